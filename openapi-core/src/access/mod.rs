@@ -1,0 +1,11 @@
+//! Access: keys, secrets, permissions, and who is calling (contract 7).
+
+mod actor;
+mod api_key;
+mod key;
+mod permission;
+
+pub use actor::{Actor, Caller};
+pub use api_key::{ApiKey, ApiSecret, KeyTag, SECRET_LENGTH};
+pub use key::{AllowedAddress, Key, KeyGrant, KeySelector, KeyStatus, RateLimits, SecretHash, StoredKey};
+pub use permission::{Action, Permission, Permissions, Scope};

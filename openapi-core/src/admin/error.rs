@@ -1,0 +1,43 @@
+//! Why an operator's action failed.
+
+use crate::storage::StorageError;
+use crate::violation::Violations;
+
+/// The failure of an operator's action. Its text says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum AdminError {
+    /// There is no such thing.
+    #[error("there is no {what} '{id}'")]
+    NotFound {
+        /// What was looked for: `agent`, `key`, `contact`.
+        what: &'static str,
+        /// The id as given.
+        id: String,
+    },
+    /// The input breaks rules; all of them are listed.
+    #[error("{}", list(.0))]
+    Invalid(Violations),
+    /// The action contradicts what is stored.
+    #[error("{0}")]
+    Conflict(String),
+    /// The action is not possible with these arguments.
+    #[error("{0}")]
+    Refused(String),
+    /// The store failed.
+    #[error("{error}{}", .error.source.as_ref().map(|source| format!(": {source}")).unwrap_or_default())]
+    Storage {
+        /// The store's error.
+        #[from]
+        error: StorageError,
+    },
+}
+
+fn list(violations: &Violations) -> String {
+    let mut text: Vec<&str> =
+        violations.listed().iter().map(|violation| violation.message.as_str()).collect();
+    let rest = format!("and {} more", violations.total() - text.len());
+    if violations.total() > text.len() {
+        text.push(&rest);
+    }
+    text.join("; ")
+}

@@ -1,0 +1,137 @@
+//! What an operator does (contract 14): agents, keys, contact schemas, erasure, import and export, audit.
+
+mod error;
+mod requests;
+
+use async_trait::async_trait;
+
+pub use error::AdminError;
+pub use requests::{Imported, IssuedKey, KeyEdit, NewAgent, NewKey};
+
+use crate::access::{Actor, Key, KeySelector};
+use crate::agents::Agent;
+use crate::audit::AuditEntry;
+use crate::contacts::{Contact, ContactRef};
+use crate::json::Object;
+use crate::schema::ContactSchema;
+use crate::storage::{AuditQuery, SortPosition};
+use crate::values::AgentId;
+
+/// The operator's capabilities; the Open API has no endpoint for them. `by` is noted in the audit log.
+///
+/// # Errors
+/// Every method fails with [`AdminError::NotFound`] for an agent, key or contact that is not there, and with
+/// [`AdminError::Storage`] when the store fails. What else a method refuses stands with it.
+#[async_trait]
+pub trait Admin: Send + Sync {
+    /// Creates an agent with the built-in contact schema.
+    ///
+    /// # Errors
+    /// [`AdminError::Conflict`] when the id is or ever was an agent's.
+    async fn create_agent(&self, by: &Actor, agent: NewAgent) -> Result<Agent, AdminError>;
+
+    /// All agents that are not deleted, oldest first.
+    async fn agents(&self) -> Result<Vec<Agent>, AdminError>;
+
+    /// One agent.
+    async fn agent(&self, id: &AgentId) -> Result<Agent, AdminError>;
+
+    /// Disables an agent: every key of it is answered INVALID_CREDENTIALS.
+    async fn disable_agent(&self, by: &Actor, id: &AgentId) -> Result<Agent, AdminError>;
+
+    /// Enables a disabled agent.
+    async fn enable_agent(&self, by: &Actor, id: &AgentId) -> Result<Agent, AdminError>;
+
+    /// Deletes an agent with everything it has. The id is never given again.
+    async fn delete_agent(&self, by: &Actor, id: &AgentId) -> Result<Agent, AdminError>;
+
+    /// Creates a key; its secret is in the answer and nowhere else.
+    ///
+    /// # Errors
+    /// [`AdminError::Refused`] without a permission or with an expiry in the past.
+    async fn create_key(&self, by: &Actor, key: NewKey) -> Result<IssuedKey, AdminError>;
+
+    /// The keys of an agent, oldest first.
+    async fn keys(&self, agent: &AgentId) -> Result<Vec<Key>, AdminError>;
+
+    /// One key.
+    async fn key(&self, key: &KeySelector) -> Result<Key, AdminError>;
+
+    /// Changes properties of a key.
+    async fn edit_key(&self, by: &Actor, key: &KeySelector, edit: KeyEdit) -> Result<Key, AdminError>;
+
+    /// Gives a key a new secret. The old one stays valid for `grace_millis`, 0 to 7 days; at most two secrets live, of
+    /// three the oldest ends at once.
+    ///
+    /// # Errors
+    /// [`AdminError::Refused`] for a longer grace or a revoked key.
+    async fn rotate_key(
+        &self,
+        by: &Actor,
+        key: &KeySelector,
+        grace_millis: u64,
+    ) -> Result<IssuedKey, AdminError>;
+
+    /// Disables a key.
+    async fn disable_key(&self, by: &Actor, key: &KeySelector) -> Result<Key, AdminError>;
+
+    /// Enables a disabled key.
+    ///
+    /// # Errors
+    /// [`AdminError::Refused`] for a revoked key: revoking is final.
+    async fn enable_key(&self, by: &Actor, key: &KeySelector) -> Result<Key, AdminError>;
+
+    /// Revokes a key for good.
+    async fn revoke_key(&self, by: &Actor, key: &KeySelector) -> Result<Key, AdminError>;
+
+    /// The contact schema in force.
+    async fn contact_schema(&self, agent: &AgentId) -> Result<ContactSchema, AdminError>;
+
+    /// All versions of the contact schema, oldest first.
+    async fn contact_schema_history(&self, agent: &AgentId) -> Result<Vec<ContactSchema>, AdminError>;
+
+    /// Replaces the operator's changes to the built-in schema as a whole. `definition` has `fields` (an array of changes
+    /// to standard fields, each with its `name`), `customFields` (definitions) and `allowUndeclaredCustomFields`
+    /// (contract 2.1.4); what is left out is as built in.
+    ///
+    /// # Errors
+    /// [`AdminError::Invalid`] with every fault of the definition, [`AdminError::Conflict`] when stored contacts share a
+    /// value of a field that becomes `unique`.
+    async fn replace_contact_schema(
+        &self,
+        by: &Actor,
+        agent: &AgentId,
+        definition: &Object,
+    ) -> Result<ContactSchema, AdminError>;
+
+    /// Creates or updates one contact as the Open API would: by its external id, or always a new one without.
+    ///
+    /// # Errors
+    /// [`AdminError::Invalid`] with every violation, [`AdminError::Conflict`] for a used value or an archived contact.
+    async fn import_contact(
+        &self,
+        by: &Actor,
+        agent: &AgentId,
+        contact: &Object,
+    ) -> Result<Imported, AdminError>;
+
+    /// Up to `limit` contacts, archived ones included, by creation, behind `after`. The next call goes on behind the
+    /// last one: `SortPosition { key: SortKey::Time(last.created_at), id: last.id }`.
+    async fn export_contacts(
+        &self,
+        agent: &AgentId,
+        after: Option<SortPosition>,
+        limit: u32,
+    ) -> Result<Vec<Contact>, AdminError>;
+
+    /// Erases a contact with everything that belongs to it; audit entries stay, emptied of their payload.
+    async fn erase_contact(
+        &self,
+        by: &Actor,
+        agent: &AgentId,
+        contact: &ContactRef,
+    ) -> Result<Contact, AdminError>;
+
+    /// Reads the audit log.
+    async fn audit(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>, AdminError>;
+}

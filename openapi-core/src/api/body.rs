@@ -1,0 +1,147 @@
+//! Reading a JSON body: media type, size, text (contract 6.3 step 8).
+
+use std::pin::pin;
+
+use bytes::{Buf, Bytes, BytesMut};
+use http::request::Parts;
+use http::{HeaderValue, header};
+use http_body::Body;
+use http_body_util::BodyExt;
+
+use super::{BoxError, ReceiptTimeout};
+use crate::json;
+use crate::operation::JsonBody;
+use crate::reply::{ApiError, ErrorCode};
+
+/// Reads the body as JSON. Nothing is read of a body whose head already tells that it is refused.
+pub(super) async fn read_json<B>(parts: &Parts, body: B, limit: u64) -> Result<JsonBody, ApiError>
+where
+    B: Body<Data = Bytes> + Send,
+    B::Error: Into<BoxError>,
+{
+    let mut body = pin!(body);
+    let declared = body.size_hint().exact().or_else(|| {
+        parts
+            .headers
+            .get(header::CONTENT_LENGTH)
+            .and_then(|length| length.to_str().ok())
+            .and_then(|length| length.parse().ok())
+    });
+    if body.is_end_stream() || declared == Some(0) {
+        return Ok(JsonBody::Absent);
+    }
+    if let Some(declared) = declared {
+        refuse_media_type(parts)?;
+        refuse_larger(declared, limit, Some(declared))?;
+    }
+    let mut first = Bytes::new();
+    let mut rest = BytesMut::new();
+    let mut received = 0_u64;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| unreadable(error.into()))?;
+        let Ok(mut chunk) = frame.into_data() else { continue };
+        if !chunk.has_remaining() {
+            continue;
+        }
+        if received == 0 {
+            refuse_media_type(parts)?;
+        }
+        received += chunk.len() as u64;
+        refuse_larger(received, limit, None)?;
+        if received == chunk.len() as u64 {
+            first = chunk;
+        } else {
+            if rest.is_empty() {
+                rest.extend_from_slice(&first);
+            }
+            rest.extend_from_slice(&chunk.copy_to_bytes(chunk.len()));
+        }
+    }
+    let text: &[u8] = if rest.is_empty() { &first } else { &rest };
+    if text.is_empty() {
+        return Ok(JsonBody::Absent);
+    }
+    json::parse(text).map(JsonBody::Value).map_err(|error| {
+        let place = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        ApiError::new(ErrorCode::InvalidJson, format!("The request body is not valid JSON: {error}"))
+            .with_detail("line", place(error.line()))
+            .with_detail("column", place(error.column()))
+    })
+}
+
+fn refuse_larger(octets: u64, limit: u64, declared: Option<u64>) -> Result<(), ApiError> {
+    if octets <= limit {
+        return Ok(());
+    }
+    let actual = declared.map_or(json::Json::Null, |octets| json::Json::Number(octets.into()));
+    Err(ApiError::new(ErrorCode::PayloadTooLarge, format!("The request body exceeds {limit} bytes"))
+        .with_detail("limit", limit)
+        .with_detail("actual", actual)
+        .with_detail("unit", "bytes"))
+}
+
+fn unreadable(error: BoxError) -> ApiError {
+    if error.downcast_ref::<ReceiptTimeout>().is_some() {
+        ApiError::new(ErrorCode::RequestTimeout, "The request body was not received in time")
+    } else {
+        ApiError::new(ErrorCode::BadRequest, "The request body could not be read")
+    }
+}
+
+/// JSON in UTF-8, not encoded any further; an absent media type is read as JSON.
+fn refuse_media_type(parts: &Parts) -> Result<(), ApiError> {
+    let unsupported = |message: &'static str| {
+        Err(ApiError::new(ErrorCode::UnsupportedMediaType, message)
+            .with_header(header::ACCEPT, HeaderValue::from_static("application/json")))
+    };
+    let identity = |value: &HeaderValue| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"identity");
+    if !parts.headers.get_all(header::CONTENT_ENCODING).iter().all(identity) {
+        return unsupported("The request body must not be encoded");
+    }
+    let Some(value) = parts.headers.get(header::CONTENT_TYPE) else { return Ok(()) };
+    let is_json = value.to_str().is_ok_and(is_json_type);
+    if is_json { Ok(()) } else { unsupported("Send the request body as application/json in UTF-8") }
+}
+
+fn is_json_type(value: &str) -> bool {
+    let mut parts = value.split(';');
+    let essence = parts.next().unwrap_or("").trim().to_ascii_lowercase();
+    let subtype = essence.strip_prefix("application/");
+    let json = subtype.is_some_and(|subtype| {
+        subtype == "json" || subtype.strip_suffix("+json").is_some_and(|name| !name.is_empty())
+    });
+    json && parts.all(|parameter| match parameter.split_once('=') {
+        Some((name, charset)) if name.trim().eq_ignore_ascii_case("charset") => {
+            let charset = charset.trim().trim_matches('"');
+            charset.eq_ignore_ascii_case("utf-8")
+        }
+        _ => true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_json_type;
+
+    #[test]
+    fn json_and_its_kin() {
+        for good in [
+            "application/json",
+            "Application/JSON; charset=\"UTF-8\"",
+            "application/merge-patch+json",
+            "application/json;",
+        ] {
+            assert!(is_json_type(good), "{good}");
+        }
+        for bad in [
+            "text/json",
+            "application/json; charset=latin1",
+            "application/+json",
+            "application/jsonx",
+            "",
+            "multipart/form-data",
+        ] {
+            assert!(!is_json_type(bad), "{bad}");
+        }
+    }
+}

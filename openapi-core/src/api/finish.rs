@@ -1,0 +1,255 @@
+//! The last step: an outcome becomes a response, with the headers of contract 5.2.
+
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
+
+use super::{ApiBody, REQUEST_ID, Settings};
+use crate::access::{Actor, ApiKey};
+use crate::endpoints::contacts::percent_encode;
+use crate::gate::{Entry, rate_headers};
+use crate::limits::Decision;
+use crate::operation::{Conditional, Endpoint, Incoming};
+use crate::reply::{ApiError, PageTarget, Pagination, Reply, content_type};
+use crate::service::TagMatch;
+use crate::values::{AgentId, Timestamp};
+
+const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+const REVALIDATE: HeaderValue = HeaderValue::from_static("private, no-cache");
+const SECRET_EXPIRES: HeaderName = HeaderName::from_static("x-api-secret-expires");
+const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+/// What a request came to.
+pub(super) enum Outcome {
+    Answered { reply: Reply<()>, body: Vec<u8>, links: Option<HeaderValue> },
+    Options { allow: HeaderValue },
+    Failed(ApiError),
+}
+
+/// What is learnt of a request on its way.
+pub(super) struct Trace {
+    pub(super) request_id: String,
+    pub(super) now: Timestamp,
+    pub(super) endpoint: Option<&'static Endpoint>,
+    pub(super) agent: Option<AgentId>,
+    pub(super) key: Option<ApiKey>,
+    pub(super) decision: Option<Decision>,
+    pub(super) rate_policy: Option<HeaderValue>,
+    pub(super) secret_expires: Option<Timestamp>,
+}
+
+impl Trace {
+    pub(super) fn new(request_id: String, now: Timestamp) -> Self {
+        Trace {
+            request_id,
+            now,
+            endpoint: None,
+            agent: None,
+            key: None,
+            decision: None,
+            rate_policy: None,
+            secret_expires: None,
+        }
+    }
+
+    /// Notes whom the gate has recognised.
+    pub(super) fn enter(&mut self, entry: &Entry) {
+        self.decision = Some(entry.decision);
+        self.rate_policy.clone_from(&entry.rate_policy);
+        self.secret_expires = entry.secret_expires;
+        self.agent = Some(entry.caller.agent_id.clone());
+        if let Actor::ApiKey(key) = &entry.caller.actor {
+            self.key = Some(key.clone());
+        }
+    }
+}
+
+/// What became of a request, for logs and metrics: in the extensions of the response.
+#[derive(Clone, Debug)]
+pub struct Handled {
+    /// The operation id, if a route was found.
+    pub operation: Option<&'static str>,
+    /// The path template, if a route was found.
+    pub route: Option<&'static str>,
+    /// The caller's agent.
+    pub agent: Option<AgentId>,
+    /// The caller's key.
+    pub key: Option<ApiKey>,
+    /// The id of the request.
+    pub request_id: String,
+    /// The error code of a failure.
+    pub code: Option<&'static str>,
+}
+
+pub(super) fn response(
+    settings: &Settings,
+    parts: &Parts,
+    outcome: Outcome,
+    trace: Trace,
+) -> Response<ApiBody> {
+    // Room for what a counted reply carries; the next size up is a large allocation.
+    let mut headers = HeaderMap::with_capacity(12);
+    let mut code = None;
+    let (status, body) = match outcome {
+        Outcome::Answered { reply, body, links } => answered(parts, &trace, reply, body, links, &mut headers),
+        Outcome::Options { allow } => {
+            headers.insert(header::ALLOW, allow);
+            (StatusCode::NO_CONTENT, Vec::new())
+        }
+        Outcome::Failed(error) => {
+            code = Some(error.code().as_str());
+            for (name, value) in error.headers() {
+                headers.insert(name, value.clone());
+            }
+            let status =
+                StatusCode::from_u16(error.code().status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            (status, error.to_json(&trace.request_id).into_bytes())
+        }
+    };
+    let caching = match headers.get(header::ETAG) {
+        Some(_) if code.is_none() => REVALIDATE,
+        _ => NO_STORE,
+    };
+    headers.insert(header::CACHE_CONTROL, caching);
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+    if settings.strict_transport_security {
+        headers.insert(
+            header::STRICT_TRANSPORT_SECURITY,
+            HeaderValue::from_static("max-age=31536000; includeSubDomains"),
+        );
+    }
+    if !settings.cors_origins.is_empty() {
+        cors(settings, parts, &mut headers);
+    }
+    if let Some(decision) = trace.decision {
+        rate_headers(&decision, trace.now, trace.rate_policy, &mut headers);
+    }
+    if let Some(expires) = trace.secret_expires
+        && let Ok(value) = HeaderValue::from_str(&expires.to_string())
+    {
+        headers.insert(SECRET_EXPIRES, value);
+    }
+    if let Ok(value) = HeaderValue::from_str(&trace.request_id) {
+        headers.insert(REQUEST_ID, value);
+    }
+    let body = if body.is_empty() {
+        ApiBody::empty()
+    } else {
+        headers.insert(header::CONTENT_TYPE, content_type());
+        if parts.method == Method::HEAD {
+            headers.insert(header::CONTENT_LENGTH, body.len().into());
+            ApiBody::empty()
+        } else {
+            ApiBody::from(body)
+        }
+    };
+    let meta = trace.endpoint.map(|endpoint| endpoint.meta);
+    let handled = Handled {
+        operation: meta.map(|meta| meta.id),
+        route: meta.map(|meta| meta.path),
+        agent: trace.agent,
+        key: trace.key,
+        request_id: trace.request_id,
+        code,
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    response.extensions_mut().insert(handled);
+    response
+}
+
+fn answered(
+    parts: &Parts,
+    trace: &Trace,
+    reply: Reply<()>,
+    body: Vec<u8>,
+    links: Option<HeaderValue>,
+    headers: &mut HeaderMap,
+) -> (StatusCode, Vec<u8>) {
+    let (status, location, body) = match reply.replay {
+        Some(stored) => {
+            headers.insert(REPLAYED, HeaderValue::from_static("true"));
+            (stored.status, stored.location, stored.body.into_string().into_bytes())
+        }
+        None => (reply.status, reply.location, body),
+    };
+    let mut put = |name: HeaderName, text: Option<&str>| {
+        if let Some(value) = text.and_then(|text| HeaderValue::from_str(text).ok()) {
+            headers.insert(name, value);
+        }
+    };
+    put(header::LOCATION, location.as_deref());
+    put(header::ETAG, reply.etag.as_deref());
+    if let Some(links) = links {
+        headers.insert(header::LINK, links);
+    }
+    let readable = trace.endpoint.is_some_and(|endpoint| endpoint.meta.conditional == Conditional::Read);
+    if readable && not_modified(parts, reply.etag.as_deref()) {
+        return (StatusCode::NOT_MODIFIED, Vec::new());
+    }
+    (StatusCode::from_u16(status).unwrap_or(StatusCode::OK), body)
+}
+
+fn not_modified(parts: &Parts, etag: Option<&str>) -> bool {
+    let Some(etag) = etag else { return false };
+    let lines = parts.headers.get_all(header::IF_NONE_MATCH).iter();
+    lines
+        .filter_map(|line| line.to_str().ok())
+        .filter_map(TagMatch::parse)
+        .any(|tags| tags.matches_weakly(etag))
+}
+
+/// The `Link` header of a list (RFC 8288): absolute URLs below the configured origin.
+pub(super) fn links(
+    settings: &Settings,
+    incoming: &Incoming<'_>,
+    pagination: &Pagination,
+) -> Option<HeaderValue> {
+    let by_cursor = incoming.query_pairs.iter().any(|(name, value)| name == "cursor" && !value.is_empty());
+    let kept: Vec<String> = incoming
+        .query_pairs
+        .iter()
+        .filter(|(name, _)| name != "page" && name != "cursor")
+        .map(|(name, value)| format!("{}={}", percent_encode(name), percent_encode(value)))
+        .collect();
+    let links: Vec<String> = pagination
+        .links(by_cursor)
+        .into_iter()
+        .map(|link| {
+            let mut pairs = kept.clone();
+            match link.page {
+                PageTarget::Number(page) => pairs.push(format!("page={page}")),
+                PageTarget::Cursor(cursor) => pairs.push(format!("cursor={}", percent_encode(&cursor))),
+                PageTarget::Start => {}
+            }
+            let query = if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) };
+            format!("<{}{}{query}>; rel=\"{}\"", settings.brand.public_url(), incoming.path, link.relation)
+        })
+        .collect();
+    if links.is_empty() { None } else { HeaderValue::from_str(&links.join(", ")).ok() }
+}
+
+fn cors(settings: &Settings, parts: &Parts, headers: &mut HeaderMap) {
+    headers.append(header::VARY, HeaderValue::from_static("Origin"));
+    let Some(origin) = parts.headers.get(header::ORIGIN) else { return };
+    let listed = |allowed: &String| allowed == "*" || allowed.as_bytes() == origin.as_bytes();
+    if !settings.cors_origins.iter().any(listed) {
+        return;
+    }
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+    headers.insert(
+        header::ACCESS_CONTROL_EXPOSE_HEADERS,
+        HeaderValue::from_static("ETag, Link, Location, Retry-After, X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy, Idempotent-Replayed"),
+    );
+    if parts.method == Method::OPTIONS {
+        if let Some(allow) = headers.get(header::ALLOW).cloned() {
+            headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, allow);
+        }
+        headers.insert(
+            header::ACCESS_CONTROL_ALLOW_HEADERS,
+            HeaderValue::from_static("Content-Type, X-API-Key, X-API-Secret, X-Request-Id, Idempotency-Key, If-Match, If-None-Match"),
+        );
+        headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    }
+}

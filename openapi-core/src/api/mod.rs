@@ -1,0 +1,291 @@
+//! The API as an embedder holds it: route → admit → read → decode → run → wrap.
+
+mod body;
+mod finish;
+mod router;
+mod settings;
+mod target;
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::net::{IpAddr, Ipv4Addr};
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context as TaskContext, Poll};
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderName, Request, Response};
+use http_body::Body;
+
+pub use crate::reply::{ApiBody, ApiBodyError};
+pub use finish::Handled;
+pub use settings::{AddressLimits, PeerAddress, ReceiptTimeout, Settings};
+
+use crate::access::Caller;
+use crate::gate::{AddressGate, Gate, Refusal};
+use crate::limits::AddressClass;
+use crate::operation::{
+    Access, Answer, BodyKind, Context, Endpoint, Incoming, JsonBody, Operation, Shared, Visitor,
+};
+use crate::reply::{ApiError, ErrorCode, Reply};
+use crate::service::OpenApiService;
+use crate::values::Timestamp;
+use finish::{Outcome, Trace};
+use router::{Route, Router};
+use target::Target;
+
+/// Any error, boxed.
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The Open API: takes HTTP requests, answers HTTP responses, knows no server.
+///
+/// Cheap to clone. Use [`Api::handle`] directly, or as a `tower_service::Service` in any stack.
+#[derive(Clone)]
+pub struct Api(Arc<Inner>);
+
+struct Inner {
+    shared: Shared,
+    settings: Settings,
+    router: Router,
+    gate: Arc<Gate>,
+    addresses: AddressGate,
+}
+
+impl Api {
+    /// An API in front of `service`, with keys and limits kept by `gate`.
+    #[must_use]
+    pub fn new(settings: Settings, service: Arc<dyn OpenApiService>, gate: Arc<Gate>) -> Self {
+        let brand = settings.brand.clone();
+        Api(Arc::new(Inner {
+            router: Router::new(brand.id_segment()),
+            addresses: AddressGate::new(settings.address_limits),
+            shared: Shared { service, brand, document: OnceLock::new() },
+            settings,
+            gate,
+        }))
+    }
+
+    /// Answers one HTTP request. Never fails: every failure is a reply.
+    ///
+    /// The extensions of the request may hold a [`PeerAddress`], and a [`Caller`] that the host has authenticated
+    /// itself: such a request skips authentication and rate limits. The extensions of the response hold
+    /// [`Handled`].
+    pub async fn handle<B>(&self, request: Request<B>) -> Response<ApiBody>
+    where
+        B: Body<Data = Bytes> + Send,
+        B::Error: Into<BoxError>,
+    {
+        let inner = &*self.0;
+        let (parts, body) = request.into_parts();
+        let now = inner.gate.clock().now();
+        let mut trace = Trace::new(request_id(&parts, inner, now), now);
+        let outcome = match inner.answer(&parts, body, &mut trace).await {
+            Ok(outcome) => outcome,
+            Err(error) => Outcome::Failed(error),
+        };
+        finish::response(&inner.settings, &parts, outcome, trace)
+    }
+
+    /// Calls one operation without HTTP, under the same rules as a request: the caller's permission is checked, the
+    /// input validated. The agent is the caller's; no rate limit counts the call; an
+    /// [`Idempotency`](crate::service::Idempotency), where one is wanted, is the caller's to fill in.
+    ///
+    /// # Errors
+    /// What the request would be answered.
+    pub async fn call<Op>(&self, caller: &Op::Caller, input: Op::Input) -> Result<Reply<Op::Output>, ApiError>
+    where
+        Op: Operation,
+        Op::Caller: Permitted,
+    {
+        if let Access::Key(permission) = Op::META.access
+            && !caller.may(permission)
+        {
+            return Err(lacks(permission));
+        }
+        let Shared { service, brand, document } = &self.0.shared;
+        Op::run(Context { service: &**service, caller, brand, document }, input).await
+    }
+}
+
+/// A visitor whose permissions can be asked for.
+pub trait Permitted: Visitor {
+    /// Whether the visitor has a permission.
+    fn may(&self, permission: crate::access::Permission) -> bool;
+}
+
+impl Permitted for Caller {
+    fn may(&self, permission: crate::access::Permission) -> bool {
+        self.permissions.allows(permission)
+    }
+}
+
+impl Permitted for crate::operation::Anyone {
+    fn may(&self, _: crate::access::Permission) -> bool {
+        false
+    }
+}
+
+/// 403 of a caller without a permission.
+pub(crate) fn lacks(permission: crate::access::Permission) -> ApiError {
+    ApiError::new(ErrorCode::InsufficientPermissions, format!("The API key lacks {permission}"))
+        .with_detail("required", permission.to_string().as_str())
+}
+
+impl Inner {
+    /// The steps of contract 6.3, one after another.
+    async fn answer<B>(&self, parts: &Parts, body: B, trace: &mut Trace) -> Result<Outcome, ApiError>
+    where
+        B: Body<Data = Bytes> + Send,
+        B::Error: Into<BoxError>,
+    {
+        let now = trace.now;
+        let address =
+            parts.extensions.get::<PeerAddress>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0);
+        self.refuse_oversized(parts)?;
+        let target = Target::read(&parts.uri)?;
+        let (endpoint, path_values) = match self.router.find(&parts.method, &target.segments) {
+            Route::Found { endpoint, path_values } => (endpoint, path_values),
+            Route::Options { allow } => {
+                self.addresses.admit(address, AddressClass::Unrouted, now)?;
+                return Ok(Outcome::Options { allow });
+            }
+            Route::WrongMethod { allow } => {
+                self.addresses.admit(address, AddressClass::Unrouted, now)?;
+                return Err(router::method_not_allowed(&parts.method, allow));
+            }
+            Route::Unknown => {
+                self.addresses.admit(address, AddressClass::Unrouted, now)?;
+                return Err(ApiError::new(ErrorCode::RouteNotFound, "There is nothing at this path"));
+            }
+        };
+        trace.endpoint = Some(endpoint);
+        let mut incoming = Incoming {
+            meta: endpoint.meta,
+            path_values: &path_values,
+            path: parts.uri.path(),
+            query_pairs: &target.query_pairs,
+            headers: &parts.headers,
+            body: &JsonBody::Absent,
+            now,
+        };
+        let Access::Key(permission) = endpoint.meta.access else {
+            self.addresses.admit(address, AddressClass::Health, now)?;
+            return self.run(endpoint, None, &incoming).await;
+        };
+        let caller = self.caller(parts, address, trace).await?;
+        let further = (endpoint.further_permission)(&incoming);
+        for needed in [Some(permission), further].into_iter().flatten() {
+            if !caller.permissions.allows(needed) {
+                return Err(lacks(needed));
+            }
+        }
+        if endpoint.meta.names_agent() && incoming.path_value("agentId") != caller.agent_id.as_str() {
+            return Err(ApiError::new(
+                ErrorCode::AgentForbidden,
+                "The API key does not belong to this agent",
+            ));
+        }
+        let body = match endpoint.meta.body {
+            BodyKind::None => JsonBody::Absent,
+            _ => body::read_json(parts, body, self.settings.max_json_octets).await?,
+        };
+        incoming.body = &body;
+        self.run(endpoint, Some(&caller), &incoming).await
+    }
+
+    async fn run(
+        &self,
+        endpoint: &Endpoint,
+        caller: Option<&Caller>,
+        incoming: &Incoming<'_>,
+    ) -> Result<Outcome, ApiError> {
+        let Answer { reply, body } = (endpoint.run)(&self.shared, caller, incoming).await?;
+        let links = match &reply.pagination {
+            Some(pagination) => finish::links(&self.settings, incoming, pagination),
+            None => None,
+        };
+        Ok(Outcome::Answered { reply, body, links })
+    }
+
+    fn refuse_oversized(&self, parts: &Parts) -> Result<(), ApiError> {
+        let uri_octets = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
+        if uri_octets > self.settings.max_uri_octets {
+            let message = format!("Path and query exceed {} octets", self.settings.max_uri_octets);
+            return Err(ApiError::new(ErrorCode::UriTooLong, message));
+        }
+        let header_octets: usize =
+            parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+        if header_octets > self.settings.max_header_octets {
+            let message = format!("The header block exceeds {} octets", self.settings.max_header_octets);
+            return Err(ApiError::new(ErrorCode::HeadersTooLarge, message));
+        }
+        Ok(())
+    }
+
+    /// Who calls: the caller that the host authenticated, or whom the gate lets in.
+    async fn caller(&self, parts: &Parts, address: IpAddr, trace: &mut Trace) -> Result<Caller, ApiError> {
+        if let Some(caller) = parts.extensions.get::<Caller>() {
+            let mut caller = caller.clone();
+            trace.agent = Some(caller.agent_id.clone());
+            // What the host left open is known here: both go into the audit log.
+            if caller.request_id.is_empty() {
+                caller.request_id.clone_from(&trace.request_id);
+            }
+            caller.address = caller.address.or(parts.extensions.get::<PeerAddress>().map(|peer| peer.0));
+            return Ok(caller);
+        }
+        let now = trace.now;
+        match self.gate.enter(&parts.headers, address, &trace.request_id, now).await {
+            Ok(entry) => {
+                trace.enter(&entry);
+                Ok(entry.caller)
+            }
+            Err(Refusal::Failed { error, key, agent }) => {
+                trace.key.clone_from(&key);
+                self.addresses.admit(address, AddressClass::FailedAuthentication, now)?;
+                self.gate.audit_failure(&error, key, agent, address, &trace.request_id, now).await;
+                Err(error)
+            }
+            Err(Refusal::NoCredentials(error)) => {
+                self.addresses.admit(address, AddressClass::Unrouted, now)?;
+                Err(error)
+            }
+            Err(Refusal::Limited { error, entry }) => {
+                trace.enter(&entry);
+                Err(error)
+            }
+            Err(Refusal::Other(error)) => Err(error),
+        }
+    }
+}
+
+/// The id of the request: the client's, if it has the form, else a new one (contract 5.2).
+fn request_id(parts: &Parts, inner: &Inner, now: Timestamp) -> String {
+    let sent = parts.headers.get(&REQUEST_ID).and_then(|value| value.to_str().ok()).filter(|text| {
+        (1..=128).contains(&text.len())
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
+    });
+    sent.map_or_else(|| inner.gate.ids().uuid_v7(now), str::to_owned)
+}
+
+impl<B> tower_service::Service<Request<B>> for Api
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<ApiBody>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<ApiBody>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut TaskContext<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let api = self.clone();
+        Box::pin(async move { Ok(api.handle(request).await) })
+    }
+}

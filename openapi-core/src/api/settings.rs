@@ -1,0 +1,72 @@
+//! Settings of the API, and what a server tells it about a request.
+
+use std::net::IpAddr;
+
+use crate::brand::Brand;
+
+/// Settings of the API; the defaults are the contract's.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Settings {
+    /// The names of the service.
+    pub brand: Brand,
+    /// The largest JSON body, in octets (1 MiB).
+    pub max_json_octets: u64,
+    /// The longest path and query, in octets (8 KiB).
+    pub max_uri_octets: usize,
+    /// The largest header block, in octets of names and values (16 KiB).
+    pub max_header_octets: usize,
+    /// Limits per address.
+    pub address_limits: AddressLimits,
+    /// Origins of web pages that may call the API from a browser; `*` for all. None by default.
+    pub cors_origins: Vec<String>,
+    /// Whether replies carry `Strict-Transport-Security`: the service itself terminates TLS.
+    pub strict_transport_security: bool,
+}
+
+impl Settings {
+    /// The contract's settings under these names.
+    #[must_use]
+    pub fn new(brand: Brand) -> Self {
+        Settings {
+            brand,
+            max_json_octets: 1024 * 1024,
+            max_uri_octets: 8 * 1024,
+            max_header_octets: 16 * 1024,
+            address_limits: AddressLimits::default(),
+            cors_origins: Vec::new(),
+            strict_transport_security: false,
+        }
+    }
+}
+
+/// Requests a minute and address (contract 8.3); 0 switches a limit off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddressLimits {
+    /// Health and description (300).
+    pub health: u32,
+    /// Downloads (300); there is no endpoint of this kind yet.
+    pub download: u32,
+    /// Unknown routes, 405, OPTIONS and requests without credentials, together (60).
+    pub unrouted: u32,
+    /// Failed authentications and refused addresses (20).
+    pub failed_authentication: u32,
+}
+
+impl Default for AddressLimits {
+    fn default() -> Self {
+        AddressLimits { health: 300, download: 300, unrouted: 60, failed_authentication: 20 }
+    }
+}
+
+/// The address a request came from. A server puts it into the extensions of the request: the socket's address, or what
+/// a trusted proxy says. Set it: without it all clients share the address `0.0.0.0`, and so one limit of failed
+/// authentications.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerAddress(pub IpAddr);
+
+/// The error with which a server's body ends when it was not received in time; answered 408 REQUEST_TIMEOUT. Any other
+/// error of a body means that the client is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the request body was not received in time")]
+pub struct ReceiptTimeout;

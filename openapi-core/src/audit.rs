@@ -1,0 +1,92 @@
+//! The audit log: writes, archivals, deletions and failed authentications (contract 14).
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::access::Actor;
+use crate::json::RawObject;
+use crate::values::{AgentId, AuditId, Timestamp};
+
+/// One entry of the log. Secrets and signatures are never in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AuditEntry {
+    /// The id; entries sort by `at`, then by id.
+    pub id: AuditId,
+    /// The agent; unset for a failed authentication with a key that does not exist.
+    pub agent_id: Option<AgentId>,
+    /// When it happened.
+    pub at: Timestamp,
+    /// Who did it.
+    pub actor: Actor,
+    /// What was done.
+    pub action: AuditAction,
+    /// The id of what it was done to: a contact, a key, an agent.
+    pub resource: Option<String>,
+    /// The address the request came from.
+    pub address: Option<IpAddr>,
+    /// The id of the request.
+    pub request_id: Option<String>,
+    /// The payload: names of changed fields, a reason. Emptied when the contact is erased.
+    pub details: RawObject,
+}
+
+macro_rules! audit_actions {
+    ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
+        /// What was done.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[non_exhaustive]
+        pub enum AuditAction {
+            $($(#[$doc])* #[serde(rename = $text)] $name,)*
+        }
+
+        impl AuditAction {
+            /// Every action.
+            pub const ALL: &'static [AuditAction] = &[$(AuditAction::$name),*];
+
+            /// The word in the log.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(AuditAction::$name => $text,)* }
+            }
+        }
+    };
+}
+
+audit_actions! {
+    /// A contact was created.
+    ContactCreate = "contact.create",
+    /// A contact was changed.
+    ContactUpdate = "contact.update",
+    /// A contact was archived.
+    ContactArchive = "contact.archive",
+    /// A contact was taken out of the archive.
+    ContactUnarchive = "contact.unarchive",
+    /// A contact was erased with everything that belongs to it.
+    ContactErase = "contact.erase",
+    /// A contact schema was replaced.
+    ContactSchemaReplace = "contactSchema.replace",
+    /// An agent was created.
+    AgentCreate = "agent.create",
+    /// An agent was disabled.
+    AgentDisable = "agent.disable",
+    /// An agent was enabled.
+    AgentEnable = "agent.enable",
+    /// An agent was deleted.
+    AgentDelete = "agent.delete",
+    /// A key was created.
+    KeyCreate = "key.create",
+    /// A key was edited.
+    KeyEdit = "key.edit",
+    /// A key got a new secret.
+    KeyRotate = "key.rotate",
+    /// A key was disabled.
+    KeyDisable = "key.disable",
+    /// A key was enabled.
+    KeyEnable = "key.enable",
+    /// A key was revoked.
+    KeyRevoke = "key.revoke",
+    /// An authentication failed.
+    AuthenticationFailure = "authentication.failure",
+}

@@ -1,0 +1,158 @@
+//! The names of a service (contract 1).
+
+use crate::access::KeyTag;
+use crate::values::{ExternalId, Invalid};
+use crate::violation::{Fault, Rule};
+
+/// The names that an operator gives the service. A name outside its allowed form cannot be held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Brand {
+    service_name: String,
+    id_segment: String,
+    key_tag: KeyTag,
+    public_url: String,
+}
+
+impl Brand {
+    /// The default names with {origin} at `public_url`.
+    ///
+    /// # Errors
+    /// As [`Brand::with_public_url`].
+    pub fn new(public_url: &str) -> Result<Self, Invalid> {
+        let brand = Brand {
+            service_name: "Service".to_owned(),
+            id_segment: "platformid".to_owned(),
+            key_tag: KeyTag::default(),
+            public_url: String::new(),
+        };
+        brand.with_public_url(public_url)
+    }
+
+    /// Sets the service name: `^[A-Za-z][A-Za-z0-9]{0,31}$`, `Service` by default. The widget's global carries it.
+    ///
+    /// # Errors
+    /// When the name has another form.
+    pub fn with_service_name(mut self, name: &str) -> Result<Self, Invalid> {
+        let valid = (1..=32).contains(&name.len())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+            && name.as_bytes()[0].is_ascii_alphabetic();
+        if !valid {
+            return Err(invalid("the service name must match ^[A-Za-z][A-Za-z0-9]{0,31}$"));
+        }
+        name.clone_into(&mut self.service_name);
+        Ok(self)
+    }
+
+    /// Sets the literal segment of contact paths that take a platform id: `^[a-z][a-z0-9-]{1,31}$` and no other
+    /// literal of those paths; `platformid` by default.
+    ///
+    /// # Errors
+    /// When the segment has another form.
+    pub fn with_id_segment(mut self, segment: &str) -> Result<Self, Invalid> {
+        let valid = (2..=32).contains(&segment.len())
+            && segment.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+            && segment.as_bytes()[0].is_ascii_lowercase();
+        if !valid || matches!(segment, "schema" | "chatbots" | "archive" | "unarchive") {
+            return Err(invalid(
+                "the id segment must match ^[a-z][a-z0-9-]{1,31}$ and not be schema, chatbots, archive or unarchive",
+            ));
+        }
+        segment.clone_into(&mut self.id_segment);
+        Ok(self)
+    }
+
+    /// Sets the tag of keys issued from now on; keys of other tags stay valid.
+    #[must_use]
+    pub fn with_key_tag(mut self, tag: KeyTag) -> Self {
+        self.key_tag = tag;
+        self
+    }
+
+    /// Sets {origin}: an absolute http or https URL without a trailing slash.
+    ///
+    /// # Errors
+    /// When the URL has another form.
+    pub fn with_public_url(mut self, url: &str) -> Result<Self, Invalid> {
+        let uri = url.parse::<http::Uri>().ok();
+        let valid = uri.is_some_and(|uri| {
+            matches!(uri.scheme_str(), Some("http" | "https"))
+                && uri.host().is_some_and(|host| !host.is_empty())
+                && uri.query().is_none()
+                && uri.authority().is_some_and(|authority| !authority.as_str().contains('@'))
+        });
+        if !valid || url.ends_with('/') || url.contains('#') {
+            return Err(invalid(
+                "the public URL must be an absolute http or https URL without a trailing slash, such as https://api.example.com",
+            ));
+        }
+        url.clone_into(&mut self.public_url);
+        Ok(self)
+    }
+
+    /// The service name.
+    #[must_use]
+    pub fn service_name(&self) -> &str {
+        &self.service_name
+    }
+
+    /// The id segment.
+    #[must_use]
+    pub fn id_segment(&self) -> &str {
+        &self.id_segment
+    }
+
+    /// The key tag.
+    #[must_use]
+    pub fn key_tag(&self) -> &KeyTag {
+        &self.key_tag
+    }
+
+    /// {origin}, without a trailing slash.
+    #[must_use]
+    pub fn public_url(&self) -> &str {
+        &self.public_url
+    }
+
+    /// Refuses an external id that equals the id segment (contract 2.1.2).
+    ///
+    /// # Errors
+    /// `reserved`.
+    pub fn refuse_reserved(&self, id: &ExternalId) -> Result<(), Fault> {
+        if id.as_str() == self.id_segment { Err(ExternalId::reserved()) } else { Ok(()) }
+    }
+}
+
+fn invalid(words: &'static str) -> Invalid {
+    Invalid(Fault::new(Rule::Pattern, words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_their_forms() {
+        let brand = Brand::new("https://api.example.com").unwrap();
+        for bad in ["", "1A", "A b", &"A".repeat(33)] {
+            assert!(brand.clone().with_service_name(bad).is_err(), "{bad}");
+        }
+        for bad in ["", "a", "A1", "schema", "archive", "1a", &"a".repeat(33)] {
+            assert!(brand.clone().with_id_segment(bad).is_err(), "{bad}");
+        }
+        for bad in [
+            "",
+            "example.com",
+            "https://example.com/",
+            "ftp://example.com",
+            "https://",
+            "https://u:p@example.com",
+            "https://example.com?x=1",
+        ] {
+            assert!(Brand::new(bad).is_err(), "{bad}");
+        }
+        assert!(Brand::new("http://127.0.0.1:8080/prefix").is_ok());
+        let id = "acme-id".parse().unwrap();
+        assert!(brand.refuse_reserved(&id).is_ok());
+        assert!(brand.with_id_segment("acme-id").unwrap().refuse_reserved(&id).is_err());
+    }
+}

@@ -1,0 +1,766 @@
+//! Planted faults: a store that breaks one rule on purpose. Each must make the suite fail, or the suite is blind there.
+
+use std::net::IpAddr;
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+
+use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
+use crate::agents::{Agent, AgentStatus};
+use crate::audit::AuditEntry;
+use crate::contacts::{Contact, ContactKeys, ContactRef, UniqueValue};
+use crate::json::RawObject;
+use crate::schema::ContactSchema;
+use crate::storage::memory::MemoryStorage;
+use crate::storage::{
+    AgentStore, AuditQuery, AuditStore, ContactPage, ContactQuery, ContactSchemaStore, ContactStore,
+    ContactWrite, Duplicate, HealthProbe, KeyStore, Order, RateWindow, RateWindowStore, Replay, ReplayKey,
+    ReplayStore, Result, SortKey, SortPosition, StorageErrorKind, Window,
+};
+use crate::values::{AgentId, ContactId, ExternalId, KeyId, Timestamp};
+
+macro_rules! faults {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// A rule that a [`Faulty`] store breaks.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum PlantedFault {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl PlantedFault {
+            /// Every fault.
+            pub const ALL: &'static [PlantedFault] = &[$(PlantedFault::$name),*];
+        }
+    };
+}
+
+faults! {
+    /// A created contact is not noted in the audit log.
+    InsertWithoutAudit,
+    /// A changed contact is not noted in the audit log.
+    UpdateWithoutAudit,
+    /// A refused write is noted in the audit log.
+    AuditOfRefusedWrite,
+    /// The answer of a refused write is stored: its contact is written before the check.
+    WriteBeforeCheck,
+    /// Equal external ids are let through.
+    ExternalIdNotUnique,
+    /// An archived contact does not hold its external id.
+    ArchivedFreesExternalId,
+    /// A duplicate is never said to be archived.
+    ArchivedHolderUnmarked,
+    /// External ids are found whatever their case.
+    ExternalIdIgnoresCase,
+    /// A 24-digit external id is read as a platform id too.
+    ExternalIdReadAsPlatformId,
+    /// A contact is found by its id under any agent.
+    IdCrossesAgents,
+    /// A list shows another agent's contacts too.
+    ListCrossesAgents,
+    /// A contact can be erased under any agent.
+    EraseCrossesAgents,
+    /// An update does not compare versions.
+    UpdateIgnoresVersion,
+    /// A write does not compare schema versions.
+    WriteIgnoresSchemaVersion,
+    /// A rename leaves the old external id taken.
+    RenameKeepsOldId,
+    /// Text is stored in composed form.
+    TextComposed,
+    /// The order of custom members is lost.
+    MembersSorted,
+    /// Milliseconds are cut off.
+    SecondsOnly,
+    /// `null` comes first in descending order.
+    NullsFirstDescending,
+    /// Ties are always sorted by ascending id.
+    TiesAlwaysAscending,
+    /// The total counts the page.
+    TotalOfPage,
+    /// An offset passes over one contact too many.
+    OffsetOffByOne,
+    /// A position's own contact is shown again.
+    PositionInclusive,
+    /// Pages behind a position ignore the filter.
+    PositionIgnoresFilter,
+    /// A position is found by its contact, which may be gone.
+    PositionNeedsContact,
+    /// Any term of a search suffices.
+    AnyTermMatches,
+    /// Terms match across fields.
+    SearchAcrossFields,
+    /// `%` and `_` are wildcards.
+    SearchWildcards,
+    /// Digits are not looked for in phones.
+    SearchIgnoresDigits,
+    /// Terms under three characters find nothing.
+    ShortTermsFindNothing,
+    /// A tag matches its beginning.
+    TagMatchesPrefix,
+    /// The status filter is dropped when a tag is given.
+    TagDropsStatus,
+    /// Archived contacts are always shown.
+    ArchivedAlwaysShown,
+    /// `createdSince` excludes its instant.
+    CreatedSinceExclusive,
+    /// `updatedSince` looks at the creation.
+    UpdatedSinceReadsCreation,
+    /// The search index is not updated with the contact.
+    SearchNotUpdated,
+    /// An erased contact holds its external id.
+    EraseKeepsExternalId,
+    /// Erasing leaves the payload of audit entries.
+    EraseKeepsPayloads,
+    /// Erasing empties the payloads of all contacts of the agent.
+    EraseEmptiesOtherPayloads,
+    /// Erasing leaves stored answers.
+    EraseKeepsAnswers,
+    /// Stored contacts keep their keys when the schema changes.
+    SchemaChangeKeepsKeys,
+    /// A field becomes unique whatever is stored.
+    UniqueWithoutCheck,
+    /// Only the latest schema is kept.
+    SchemaHistoryLost,
+    /// A schema change does not compare versions.
+    SchemaVersionIgnored,
+    /// The id of a deleted agent can be given again.
+    DeletedIdReused,
+    /// A deleted agent still answers.
+    DeletedAgentAnswers,
+    /// A purge removes everything in one step.
+    PurgeUnbounded,
+    /// A key's edit forgets its last use.
+    KeyEditForgetsUse,
+    /// The last use may go back.
+    LastUseGoesBack,
+    /// A key's edit does not compare versions.
+    KeyVersionIgnored,
+    /// The grant does not tell that the agent is disabled.
+    GrantIgnoresAgentStatus,
+    /// Keys can be changed under any agent.
+    KeyCrossesAgents,
+    /// A public key string can be given twice.
+    ApiKeyTakenTwice,
+    /// Rate windows are shared by the keys of an agent.
+    RateWindowShared,
+    /// Answers never expire.
+    AnswersNeverExpire,
+    /// Answers are shared by all agents.
+    AnswersShared,
+    /// A later answer replaces an earlier one.
+    AnswerReplaced,
+    /// A sweep ignores its bound.
+    SweepUnbounded,
+    /// The newest audit entries come first in either direction.
+    AuditAlwaysNewestFirst,
+    /// The audit log shows all agents.
+    AuditCrossesAgents,
+    /// Audit entries of one instant are passed over when reading on.
+    AuditSkipsTies,
+    /// Unique values are compared whatever their field.
+    UniqueIgnoresField,
+}
+
+/// The memory backend with one planted fault.
+pub struct Faulty {
+    inner: MemoryStorage,
+    fault: Option<PlantedFault>,
+    agents: Mutex<Vec<AgentId>>,
+    held: Mutex<Vec<(AgentId, ExternalId)>>,
+}
+
+impl Faulty {
+    /// An empty store that breaks one rule.
+    #[must_use]
+    pub fn new(fault: PlantedFault) -> Self {
+        Faulty { fault: Some(fault), ..Faulty::sound() }
+    }
+
+    /// The same store without a fault: the control, which must pass.
+    #[must_use]
+    pub fn sound() -> Self {
+        Faulty { inner: MemoryStorage::new(), fault: None, agents: Mutex::default(), held: Mutex::default() }
+    }
+
+    fn is(&self, fault: PlantedFault) -> bool {
+        self.fault == Some(fault)
+    }
+
+    fn others(&self, agent: &AgentId) -> Vec<AgentId> {
+        let agents = self.agents.lock().expect("lock");
+        agents.iter().filter(|other| *other != agent).cloned().collect()
+    }
+
+    async fn stored(&self, agent: &AgentId, id: ContactId) -> Option<Contact> {
+        self.inner.contact(agent, &ContactRef::Id(id)).await.ok().flatten()
+    }
+
+    /// What of a contact is stored.
+    fn mangled(&self, contact: &Contact) -> Contact {
+        let mut contact = contact.clone();
+        if self.is(PlantedFault::TextComposed) {
+            use unicode_normalization::UnicodeNormalization;
+            let composed = contact.first_name.as_ref().map(|name| name.as_str().nfc().collect::<String>());
+            contact.first_name = composed.and_then(|name| name.parse().ok());
+        }
+        if self.is(PlantedFault::MembersSorted) {
+            let members = contact.custom_fields.members();
+            let mut members: Vec<_> =
+                members.iter().map(|(name, value)| (name.to_owned(), value.clone())).collect();
+            members.sort_by(|(a, _), (b, _)| a.cmp(b));
+            contact.custom_fields = RawObject::new(&members.into_iter().collect());
+        }
+        if self.is(PlantedFault::SecondsOnly) {
+            contact.last_contacted_at =
+                contact.last_contacted_at.map(|at| Timestamp::from_millis(at.seconds() * 1_000));
+        }
+        contact
+    }
+
+    /// All contacts of an agent with their keys, as a list's filter sees them.
+    async fn rows(&self, agent: &AgentId) -> Result<Vec<(Contact, ContactKeys)>> {
+        let mut query = crate::conformance::fixture::everything();
+        query.filter.include_archived = true;
+        let schema = self.inner.contact_schema(agent).await?;
+        let contacts = self.inner.contacts(agent, &query).await?.contacts;
+        Ok(contacts
+            .into_iter()
+            .filter_map(|contact| {
+                let keys = ContactKeys::of(&contact, schema.as_ref()?);
+                Some((contact, keys))
+            })
+            .collect())
+    }
+
+    fn admits(&self, query: &ContactQuery, contact: &Contact, keys: &ContactKeys) -> bool {
+        let mut filter = query.filter.clone();
+        let mut keys = keys.clone();
+        let mut contact = contact.clone();
+        match self.fault {
+            Some(PlantedFault::PositionIgnoresFilter) if matches!(query.window, Window::After { .. }) => {
+                filter = crate::storage::ContactFilter {
+                    include_archived: filter.include_archived,
+                    ..Default::default()
+                };
+            }
+            Some(PlantedFault::AnyTermMatches) if filter.search.iter().any(|term| term.matches(&keys)) => {
+                filter.search.clear();
+            }
+            Some(PlantedFault::SearchAcrossFields) => keys.search = keys.search.replace('\n', ""),
+            Some(PlantedFault::SearchWildcards) => {
+                filter.search.retain(|term| !term.text.contains(['%', '_']));
+            }
+            Some(PlantedFault::SearchIgnoresDigits) => {
+                filter.search.iter_mut().for_each(|term| term.digits = None);
+            }
+            Some(PlantedFault::ShortTermsFindNothing)
+                if filter.search.iter().any(|term| term.text.chars().count() < 3) =>
+            {
+                return false;
+            }
+            Some(PlantedFault::TagMatchesPrefix) => {
+                if let Some(tag) =
+                    filter.tag.take_if(|tag| keys.tags.iter().any(|known| known.starts_with(tag.as_str())))
+                {
+                    filter.tag = keys.tags.iter().find(|known| known.starts_with(&tag)).cloned();
+                }
+            }
+            Some(PlantedFault::TagDropsStatus) if filter.tag.is_some() => filter.status = None,
+            Some(PlantedFault::ArchivedAlwaysShown) => filter.include_archived = true,
+            Some(PlantedFault::CreatedSinceExclusive) => {
+                filter.created_since = filter.created_since.map(|since| since.plus_millis(1));
+            }
+            Some(PlantedFault::UpdatedSinceReadsCreation) => contact.updated_at = contact.created_at,
+            _ => {}
+        }
+        filter.admits(&contact, &keys)
+    }
+
+    fn compare(&self, a: &SortPosition, b: &SortPosition, order: Order) -> std::cmp::Ordering {
+        let is_null = |place: &SortPosition| place.key == SortKey::Text(None);
+        if self.is(PlantedFault::NullsFirstDescending)
+            && order == Order::Descending
+            && is_null(a) != is_null(b)
+        {
+            return is_null(b).cmp(&is_null(a));
+        }
+        if self.is(PlantedFault::TiesAlwaysAscending) && a.key == b.key {
+            return a.id.cmp(&b.id);
+        }
+        a.compare(b, order)
+    }
+
+    async fn faulty_list(&self, agent: &AgentId, query: &ContactQuery) -> Result<ContactPage> {
+        let mut rows = self.rows(agent).await?;
+        if self.is(PlantedFault::ListCrossesAgents) {
+            for other in self.others(agent) {
+                rows.extend(self.rows(&other).await?);
+            }
+        }
+        let mut found: Vec<(SortPosition, Contact)> = rows
+            .into_iter()
+            .filter(|(contact, keys)| self.admits(query, contact, keys))
+            .map(|(contact, keys)| {
+                (SortPosition { key: query.sort.key(&contact, &keys), id: contact.id }, contact)
+            })
+            .collect();
+        found.sort_by(|(a, _), (b, _)| self.compare(a, b, query.order));
+        let (skip, limit) = match &query.window {
+            Window::Page { offset, limit } => {
+                let extra = u64::from(self.is(PlantedFault::OffsetOffByOne) && *offset > 0);
+                (usize::try_from(offset + extra).unwrap_or(usize::MAX), *limit)
+            }
+            Window::After { position, limit } => {
+                let behind = |place: &SortPosition| {
+                    let ordering = self.compare(place, position, query.order);
+                    ordering.is_gt() || self.is(PlantedFault::PositionInclusive) && ordering.is_eq()
+                };
+                let known = found.iter().any(|(place, _)| place.id == position.id);
+                let first = found.iter().position(|(place, _)| behind(place)).unwrap_or(found.len());
+                (if self.is(PlantedFault::PositionNeedsContact) && !known { 0 } else { first }, *limit)
+            }
+        };
+        let total = found.len() as u64;
+        let contacts: Vec<Contact> =
+            found.into_iter().skip(skip).take(limit as usize).map(|(_, contact)| contact).collect();
+        let total = if self.is(PlantedFault::TotalOfPage) { contacts.len() as u64 } else { total };
+        Ok(ContactPage { contacts, total })
+    }
+
+    /// The write that reaches the model.
+    async fn prepared(&self, agent: &AgentId, write: &ContactWrite) -> ContactWrite {
+        let mut write = ContactWrite { contact: self.mangled(&write.contact), ..write.clone() };
+        let current = self.inner.contact_schema(agent).await.ok().flatten();
+        if self.is(PlantedFault::WriteIgnoresSchemaVersion) {
+            write.schema_version = current.map_or(1, |schema| schema.version);
+        }
+        if self.is(PlantedFault::ExternalIdNotUnique) {
+            let external = write.contact.external_reference_id.as_ref();
+            let taken = self.inner.duplicate_contact(agent, Some(write.contact.id), external, &[]).await;
+            if matches!(taken, Ok(Some(_))) {
+                write.contact.external_reference_id = None;
+            }
+        }
+        if self.is(PlantedFault::UniqueIgnoresField) {
+            for value in &mut write.keys.unique {
+                "any".clone_into(&mut value.field);
+            }
+        }
+        if self.is(PlantedFault::AnswerReplaced)
+            && let Some(replay) = &mut write.effects.replay
+            && matches!(self.inner.replay(agent, &replay.key, write.effects.audit.at).await, Ok(Some(_)))
+        {
+            write.effects.replay = None;
+        }
+        write
+    }
+
+    /// Whether a fault of the external id makes this write fail or go through against the model.
+    async fn around_external_ids(&self, agent: &AgentId, write: &ContactWrite) -> Result<()> {
+        let Some(external) = &write.contact.external_reference_id else { return Ok(()) };
+        let is_held = self.held.lock().expect("lock").contains(&(agent.clone(), external.clone()));
+        if is_held {
+            let existing = write.contact.id;
+            return Err(
+                Duplicate { field: "externalReferenceId".to_owned(), existing, archived: false }.into()
+            );
+        }
+        if self.is(PlantedFault::ArchivedFreesExternalId) {
+            let found =
+                self.inner.duplicate_contact(agent, Some(write.contact.id), Some(external), &[]).await?;
+            if let Some(holder) = found.filter(|found| found.archived) {
+                let audit = write.effects.audit.clone();
+                self.inner.erase_contact(agent, holder.existing, &audit).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn hold(&self, agent: &AgentId, contact: &Contact) {
+        if let Some(external) = &contact.external_reference_id {
+            self.held.lock().expect("lock").push((agent.clone(), external.clone()));
+        }
+    }
+
+    async fn finished(&self, write: &ContactWrite, result: Result<()>) -> Result<()> {
+        let mut result = result;
+        if result.is_err() && self.is(PlantedFault::AuditOfRefusedWrite) {
+            self.inner.append_audit(&write.effects.audit).await?;
+        }
+        if self.is(PlantedFault::ArchivedHolderUnmarked)
+            && let Err(error) = &mut result
+            && let StorageErrorKind::Duplicate(duplicate) = &mut error.kind
+        {
+            duplicate.archived = false;
+        }
+        result
+    }
+}
+
+#[async_trait]
+impl AgentStore for Faulty {
+    async fn insert_agent(&self, agent: &Agent, schema: &ContactSchema, audit: &AuditEntry) -> Result<()> {
+        let result = self.inner.insert_agent(agent, schema, audit).await;
+        if result.is_ok() {
+            self.agents.lock().expect("lock").push(agent.id.clone());
+        }
+        let deleted = matches!(self.inner.agent(&agent.id).await, Ok(Some(agent)) if agent.status == AgentStatus::Deleted);
+        if self.is(PlantedFault::DeletedIdReused) && deleted { Ok(()) } else { result }
+    }
+
+    async fn agent(&self, id: &AgentId) -> Result<Option<Agent>> {
+        self.inner.agent(id).await
+    }
+
+    async fn agents(&self) -> Result<Vec<Agent>> {
+        self.inner.agents().await
+    }
+
+    async fn update_agent(&self, agent: &Agent, audit: &AuditEntry) -> Result<()> {
+        if self.is(PlantedFault::DeletedAgentAnswers) && agent.status == AgentStatus::Deleted {
+            let disabled = Agent { status: AgentStatus::Disabled, ..agent.clone() };
+            return self.inner.update_agent(&disabled, audit).await;
+        }
+        self.inner.update_agent(agent, audit).await
+    }
+
+    async fn purge_agent(&self, id: &AgentId, at_most: u32) -> Result<u64> {
+        let at_most = if self.is(PlantedFault::PurgeUnbounded) { u32::MAX } else { at_most };
+        self.inner.purge_agent(id, at_most).await
+    }
+}
+
+#[async_trait]
+impl KeyStore for Faulty {
+    async fn key_grant(&self, api_key: &ApiKey) -> Result<Option<KeyGrant>> {
+        let mut grant = self.inner.key_grant(api_key).await?;
+        if self.is(PlantedFault::GrantIgnoresAgentStatus)
+            && let Some(grant) = &mut grant
+        {
+            grant.agent_status = AgentStatus::Active;
+        }
+        Ok(grant)
+    }
+
+    async fn find_key(&self, selector: &KeySelector) -> Result<Option<StoredKey>> {
+        self.inner.find_key(selector).await
+    }
+
+    async fn keys(&self, agent: &AgentId) -> Result<Vec<StoredKey>> {
+        self.inner.keys(agent).await
+    }
+
+    async fn insert_key(&self, agent: &AgentId, key: &StoredKey, audit: &AuditEntry) -> Result<()> {
+        match self.inner.insert_key(agent, key, audit).await {
+            Err(error)
+                if self.is(PlantedFault::ApiKeyTakenTwice)
+                    && error.kind == StorageErrorKind::AlreadyExists =>
+            {
+                Ok(())
+            }
+            result => result,
+        }
+    }
+
+    async fn update_key(
+        &self,
+        agent: &AgentId,
+        expected: u64,
+        key: &StoredKey,
+        audit: &AuditEntry,
+    ) -> Result<()> {
+        let mut expected = expected;
+        let stored = self.inner.find_key(&KeySelector::Id(key.key.id)).await?;
+        if self.is(PlantedFault::KeyVersionIgnored)
+            && let Some(stored) = &stored
+        {
+            expected = stored.version;
+        }
+        let owner =
+            stored.map(|stored| stored.key.agent_id).filter(|_| self.is(PlantedFault::KeyCrossesAgents));
+        let agent = owner.as_ref().unwrap_or(agent);
+        self.inner.update_key(agent, expected, key, audit).await?;
+        if self.is(PlantedFault::KeyEditForgetsUse) {
+            let never = Timestamp::from_millis(i64::MAX);
+            self.inner.record_key_use(agent, key.key.id, never, None).await?;
+        }
+        Ok(())
+    }
+
+    async fn record_key_use(
+        &self,
+        agent: &AgentId,
+        key: KeyId,
+        at: Timestamp,
+        address: Option<IpAddr>,
+    ) -> Result<()> {
+        let mut at = at;
+        if self.is(PlantedFault::LastUseGoesBack)
+            && let Some(stored) = self.inner.find_key(&KeySelector::Id(key)).await?
+        {
+            // The address of the earlier use replaces that of the later one.
+            at = at.max(stored.key.last_used_at.unwrap_or(at));
+        }
+        self.inner.record_key_use(agent, key, at, address).await
+    }
+}
+
+#[async_trait]
+impl ContactSchemaStore for Faulty {
+    async fn contact_schema(&self, agent: &AgentId) -> Result<Option<ContactSchema>> {
+        self.inner.contact_schema(agent).await
+    }
+
+    async fn contact_schema_history(&self, agent: &AgentId) -> Result<Vec<ContactSchema>> {
+        let mut history = self.inner.contact_schema_history(agent).await?;
+        if self.is(PlantedFault::SchemaHistoryLost) {
+            history.drain(..history.len().saturating_sub(1));
+        }
+        Ok(history)
+    }
+
+    async fn replace_contact_schema(
+        &self,
+        agent: &AgentId,
+        schema: &ContactSchema,
+        audit: &AuditEntry,
+    ) -> Result<()> {
+        let mut schema = schema.clone();
+        let current = self.inner.contact_schema(agent).await?;
+        if self.is(PlantedFault::SchemaVersionIgnored) {
+            schema.version = current.as_ref().map_or(1, |current| current.version) + 1;
+        }
+        if self.is(PlantedFault::SchemaChangeKeepsKeys)
+            && let Some(current) = &current
+        {
+            for (field, known) in schema.fields.iter_mut().zip(&current.fields) {
+                field.sensitive = known.sensitive;
+            }
+            for field in &mut schema.custom_fields {
+                field.sensitive = false;
+            }
+        }
+        match self.inner.replace_contact_schema(agent, &schema, audit).await {
+            Err(error)
+                if self.is(PlantedFault::UniqueWithoutCheck)
+                    && matches!(error.kind, StorageErrorKind::Duplicate(_)) =>
+            {
+                Ok(())
+            }
+            result => result,
+        }
+    }
+}
+
+#[async_trait]
+impl ContactStore for Faulty {
+    async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<Contact>> {
+        let found = self.inner.contact(agent, contact).await?;
+        if found.is_some() {
+            return Ok(found);
+        }
+        match (self.fault, contact) {
+            (Some(PlantedFault::IdCrossesAgents), ContactRef::Id(id)) => {
+                for other in self.others(agent) {
+                    if let Some(found) = self.stored(&other, *id).await {
+                        return Ok(Some(found));
+                    }
+                }
+                Ok(None)
+            }
+            (Some(PlantedFault::ExternalIdIgnoresCase), ContactRef::External(id)) => {
+                let same = |known: &ExternalId| known.as_str().eq_ignore_ascii_case(id.as_str());
+                let rows = self.rows(agent).await?;
+                Ok(rows
+                    .into_iter()
+                    .map(|(contact, _)| contact)
+                    .find(|contact| contact.external_reference_id.as_ref().is_some_and(same)))
+            }
+            (Some(PlantedFault::ExternalIdReadAsPlatformId), ContactRef::Id(id)) => {
+                match id.to_string().parse() {
+                    Ok(external) => self.inner.contact(agent, &ContactRef::External(external)).await,
+                    Err(_) => Ok(None),
+                }
+            }
+            _ => Ok(None),
+        }
+    }
+
+    async fn contacts(&self, agent: &AgentId, query: &ContactQuery) -> Result<ContactPage> {
+        if self.is(PlantedFault::SearchNotUpdated) && !query.filter.search.is_empty() {
+            // An index of what was there first: changed contacts are found by nothing new.
+            let mut page = self.inner.contacts(agent, query).await?;
+            page.contacts.retain(|contact| contact.version == 1);
+            page.total = page.contacts.len() as u64;
+            return Ok(page);
+        }
+        self.faulty_list(agent, query).await
+    }
+
+    async fn duplicate_contact(
+        &self,
+        agent: &AgentId,
+        except: Option<ContactId>,
+        external: Option<&ExternalId>,
+        unique: &[UniqueValue],
+    ) -> Result<Option<Duplicate>> {
+        if self.is(PlantedFault::UniqueIgnoresField) {
+            let any =
+                |value: &UniqueValue| UniqueValue { field: "any".to_owned(), value: value.value.clone() };
+            let unique: Vec<UniqueValue> = unique.iter().map(any).collect();
+            return self.inner.duplicate_contact(agent, except, external, &unique).await;
+        }
+        self.inner.duplicate_contact(agent, except, external, unique).await
+    }
+
+    async fn insert_contact(&self, agent: &AgentId, write: &ContactWrite) -> Result<()> {
+        self.around_external_ids(agent, write).await?;
+        let prepared = self.prepared(agent, write).await;
+        if self.is(PlantedFault::WriteBeforeCheck) {
+            let mut bare = prepared.clone();
+            bare.contact.external_reference_id = None;
+            let refused = self
+                .inner
+                .duplicate_contact(agent, None, write.contact.external_reference_id.as_ref(), &[])
+                .await?;
+            if let Some(duplicate) = refused {
+                self.inner.insert_contact(agent, &bare).await?;
+                return Err(duplicate.into());
+            }
+        }
+        if self.is(PlantedFault::InsertWithoutAudit) {
+            let mut other = prepared.clone();
+            other.effects.audit.agent_id = None;
+            return self.inner.insert_contact(agent, &other).await;
+        }
+        let result = self.inner.insert_contact(agent, &prepared).await;
+        self.finished(write, result).await
+    }
+
+    async fn update_contact(&self, agent: &AgentId, expected: u64, write: &ContactWrite) -> Result<()> {
+        let before = self.stored(agent, write.contact.id).await;
+        let mut expected = expected;
+        if self.is(PlantedFault::UpdateIgnoresVersion)
+            && let Some(before) = &before
+        {
+            expected = before.version;
+        }
+        self.around_external_ids(agent, write).await?;
+        let mut prepared = self.prepared(agent, write).await;
+        if self.is(PlantedFault::UpdateWithoutAudit) {
+            prepared.effects.audit.agent_id = None;
+        }
+        let result = self.inner.update_contact(agent, expected, &prepared).await;
+        if self.is(PlantedFault::RenameKeepsOldId)
+            && result.is_ok()
+            && let Some(before) =
+                before.filter(|before| before.external_reference_id != write.contact.external_reference_id)
+        {
+            self.hold(agent, &before);
+        }
+        self.finished(write, result).await
+    }
+
+    async fn erase_contact(&self, agent: &AgentId, contact: ContactId, audit: &AuditEntry) -> Result<()> {
+        let before = self.stored(agent, contact).await;
+        if self.is(PlantedFault::EraseKeepsExternalId)
+            && let Some(before) = &before
+        {
+            self.hold(agent, before);
+        }
+        if self.is(PlantedFault::EraseCrossesAgents) && before.is_none() {
+            for other in self.others(agent) {
+                if self.inner.erase_contact(&other, contact, audit).await.is_ok() {
+                    return Ok(());
+                }
+            }
+        }
+        let query = AuditQuery { agent: Some(agent.clone()), limit: 10_000, ..AuditQuery::default() };
+        let entries = self.inner.audit_entries(&query).await?;
+        let keys: Vec<ReplayKey> = (0..=9).map(|key| ReplayKey([key; 32])).collect();
+        let mut answers = Vec::new();
+        for key in &keys {
+            answers.extend(self.inner.replay(agent, key, audit.at).await?);
+        }
+        self.inner.erase_contact(agent, contact, audit).await?;
+        if self.is(PlantedFault::EraseKeepsPayloads) {
+            for entry in &entries {
+                self.inner.append_audit(entry).await?;
+            }
+        }
+        if self.is(PlantedFault::EraseEmptiesOtherPayloads) {
+            for entry in entries {
+                self.inner.append_audit(&AuditEntry { details: RawObject::default(), ..entry }).await?;
+            }
+        }
+        if self.is(PlantedFault::EraseKeepsAnswers) {
+            self.inner.put_replays(agent, answers);
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl ReplayStore for Faulty {
+    async fn replay(&self, agent: &AgentId, key: &ReplayKey, now: Timestamp) -> Result<Option<Replay>> {
+        let now = if self.is(PlantedFault::AnswersNeverExpire) { Timestamp::from_millis(0) } else { now };
+        let own = self.inner.replay(agent, key, now).await?;
+        if own.is_none() && self.is(PlantedFault::AnswersShared) {
+            for other in self.others(agent) {
+                if let Some(replay) = self.inner.replay(&other, key, now).await? {
+                    return Ok(Some(replay));
+                }
+            }
+        }
+        Ok(own)
+    }
+
+    async fn sweep_replays(&self, now: Timestamp, at_most: u32) -> Result<u64> {
+        let at_most = if self.is(PlantedFault::SweepUnbounded) { u32::MAX } else { at_most };
+        self.inner.sweep_replays(now, at_most).await
+    }
+}
+
+#[async_trait]
+impl RateWindowStore for Faulty {
+    async fn rate_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateWindow>> {
+        let key = if self.is(PlantedFault::RateWindowShared) { KeyId::from_bytes([0; 12]) } else { key };
+        self.inner.rate_window(agent, key).await
+    }
+
+    async fn save_rate_window(&self, agent: &AgentId, key: KeyId, window: &RateWindow) -> Result<()> {
+        let key = if self.is(PlantedFault::RateWindowShared) { KeyId::from_bytes([0; 12]) } else { key };
+        self.inner.save_rate_window(agent, key, window).await
+    }
+}
+
+#[async_trait]
+impl AuditStore for Faulty {
+    async fn append_audit(&self, entry: &AuditEntry) -> Result<()> {
+        self.inner.append_audit(entry).await
+    }
+
+    async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>> {
+        let mut query = query.clone();
+        if self.is(PlantedFault::AuditAlwaysNewestFirst) {
+            query.newest_first = true;
+        }
+        if self.is(PlantedFault::AuditCrossesAgents) {
+            query.agent = None;
+        }
+        let mut entries = self.inner.audit_entries(&query).await?;
+        if self.is(PlantedFault::AuditSkipsTies)
+            && let Some((at, _)) = query.after
+        {
+            entries.retain(|entry| entry.at != at);
+        }
+        Ok(entries)
+    }
+}
+
+#[async_trait]
+impl HealthProbe for Faulty {
+    async fn probe(&self) -> Result<()> {
+        self.inner.probe().await
+    }
+}

@@ -1,0 +1,63 @@
+//! GET /contacts/{externalReferenceId}/chatbots/{agentId}, GET /contacts/platformid/{contactId}/chatbots/{agentId}
+
+use std::marker::PhantomData;
+
+use serde_json::Value;
+
+use super::{Addressing, pick, shapes, target};
+use crate::access::{Action, Caller, Permission, Scope};
+use crate::contacts::Contact;
+use crate::operation::{Access, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation};
+use crate::reply::{ApiError, ErrorCode, Reply};
+use crate::service::ContactTarget;
+use crate::violation::Violations;
+
+/// Answers one contact.
+pub struct Get<A>(PhantomData<A>);
+
+impl<A: Addressing> Operation for Get<A> {
+    const META: Meta = Meta {
+        id: pick(A::BY_ID, "getContact", "getContactByPlatformId"),
+        method: Method::Get,
+        base: Base::OpenApi,
+        path: pick(
+            A::BY_ID,
+            "/contacts/{externalReferenceId}/chatbots/{agentId}",
+            "/contacts/platformid/{contactId}/chatbots/{agentId}",
+        ),
+        tag: "Contacts",
+        summary: pick(A::BY_ID, "Get a contact", "Get a contact by platform id"),
+        description: "One contact, archived or not.",
+        access: Access::Key(Permission::new(Scope::Contacts, Action::Read)),
+        body: BodyKind::None,
+        query: &[],
+        success: &[200],
+        errors: &[ErrorCode::ContactNotFound],
+        idempotent: false,
+        conditional: Conditional::Read,
+    };
+    type Caller = Caller;
+    type Input = (ContactTarget, Violations);
+    type Output = Contact;
+
+    fn decode(incoming: &Incoming<'_>) -> Self::Input {
+        (target::<A>(incoming), incoming.query().into_faults())
+    }
+
+    async fn run(cx: Context<'_, Caller>, (target, faults): Self::Input) -> Result<Reply<Contact>, ApiError> {
+        let contact = cx.service.contact(cx.caller, &target).await?;
+        if !faults.is_empty() {
+            return Err(faults.into());
+        }
+        let etag = contact.etag();
+        Ok(Reply::ok("Contact retrieved successfully", contact).with_etag(etag))
+    }
+
+    fn response_schema() -> Value {
+        shapes::envelope(shapes::reference("Contact"))
+    }
+
+    fn response_example() -> Value {
+        shapes::envelope_example("Contact retrieved successfully", shapes::contact_example())
+    }
+}

@@ -1,0 +1,144 @@
+//! Contacts (contract 4.2).
+
+mod archive;
+mod create;
+mod get;
+mod list;
+mod schema;
+mod shapes;
+mod unarchive;
+mod update;
+
+pub use archive::Archive;
+pub use create::{Create, CreatedContact};
+pub use get::Get;
+pub use list::List;
+pub use schema::{Schema, SchemaDocument};
+pub use unarchive::Unarchive;
+pub use update::Update;
+
+pub(crate) use create::stored_reply;
+pub(crate) use shapes::components;
+
+use http::header;
+
+use crate::brand::Brand;
+use crate::contacts::Contact;
+use crate::operation::{Incoming, incoming_header_fault};
+use crate::service::{ArchiveContact, ContactTarget, TagMatch, Unchecked};
+use crate::values::{Block, TextValue};
+use crate::violation::{Fault, Place, Rule, Violation, Violations};
+
+/// How a path names a contact.
+pub trait Addressing: Send + Sync + 'static {
+    /// Whether by platform id.
+    const BY_ID: bool;
+}
+
+/// `/contacts/<externalReferenceId>/…`
+pub struct ByExternalId;
+
+/// `/contacts/platformid/<contactId>/…`
+pub struct ByPlatformId;
+
+impl Addressing for ByExternalId {
+    const BY_ID: bool = false;
+}
+
+impl Addressing for ByPlatformId {
+    const BY_ID: bool = true;
+}
+
+/// One of two texts by addressing: metadata is made at compile time.
+const fn pick(by_id: bool, external: &'static str, id: &'static str) -> &'static str {
+    if by_id { id } else { external }
+}
+
+fn target<A: Addressing>(incoming: &Incoming<'_>) -> ContactTarget {
+    if A::BY_ID {
+        ContactTarget::Id(incoming.path_value("contactId").to_owned())
+    } else {
+        ContactTarget::External(incoming.path_value("externalReferenceId").to_owned())
+    }
+}
+
+/// The path of a contact: `Location`. By its external id where it has one.
+pub(crate) fn path(brand: &Brand, contact: &Contact) -> String {
+    let agent = &contact.agent_id;
+    let base = crate::reply::BASE_PATH;
+    match &contact.external_reference_id {
+        Some(id) => format!("{base}/contacts/{}/chatbots/{agent}", percent_encode(id.as_str())),
+        None => format!("{base}/contacts/{}/{}/chatbots/{agent}", brand.id_segment(), contact.id),
+    }
+}
+
+/// Everything but RFC 3986 unreserved characters percent-encoded (contract 5.2).
+pub(crate) fn percent_encode(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+/// The `If-Match` header.
+fn if_match(incoming: &Incoming<'_>, faults: &mut Violations) -> Option<TagMatch> {
+    let words = "must be *, an entity tag or a list of entity tags";
+    match incoming.header(&header::IF_MATCH) {
+        Ok(None) => None,
+        Ok(Some(text)) => {
+            let tags = TagMatch::parse(&text);
+            if tags.is_none() {
+                faults.push(incoming_header_fault(&header::IF_MATCH, words));
+            }
+            tags
+        }
+        Err(violation) => {
+            faults.push(*violation);
+            None
+        }
+    }
+}
+
+/// The input of archive and unarchive.
+fn archive_input<A: Addressing>(incoming: &Incoming<'_>) -> ArchiveContact {
+    let mut faults = Violations::new();
+    let if_match = if_match(incoming, &mut faults);
+    faults.extend(incoming.query().into_faults());
+    let members = incoming.members(&mut faults);
+    let mut reason = None;
+    for (name, value) in members.iter().flat_map(|members| members.iter()) {
+        use crate::json::Json;
+        let fault = match (name, value) {
+            ("reason", Json::Null) => continue,
+            ("reason", Json::String(text)) => match Block::parse(text) {
+                Ok(text) => {
+                    reason = Some(text);
+                    continue;
+                }
+                // Blank is none.
+                Err(fault) if fault.rule == Rule::Required => continue,
+                Err(fault) => fault,
+            },
+            ("reason", _) => Fault::wrong_type("a string"),
+            (name, _) if name.contains('\0') => Fault::invalid_characters(),
+            _ => Fault::new(Rule::Unknown, "is not a member of this request"),
+        };
+        faults.push(Violation::new(Place::Body, name, Some(value), fault));
+    }
+    ArchiveContact { target: target::<A>(incoming), reason: Unchecked::new(Some(reason), faults), if_match }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locations_are_percent_encoded() {
+        assert_eq!(percent_encode("crm/1001 ä~"), "crm%2F1001%20%C3%A4~");
+    }
+}

@@ -1,0 +1,57 @@
+//! GET {origin}/openapi.json
+
+use serde_json::{Value, json};
+
+use crate::operation::{
+    Access, Anyone, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation,
+};
+use crate::reply::{ApiError, Reply};
+
+/// The OpenAPI document of the service.
+pub struct Description;
+
+impl Operation for Description {
+    const META: Meta = Meta {
+        id: "describeApi",
+        method: Method::Get,
+        base: Base::Origin,
+        path: "/openapi.json",
+        tag: "Description",
+        summary: "OpenAPI document",
+        description: "The OpenAPI 3.1 document of this service, bare. Needs no key.",
+        access: Access::Public,
+        body: BodyKind::None,
+        query: &[],
+        success: &[200],
+        errors: &[],
+        idempotent: false,
+        conditional: Conditional::No,
+    };
+    type Caller = Anyone;
+    type Input = ();
+    type Output = String;
+
+    fn decode(_: &Incoming<'_>) {}
+
+    async fn run(cx: Context<'_, Anyone>, (): ()) -> Result<Reply<String>, ApiError> {
+        let document = cx.document.get_or_init(|| crate::openapi::document(cx.brand).to_string());
+        Ok(Reply::ok("", document.clone()))
+    }
+
+    /// Bare: a description fits no envelope.
+    fn encode(reply: &Reply<String>) -> Result<Vec<u8>, ApiError> {
+        Ok(reply.data.clone().into_bytes())
+    }
+
+    fn response_schema() -> Value {
+        json!({
+            "type": "object",
+            "required": ["openapi", "info", "paths"],
+            "properties": { "openapi": { "type": "string" }, "info": { "type": "object" }, "paths": { "type": "object" } },
+        })
+    }
+
+    fn response_example() -> Value {
+        json!({ "openapi": "3.1.0", "info": { "title": "Open API", "version": "1.0.0" }, "paths": {} })
+    }
+}

@@ -1,0 +1,26 @@
+//! The endpoints: one file each, one row each in the table from which router, guards, description, reference and
+//! generators are made.
+
+pub mod contacts;
+pub mod description;
+pub mod health;
+
+use crate::operation::Endpoint;
+use contacts::{ByExternalId, ByPlatformId};
+
+/// Every endpoint.
+pub const ENDPOINTS: &[Endpoint] = &[
+    Endpoint::of::<health::Health>(),
+    Endpoint::of::<description::Description>(),
+    Endpoint::of::<contacts::Schema>(),
+    Endpoint::of::<contacts::Create>(),
+    Endpoint::of::<contacts::List>(),
+    Endpoint::of::<contacts::Get<ByExternalId>>(),
+    Endpoint::of::<contacts::Update<ByExternalId>>(),
+    Endpoint::of::<contacts::Archive<ByExternalId>>(),
+    Endpoint::of::<contacts::Unarchive<ByExternalId>>(),
+    Endpoint::of::<contacts::Get<ByPlatformId>>(),
+    Endpoint::of::<contacts::Update<ByPlatformId>>(),
+    Endpoint::of::<contacts::Archive<ByPlatformId>>(),
+    Endpoint::of::<contacts::Unarchive<ByPlatformId>>(),
+];

@@ -1,0 +1,43 @@
+//! The key headers of a request (contract 7.1).
+
+use std::borrow::Cow;
+
+use http::{HeaderMap, HeaderName};
+
+use super::Refusal;
+use crate::reply::{ApiError, ErrorCode};
+
+/// The name of the header that carries the key.
+const KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
+/// The name of the header that carries the secret.
+const SECRET_HEADER: HeaderName = HeaderName::from_static("x-api-secret");
+
+/// The credentials as sent, trimmed. Text of another form than a key's is no key that is known, and no secret of one.
+pub(super) struct Credentials<'a> {
+    pub(super) key: Cow<'a, str>,
+    pub(super) secret: Cow<'a, str>,
+}
+
+/// Reads both headers. Credentials at any other place are ignored.
+pub(super) fn read(headers: &HeaderMap) -> Result<Credentials<'_>, Refusal> {
+    let key = single(headers, &KEY_HEADER)?;
+    let secret = single(headers, &SECRET_HEADER)?;
+    if key.is_empty() || secret.is_empty() {
+        return Err(Refusal::NoCredentials(ApiError::new(
+            ErrorCode::MissingCredentials,
+            "Send the headers X-API-Key and X-API-Secret",
+        )));
+    }
+    Ok(Credentials { key: String::from_utf8_lossy(key), secret: String::from_utf8_lossy(secret) })
+}
+
+/// The trimmed value of a header; empty when it is absent.
+fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<&'a [u8], Refusal> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next();
+    if values.next().is_some() {
+        let message = format!("The header {name} is repeated");
+        return Err(Refusal::Other(ApiError::new(ErrorCode::BadRequest, message)));
+    }
+    Ok(value.map_or(&[], |value| value.as_bytes().trim_ascii()))
+}

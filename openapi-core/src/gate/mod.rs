@@ -1,0 +1,323 @@
+//! The gate: who may come in (contract 6.3 steps 3 to 5, contract 7 and 8). Authentication, address allowlist, rate
+//! limits, in this order and before one octet of a body is read.
+
+mod credentials;
+mod headers;
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use http::{HeaderMap, HeaderValue};
+
+use crate::access::{Actor, ApiKey, ApiSecret, Caller, KeyStatus, SecretHash, StoredKey};
+use crate::agents::AgentStatus;
+use crate::api::AddressLimits;
+use crate::audit::{AuditAction, AuditEntry};
+use crate::json::{Json, Object, RawObject};
+use crate::limits::{AddressClass, AddressLimiter, Decision, KeyLimiter, KeyWindow};
+use crate::ports::{Clock, IdSource};
+use crate::reply::{ApiError, ErrorCode};
+use crate::server_keys::ServerKeys;
+use crate::storage::{AccessStore, StorageError};
+use crate::values::{AgentId, Timestamp};
+
+use headers::rate_policy;
+pub(crate) use headers::{RATE_HEADER_NAMES, rate_headers};
+
+/// What separates the keyed hash of secrets from other uses of a server key.
+const SECRET_PURPOSE: &str = "api secret";
+
+/// How long a key read from the store is used without reading it again. Changes made elsewhere act within 5 s
+/// (contract 7.2).
+const KEY_LIFETIME_MILLIS: i64 = 4_000;
+
+/// The most keys that are kept.
+const MAX_CACHED_KEYS: usize = 100_000;
+
+/// Authentication and limits over a store of keys.
+pub struct Gate {
+    store: Arc<dyn AccessStore>,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdSource>,
+    server_keys: ServerKeys,
+    keys: RwLock<HashMap<ApiKey, Arc<CachedKey>>>,
+    limiter: KeyLimiter,
+}
+
+struct CachedKey {
+    stored: StoredKey,
+    agent_status: AgentStatus,
+    read_at: Timestamp,
+    window: Arc<KeyWindow>,
+    rate_policy: Option<HeaderValue>,
+}
+
+/// A request that was let in.
+pub(crate) struct Entry {
+    pub(crate) caller: Caller,
+    pub(crate) decision: Decision,
+    /// `RateLimit-Policy` of the key.
+    pub(crate) rate_policy: Option<HeaderValue>,
+    /// When the secret that was used ends, if a newer one exists.
+    pub(crate) secret_expires: Option<Timestamp>,
+}
+
+/// Why a request was not let in.
+pub(crate) enum Refusal {
+    /// Counted for the address: authentication failed or the address is outside the allowlist.
+    Failed { error: ApiError, key: Option<ApiKey>, agent: Option<AgentId> },
+    /// Counted with unknown routes: no credentials at all.
+    NoCredentials(ApiError),
+    /// Not counted.
+    Other(ApiError),
+    /// Over the limits of the key.
+    Limited { error: ApiError, entry: Box<Entry> },
+}
+
+impl From<StorageError> for Refusal {
+    fn from(error: StorageError) -> Self {
+        Refusal::Other(error.into())
+    }
+}
+
+impl Gate {
+    /// A gate over a store.
+    #[must_use]
+    pub fn new(
+        store: Arc<dyn AccessStore>,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn IdSource>,
+        server_keys: ServerKeys,
+    ) -> Self {
+        let limiter = KeyLimiter::new(clock.now());
+        Gate { store, clock, ids, server_keys, keys: RwLock::default(), limiter }
+    }
+
+    pub(crate) fn clock(&self) -> &dyn Clock {
+        &*self.clock
+    }
+
+    pub(crate) fn ids(&self) -> &dyn IdSource {
+        &*self.ids
+    }
+
+    /// The keyed hash under which a new secret is stored.
+    pub(crate) fn hash_secret(&self, secret: &ApiSecret) -> SecretHash {
+        SecretHash {
+            hash: self.server_keys.tag(SECRET_PURPOSE, secret.expose().as_bytes()),
+            server_key: self.server_keys.current_id().to_owned(),
+            expires_at: None,
+        }
+    }
+
+    /// Makes a change of a key or an agent act on the next request.
+    pub(crate) fn forget(&self, agent: &AgentId) {
+        let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
+        keys.retain(|_, cached| cached.stored.key.agent_id != *agent);
+    }
+
+    /// Saves last uses, gives back leases of resting keys, forgets what is stale. [`crate::platform::Platform`] does
+    /// it in its own `maintain`; a host with a gate alone calls it about every 20 s.
+    ///
+    /// # Errors
+    /// When the store fails; the next call goes on.
+    pub async fn maintain(&self) -> Result<(), StorageError> {
+        let now = self.clock.now();
+        self.keys
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|_, cached| now.millis_since(cached.read_at) < KEY_LIFETIME_MILLIS);
+        self.limiter.maintain(&*self.store, now).await
+    }
+
+    /// Saves last uses and gives back all leases: the orderly end.
+    ///
+    /// # Errors
+    /// When the store fails; leases then count as used.
+    pub async fn drain(&self) -> Result<(), StorageError> {
+        self.limiter.drain(&*self.store, self.clock.now()).await
+    }
+
+    /// Lets a request in: steps 3 to 5.
+    pub(crate) async fn enter(
+        &self,
+        headers: &HeaderMap,
+        address: IpAddr,
+        request_id: &str,
+        now: Timestamp,
+    ) -> Result<Entry, Refusal> {
+        let credentials = credentials::read(headers)?;
+        let cached = self.key(&credentials.key, now).await?;
+        let (cached, secret_expires) = self.authenticate(&credentials, cached.as_ref(), now)?;
+        let key = &cached.stored.key;
+        if !key.allowed_addresses.is_empty()
+            && !key.allowed_addresses.iter().any(|block| block.contains(address))
+        {
+            return Err(Refusal::Failed {
+                error: ApiError::new(
+                    ErrorCode::IpNotAllowed,
+                    "The API key may not be used from this address",
+                ),
+                key: Some(key.api_key.clone()),
+                agent: Some(key.agent_id.clone()),
+            });
+        }
+        let decision = self.limiter.admit(&*self.store, &cached.window, key.limits, address, now).await?;
+        let caller = Caller {
+            agent_id: key.agent_id.clone(),
+            actor: Actor::ApiKey(key.api_key.clone()),
+            permissions: key.permissions,
+            address: Some(address),
+            request_id: request_id.to_owned(),
+        };
+        let entry = Entry { caller, decision, rate_policy: cached.rate_policy.clone(), secret_expires };
+        if decision.admitted {
+            Ok(entry)
+        } else {
+            Err(Refusal::Limited { error: limit_error(&decision), entry: Box::new(entry) })
+        }
+    }
+
+    async fn key(&self, sent: &str, now: Timestamp) -> Result<Option<Arc<CachedKey>>, StorageError> {
+        let fresh =
+            |cached: &&Arc<CachedKey>| (0..KEY_LIFETIME_MILLIS).contains(&now.millis_since(cached.read_at));
+        let known = self.keys.read().unwrap_or_else(PoisonError::into_inner).get(sent).filter(fresh).cloned();
+        if known.is_some() {
+            return Ok(known);
+        }
+        let Some(api_key) = ApiKey::parse(sent) else { return Ok(None) };
+        let Some(grant) = self.store.key_grant(&api_key).await? else { return Ok(None) };
+        let rate_policy = rate_policy(grant.stored.key.limits);
+        let window = self.limiter.window(&grant.stored.key.agent_id, grant.stored.key.id);
+        let cached = Arc::new(CachedKey {
+            stored: grant.stored,
+            agent_status: grant.agent_status,
+            read_at: now,
+            window,
+            rate_policy,
+        });
+        let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
+        if keys.len() >= MAX_CACHED_KEYS {
+            keys.clear();
+        }
+        keys.insert(api_key, Arc::clone(&cached));
+        Ok(Some(cached))
+    }
+
+    /// The key whose secret was sent, and when that secret ends. Every failure that could tell whether a key exists is
+    /// one answer, given after the same work.
+    fn authenticate<'a>(
+        &self,
+        credentials: &credentials::Credentials<'_>,
+        cached: Option<&'a Arc<CachedKey>>,
+        now: Timestamp,
+    ) -> Result<(&'a Arc<CachedKey>, Option<Timestamp>), Refusal> {
+        use subtle::ConstantTimeEq;
+        let failed = |error: ApiError| Refusal::Failed {
+            error,
+            key: ApiKey::parse(&credentials.key),
+            agent: cached.map(|cached| cached.stored.key.agent_id.clone()),
+        };
+        let secret = credentials.secret.as_bytes();
+        let current = self.server_keys.tag(SECRET_PURPOSE, secret);
+        let stored = cached.map_or(&[][..], |cached| &cached.stored.secrets);
+        let live = |secret: &&SecretHash| secret.expires_at.is_none_or(|expires_at| now < expires_at);
+        let matching = stored.iter().filter(live).find(|stored| {
+            let tag = if stored.server_key == self.server_keys.current_id() {
+                Some(current)
+            } else {
+                self.server_keys.tag_with(&stored.server_key, SECRET_PURPOSE, secret)
+            };
+            tag.is_some_and(|tag| tag.ct_eq(&stored.hash).into())
+        });
+        let (Some(cached), Some(matching)) = (cached, matching) else {
+            return Err(failed(invalid_credentials()));
+        };
+        if cached.agent_status != AgentStatus::Active {
+            return Err(failed(invalid_credentials()));
+        }
+        let key = &cached.stored.key;
+        if key.status != KeyStatus::Active {
+            let words = if key.status == KeyStatus::Revoked {
+                "The API key has been revoked"
+            } else {
+                "The API key is disabled"
+            };
+            return Err(failed(ApiError::new(ErrorCode::ApiKeyRevoked, words)));
+        }
+        if let Some(expires_at) = key.expires_at
+            && expires_at <= now
+        {
+            let error = ApiError::new(ErrorCode::ApiKeyExpired, "The API key has expired");
+            return Err(failed(error.with_detail("expiredAt", Json::String(expires_at.to_string()))));
+        }
+        Ok((cached, matching.expires_at))
+    }
+
+    /// Notes a failed authentication in the audit log. A store that does not take it does not change the answer.
+    pub(crate) async fn audit_failure(
+        &self,
+        error: &ApiError,
+        key: Option<ApiKey>,
+        agent: Option<AgentId>,
+        address: IpAddr,
+        request_id: &str,
+        now: Timestamp,
+    ) {
+        let mut details = Object::new();
+        details.insert("code", error.code().as_str().into());
+        let entry = AuditEntry {
+            id: self.ids.platform_id(now).into(),
+            agent_id: agent,
+            at: now,
+            actor: key.map_or_else(|| Actor::Anonymous("unknown key".to_owned()), Actor::ApiKey),
+            action: AuditAction::AuthenticationFailure,
+            resource: None,
+            address: Some(address),
+            request_id: Some(request_id.to_owned()),
+            details: RawObject::new(&details),
+        };
+        if let Err(error) = self.store.append_audit(&entry).await {
+            tracing::warn!(%error, "a failed authentication could not be noted in the audit log");
+        }
+    }
+}
+
+fn invalid_credentials() -> ApiError {
+    ApiError::new(ErrorCode::InvalidCredentials, "The API key or secret is not valid")
+}
+
+/// 429 of a key (contract 6.4).
+fn limit_error(decision: &Decision) -> ApiError {
+    let (window, state) = decision.exhausted();
+    let wait = state.reset_seconds.max(1);
+    let message = format!("Rate limit of {} requests per {window} exceeded; retry in {wait} s", state.limit);
+    ApiError::new(ErrorCode::RateLimitExceeded, message)
+        .with_detail("window", window)
+        .with_detail("limit", state.limit)
+        .with_detail("retryAfterSeconds", wait)
+        .with_retry_after(wait)
+}
+
+/// 429 of an address.
+pub(crate) fn address_error(wait: u64) -> ApiError {
+    ApiError::new(
+        ErrorCode::TooManyFailedAttempts,
+        format!("Too many requests of this kind from this address; retry in {wait} s"),
+    )
+    .with_retry_after(wait)
+}
+
+/// The limits per address of one `Api`.
+pub(crate) struct AddressGate(AddressLimiter);
+
+impl AddressGate {
+    pub(crate) fn new(limits: AddressLimits) -> Self {
+        AddressGate(AddressLimiter::new(limits))
+    }
+
+    pub(crate) fn admit(&self, address: IpAddr, class: AddressClass, now: Timestamp) -> Result<(), ApiError> {
+        self.0.admit(address, class, now).map_err(address_error)
+    }
+}

@@ -1,0 +1,78 @@
+//! The Open API of AI chat agents with a built-in CRM, as a library: requests, validation, envelope, keys, limits,
+//! service and storage ports, independent of any server, database or async runtime.
+//!
+//! A host platform holds an [`api::Api`]: `http::Request` in, `http::Response` out. There are two ways in:
+//!
+//! - **Over a storage crate**: [`platform::Platform`] implements the whole service over the storage ports
+//!   ([`storage::Storage`]); [`storage::memory`] is a complete backend for tests and sandboxes.
+//! - **Over a CRM of one's own**: implement [`service::OpenApiService`]; the crate gives HTTP, validation, envelope,
+//!   keys, limits and the OpenAPI document.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use openapi_core::access::Actor;
+//! use openapi_core::admin::{Admin, NewAgent, NewKey};
+//! use openapi_core::api::Settings;
+//! use openapi_core::brand::Brand;
+//! use openapi_core::platform::{Platform, Ports};
+//! use openapi_core::server_keys::{ServerKey, ServerKeys};
+//! use openapi_core::storage::memory::MemoryStorage;
+//!
+//! # pollster::block_on(async {
+//! let keys = ServerKeys::new(ServerKey::new(&[7; 32]), vec![]);
+//! let brand = Brand::new("https://api.example.com")?;
+//! let platform = Arc::new(Platform::new(Arc::new(MemoryStorage::new()), Ports::system(keys), brand.clone()));
+//! let api = platform.api(Settings::new(brand));
+//!
+//! // What an operator does once: an agent and a key for it.
+//! let by = Actor::Operator("setup".to_owned());
+//! let agent = platform.create_agent(&by, NewAgent::new("Support".parse()?)).await?;
+//! let key = NewKey::new(agent.id.clone(), "First key".parse()?, "contacts:all".parse()?);
+//! let issued = platform.create_key(&by, key).await?;
+//!
+//! // What a caller does.
+//! let request = http::Request::post(format!("/v1/open/contacts/chatbots/{}", agent.id))
+//!     .header("X-API-Key", issued.key.api_key.as_str())
+//!     .header("X-API-Secret", issued.secret.expose())
+//!     .header("Content-Type", "application/json")
+//!     .body(http_body_util::Full::new(bytes::Bytes::from(r#"{"primaryEmail":"zoe@example.com"}"#)))?;
+//! let response = api.handle(request).await;
+//! assert_eq!(response.status(), 201);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
+//!
+//! # Features
+//! - `system`: [`ports::SystemClock`](ports) and [`ports::SystemIds`](ports), the clock and the randomness of the
+//!   machine.
+//! - `strategies`: proptest generators for requests and rows.
+//! - `conformance`: the suite that every storage backend runs.
+//!
+//! Nothing happens behind the host's back: no thread, socket, file, environment variable or global of this crate's own.
+
+pub mod access;
+pub mod admin;
+pub mod agents;
+pub mod api;
+pub mod audit;
+pub mod brand;
+#[cfg(feature = "conformance")]
+pub mod conformance;
+pub mod contacts;
+pub mod endpoints;
+pub mod gate;
+pub mod json;
+pub mod limits;
+pub mod openapi;
+pub mod operation;
+pub mod platform;
+pub mod ports;
+pub mod reply;
+pub mod schema;
+pub mod server_keys;
+pub mod service;
+pub mod storage;
+#[cfg(feature = "strategies")]
+pub mod strategies;
+pub mod values;
+pub mod violation;

@@ -1,0 +1,120 @@
+//! The OpenAPI 3.1 document, made from the table of endpoints.
+
+mod headers;
+mod operations;
+pub mod reference;
+
+use serde_json::{Map, Value, json};
+
+use crate::access::Scope;
+use crate::brand::Brand;
+use crate::endpoints::{ENDPOINTS, contacts};
+use crate::reply::{CONTRACT_VERSION, ErrorCode};
+use crate::violation::{Place, Rule};
+
+/// The document of a service with these names.
+#[must_use]
+pub fn document(brand: &Brand) -> Value {
+    let mut paths: Map<String, Value> = Map::new();
+    for endpoint in ENDPOINTS {
+        let path = endpoint.meta.template(brand.id_segment());
+        let item = paths.entry(path).or_insert_with(|| json!({}));
+        item[endpoint.meta.method.as_str().to_lowercase()] = operations::operation(endpoint);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
+        "info": {
+            "title": format!("{} Open API", brand.service_name()),
+            "version": CONTRACT_VERSION,
+            "summary": "Contacts of AI chat agents with a built-in CRM",
+            "description": description(),
+            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
+        },
+        "servers": [{ "url": brand.public_url() }],
+        "tags": [
+            { "name": "Contacts", "description": "People in the CRM of an agent." },
+            { "name": "Health", "description": "Whether the service can answer." },
+            { "name": "Description", "description": "This document." },
+        ],
+        "security": [{ "ApiKey": [], "ApiSecret": [] }],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "ApiKey": { "type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The public identifier of the key." },
+                "ApiSecret": { "type": "apiKey", "in": "header", "name": "X-API-Secret", "description": "The secret of the key." },
+            },
+            "headers": headers::components(),
+            "schemas": schemas(),
+        },
+    })
+}
+
+fn description() -> String {
+    let scopes: Vec<String> = Scope::ALL
+        .iter()
+        .map(|scope| {
+            let actions: Vec<&str> = scope.actions().iter().map(|action| action.as_str()).collect();
+            format!("`{}` ({})", scope.as_str(), actions.join(", "))
+        })
+        .collect();
+    format!(
+        "Server-to-server access to one agent. Every request but the health check and this document carries the headers `X-API-Key` and `X-API-Secret`. A key is scoped to exactly one agent and has permissions of the scopes {}. Errors have one envelope; clients treat an unknown `code` by its HTTP status.",
+        scopes.join(", ")
+    )
+}
+
+fn schemas() -> Value {
+    let mut schemas: Map<String, Value> =
+        contacts::components().into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();
+    schemas.insert(
+        "Pagination".to_owned(),
+        json!({
+            "type": "object",
+            "required": [
+                "currentPage", "totalPages", "totalItems", "itemsPerPage", "hasNextPage", "hasPreviousPage", "nextCursor",
+            ],
+            "properties": {
+                "currentPage": { "type": "integer", "minimum": 1 },
+                "totalPages": { "type": "integer", "minimum": 0 },
+                "totalItems": { "type": "integer", "minimum": 0, "description": "Exact." },
+                "itemsPerPage": { "type": "integer", "minimum": 1, "maximum": 100 },
+                "hasNextPage": { "type": "boolean" },
+                "hasPreviousPage": { "type": "boolean" },
+                "nextCursor": { "type": ["string", "null"], "description": "To be passed as `cursor`; `null` on the last page." },
+            },
+        }),
+    );
+    let places = [Place::Body, Place::Query, Place::Path, Place::Header, Place::Form].map(Place::as_str);
+    schemas.insert(
+        "ValidationError".to_owned(),
+        json!({
+            "type": "object",
+            "required": ["field", "message", "value", "type", "in"],
+            "properties": {
+                "field": { "type": "string", "description": "The offending field, with dots and `[i]`." },
+                "message": { "type": "string" },
+                "value": { "description": "The offending scalar; `null` for objects, arrays, missing and sensitive values." },
+                "type": { "type": "string", "enum": Rule::ALL.map(Rule::as_str) },
+                "in": { "type": "string", "enum": places },
+            },
+        }),
+    );
+    schemas.insert(
+        "Error".to_owned(),
+        json!({
+            "type": "object",
+            "required": ["success", "message", "code", "requestId"],
+            "properties": {
+                "success": { "const": false },
+                "message": { "type": "string" },
+                "code": { "type": "string", "enum": ErrorCode::ALL.iter().map(|code| code.as_str()).collect::<Vec<_>>() },
+                "requestId": { "type": "string" },
+                "validationErrors": { "type": "array", "items": { "$ref": "#/components/schemas/ValidationError" } },
+                "details": { "type": "object" },
+                "version": { "type": "string", "description": "On the health check only." },
+            },
+        }),
+    );
+    schemas.into()
+}

@@ -1,0 +1,209 @@
+//! One operation of the document.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::headers;
+use crate::operation::{Access, BodyKind, Conditional, Endpoint};
+use crate::reply::ErrorCode;
+use crate::values::{AgentId, ExternalId, TextValue};
+
+pub(super) fn operation(endpoint: &Endpoint) -> Value {
+    let meta = endpoint.meta;
+    let mut operation = json!({
+        "operationId": meta.id,
+        "tags": [meta.tag],
+        "summary": meta.summary,
+        "description": meta.description,
+        "parameters": parameters(endpoint),
+        "responses": responses(endpoint),
+    });
+    match meta.access {
+        Access::Public => operation["security"] = json!([]),
+        Access::Key(permission) => operation["x-permission"] = permission.to_string().into(),
+    }
+    if let Some(schema) = (endpoint.request_schema)() {
+        let mut content = json!({ "schema": schema });
+        if let Some(example) = (endpoint.request_example)() {
+            content["example"] = example;
+        }
+        operation["requestBody"] = json!({ "required": meta.body == BodyKind::Required, "content": { "application/json": content } });
+    }
+    operation
+}
+
+fn parameters(endpoint: &Endpoint) -> Vec<Value> {
+    let meta = endpoint.meta;
+    let path = meta.path_parameters().map(|name| {
+        let (schema, example, description) = match name {
+            "agentId" => (AgentId::json_schema(), "695b6f80de7378c4412112d3", "The key's agent."),
+            "externalReferenceId" => (ExternalId::json_schema(), "crm-1001", "Your own id of the contact, percent-encoded."),
+            _ => (
+                json!({ "type": "string", "pattern": "^[0-9A-Fa-f]{24}$" }),
+                "697dc8165d4ffa83cfc35cfc",
+                "The platform id of the contact.",
+            ),
+        };
+        json!({ "name": name, "in": "path", "required": true, "description": description, "schema": schema, "example": example })
+    });
+    let query = meta.query.iter().map(|parameter| {
+        json!({ "name": parameter.name, "in": "query", "description": parameter.description, "schema": (parameter.schema)() })
+    });
+    let header = |name: &str, description: &str, schema: Value| json!({ "name": name, "in": "header", "description": description, "schema": schema });
+    let mut headers = Vec::new();
+    if meta.idempotent {
+        let schema = json!({ "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$" });
+        headers.push(header(
+            "Idempotency-Key",
+            "Makes repeating the request safe: for 24 h the same key gives the same answer.",
+            schema,
+        ));
+    }
+    if meta.conditional == Conditional::Write {
+        headers.push(header(
+            "If-Match",
+            "Entity tags, one of which must be the current one; or `*`.",
+            json!({ "type": "string" }),
+        ));
+    }
+    if meta.conditional == Conditional::Read {
+        headers.push(header(
+            "If-None-Match",
+            "Entity tags; 304 when one is the current one.",
+            json!({ "type": "string" }),
+        ));
+    }
+    if meta.query.iter().any(|parameter| parameter.name == "upsert") {
+        headers.push(header(
+            "If-None-Match",
+            "`*` with `upsert=true` creates only: 412 when the contact exists.",
+            json!({ "type": "string" }),
+        ));
+    }
+    path.chain(query).chain(headers).collect()
+}
+
+fn responses(endpoint: &Endpoint) -> Value {
+    let meta = endpoint.meta;
+    let mut responses = Map::new();
+    for status in meta.success {
+        let dry_run = (endpoint.dry_run_schema)().filter(|_| *status == 200);
+        let mut body = json!({ "schema": dry_run.unwrap_or_else(endpoint.response_schema) });
+        let is_main = meta.success.last() == Some(status) || meta.success.len() == 1;
+        if is_main {
+            body["example"] = (endpoint.response_example)();
+        }
+        let description = match (status, meta.idempotent) {
+            (201, _) => "Created",
+            (200, true) => "Valid: the answer to a dry run; id and times are `null`",
+            _ => "Done",
+        };
+        responses.insert(
+            status.to_string(),
+            json!({ "description": description, "headers": headers::of_success(endpoint, *status), "content": { "application/json": body } }),
+        );
+    }
+    if meta.conditional == Conditional::Read {
+        responses.insert(
+            "304".to_owned(),
+            json!({ "description": "Not modified", "headers": headers::of_success(endpoint, 304) }),
+        );
+    }
+    let mut by_status: BTreeMap<u16, Vec<ErrorCode>> = BTreeMap::new();
+    for code in meta.error_codes() {
+        by_status.entry(code.status()).or_default().push(code);
+    }
+    for (status, codes) in by_status {
+        let lines: Vec<String> =
+            codes.iter().map(|code| format!("`{}`: {}", code.as_str(), code.when())).collect();
+        let examples: Map<String, Value> = codes
+            .iter()
+            .map(|code| (code.as_str().to_owned(), json!({ "value": error_example(*code) })))
+            .collect();
+        let names: Vec<&str> = codes.iter().map(|code| code.as_str()).collect();
+        responses.insert(
+            status.to_string(),
+            json!({
+                "description": lines.join("\n\n"),
+                "headers": headers::of_error(endpoint, status),
+                "content": { "application/json": {
+                    "schema": { "allOf": [
+                        { "$ref": "#/components/schemas/Error" },
+                        { "properties": { "code": { "enum": names } } },
+                    ] },
+                    "examples": examples,
+                } },
+            }),
+        );
+    }
+    responses.into()
+}
+
+/// An example body of an error.
+fn error_example(code: ErrorCode) -> Value {
+    let contact = "697dc8165d4ffa83cfc35cfc";
+    let (message, details) = match code {
+        ErrorCode::InvalidJson => (
+            "The request body is not valid JSON: duplicate member name 'tags'",
+            Some(json!({ "line": 3, "column": 12 })),
+        ),
+        ErrorCode::ValidationError => ("Validation failed: primaryEmail is required", None),
+        ErrorCode::ApiKeyExpired => {
+            ("The API key has expired", Some(json!({ "expiredAt": "2026-01-30T00:00:00.000Z" })))
+        }
+        ErrorCode::InsufficientPermissions => {
+            ("The API key lacks contacts:update", Some(json!({ "required": "contacts:update" })))
+        }
+        ErrorCode::ContactNotFound => (
+            "Contact not found; platform ids are 24 hexadecimal characters",
+            Some(json!({ "resource": "contact", "id": "crm-1001" })),
+        ),
+        ErrorCode::DuplicateExternalReferenceId => (
+            "externalReferenceId 'crm-1001' is already used by another contact",
+            Some(json!({ "existingContactId": contact, "archived": false })),
+        ),
+        ErrorCode::DuplicateValue => (
+            "primaryEmail is already used by another contact",
+            Some(json!({ "field": "primaryEmail", "existingContactId": contact, "archived": false })),
+        ),
+        ErrorCode::ContactArchived => (
+            "The contact is archived",
+            Some(json!({ "resource": "contact", "id": contact, "archivedAt": "2026-01-31T12:00:00.000Z" })),
+        ),
+        ErrorCode::PayloadTooLarge => (
+            "The request body exceeds 1048576 bytes",
+            Some(json!({ "limit": 1_048_576, "actual": 2_000_000, "unit": "bytes" })),
+        ),
+        ErrorCode::RateLimitExceeded => (
+            "Rate limit of 60 requests per minute exceeded; retry in 18 s",
+            Some(json!({ "window": "minute", "limit": 60, "retryAfterSeconds": 18 })),
+        ),
+        code => (code.when(), None),
+    };
+    let mut body = json!({
+        "success": false,
+        "message": message,
+        "code": code.as_str(),
+        "requestId": "019c13a3-6137-710c-9fa1-91a5ee824f39",
+    });
+    let violation = |field: &str, words: &str, value: Value, rule: &str| json!([{ "field": field, "message": format!("{field} {words}"), "value": value, "type": rule, "in": "body" }]);
+    match code {
+        ErrorCode::ValidationError => {
+            body["validationErrors"] = violation("primaryEmail", "is required", Value::Null, "required");
+        }
+        ErrorCode::DuplicateExternalReferenceId => {
+            body["validationErrors"] =
+                violation("externalReferenceId", "is already used", "crm-1001".into(), "unique");
+        }
+        ErrorCode::DuplicateValue => {
+            body["validationErrors"] =
+                violation("primaryEmail", "is already used", "zoe.okafor@example.com".into(), "unique");
+        }
+        _ => {}
+    }
+    if let Some(details) = details {
+        body["details"] = details;
+    }
+    body
+}

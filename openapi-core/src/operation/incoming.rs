@@ -1,0 +1,292 @@
+//! A request between transport and type: captured path parameters, query pairs, headers, the parsed body.
+
+use std::cell::RefCell;
+
+use http::{HeaderMap, HeaderName};
+use sha2::{Digest, Sha256};
+
+use crate::json::{Json, Object};
+use crate::operation::Meta;
+use crate::reply::MAX_REACH;
+use crate::service::{Idempotency, PageRequest, PageStart};
+use crate::values::{TextValue, Timestamp};
+use crate::violation::{Fault, Place, Rule, Violation, Violations};
+
+/// A request that was let in, with its body read.
+pub struct Incoming<'a> {
+    /// The endpoint.
+    pub meta: &'static Meta,
+    /// The values of the path's parameters, percent-decoded, in order.
+    pub path_values: &'a [&'a str],
+    /// The path as sent, without the query.
+    pub path: &'a str,
+    /// The query pairs as sent, decoded.
+    pub query_pairs: &'a [(String, String)],
+    /// The headers.
+    pub headers: &'a HeaderMap,
+    /// The body.
+    pub body: &'a JsonBody,
+    /// The present instant.
+    pub now: Timestamp,
+}
+
+/// A parsed body.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum JsonBody {
+    /// Nothing was sent, or nothing is read.
+    #[default]
+    Absent,
+    /// A JSON value.
+    Value(Json),
+}
+
+impl Incoming<'_> {
+    /// The value of a path parameter.
+    #[must_use]
+    pub fn path_value(&self, name: &str) -> &str {
+        let at = self.meta.path_parameters().position(|parameter| parameter == name);
+        at.and_then(|at| self.path_values.get(at)).copied().unwrap_or("")
+    }
+
+    /// The query, checked for unknown and repeated names.
+    #[must_use]
+    pub fn query(&self) -> Query<'_> {
+        Query::new(self.meta, self.query_pairs)
+    }
+
+    /// The text of a header; lines of one name are joined as a list.
+    ///
+    /// # Errors
+    /// `format` when it is not visible ASCII.
+    pub fn header(&self, name: &HeaderName) -> Result<Option<String>, Box<Violation>> {
+        let mut lines = self.headers.get_all(name).iter().peekable();
+        if lines.peek().is_none() {
+            return Ok(None);
+        }
+        let lines: Result<Vec<&str>, _> = lines.map(|line| line.to_str()).collect();
+        match lines {
+            Ok(lines) => Ok(Some(lines.join(", "))),
+            Err(_) => Err(Box::new(header_fault(name, "must be visible ASCII"))),
+        }
+    }
+
+    /// The members of the body; none when nothing was sent or it is no object, which is a fault.
+    pub fn members(&self, faults: &mut Violations) -> Option<Object> {
+        let (value, fault) = match self.body {
+            JsonBody::Value(Json::Object(members)) => return Some(members.clone()),
+            JsonBody::Absent if self.meta.body == crate::operation::BodyKind::Optional => {
+                return Some(Object::new());
+            }
+            JsonBody::Absent => (None, Fault::required()),
+            JsonBody::Value(value) => (Some(value), Fault::wrong_type("an object")),
+        };
+        faults.push(Violation::new(Place::Body, "body", value, fault));
+        None
+    }
+}
+
+/// The fault of a header, named as the contract writes it.
+pub(crate) fn header_fault(name: &HeaderName, words: &'static str) -> Violation {
+    let shown: String = name
+        .as_str()
+        .split('-')
+        .map(|word| {
+            let mut letters = word.chars();
+            letters
+                .next()
+                .map(|first| first.to_ascii_uppercase().to_string() + letters.as_str())
+                .unwrap_or_default()
+        })
+        .collect::<Vec<_>>()
+        .join("-");
+    Violation::new(Place::Header, shown, None, Fault::new(Rule::Format, words))
+}
+
+/// Query parameters under their endpoint's declaration. Faults are collected with their place.
+pub struct Query<'a> {
+    pairs: &'a [(String, String)],
+    found: RefCell<Vec<(usize, Violation)>>,
+}
+
+impl<'a> Query<'a> {
+    fn new(meta: &Meta, pairs: &'a [(String, String)]) -> Self {
+        let mut found = Vec::new();
+        let parameters = pairs.iter().enumerate().filter(|(_, (name, _))| !name.starts_with('_'));
+        for (at, (name, value)) in parameters {
+            let value = Json::String(value.clone());
+            let fault = if !meta.query.iter().any(|parameter| parameter.name == name) {
+                Fault::new(Rule::Unknown, "is not a parameter of this endpoint")
+            } else if pairs[..at].iter().any(|(earlier, _)| earlier == name) {
+                Fault::new(Rule::Duplicate, "is given twice")
+            } else {
+                continue;
+            };
+            found.push((at, Violation::new(Place::Query, name, Some(&value), fault)));
+        }
+        Query { pairs, found: RefCell::new(found) }
+    }
+
+    /// The value of a parameter; empty is absent.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&'a str> {
+        self.pairs
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
+            .filter(|value| !value.is_empty())
+    }
+
+    /// Whether a parameter is given at all, be it empty.
+    #[must_use]
+    pub fn is_given(&self, name: &str) -> bool {
+        self.text(name).is_some()
+    }
+
+    /// Notes a fault of a parameter.
+    pub fn fault(&self, name: &str, fault: Fault) {
+        let at = self.pairs.iter().position(|(known, _)| known == name).unwrap_or(usize::MAX);
+        let value = self.pairs.get(at).map(|(_, value)| Json::String(value.clone()));
+        self.found.borrow_mut().push((at, Violation::new(Place::Query, name, value.as_ref(), fault)));
+    }
+
+    /// A parameter read by `read`; a fault is noted.
+    pub fn read<T>(&self, name: &str, read: impl FnOnce(&str) -> Result<T, Fault>) -> Option<T> {
+        match read(self.text(name)?) {
+            Ok(value) => Some(value),
+            Err(fault) => {
+                self.fault(name, fault);
+                None
+            }
+        }
+    }
+
+    /// A parameter of a text value, trimmed; blank is absent.
+    pub fn value<T: TextValue>(&self, name: &str) -> Option<T> {
+        self.text(name).filter(|text| !text.trim().is_empty())?;
+        self.read(name, T::parse)
+    }
+
+    /// A whole number from `least` to `most`: plain decimal digits.
+    pub fn integer(&self, name: &str, least: u64, most: u64) -> Option<u64> {
+        self.read(name, |text| {
+            let digits = text.strip_prefix('-').unwrap_or(text);
+            if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+                return Err(Fault::wrong_type("a whole number"));
+            }
+            let value = if text.starts_with('-') { 0 } else { digits.parse().unwrap_or(u64::MAX) };
+            if value < least {
+                Err(Fault::new(Rule::Minimum, format!("must be at least {least}")))
+            } else if value > most {
+                Err(Fault::new(Rule::Maximum, format!("must be at most {most}")))
+            } else {
+                Ok(value)
+            }
+        })
+    }
+
+    /// A boolean: `true`, `false`, `1`, `0`, ignoring case.
+    pub fn boolean(&self, name: &str) -> Option<bool> {
+        self.read(name, |text| parse_boolean(text).ok_or_else(|| Fault::wrong_type("true or false")))
+    }
+
+    /// The faults, in the order sent.
+    pub fn into_faults(self) -> Violations {
+        let mut found = self.found.into_inner();
+        found.sort_by_key(|(at, _)| *at);
+        let mut faults = Violations::new();
+        found.into_iter().for_each(|(_, violation)| faults.push(violation));
+        faults
+    }
+}
+
+/// `true`, `false`, `1` or `0`, ignoring case (contract 5.1).
+pub(crate) fn parse_boolean(text: &str) -> Option<bool> {
+    if text == "1" || text.eq_ignore_ascii_case("true") {
+        Some(true)
+    } else if text == "0" || text.eq_ignore_ascii_case("false") {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+/// The `Idempotency-Key` of a request (contract 5.5): 1 to 255 printable ASCII characters, surrounding quotes ignored.
+/// Without a well-formed key the request has none, and the fault is noted.
+pub(crate) fn idempotency(incoming: &Incoming<'_>, faults: &mut Violations) -> Option<Idempotency> {
+    let name = HeaderName::from_static("idempotency-key");
+    let mut lines = incoming.headers.get_all(&name).iter();
+    let line = lines.next()?;
+    let text = line.to_str().ok().map(str::trim);
+    let unquoted =
+        text.map(|text| text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text));
+    let valid =
+        |key: &&str| (1..=255).contains(&key.len()) && key.bytes().all(|byte| (0x20..0x7f).contains(&byte));
+    let Some(key) = unquoted.filter(valid).filter(|_| lines.next().is_none()) else {
+        faults.push(header_fault(&name, "must be one key of 1 to 255 printable ASCII characters"));
+        return None;
+    };
+    let mut hash = Sha256::new();
+    if let JsonBody::Value(body) = incoming.body {
+        fingerprint(body, &mut hash);
+    }
+    Some(Idempotency {
+        key: key.to_owned(),
+        operation: format!("{} {}", incoming.meta.method.as_str(), incoming.path.trim_end_matches('/')),
+        fingerprint: hash.finalize().into(),
+    })
+}
+
+/// Feeds a value to a hash so that equal values, whatever the order of their members, feed the same.
+fn fingerprint(value: &Json, hash: &mut Sha256) {
+    let mut text = |tag: &[u8], text: &str| {
+        hash.update(tag);
+        hash.update((text.len() as u64).to_be_bytes());
+        hash.update(text);
+    };
+    match value {
+        Json::Null => text(b"0", ""),
+        Json::Bool(value) => text(b"b", if *value { "1" } else { "0" }),
+        Json::Number(number) => text(b"n", number.as_str()),
+        Json::String(value) => text(b"s", value),
+        Json::Array(items) => {
+            text(b"a", &items.len().to_string());
+            items.iter().for_each(|item| fingerprint(item, hash));
+        }
+        Json::Object(members) => {
+            text(b"o", &members.len().to_string());
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_by_key(|(name, _)| *name);
+            for (name, value) in members {
+                fingerprint(&Json::String(name.to_owned()), hash);
+                fingerprint(value, hash);
+            }
+        }
+    }
+}
+
+/// `page`, `limit` and `cursor` (contract 2.5).
+pub(crate) fn page_request(query: &Query<'_>, default_limit: u32) -> PageRequest {
+    let limit =
+        query.integer("limit", 1, 100).and_then(|limit| u32::try_from(limit).ok()).unwrap_or(default_limit);
+    let page = query.integer("page", 1, u64::MAX);
+    if let Some(page) = page
+        && page.saturating_mul(u64::from(limit)) > MAX_REACH
+    {
+        query.fault(
+            "page",
+            Fault::new(
+                Rule::Maximum,
+                format!("times limit must be at most {MAX_REACH}; use cursor to go further"),
+            ),
+        );
+    }
+    let start = match query.text("cursor") {
+        Some(_) if query.is_given("page") => {
+            query.fault("cursor", Fault::new(Rule::Conflict, "cannot be given together with page"));
+            PageStart::Page(1)
+        }
+        Some(cursor) => PageStart::Cursor(cursor.to_owned()),
+        None => PageStart::Page(page.unwrap_or(1)),
+    };
+    PageRequest { limit, start }
+}

@@ -1,0 +1,195 @@
+//! Operations: everything about an endpoint in one place, and what is made from it.
+
+mod incoming;
+mod meta;
+mod parameters;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+
+use serde::Serialize;
+use serde_json::Value;
+
+pub use incoming::{Incoming, JsonBody, Query};
+pub(crate) use incoming::{header_fault as incoming_header_fault, idempotency, page_request};
+pub use meta::{Access, Base, BodyKind, Conditional, Meta, Method};
+pub use parameters::Parameter;
+
+use crate::access::{Caller, Permission};
+use crate::brand::Brand;
+use crate::reply::{ApiError, Reply, success_body};
+use crate::service::OpenApiService;
+
+/// One endpoint: its description, how a request becomes its input, and what it does.
+pub trait Operation: 'static {
+    /// What the description, the router and the guards need to know.
+    const META: Meta;
+    /// Who calls: [`Caller`] behind the key headers, [`Anyone`] without. Must agree with [`Meta::access`].
+    type Caller: Visitor;
+    /// The typed request. What is wrong with it travels inside, so that absent resources are answered first.
+    type Input: Send;
+    /// What `data` holds.
+    type Output: Serialize + Send;
+
+    /// Makes the input of a request.
+    fn decode(incoming: &Incoming<'_>) -> Self::Input;
+
+    /// Permissions beyond the one of [`Meta::access`] that this request needs.
+    fn further_permission(_: &Incoming<'_>) -> Option<Permission> {
+        None
+    }
+
+    /// Calls the service.
+    fn run(
+        cx: Context<'_, Self::Caller>,
+        input: Self::Input,
+    ) -> impl Future<Output = Result<Reply<Self::Output>, ApiError>> + Send;
+
+    /// Writes the body of a success.
+    ///
+    /// # Errors
+    /// INTERNAL_ERROR when the output cannot be serialised.
+    fn encode(reply: &Reply<Self::Output>) -> Result<Vec<u8>, ApiError> {
+        success_body(reply.message, &reply.data, reply.pagination.as_ref())
+    }
+
+    /// The JSON Schema of the request body, if there is one.
+    fn request_schema() -> Option<Value> {
+        None
+    }
+
+    /// The JSON Schema of the success body.
+    fn response_schema() -> Value;
+
+    /// The JSON Schema of the answer to a dry run, where there is one.
+    fn dry_run_schema() -> Option<Value> {
+        None
+    }
+
+    /// An example of the request body.
+    fn request_example() -> Option<Value> {
+        None
+    }
+
+    /// An example of the success body.
+    fn response_example() -> Value;
+}
+
+/// What an operation works with.
+pub struct Context<'a, C> {
+    /// The service.
+    pub service: &'a dyn OpenApiService,
+    /// Who calls.
+    pub caller: &'a C,
+    /// The names of the service.
+    pub brand: &'a Brand,
+    /// The OpenAPI document, made when it is first asked for.
+    pub document: &'a OnceLock<String>,
+}
+
+/// Who may call an operation.
+pub trait Visitor: Send + Sync + Sized + 'static {
+    /// Whether the operation needs no key.
+    const PUBLIC: bool;
+
+    /// The visitor, given the caller that the gate let in.
+    fn of(caller: Option<&Caller>) -> Option<&Self>;
+}
+
+impl Visitor for Caller {
+    const PUBLIC: bool = false;
+
+    fn of(caller: Option<&Caller>) -> Option<&Self> {
+        caller
+    }
+}
+
+/// Anyone, without a key.
+#[derive(Clone, Copy, Debug)]
+pub struct Anyone;
+
+impl Visitor for Anyone {
+    const PUBLIC: bool = true;
+
+    fn of(_: Option<&Caller>) -> Option<&Self> {
+        Some(&Anyone)
+    }
+}
+
+/// A boxed future.
+pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What an operation answered, its output already written.
+pub(crate) struct Answer {
+    pub(crate) reply: Reply<()>,
+    pub(crate) body: Vec<u8>,
+}
+
+/// What all operations of one `Api` share.
+pub(crate) struct Shared {
+    pub(crate) service: Arc<dyn OpenApiService>,
+    pub(crate) brand: Brand,
+    pub(crate) document: OnceLock<String>,
+}
+
+type Run =
+    for<'a> fn(&'a Shared, Option<&'a Caller>, &Incoming<'_>) -> BoxFuture<'a, Result<Answer, ApiError>>;
+
+/// An operation in the table: the same for all, whatever their types.
+pub struct Endpoint {
+    /// Its description.
+    pub meta: &'static Meta,
+    pub(crate) run: Run,
+    pub(crate) further_permission: fn(&Incoming<'_>) -> Option<Permission>,
+    pub(crate) request_schema: fn() -> Option<Value>,
+    pub(crate) response_schema: fn() -> Value,
+    pub(crate) dry_run_schema: fn() -> Option<Value>,
+    pub(crate) request_example: fn() -> Option<Value>,
+    pub(crate) response_example: fn() -> Value,
+}
+
+impl Endpoint {
+    /// The entry of an operation. An access that disagrees with the type of the caller does not compile.
+    #[must_use]
+    pub const fn of<Op: Operation>() -> Self {
+        const {
+            assert!(
+                Op::META.access.is_public() == Op::Caller::PUBLIC,
+                "access and caller of an operation disagree"
+            );
+        };
+        Endpoint {
+            meta: &Op::META,
+            run: run::<Op>,
+            further_permission: Op::further_permission,
+            request_schema: Op::request_schema,
+            response_schema: Op::response_schema,
+            dry_run_schema: Op::dry_run_schema,
+            request_example: Op::request_example,
+            response_example: Op::response_example,
+        }
+    }
+}
+
+fn run<'a, Op: Operation>(
+    shared: &'a Shared,
+    caller: Option<&'a Caller>,
+    incoming: &Incoming<'_>,
+) -> BoxFuture<'a, Result<Answer, ApiError>> {
+    let input = Op::decode(incoming);
+    Box::pin(async move {
+        let Some(caller) = Op::Caller::of(caller) else {
+            tracing::error!(
+                operation = Op::META.id,
+                "an operation behind the key headers was called without a caller"
+            );
+            return Err(ApiError::internal());
+        };
+        let Shared { service, brand, document } = shared;
+        let reply = Op::run(Context { service: &**service, caller, brand, document }, input).await?;
+        let body = if reply.replay.is_some() { Vec::new() } else { Op::encode(&reply)? };
+        let Reply { status, message, data: _, pagination, location, etag, replay } = reply;
+        Ok(Answer { reply: Reply { status, message, data: (), pagination, location, etag, replay }, body })
+    })
+}

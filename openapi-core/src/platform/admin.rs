@@ -1,0 +1,299 @@
+//! The operator's port over the storage ports.
+
+use async_trait::async_trait;
+
+use super::{Platform, contacts, keys};
+use crate::access::{Actor, Caller, Key, KeySelector, KeyStatus, Permissions};
+use crate::admin::{Admin, AdminError, Imported, IssuedKey, KeyEdit, NewAgent, NewKey};
+use crate::agents::{Agent, AgentStatus};
+use crate::audit::{AuditAction, AuditEntry};
+use crate::contacts::{Contact, ContactRef};
+use crate::json::{Json, Object};
+use crate::reply::{ApiError, ErrorCode};
+use crate::schema::ContactSchema;
+use crate::service::{ContactTarget, CreateContact, Created, UpdateContact, Updated, Upsert};
+use crate::storage::{
+    AuditQuery, ContactFilter, ContactQuery, ContactSort, Order, SortPosition, StorageErrorKind, Window,
+};
+use crate::values::AgentId;
+use crate::violation::Violations;
+
+/// Rows that one step of a purge removes, so that no step holds the store for long.
+const PURGE_ROWS: u32 = 1_000;
+
+impl Platform {
+    pub(super) async fn living_agent(&self, id: &AgentId) -> Result<Agent, AdminError> {
+        let agent = self.storage.agent(id).await?.filter(|agent| agent.status != AgentStatus::Deleted);
+        agent.ok_or_else(|| AdminError::NotFound { what: "agent", id: id.to_string() })
+    }
+
+    async fn set_agent_status(
+        &self,
+        by: &Actor,
+        id: &AgentId,
+        status: AgentStatus,
+    ) -> Result<Agent, AdminError> {
+        let mut agent = self.living_agent(id).await?;
+        if agent.status == status {
+            return Ok(agent);
+        }
+        let now = self.now();
+        agent.status = status;
+        agent.updated_at = now;
+        let action = match status {
+            AgentStatus::Active => AuditAction::AgentEnable,
+            AgentStatus::Disabled => AuditAction::AgentDisable,
+            AgentStatus::Deleted => AuditAction::AgentDelete,
+        };
+        let audit = self.operator_audit(by, action, id, id.as_str(), &Object::new(), now);
+        self.storage.update_agent(&agent, &audit).await?;
+        self.gate.forget(id);
+        Ok(agent)
+    }
+
+    /// The caller as which an operator imports.
+    fn operator(&self, by: &Actor, agent: &AgentId) -> Caller {
+        Caller {
+            agent_id: agent.clone(),
+            actor: by.clone(),
+            permissions: Permissions::all(),
+            address: None,
+            request_id: String::new(),
+        }
+    }
+}
+
+/// An error of the API as the operator reads it.
+fn admin_error(error: &ApiError) -> AdminError {
+    match error.code() {
+        ErrorCode::ValidationError => {
+            let mut violations = Violations::new();
+            error.violations().iter().cloned().for_each(|violation| violations.push(violation));
+            AdminError::Invalid(violations)
+        }
+        ErrorCode::ServiceUnavailable => AdminError::Storage { error: StorageErrorKind::Unavailable.into() },
+        ErrorCode::InternalError => AdminError::Storage { error: StorageErrorKind::Internal.into() },
+        _ => AdminError::Conflict(error.message().to_owned()),
+    }
+}
+
+#[async_trait]
+impl Admin for Platform {
+    async fn create_agent(&self, by: &Actor, new: NewAgent) -> Result<Agent, AdminError> {
+        let now = self.now();
+        let given = new.id.is_some();
+        let id = new.id.unwrap_or_else(|| self.ports.ids.platform_id(now).into());
+        let agent =
+            Agent { id, name: new.name, status: AgentStatus::Active, created_at: now, updated_at: now };
+        let schema = ContactSchema::builtin(agent.id.clone(), now);
+        let audit = self.operator_audit(
+            by,
+            AuditAction::AgentCreate,
+            &agent.id,
+            agent.id.as_str(),
+            &Object::new(),
+            now,
+        );
+        match self.storage.insert_agent(&agent, &schema, &audit).await {
+            Ok(()) => Ok(agent),
+            Err(error) if given && error.kind == StorageErrorKind::AlreadyExists => {
+                Err(AdminError::Conflict(format!(
+                    "the id '{}' is or was an agent's; ids are never given twice",
+                    agent.id
+                )))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn agents(&self) -> Result<Vec<Agent>, AdminError> {
+        Ok(self.storage.agents().await?)
+    }
+
+    async fn agent(&self, id: &AgentId) -> Result<Agent, AdminError> {
+        self.living_agent(id).await
+    }
+
+    async fn disable_agent(&self, by: &Actor, id: &AgentId) -> Result<Agent, AdminError> {
+        self.set_agent_status(by, id, AgentStatus::Disabled).await
+    }
+
+    async fn enable_agent(&self, by: &Actor, id: &AgentId) -> Result<Agent, AdminError> {
+        self.set_agent_status(by, id, AgentStatus::Active).await
+    }
+
+    async fn delete_agent(&self, by: &Actor, id: &AgentId) -> Result<Agent, AdminError> {
+        // A deletion that was interrupted goes on where it stopped.
+        let agent = match self.storage.agent(id).await? {
+            Some(agent) if agent.status == AgentStatus::Deleted => agent,
+            _ => self.set_agent_status(by, id, AgentStatus::Deleted).await?,
+        };
+        while self.storage.purge_agent(id, PURGE_ROWS).await? > 0 {}
+        Ok(agent)
+    }
+
+    async fn create_key(&self, by: &Actor, key: NewKey) -> Result<IssuedKey, AdminError> {
+        keys::create(self, by, key).await
+    }
+
+    async fn keys(&self, agent: &AgentId) -> Result<Vec<Key>, AdminError> {
+        self.living_agent(agent).await?;
+        Ok(self.storage.keys(agent).await?.into_iter().map(|stored| stored.key).collect())
+    }
+
+    async fn key(&self, key: &KeySelector) -> Result<Key, AdminError> {
+        Ok(keys::find(self, key).await?.key)
+    }
+
+    async fn edit_key(&self, by: &Actor, key: &KeySelector, edit: KeyEdit) -> Result<Key, AdminError> {
+        keys::edit(self, by, key, &edit).await
+    }
+
+    async fn rotate_key(
+        &self,
+        by: &Actor,
+        key: &KeySelector,
+        grace_millis: u64,
+    ) -> Result<IssuedKey, AdminError> {
+        keys::rotate(self, by, key, grace_millis).await
+    }
+
+    async fn disable_key(&self, by: &Actor, key: &KeySelector) -> Result<Key, AdminError> {
+        keys::set_status(self, by, key, KeyStatus::Disabled).await
+    }
+
+    async fn enable_key(&self, by: &Actor, key: &KeySelector) -> Result<Key, AdminError> {
+        keys::set_status(self, by, key, KeyStatus::Active).await
+    }
+
+    async fn revoke_key(&self, by: &Actor, key: &KeySelector) -> Result<Key, AdminError> {
+        keys::set_status(self, by, key, KeyStatus::Revoked).await
+    }
+
+    async fn contact_schema(&self, agent: &AgentId) -> Result<ContactSchema, AdminError> {
+        let schema = self.storage.contact_schema(agent).await?;
+        schema.ok_or_else(|| AdminError::NotFound { what: "agent", id: agent.to_string() })
+    }
+
+    async fn contact_schema_history(&self, agent: &AgentId) -> Result<Vec<ContactSchema>, AdminError> {
+        self.living_agent(agent).await?;
+        Ok(self.storage.contact_schema_history(agent).await?)
+    }
+
+    async fn replace_contact_schema(
+        &self,
+        by: &Actor,
+        agent: &AgentId,
+        definition: &Object,
+    ) -> Result<ContactSchema, AdminError> {
+        loop {
+            let now = self.now();
+            let current = Admin::contact_schema(self, agent).await?;
+            let schema = current.redefined(definition, &self.brand, now).map_err(AdminError::Invalid)?;
+            let unchanged =
+                ContactSchema { version: current.version, updated_at: current.updated_at, ..schema.clone() };
+            if unchanged == current {
+                return Ok(current);
+            }
+            let mut details = Object::new();
+            details.insert("version", schema.version.into());
+            let action = AuditAction::ContactSchemaReplace;
+            let audit = self.operator_audit(by, action, agent, agent.as_str(), &details, now);
+            match self.storage.replace_contact_schema(agent, &schema, &audit).await {
+                Ok(()) => {
+                    // Writes from now on are checked against the new version without first running into the old one.
+                    let _ = self.remember_schema(schema.clone(), now);
+                    return Ok(schema);
+                }
+                Err(error) => match error.kind {
+                    StorageErrorKind::Stale => {}
+                    StorageErrorKind::Duplicate(found) => {
+                        let holder = if found.archived { "archived contact" } else { "contact" };
+                        return Err(AdminError::Conflict(format!(
+                            "{} cannot become unique: the {holder} {} shares its value with another one",
+                            found.field, found.existing
+                        )));
+                    }
+                    _ => return Err(error.into()),
+                },
+            }
+        }
+    }
+
+    async fn import_contact(
+        &self,
+        by: &Actor,
+        agent: &AgentId,
+        contact: &Object,
+    ) -> Result<Imported, AdminError> {
+        self.living_agent(agent).await?;
+        let caller = self.operator(by, agent);
+        let external = contact.get("externalReferenceId").filter(|id| **id != Json::Null);
+        let Some(Json::String(external)) = external else {
+            let request = CreateContact { fields: contact.clone().into(), dry_run: false, idempotency: None };
+            return match contacts::create(self, &caller, request).await {
+                Ok(Created::New(contact) | Created::Preview(contact)) => Ok(Imported::Created(contact)),
+                Ok(Created::Replayed(_)) => {
+                    Err(AdminError::Conflict("the import was answered before".to_owned()))
+                }
+                Err(error) => Err(admin_error(&error)),
+            };
+        };
+        let target = ContactTarget::External(external.clone());
+        let before = contacts::find(self, agent, &target).await.ok();
+        let request = UpdateContact {
+            target,
+            fields: contact.clone().into(),
+            if_match: None,
+            upsert: Some(Upsert::CreateOrUpdate),
+        };
+        match contacts::update(self, &caller, request).await.map_err(|error| admin_error(&error))? {
+            Updated::Created(contact) => Ok(Imported::Created(contact)),
+            Updated::Changed { value, .. }
+                if before.is_some_and(|before| before.version == value.version) =>
+            {
+                Ok(Imported::Unchanged(value))
+            }
+            Updated::Changed { value, .. } => Ok(Imported::Updated(value)),
+        }
+    }
+
+    async fn export_contacts(
+        &self,
+        agent: &AgentId,
+        after: Option<SortPosition>,
+        limit: u32,
+    ) -> Result<Vec<Contact>, AdminError> {
+        self.living_agent(agent).await?;
+        let window = match after {
+            Some(position) => Window::After { position, limit },
+            None => Window::Page { offset: 0, limit },
+        };
+        let filter = ContactFilter { include_archived: true, ..ContactFilter::default() };
+        let query = ContactQuery { filter, sort: ContactSort::CreatedAt, order: Order::Ascending, window };
+        Ok(self.storage.contacts(agent, &query).await?.contacts)
+    }
+
+    async fn erase_contact(
+        &self,
+        by: &Actor,
+        agent: &AgentId,
+        contact: &ContactRef,
+    ) -> Result<Contact, AdminError> {
+        self.living_agent(agent).await?;
+        let not_found = || AdminError::NotFound { what: "contact", id: contact.to_string() };
+        let erased = self.storage.contact(agent, contact).await?.ok_or_else(not_found)?;
+        let action = AuditAction::ContactErase;
+        let audit =
+            self.operator_audit(by, action, agent, &erased.id.to_string(), &Object::new(), self.now());
+        match self.storage.erase_contact(agent, erased.id, &audit).await {
+            Ok(()) => Ok(erased),
+            Err(error) if error.kind == StorageErrorKind::Missing => Err(not_found()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn audit(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>, AdminError> {
+        Ok(self.storage.audit_entries(query).await?)
+    }
+}

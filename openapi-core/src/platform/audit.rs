@@ -1,0 +1,67 @@
+//! Entries of the audit log.
+
+use super::Platform;
+use crate::access::{Actor, Caller};
+use crate::audit::{AuditAction, AuditEntry};
+use crate::contacts::Contact;
+use crate::json::{Json, Object, RawObject};
+use crate::values::{AgentId, Timestamp};
+
+impl Platform {
+    /// An entry about what a caller did to a contact.
+    pub(super) fn contact_audit(
+        &self,
+        caller: &Caller,
+        action: AuditAction,
+        contact: &Contact,
+        details: &Object,
+        now: Timestamp,
+    ) -> AuditEntry {
+        AuditEntry {
+            id: self.ports.ids.platform_id(now).into(),
+            agent_id: Some(caller.agent_id.clone()),
+            at: now,
+            actor: caller.actor.clone(),
+            action,
+            resource: Some(contact.id.to_string()),
+            address: caller.address,
+            request_id: Some(caller.request_id.clone()).filter(|id| !id.is_empty()),
+            details: RawObject::new(details),
+        }
+    }
+
+    /// An entry about what an operator did.
+    pub(super) fn operator_audit(
+        &self,
+        by: &Actor,
+        action: AuditAction,
+        agent: &AgentId,
+        resource: &str,
+        details: &Object,
+        now: Timestamp,
+    ) -> AuditEntry {
+        AuditEntry {
+            id: self.ports.ids.platform_id(now).into(),
+            agent_id: Some(agent.clone()),
+            at: now,
+            actor: by.clone(),
+            action,
+            resource: Some(resource.to_owned()),
+            address: None,
+            request_id: None,
+            details: RawObject::new(details),
+        }
+    }
+}
+
+/// The names of the fields in which two records differ.
+pub(super) fn changed_fields(before: &Contact, after: &Contact) -> Object {
+    let members = |contact: &Contact| serde_json::to_value(contact).map(|value| Json::from(&value));
+    let mut details = Object::new();
+    if let (Ok(Json::Object(before)), Ok(Json::Object(after))) = (members(before), members(after)) {
+        let changed =
+            after.iter().filter(|(name, value)| *name != "updatedAt" && before.get(name) != Some(value));
+        details.insert("changed", Json::Array(changed.map(|(name, _)| name.into()).collect()));
+    }
+    details
+}

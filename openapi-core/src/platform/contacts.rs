@@ -1,0 +1,357 @@
+//! Contacts over the storage ports: the steps 9 to 16 of contract 6.3.
+
+use std::sync::Arc;
+
+use super::errors::{concurrent_update, contact_archived, contact_not_found, duplicate, precondition_failed};
+use super::idempotency::{Claimed, claim};
+use super::{ATTEMPTS, Platform, audit, cursor};
+use crate::access::Caller;
+use crate::audit::AuditAction;
+use crate::contacts::{Contact, ContactKeys, SearchTerm};
+use crate::endpoints::contacts::stored_reply;
+use crate::json::Object;
+use crate::reply::{ApiError, Pagination};
+use crate::schema::{CompiledSchema, Identity};
+use crate::service::{
+    ArchiveContact, ContactListQuery, ContactTarget, CreateContact, Created, ListContacts, Page, PageStart,
+    UpdateContact, Updated, Upsert,
+};
+use crate::storage::{ContactFilter, ContactQuery, ContactWrite, Effects, Replay, StorageErrorKind, Window};
+use crate::values::{AgentId, Timestamp};
+use crate::violation::{Fault, Place, Rule, Violation, Violations};
+
+pub(super) async fn find(
+    platform: &Platform,
+    agent: &AgentId,
+    target: &ContactTarget,
+) -> Result<Contact, ApiError> {
+    let not_found = || contact_not_found(target);
+    let contact = target.resolve().map_err(|_| not_found())?;
+    platform.storage.contact(agent, &contact).await?.ok_or_else(not_found)
+}
+
+/// A new contact's id, agent and time.
+fn identity(platform: &Platform, agent: &AgentId) -> Identity {
+    let now = platform.now();
+    Identity { id: platform.ports.ids.platform_id(now).into(), agent_id: agent.clone(), now }
+}
+
+fn write(
+    platform: &Platform,
+    caller: &Caller,
+    schema: &CompiledSchema,
+    contact: Contact,
+    action: AuditAction,
+    details: &Object,
+    now: Timestamp,
+) -> ContactWrite {
+    let audit = platform.contact_audit(caller, action, &contact, details, now);
+    let keys = ContactKeys::of(&contact, schema.schema());
+    ContactWrite {
+        contact,
+        keys,
+        schema_version: schema.schema().version,
+        effects: Effects { audit, replay: None },
+    }
+}
+
+pub(super) async fn create(
+    platform: &Platform,
+    caller: &Caller,
+    request: CreateContact,
+) -> Result<Created<Contact>, ApiError> {
+    let claimed = match &request.idempotency {
+        Some(idempotency) => match claim(platform, caller, idempotency).await? {
+            Claimed::Answered(stored) => return Ok(Created::Replayed(stored)),
+            Claimed::Run(claim) => Some(claim),
+        },
+        None => None,
+    };
+    let mut fresh = false;
+    for _ in 0..ATTEMPTS {
+        let schema = platform.schema(&caller.agent_id, fresh).await?;
+        let identity = identity(platform, &caller.agent_id);
+        let now = identity.now;
+        let contact = request.fields.check_with(|fields| schema.create(fields, identity))?;
+        if request.dry_run {
+            refuse_duplicate(platform, &schema, &contact).await?;
+            return Ok(Created::Preview(contact));
+        }
+        let replay: Option<Replay> = match &claimed {
+            Some(claim) => Some(claim.replay(stored_reply(&platform.brand, &contact)?, contact.id, now)),
+            None => None,
+        };
+        let mut write =
+            write(platform, caller, &schema, contact, AuditAction::ContactCreate, &Object::new(), now);
+        write.effects.replay = replay;
+        match platform.storage.insert_contact(&caller.agent_id, &write).await {
+            Ok(()) => return Ok(Created::New(write.contact)),
+            Err(error) => match error.kind {
+                StorageErrorKind::Stale => fresh = true,
+                StorageErrorKind::AlreadyExists => {}
+                StorageErrorKind::Missing => return Err(super::errors::agent_gone()),
+                StorageErrorKind::Duplicate(found) => {
+                    return Err(duplicate(&found, &write.contact, schema.schema()));
+                }
+                StorageErrorKind::ReplayExists => {
+                    // Another server was faster.
+                    if let Some(claim) = &claimed
+                        && let Some(stored) = claim.answer(caller).await?
+                    {
+                        return Ok(Created::Replayed(stored));
+                    }
+                }
+                StorageErrorKind::Unavailable | StorageErrorKind::Internal => return Err(error.into()),
+            },
+        }
+    }
+    Err(concurrent_update())
+}
+
+/// The uniqueness check of a dry run.
+async fn refuse_duplicate(
+    platform: &Platform,
+    schema: &CompiledSchema,
+    contact: &Contact,
+) -> Result<(), ApiError> {
+    let unique = schema.schema().unique_values(contact);
+    let external = contact.external_reference_id.as_ref();
+    match platform.storage.duplicate_contact(&contact.agent_id, None, external, &unique).await? {
+        Some(found) => Err(duplicate(&found, contact, schema.schema())),
+        None => Ok(()),
+    }
+}
+
+pub(super) async fn update(
+    platform: &Platform,
+    caller: &Caller,
+    request: UpdateContact,
+) -> Result<Updated<Contact>, ApiError> {
+    let mut fresh = false;
+    for _ in 0..ATTEMPTS {
+        let schema = platform.schema(&caller.agent_id, fresh).await?;
+        let current = match request.target.resolve() {
+            Ok(contact) => platform.storage.contact(&caller.agent_id, &contact).await?,
+            Err(_) => None,
+        };
+        let outcome = match (current, request.upsert) {
+            (Some(current), upsert) => change(platform, caller, &request, &schema, current, upsert).await?,
+            (None, Some(_)) => create_by_upsert(platform, caller, &request, &schema).await?,
+            (None, None) => return Err(contact_not_found(&request.target)),
+        };
+        match outcome {
+            Some(updated) => return Ok(updated),
+            None => fresh = true,
+        }
+    }
+    Err(concurrent_update())
+}
+
+/// Changes a contact that is there; `None` after losing a race.
+async fn change(
+    platform: &Platform,
+    caller: &Caller,
+    request: &UpdateContact,
+    schema: &Arc<CompiledSchema>,
+    current: Contact,
+    upsert: Option<Upsert>,
+) -> Result<Option<Updated<Contact>>, ApiError> {
+    let now = platform.now().max(current.updated_at);
+    let mut contact = request.fields.check_with(|fields| {
+        let changed = schema.update(&current, fields, now);
+        if upsert.is_some() { same_external_id(&request.target, fields, changed) } else { changed }
+    })?;
+    let matches = request.if_match.as_ref().is_none_or(|tags| tags.matches_strongly(&current.etag()));
+    if !matches || upsert == Some(Upsert::CreateOnly) {
+        return Err(precondition_failed(Some(&current)));
+    }
+    if current.is_archived() {
+        return Err(contact_archived(&current));
+    }
+    let renamed = contact.external_reference_id != current.external_reference_id;
+    if contact == current {
+        return Ok(Some(Updated::Changed { value: contact, renamed }));
+    }
+    contact.version += 1;
+    contact.updated_at = now;
+    let details = audit::changed_fields(&current, &contact);
+    let write = write(platform, caller, schema, contact, AuditAction::ContactUpdate, &details, now);
+    match platform.storage.update_contact(&caller.agent_id, current.version, &write).await {
+        Ok(()) => Ok(Some(Updated::Changed { value: write.contact, renamed })),
+        Err(error) => match error.kind {
+            StorageErrorKind::Duplicate(found) => Err(duplicate(&found, &write.contact, schema.schema())),
+            StorageErrorKind::Stale | StorageErrorKind::Missing => Ok(None),
+            _ => Err(error.into()),
+        },
+    }
+}
+
+/// Creates the contact of an upsert; `None` after losing a race.
+async fn create_by_upsert(
+    platform: &Platform,
+    caller: &Caller,
+    request: &UpdateContact,
+    schema: &Arc<CompiledSchema>,
+) -> Result<Option<Updated<Contact>>, ApiError> {
+    let identity = identity(platform, &caller.agent_id);
+    let now = identity.now;
+    let contact = request.fields.check_with(|fields| {
+        // Where the body does not repeat the external id, it stands in the path, and so do its faults.
+        let in_body = fields.get("externalReferenceId").is_some();
+        let mut named = fields.clone();
+        if !in_body {
+            named.insert("externalReferenceId", request.target.as_str().into());
+        }
+        let created = schema.create(&named, identity);
+
+        if in_body {
+            same_external_id(&request.target, fields, created).map_err(|violations| {
+                match invalid_path(&request.target) {
+                    Some(fault) => fault.joined(violations),
+                    None => violations,
+                }
+            })
+        } else {
+            created.map_err(|violations| violations.moved("externalReferenceId", Place::Path))
+        }
+    })?;
+    if request.if_match.is_some() {
+        return Err(precondition_failed(None));
+    }
+    let write = write(platform, caller, schema, contact, AuditAction::ContactCreate, &Object::new(), now);
+    match platform.storage.insert_contact(&caller.agent_id, &write).await {
+        Ok(()) => Ok(Some(Updated::Created(write.contact))),
+        Err(error) => match error.kind {
+            // Somebody else has created the contact meanwhile: it is there to be updated.
+            StorageErrorKind::Duplicate(found) if found.field == "externalReferenceId" => Ok(None),
+            StorageErrorKind::Duplicate(found) => Err(duplicate(&found, &write.contact, schema.schema())),
+            StorageErrorKind::Stale | StorageErrorKind::AlreadyExists => Ok(None),
+            StorageErrorKind::Missing => Err(super::errors::agent_gone()),
+            _ => Err(error.into()),
+        },
+    }
+}
+
+/// The fault of an external id in the path that is none (contract 2.1.3).
+fn invalid_path(target: &ContactTarget) -> Option<Violations> {
+    let fault = target.resolve().err()?;
+    let mut violations = Violations::new();
+    violations.push(Violation::new(Place::Path, "externalReferenceId", Some(&target.as_str().into()), fault));
+    Some(violations)
+}
+
+/// In an upsert the body may repeat the external id of the path, and nothing else (contract 2.1.3).
+fn same_external_id<T>(
+    target: &ContactTarget,
+    fields: &Object,
+    checked: Result<T, Violations>,
+) -> Result<T, Violations> {
+    let other = fields.get("externalReferenceId").filter(|id| id.as_str() != Some(target.as_str()));
+    let Some(other) = other else { return checked };
+    let mut violations = checked.err().unwrap_or_default();
+    if !violations
+        .listed()
+        .iter()
+        .any(|violation| violation.field == "externalReferenceId" && violation.place == Place::Body)
+    {
+        let fault = Fault::new(Rule::Conflict, "must be the external id of the path");
+        violations.body("externalReferenceId", Some(other), fault);
+    }
+    Err(violations)
+}
+
+pub(super) async fn set_archived(
+    platform: &Platform,
+    caller: &Caller,
+    request: ArchiveContact,
+    archived: bool,
+) -> Result<Contact, ApiError> {
+    let mut fresh = false;
+    for _ in 0..ATTEMPTS {
+        let schema = platform.schema(&caller.agent_id, fresh).await?;
+        let current = find(platform, &caller.agent_id, &request.target).await?;
+        let reason = request.reason.clone().check()?;
+        if !request.if_match.as_ref().is_none_or(|tags| tags.matches_strongly(&current.etag())) {
+            return Err(precondition_failed(Some(&current)));
+        }
+        if current.is_archived() == archived {
+            return Ok(current);
+        }
+        let now = platform.now().max(current.updated_at);
+        let mut contact = current.clone();
+        contact.archived_at = archived.then_some(now);
+        contact.updated_at = now;
+        contact.version += 1;
+        let mut details = Object::new();
+        if let Some(reason) = reason {
+            details.insert("reason", reason.as_str().into());
+        }
+        let action = if archived { AuditAction::ContactArchive } else { AuditAction::ContactUnarchive };
+        let write = write(platform, caller, &schema, contact, action, &details, now);
+        match platform.storage.update_contact(&caller.agent_id, current.version, &write).await {
+            Ok(()) => return Ok(write.contact),
+            Err(error) => match error.kind {
+                StorageErrorKind::Stale | StorageErrorKind::Missing => fresh = true,
+                _ => return Err(error.into()),
+            },
+        }
+    }
+    Err(concurrent_update())
+}
+
+pub(super) async fn list(
+    platform: &Platform,
+    caller: &Caller,
+    request: ListContacts,
+) -> Result<Page<Contact>, ApiError> {
+    let agent = &caller.agent_id;
+    let query = request.query.check()?;
+    let limit = query.page.limit;
+    let keys = &platform.ports.server_keys;
+    let (window, current_page) = match &query.page.start {
+        PageStart::Page(page) => (Window::Page { offset: (page - 1) * u64::from(limit), limit }, *page),
+        PageStart::Cursor(text) => {
+            let (position, page) = cursor::read(keys, agent, &query, text).ok_or_else(|| bad_cursor(text))?;
+            // One more tells whether a page follows.
+            (Window::After { position, limit: limit + 1 }, page)
+        }
+    };
+    let by_cursor = matches!(window, Window::After { .. });
+    let stored = ContactQuery { filter: filter(&query), sort: query.sort, order: query.order, window };
+    let mut page = platform.storage.contacts(agent, &stored).await?;
+    let total_pages = page.total.div_ceil(u64::from(limit));
+    let has_next_page =
+        if by_cursor { page.contacts.len() > limit as usize } else { current_page < total_pages };
+    page.contacts.truncate(limit as usize);
+    let last = page.contacts.last().filter(|_| has_next_page);
+    let next_cursor = last.map(|last| cursor::issue(keys, agent, &query, last, current_page + 1));
+    let pagination = Pagination {
+        current_page,
+        total_pages,
+        total_items: page.total,
+        items_per_page: limit,
+        has_next_page,
+        has_previous_page: current_page > 1 && total_pages > 0,
+        next_cursor,
+    };
+    Ok(Page { items: page.contacts, pagination })
+}
+
+fn bad_cursor(text: &str) -> ApiError {
+    let fault = Fault::new(Rule::Format, "was not issued for these parameters");
+    let mut violations = Violations::new();
+    violations.push(Violation::new(Place::Query, "cursor", Some(&text.into()), fault));
+    violations.into()
+}
+
+fn filter(query: &ContactListQuery) -> ContactFilter {
+    ContactFilter {
+        search: query.search.as_deref().map(SearchTerm::split).unwrap_or_default(),
+        status: query.status,
+        tag: query.tag.clone(),
+        include_archived: query.include_archived,
+        primary_email: query.primary_email.as_ref().map(|email| email.normalized()),
+        created_since: query.created_since,
+        updated_since: query.updated_since,
+    }
+}

@@ -1,0 +1,99 @@
+//! Idempotency: one answer for one key, however often it is asked for (contract 5.5).
+
+use std::sync::PoisonError;
+
+use sha2::{Digest, Sha256};
+
+use super::Platform;
+use crate::access::Caller;
+use crate::reply::{ApiError, ErrorCode, StoredReply};
+use crate::service::Idempotency;
+use crate::storage::{Replay, ReplayKey};
+use crate::values::{ContactId, Timestamp};
+
+/// How long answers are kept.
+const RETENTION_MILLIS: i64 = 24 * 3_600_000;
+
+/// A request that holds its idempotency key while it runs.
+pub(super) struct Claim<'a> {
+    platform: &'a Platform,
+    key: ReplayKey,
+    fingerprint: [u8; 32],
+}
+
+/// What is known of an idempotency key.
+pub(super) enum Claimed<'a> {
+    /// The request goes on.
+    Run(Claim<'a>),
+    /// It was answered before.
+    Answered(StoredReply),
+}
+
+impl Drop for Claim<'_> {
+    /// Also when the request is given up half-way.
+    fn drop(&mut self) {
+        self.platform.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
+    }
+}
+
+/// Claims the key of a request, or finds its answer.
+pub(super) async fn claim<'a>(
+    platform: &'a Platform,
+    caller: &Caller,
+    idempotency: &Idempotency,
+) -> Result<Claimed<'a>, ApiError> {
+    let key = replay_key(caller, idempotency);
+    let is_new = platform.running.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+    if !is_new {
+        return Err(ApiError::new(
+            ErrorCode::IdempotencyKeyInUse,
+            "A request with this Idempotency-Key is still running",
+        ));
+    }
+    let claim = Claim { platform, key, fingerprint: idempotency.fingerprint };
+    match claim.answer(caller).await? {
+        Some(stored) => Ok(Claimed::Answered(stored)),
+        None => Ok(Claimed::Run(claim)),
+    }
+}
+
+impl Claim<'_> {
+    /// The stored answer, if there is one.
+    pub(super) async fn answer(&self, caller: &Caller) -> Result<Option<StoredReply>, ApiError> {
+        let now = self.platform.now();
+        let Some(replay) = self.platform.storage.replay(&caller.agent_id, &self.key, now).await? else {
+            return Ok(None);
+        };
+        if replay.fingerprint != self.fingerprint {
+            return Err(ApiError::new(
+                ErrorCode::IdempotencyKeyReused,
+                "This Idempotency-Key was used with another payload",
+            ));
+        }
+        Ok(Some(StoredReply { status: replay.status, location: replay.location, body: replay.body }))
+    }
+
+    /// The record that stores an answer.
+    pub(super) fn replay(&self, reply: StoredReply, resource: ContactId, now: Timestamp) -> Replay {
+        Replay {
+            key: self.key,
+            fingerprint: self.fingerprint,
+            status: reply.status,
+            location: reply.location,
+            body: reply.body,
+            resource: Some(resource),
+            expires_at: now.plus_millis(RETENTION_MILLIS),
+        }
+    }
+}
+
+/// Bound to whoever calls, the method and the path.
+fn replay_key(caller: &Caller, idempotency: &Idempotency) -> ReplayKey {
+    let mut hash = Sha256::new();
+    let actor = serde_json::to_string(&caller.actor).unwrap_or_default();
+    for part in [caller.agent_id.as_str(), &actor, &idempotency.operation, &idempotency.key] {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    ReplayKey(hash.finalize().into())
+}

@@ -1,0 +1,243 @@
+//! The shipped implementation of the service and of the operator's port, over the storage ports.
+
+mod admin;
+mod audit;
+mod contacts;
+mod cursor;
+mod errors;
+mod idempotency;
+mod keys;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use async_trait::async_trait;
+
+use crate::access::Caller;
+use crate::api::{Api, Settings};
+use crate::brand::Brand;
+use crate::contacts::Contact;
+use crate::gate::Gate;
+use crate::ports::{Clock, IdSource, NoTimer, Timer, within};
+use crate::reply::ApiError;
+use crate::schema::{CompiledSchema, ContactSchema};
+use crate::server_keys::ServerKeys;
+use crate::service::{
+    ArchiveContact, ContactTarget, CreateContact, Created, ListContacts, OpenApiService, Page, UpdateContact,
+    Updated,
+};
+use crate::storage::{ReplayKey, Storage, StorageError};
+use crate::values::{AgentId, Timestamp};
+
+/// How long a schema read from the store is used for checks without reading it again. Writes are safe all the same:
+/// the store refuses one that was checked against another version.
+const SCHEMA_LIFETIME_MILLIS: i64 = 4_000;
+
+/// How long the data store may take to answer the health check (contract 4.1).
+const HEALTH_MILLIS: u64 = 1_000;
+
+/// How often a write is tried again after losing a race.
+const ATTEMPTS: usize = 16;
+
+/// The most agents whose schemas are kept.
+const MAX_CACHED_SCHEMAS: usize = 10_000;
+
+/// What the platform needs from the world around it, the store apart.
+#[derive(Clone)]
+pub struct Ports {
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness.
+    pub ids: Arc<dyn IdSource>,
+    /// The keys of the server.
+    pub server_keys: ServerKeys,
+    /// Waiting; [`NoTimer`] where no deadline is to be enforced: the health check then waits for the store.
+    pub timer: Arc<dyn Timer>,
+}
+
+impl Ports {
+    /// Ports without deadlines.
+    #[must_use]
+    pub fn new(clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>, server_keys: ServerKeys) -> Self {
+        Ports { clock, ids, server_keys, timer: Arc::new(NoTimer) }
+    }
+
+    /// The machine's clock and randomness (feature `system`), without deadlines.
+    #[cfg(feature = "system")]
+    #[must_use]
+    pub fn system(server_keys: ServerKeys) -> Self {
+        use crate::ports::{SystemClock, SystemIds};
+        Ports::new(Arc::new(SystemClock), Arc::new(SystemIds::default()), server_keys)
+    }
+
+    /// Sets the timer.
+    #[must_use]
+    pub fn with_timer(mut self, timer: Arc<dyn Timer>) -> Self {
+        self.timer = timer;
+        self
+    }
+}
+
+/// The service over a store.
+pub struct Platform {
+    storage: Arc<dyn Storage>,
+    ports: Ports,
+    brand: Brand,
+    gate: Arc<Gate>,
+    schemas: RwLock<HashMap<AgentId, (Timestamp, Arc<CompiledSchema>)>>,
+    running: Mutex<HashSet<ReplayKey>>,
+}
+
+impl Platform {
+    /// A platform over a store.
+    #[must_use]
+    pub fn new(storage: Arc<dyn Storage>, ports: Ports, brand: Brand) -> Self {
+        let access = Arc::clone(&storage);
+        let gate =
+            Gate::new(access, Arc::clone(&ports.clock), Arc::clone(&ports.ids), ports.server_keys.clone());
+        Platform {
+            storage,
+            ports,
+            brand,
+            gate: Arc::new(gate),
+            schemas: RwLock::default(),
+            running: Mutex::default(),
+        }
+    }
+
+    /// The API over this platform, under the platform's own names: `settings.brand` is replaced by them.
+    #[must_use]
+    pub fn api(self: &Arc<Self>, mut settings: Settings) -> Api {
+        let service: Arc<dyn OpenApiService> = Arc::clone(self) as _;
+        settings.brand = self.brand.clone();
+        Api::new(settings, service, self.gate())
+    }
+
+    /// The platform's gate, for a host that answers with a service of its own and leaves keys and limits to the
+    /// platform: `Api::new(settings, service, platform.gate())`.
+    #[must_use]
+    pub fn gate(&self) -> Arc<Gate> {
+        Arc::clone(&self.gate)
+    }
+
+    /// The names of the service.
+    #[must_use]
+    pub fn brand(&self) -> &Brand {
+        &self.brand
+    }
+
+    /// Work that is due from time to time: saves last uses of keys, gives back the leases of keys that rest, sweeps
+    /// expired answers. Call it about every 20 s. Where it is never called, last uses are noted only at the end and
+    /// expired answers stay in the store, unseen.
+    ///
+    /// # Errors
+    /// When the store fails; the next call goes on.
+    pub async fn maintain(&self) -> Result<(), StorageError> {
+        self.gate.maintain().await?;
+        const BATCH: u32 = 500;
+        while self.storage.sweep_replays(self.now(), BATCH).await? >= u64::from(BATCH) {}
+        Ok(())
+    }
+
+    /// The orderly end: saves last uses and gives back what the rate limits had leased.
+    ///
+    /// # Errors
+    /// When the store fails; leases then count as used.
+    pub async fn drain(&self) -> Result<(), StorageError> {
+        self.gate.drain().await
+    }
+
+    fn now(&self) -> Timestamp {
+        self.ports.clock.now()
+    }
+
+    /// The agent's schema, ready to check requests; read anew when `fresh` or old.
+    async fn schema(&self, agent: &AgentId, fresh: bool) -> Result<Arc<CompiledSchema>, ApiError> {
+        let now = self.now();
+        if !fresh {
+            let schemas = self.schemas.read().unwrap_or_else(PoisonError::into_inner);
+            if let Some((read_at, schema)) = schemas.get(agent)
+                && (0..SCHEMA_LIFETIME_MILLIS).contains(&now.millis_since(*read_at))
+            {
+                return Ok(Arc::clone(schema));
+            }
+        }
+        let schema = self.storage.contact_schema(agent).await?.ok_or_else(errors::agent_gone)?;
+        self.remember_schema(schema, now)
+    }
+
+    fn remember_schema(
+        &self,
+        schema: ContactSchema,
+        now: Timestamp,
+    ) -> Result<Arc<CompiledSchema>, ApiError> {
+        let agent = schema.agent_id.clone();
+        let mut schemas = self.schemas.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some((read_at, known)) = schemas.get_mut(&agent)
+            && *known.schema() == schema
+        {
+            *read_at = now;
+            return Ok(Arc::clone(known));
+        }
+        let compiled = CompiledSchema::new(schema, &self.brand).map_err(|error| {
+            tracing::error!(%agent, %error, "a stored contact schema has a pattern that does not compile");
+            ApiError::internal()
+        })?;
+        if schemas.len() >= MAX_CACHED_SCHEMAS {
+            schemas.clear();
+        }
+        let compiled = Arc::new(compiled);
+        schemas.insert(agent, (now, Arc::clone(&compiled)));
+        Ok(compiled)
+    }
+}
+
+#[async_trait]
+impl OpenApiService for Platform {
+    async fn health(&self) -> Result<(), ApiError> {
+        match within(&*self.ports.timer, HEALTH_MILLIS, self.storage.probe()).await {
+            Some(Ok(())) => Ok(()),
+            Some(Err(error)) => {
+                tracing::warn!(%error, source = ?error.source, "the data store does not pass the health check");
+                Err(ApiError::unavailable())
+            }
+            None => Err(ApiError::unavailable()),
+        }
+    }
+
+    async fn contact_schema(&self, caller: &Caller) -> Result<ContactSchema, ApiError> {
+        self.storage.contact_schema(&caller.agent_id).await?.ok_or_else(errors::agent_gone)
+    }
+
+    async fn create_contact(
+        &self,
+        caller: &Caller,
+        request: CreateContact,
+    ) -> Result<Created<Contact>, ApiError> {
+        contacts::create(self, caller, request).await
+    }
+
+    async fn list_contacts(&self, caller: &Caller, request: ListContacts) -> Result<Page<Contact>, ApiError> {
+        contacts::list(self, caller, request).await
+    }
+
+    async fn contact(&self, caller: &Caller, target: &ContactTarget) -> Result<Contact, ApiError> {
+        contacts::find(self, &caller.agent_id, target).await
+    }
+
+    async fn update_contact(
+        &self,
+        caller: &Caller,
+        request: UpdateContact,
+    ) -> Result<Updated<Contact>, ApiError> {
+        contacts::update(self, caller, request).await
+    }
+
+    async fn archive_contact(&self, caller: &Caller, request: ArchiveContact) -> Result<Contact, ApiError> {
+        contacts::set_archived(self, caller, request, true).await
+    }
+
+    async fn unarchive_contact(&self, caller: &Caller, request: ArchiveContact) -> Result<Contact, ApiError> {
+        contacts::set_archived(self, caller, request, false).await
+    }
+}

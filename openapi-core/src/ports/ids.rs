@@ -1,0 +1,59 @@
+//! Randomness, and the ids made from it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::values::{PlatformId, Timestamp};
+
+/// Draws randomness.
+///
+/// # Contract
+/// `fill` writes octets that nobody can foresee: keys, secrets and ids are made from them.
+pub trait IdSource: Send + Sync {
+    /// Fills `octets`.
+    fn fill(&self, octets: &mut [u8]);
+
+    /// A platform id of `at`.
+    fn platform_id(&self, at: Timestamp) -> PlatformId {
+        let mut random = [0; 8];
+        self.fill(&mut random);
+        PlatformId::new(at, random)
+    }
+
+    /// A UUIDv7 of `at` (RFC 9562): the id of a request.
+    fn uuid_v7(&self, at: Timestamp) -> String {
+        let mut octets = [0; 16];
+        self.fill(&mut octets[6..]);
+        let millis = u64::try_from(at.millis()).unwrap_or(0).to_be_bytes();
+        octets[..6].copy_from_slice(&millis[2..]);
+        octets[6] = 0x70 | octets[6] & 0x0f;
+        octets[8] = 0x80 | octets[8] & 0x3f;
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut text = String::with_capacity(36);
+        for (at, octet) in octets.into_iter().enumerate() {
+            if matches!(at, 4 | 6 | 8 | 10) {
+                text.push('-');
+            }
+            text.push(char::from(DIGITS[usize::from(octet >> 4)]));
+            text.push(char::from(DIGITS[usize::from(octet & 15)]));
+        }
+        text
+    }
+}
+
+/// A source for tests: counts instead of drawing, so that ids can be foretold.
+#[derive(Debug, Default)]
+pub struct SequentialIds(AtomicU64);
+
+impl IdSource for SequentialIds {
+    fn fill(&self, octets: &mut [u8]) {
+        // SplitMix64: spreads a counter over all bits, so that keys made from it look like keys.
+        for chunk in octets.chunks_mut(8) {
+            let mut word =
+                self.0.fetch_add(1, Ordering::SeqCst).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            word ^= word >> 31;
+            chunk.copy_from_slice(&word.to_be_bytes()[..chunk.len()]);
+        }
+    }
+}

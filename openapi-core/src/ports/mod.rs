@@ -1,0 +1,14 @@
+//! Ports: what the platform needs from the world around it. Each has a fixed or in-memory version for tests.
+
+mod clock;
+mod ids;
+#[cfg(feature = "system")]
+mod system;
+mod timer;
+
+pub use clock::{Clock, FixedClock};
+pub use ids::{IdSource, SequentialIds};
+#[cfg(feature = "system")]
+pub use system::{SystemClock, SystemIds};
+pub(crate) use timer::within;
+pub use timer::{NoTimer, Timer};

@@ -1,0 +1,60 @@
+//! The clock and the randomness of the machine (feature `system`).
+
+use std::sync::Mutex;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::{Clock, IdSource};
+use crate::values::Timestamp;
+
+/// The machine's wall clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        #[expect(clippy::disallowed_methods, reason = "this is the port that reads the clock")]
+        let now = SystemTime::now();
+        let millis = match now.duration_since(UNIX_EPOCH) {
+            Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
+            Err(before) => i64::try_from(before.duration().as_millis()).map_or(i64::MIN, |millis| -millis),
+        };
+        Timestamp::from_millis(millis)
+    }
+}
+
+/// Octets drawn ahead, so that not every id costs a call into the kernel.
+const POOL: usize = 1_024;
+
+/// The operating system's randomness.
+pub struct SystemIds(Mutex<Pool>);
+
+struct Pool {
+    octets: [u8; POOL],
+    used: usize,
+}
+
+impl Default for SystemIds {
+    fn default() -> Self {
+        SystemIds(Mutex::new(Pool { octets: [0; POOL], used: POOL }))
+    }
+}
+
+impl IdSource for SystemIds {
+    /// # Panics
+    /// When the operating system has no randomness to give: no id or secret may be made without it.
+    fn fill(&self, octets: &mut [u8]) {
+        let mut pool = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        for octet in octets {
+            if pool.used == POOL {
+                if let Err(error) = getrandom::fill(&mut pool.octets) {
+                    panic!("the operating system gives no randomness: {error}");
+                }
+                pool.used = 0;
+            }
+            let at = pool.used;
+            // A secret must not stay behind in the pool.
+            *octet = std::mem::take(&mut pool.octets[at]);
+            pool.used += 1;
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Waiting, for deadlines.
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::task::Poll;
+
+/// Lets time pass. The library has no runtime of its own, so that a host lends it this.
+pub trait Timer: Send + Sync {
+    /// A future that is ready after `millis` milliseconds.
+    fn sleep(&self, millis: u64) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+}
+
+/// A timer that never fires: deadlines are then not enforced.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoTimer;
+
+impl Timer for NoTimer {
+    fn sleep(&self, _: u64) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+/// What `work` returns, or `None` when it takes longer than `millis`.
+pub(crate) async fn within<T>(timer: &dyn Timer, millis: u64, work: impl Future<Output = T>) -> Option<T> {
+    let mut work = pin!(work);
+    let mut deadline = timer.sleep(millis);
+    std::future::poll_fn(|cx| {
+        if let Poll::Ready(value) = work.as_mut().poll(cx) {
+            return Poll::Ready(Some(value));
+        }
+        deadline.as_mut().poll(cx).map(|()| None)
+    })
+    .await
+}

@@ -1,0 +1,67 @@
+//! The catalogue of errors: code, status and when (contract 6.1). One table.
+
+macro_rules! error_codes {
+    ($($name:ident = $status:literal $text:literal, $when:literal;)*) => {
+        /// A machine-readable error code with its HTTP status.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum ErrorCode {
+            $(#[doc = $when] $name,)*
+        }
+
+        impl ErrorCode {
+            /// Every code.
+            pub const ALL: &'static [ErrorCode] = &[$(ErrorCode::$name),*];
+
+            /// The code on the wire.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(ErrorCode::$name => $text,)* }
+            }
+
+            /// The HTTP status.
+            #[must_use]
+            pub const fn status(self) -> u16 {
+                match self { $(ErrorCode::$name => $status,)* }
+            }
+
+            /// When the code is answered, in one sentence.
+            #[must_use]
+            pub const fn when(self) -> &'static str {
+                match self { $(ErrorCode::$name => $when,)* }
+            }
+        }
+    };
+}
+
+error_codes! {
+    BadRequest = 400 "BAD_REQUEST", "Bad percent-encoding, conflicting lengths, or a repeated key header.";
+    InvalidJson = 400 "INVALID_JSON", "The body is not JSON; `details` has `line` and `column`.";
+    ValidationError = 400 "VALIDATION_ERROR", "A rule on body, query, path or header is broken; `validationErrors` lists every fault.";
+    MissingCredentials = 401 "MISSING_CREDENTIALS", "A key header is absent or blank.";
+    InvalidCredentials = 401 "INVALID_CREDENTIALS", "Unknown key, wrong secret, or a disabled agent.";
+    ApiKeyRevoked = 401 "API_KEY_REVOKED", "The secret is right, the key is revoked or disabled.";
+    ApiKeyExpired = 401 "API_KEY_EXPIRED", "The secret is right, the key has expired; `details` has `expiredAt`.";
+    IpNotAllowed = 403 "IP_NOT_ALLOWED", "The address is outside the key's allowlist.";
+    InsufficientPermissions = 403 "INSUFFICIENT_PERMISSIONS", "The key lacks the scope or action; `details` has `required`.";
+    AgentForbidden = 403 "AGENT_FORBIDDEN", "The agent in the path is not the key's agent, whether or not it exists.";
+    RouteNotFound = 404 "ROUTE_NOT_FOUND", "No such path.";
+    ContactNotFound = 404 "CONTACT_NOT_FOUND", "No such contact in this agent; `details` has `resource` and `id`.";
+    MethodNotAllowed = 405 "METHOD_NOT_ALLOWED", "The path exists, the method does not; see the header `Allow`.";
+    RequestTimeout = 408 "REQUEST_TIMEOUT", "The body was not received in time.";
+    DuplicateExternalReferenceId = 409 "DUPLICATE_EXTERNAL_REFERENCE_ID", "Another contact has the external id; `details` has `existingContactId` and `archived`.";
+    DuplicateValue = 409 "DUPLICATE_VALUE", "Another contact has the value of a field marked unique; `details` has `field`, `existingContactId` and `archived`.";
+    ContactArchived = 409 "CONTACT_ARCHIVED", "The contact is archived; `details` has `resource`, `id` and `archivedAt`.";
+    ConcurrentUpdate = 409 "CONCURRENT_UPDATE", "The change lost a race against others after internal retries; see the header `Retry-After`.";
+    IdempotencyKeyInUse = 409 "IDEMPOTENCY_KEY_IN_USE", "A request with this idempotency key is still running; see the header `Retry-After`.";
+    PreconditionFailed = 412 "PRECONDITION_FAILED", "No tag of `If-Match` is the current one; see the header `ETag`.";
+    PayloadTooLarge = 413 "PAYLOAD_TOO_LARGE", "The body is too large; `details` has `limit`, `actual` and `unit`.";
+    UriTooLong = 414 "URI_TOO_LONG", "Path and query are too long.";
+    UnsupportedMediaType = 415 "UNSUPPORTED_MEDIA_TYPE", "The media type or encoding of the body is not accepted; see the header `Accept`.";
+    IdempotencyKeyReused = 422 "IDEMPOTENCY_KEY_REUSED", "The idempotency key was used with another payload.";
+    RateLimitExceeded = 429 "RATE_LIMIT_EXCEEDED", "The key has used up its requests; `details` has `window`, `limit` and `retryAfterSeconds`.";
+    TooManyFailedAttempts = 429 "TOO_MANY_FAILED_ATTEMPTS", "The address has made too many requests of this kind; see the header `Retry-After`.";
+    HeadersTooLarge = 431 "HEADERS_TOO_LARGE", "The header block is too large.";
+    InternalError = 500 "INTERNAL_ERROR", "A fault of the service.";
+    ServiceUnavailable = 503 "SERVICE_UNAVAILABLE", "The data store is down, or the service overloaded or ending; see the header `Retry-After`.";
+}

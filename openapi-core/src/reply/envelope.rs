@@ -1,0 +1,163 @@
+//! Successful replies: the envelope, pagination, what becomes a header.
+
+use http::HeaderValue;
+use serde::{Deserialize, Serialize};
+
+use super::ApiError;
+
+/// A successful outcome of an operation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reply<T> {
+    /// The HTTP status: 200 or 201.
+    pub status: u16,
+    /// A short English sentence.
+    pub message: &'static str,
+    /// What `data` holds.
+    pub data: T,
+    /// Of a list.
+    pub pagination: Option<Pagination>,
+    /// The path of what was created or renamed: the header `Location`.
+    pub location: Option<String>,
+    /// The entity tag, quotes included: the header `ETag`.
+    pub etag: Option<String>,
+    /// A stored answer that is given again instead of everything above (contract 5.5).
+    pub replay: Option<StoredReply>,
+}
+
+impl<T> Reply<T> {
+    /// A reply with status 200.
+    pub fn ok(message: &'static str, data: T) -> Self {
+        Reply { status: 200, message, data, pagination: None, location: None, etag: None, replay: None }
+    }
+
+    /// Sets the status 201 and the path of what was created.
+    #[must_use]
+    pub fn created(mut self, location: String) -> Self {
+        self.status = 201;
+        self.location = Some(location);
+        self
+    }
+
+    /// Sets the entity tag.
+    #[must_use]
+    pub fn with_etag(mut self, etag: String) -> Self {
+        self.etag = Some(etag);
+        self
+    }
+}
+
+/// An answer as it was given before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredReply {
+    /// The HTTP status.
+    pub status: u16,
+    /// The header `Location`.
+    pub location: Option<String>,
+    /// The body.
+    pub body: Box<str>,
+}
+
+/// The `pagination` object of a list (contract 2.5).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Pagination {
+    /// The page asked for, from 1; in cursor mode counted on from the page that issued the cursor.
+    pub current_page: u64,
+    /// How many pages there are.
+    pub total_pages: u64,
+    /// How many items there are, exactly.
+    pub total_items: u64,
+    /// The items of a page.
+    pub items_per_page: u32,
+    /// Whether a page follows.
+    pub has_next_page: bool,
+    /// Whether a page goes before.
+    pub has_previous_page: bool,
+    /// The cursor of the next page.
+    pub next_cursor: Option<String>,
+}
+
+/// One target of the `Link` header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// `first`, `prev`, `next` or `last`.
+    pub relation: &'static str,
+    /// Query parameters that differ from the request's.
+    pub page: PageTarget,
+}
+
+/// Which page a link leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PageTarget {
+    /// By number.
+    Number(u64),
+    /// By cursor.
+    Cursor(String),
+    /// The first page of a cursor list: neither number nor cursor.
+    Start,
+}
+
+/// The largest product of page and limit (contract 2.5).
+pub(crate) const MAX_REACH: u64 = 1_000_000;
+
+impl Pagination {
+    /// The pages that a `Link` header names; only such as can be asked for.
+    #[must_use]
+    pub fn links(&self, by_cursor: bool) -> Vec<Link> {
+        let mut links = Vec::with_capacity(4);
+        if self.total_pages == 0 {
+            return links;
+        }
+        if by_cursor {
+            links.push(Link { relation: "first", page: PageTarget::Start });
+            if let Some(cursor) = &self.next_cursor {
+                links.push(Link { relation: "next", page: PageTarget::Cursor(cursor.clone()) });
+            }
+            return links;
+        }
+        let mut add = |relation, page: u64| {
+            if page.saturating_mul(u64::from(self.items_per_page)) <= MAX_REACH {
+                links.push(Link { relation, page: PageTarget::Number(page) });
+            }
+        };
+        add("first", 1);
+        if self.has_previous_page {
+            add("prev", (self.current_page - 1).min(self.total_pages));
+        }
+        if self.has_next_page {
+            add("next", self.current_page + 1);
+        }
+        add("last", self.total_pages);
+        links
+    }
+}
+
+#[derive(Serialize)]
+struct Envelope<'a, T> {
+    success: bool,
+    message: &'a str,
+    data: &'a T,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pagination: Option<&'a Pagination>,
+}
+
+/// The JSON of a success envelope.
+pub(crate) fn success_body<T: Serialize>(
+    message: &str,
+    data: &T,
+    pagination: Option<&Pagination>,
+) -> Result<Vec<u8>, ApiError> {
+    let mut body = Vec::with_capacity(1024);
+    serde_json::to_writer(&mut body, &Envelope { success: true, message, data, pagination }).map_err(
+        |error| {
+            tracing::error!(%error, "a reply could not be serialised");
+            ApiError::internal()
+        },
+    )?;
+    Ok(body)
+}
+
+/// `Content-Type` of every JSON body.
+pub(crate) const fn content_type() -> HeaderValue {
+    HeaderValue::from_static("application/json; charset=utf-8")
+}

@@ -1,0 +1,219 @@
+//! Errors of the API.
+
+use std::borrow::Cow;
+
+use http::{HeaderName, HeaderValue, header};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use super::ErrorCode;
+use crate::json::Json;
+use crate::storage::{StorageError, StorageErrorKind};
+use crate::violation::{MAX_LISTED, Place, Rule, Violation, Violations};
+
+/// A failed request: what becomes the error envelope (contract 6).
+#[derive(Clone, Debug, PartialEq)]
+pub struct ApiError(Box<Inner>);
+
+#[derive(Clone, Debug, PartialEq)]
+struct Inner {
+    code: ErrorCode,
+    message: Cow<'static, str>,
+    violations: Option<Violations>,
+    details: Vec<(&'static str, Json)>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    version: Option<&'static str>,
+}
+
+impl std::fmt::Display for ApiError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.0.code.as_str(), self.0.message)
+    }
+}
+
+impl std::error::Error for ApiError {}
+
+impl ApiError {
+    /// An error with its message, a short English sentence.
+    pub fn new(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Self {
+        let headers = match code {
+            ErrorCode::MissingCredentials
+            | ErrorCode::InvalidCredentials
+            | ErrorCode::ApiKeyRevoked
+            | ErrorCode::ApiKeyExpired => {
+                vec![(header::WWW_AUTHENTICATE, HeaderValue::from_static("ApiKey realm=\"open-api\""))]
+            }
+            ErrorCode::ConcurrentUpdate | ErrorCode::IdempotencyKeyInUse | ErrorCode::ServiceUnavailable => {
+                vec![(header::RETRY_AFTER, HeaderValue::from_static("1"))]
+            }
+            _ => Vec::new(),
+        };
+        let message = message.into();
+        ApiError(Box::new(Inner {
+            code,
+            message,
+            violations: None,
+            details: Vec::new(),
+            headers,
+            version: None,
+        }))
+    }
+
+    /// The code.
+    #[must_use]
+    pub fn code(&self) -> ErrorCode {
+        self.0.code
+    }
+
+    /// The message.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The violations of a VALIDATION_ERROR, and of the conflicts that stem from one field.
+    #[must_use]
+    pub fn violations(&self) -> &[Violation] {
+        self.0.violations.as_ref().map_or(&[], Violations::listed)
+    }
+
+    /// A member of `details`.
+    #[must_use]
+    pub fn detail(&self, name: &str) -> Option<&Json> {
+        self.0.details.iter().find(|(member, _)| *member == name).map(|(_, value)| value)
+    }
+
+    /// Headers that belong to the error.
+    #[must_use]
+    pub fn headers(&self) -> &[(HeaderName, HeaderValue)] {
+        &self.0.headers
+    }
+
+    /// Adds a member of `details`.
+    #[must_use]
+    pub fn with_detail(mut self, name: &'static str, value: impl Into<Json>) -> Self {
+        self.0.details.push((name, value.into()));
+        self
+    }
+
+    /// Adds a header, in place of an earlier one of that name.
+    #[must_use]
+    pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.0.headers.retain(|(known, _)| *known != name);
+        self.0.headers.push((name, value));
+        self
+    }
+
+    /// Sets `Retry-After`, in seconds.
+    #[must_use]
+    pub fn with_retry_after(self, seconds: u64) -> Self {
+        self.with_header(header::RETRY_AFTER, seconds.into())
+    }
+
+    /// Adds the member `version`, which the health check's error carries.
+    #[must_use]
+    pub fn with_version(mut self, version: &'static str) -> Self {
+        self.0.version = Some(version);
+        self
+    }
+
+    /// A VALIDATION_ERROR with all violations.
+    #[must_use]
+    pub fn validation(violations: Violations) -> Self {
+        let message = violations.message();
+        let total = violations.total();
+        let mut error = ApiError::new(ErrorCode::ValidationError, message);
+        if total > MAX_LISTED {
+            let total = u32::try_from(total).unwrap_or(u32::MAX);
+            error = error.with_detail("truncated", true).with_detail("totalErrors", total);
+        }
+        error.0.violations = Some(violations);
+        error
+    }
+
+    /// A conflict that stems from one field of the body.
+    #[must_use]
+    pub fn with_violation(mut self, field: &str, value: Json, rule: Rule, words: &'static str) -> Self {
+        let fault = crate::violation::Fault::new(rule, words);
+        let mut violations = Violations::new();
+        violations.push(Violation::new(Place::Body, field, Some(&value), fault));
+        self.0.violations = Some(violations);
+        self
+    }
+
+    /// A fault of the service; what it was goes to the log, not to the caller.
+    #[must_use]
+    pub fn internal() -> Self {
+        ApiError::new(ErrorCode::InternalError, "An internal error occurred")
+    }
+
+    /// The data store is not there.
+    #[must_use]
+    pub fn unavailable() -> Self {
+        ApiError::new(ErrorCode::ServiceUnavailable, "The data store is not available")
+    }
+}
+
+impl From<StorageError> for ApiError {
+    /// What is left when the platform has dealt with the kinds it can.
+    fn from(error: StorageError) -> Self {
+        match error.kind {
+            StorageErrorKind::Unavailable => {
+                tracing::warn!(error = ?error.source, "the data store is not available");
+                ApiError::unavailable()
+            }
+            StorageErrorKind::Stale | StorageErrorKind::ReplayExists | StorageErrorKind::AlreadyExists => {
+                ApiError::new(
+                    ErrorCode::ConcurrentUpdate,
+                    "The change lost a race against another one; try again",
+                )
+            }
+            StorageErrorKind::Missing | StorageErrorKind::Duplicate(_) | StorageErrorKind::Internal => {
+                tracing::error!(kind = %error.kind, error = ?error.source, "the data store failed");
+                ApiError::internal()
+            }
+        }
+    }
+}
+
+impl From<Violations> for ApiError {
+    fn from(violations: Violations) -> Self {
+        ApiError::validation(violations)
+    }
+}
+
+/// The error envelope of one request.
+struct ErrorBody<'a> {
+    error: &'a ApiError,
+    request_id: &'a str,
+}
+
+impl Serialize for ErrorBody<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let inner = &self.error.0;
+        let mut body = serializer.serialize_map(None)?;
+        body.serialize_entry("success", &false)?;
+        body.serialize_entry("message", &inner.message)?;
+        body.serialize_entry("code", inner.code.as_str())?;
+        body.serialize_entry("requestId", self.request_id)?;
+        if let Some(violations) = &inner.violations {
+            body.serialize_entry("validationErrors", violations.listed())?;
+        }
+        if !inner.details.is_empty() {
+            let details: crate::json::Object =
+                inner.details.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+            body.serialize_entry("details", &details)?;
+        }
+        if let Some(version) = inner.version {
+            body.serialize_entry("version", version)?;
+        }
+        body.end()
+    }
+}
+
+impl ApiError {
+    /// The JSON of the error envelope.
+    #[must_use]
+    pub fn to_json(&self, request_id: &str) -> String {
+        serde_json::to_string(&ErrorBody { error: self, request_id }).unwrap_or_default()
+    }
+}

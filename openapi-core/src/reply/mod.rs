@@ -1,0 +1,18 @@
+//! Replies: one envelope for everything that is answered, failures included (contract 2.5, 5.2, 6).
+
+mod body;
+mod code;
+mod envelope;
+mod error;
+
+pub use body::{ApiBody, ApiBodyError};
+pub use code::ErrorCode;
+pub use envelope::{Link, PageTarget, Pagination, Reply, StoredReply};
+pub(crate) use envelope::{MAX_REACH, content_type, success_body};
+pub use error::ApiError;
+
+/// The version of the contract, answered by the health check and the description.
+pub const CONTRACT_VERSION: &str = "1.0.0";
+
+/// The fixed prefix of every Open API path (contract 10).
+pub const BASE_PATH: &str = "/v1/open";

@@ -1,0 +1,169 @@
+//! The definition of one field, standard or custom: one shape for both.
+
+use serde::{Deserialize, Serialize};
+
+use crate::json::Json;
+
+/// What a field takes (contract 2.1.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FieldType {
+    /// Single-line text.
+    String,
+    /// Multi-line text.
+    Text,
+    /// An email address.
+    Email,
+    /// A telephone number.
+    Phone,
+    /// A country calling code.
+    PhoneCode,
+    /// An absolute http or https URL.
+    Url,
+    /// A number without fraction.
+    Integer,
+    /// A number.
+    Number,
+    /// `true` or `false`.
+    Boolean,
+    /// `YYYY-MM-DD`.
+    Date,
+    /// RFC 3339 with offset.
+    Datetime,
+    /// One of the options.
+    Select,
+    /// An array of options.
+    Multiselect,
+    /// An array of tags.
+    Tags,
+    /// An object of any JSON values.
+    Object,
+}
+
+impl FieldType {
+    /// Every type.
+    pub const ALL: [FieldType; 15] = [
+        FieldType::String,
+        FieldType::Text,
+        FieldType::Email,
+        FieldType::Phone,
+        FieldType::PhoneCode,
+        FieldType::Url,
+        FieldType::Integer,
+        FieldType::Number,
+        FieldType::Boolean,
+        FieldType::Date,
+        FieldType::Datetime,
+        FieldType::Select,
+        FieldType::Multiselect,
+        FieldType::Tags,
+        FieldType::Object,
+    ];
+
+    /// The word on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            FieldType::String => "string",
+            FieldType::Text => "text",
+            FieldType::Email => "email",
+            FieldType::Phone => "phone",
+            FieldType::PhoneCode => "phoneCode",
+            FieldType::Url => "url",
+            FieldType::Integer => "integer",
+            FieldType::Number => "number",
+            FieldType::Boolean => "boolean",
+            FieldType::Date => "date",
+            FieldType::Datetime => "datetime",
+            FieldType::Select => "select",
+            FieldType::Multiselect => "multiselect",
+            FieldType::Tags => "tags",
+            FieldType::Object => "object",
+        }
+    }
+
+    /// Whether values are text, so that lengths and patterns apply.
+    #[must_use]
+    pub const fn is_text(self) -> bool {
+        matches!(
+            self,
+            FieldType::String
+                | FieldType::Text
+                | FieldType::Email
+                | FieldType::Phone
+                | FieldType::PhoneCode
+                | FieldType::Url
+        )
+    }
+
+    /// Whether two values can be compared as a whole, so that `unique` applies.
+    #[must_use]
+    pub const fn is_scalar(self) -> bool {
+        !matches!(self, FieldType::Multiselect | FieldType::Tags | FieldType::Object | FieldType::Boolean)
+    }
+}
+
+/// One option of a `select` or `multiselect`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FieldOption {
+    /// The value on the wire.
+    pub value: String,
+    /// What people read.
+    pub label: String,
+}
+
+/// The definition of a field as the schema endpoint answers it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FieldDefinition {
+    /// The name of the member.
+    pub name: String,
+    /// What people read.
+    pub label: String,
+    /// A longer explanation.
+    pub description: Option<String>,
+    /// What the field takes.
+    #[serde(rename = "type")]
+    pub kind: FieldType,
+    /// Whether a create must carry it and an update may not clear it.
+    pub required: bool,
+    /// Whether requests are ignored on it.
+    pub read_only: bool,
+    /// Whether no two contacts of the agent may share a value.
+    pub unique: bool,
+    /// Whether values are kept out of search and errors.
+    pub sensitive: bool,
+    /// Whether the field lies under `customFields`.
+    pub custom: bool,
+    /// The fewest characters.
+    pub min_length: Option<u32>,
+    /// The most characters; of an address octets.
+    pub max_length: Option<u32>,
+    /// A linear-time regular expression, anchored only as written.
+    pub pattern: Option<String>,
+    /// The least value: a number, or a date or timestamp as text.
+    pub minimum: Option<Json>,
+    /// The greatest value.
+    pub maximum: Option<Json>,
+    /// The options.
+    pub options: Option<Vec<FieldOption>>,
+    /// The value of a created contact that has none.
+    pub default: Option<Json>,
+}
+
+impl FieldDefinition {
+    /// Whether a create must carry the field: it is required and no default stands in for it. An empty default is
+    /// blank, and blank does not satisfy `required`.
+    #[must_use]
+    pub(crate) fn must_be_sent(&self) -> bool {
+        let blank = match &self.default {
+            None | Some(Json::Null) => true,
+            Some(Json::Array(items)) => items.is_empty(),
+            Some(Json::Object(members)) => members.is_empty(),
+            Some(Json::String(text)) => text.trim().is_empty(),
+            Some(_) => false,
+        };
+        self.required && blank
+    }
+}

@@ -1,0 +1,12 @@
+//! The CRM schema of an agent: which fields a contact has and what they take (contract 2.1.4).
+
+mod builtin;
+mod check;
+mod definition;
+mod field;
+mod json_schema;
+mod record;
+
+pub use check::{CompiledSchema, Identity};
+pub use field::{FieldDefinition, FieldOption, FieldType};
+pub use record::ContactSchema;

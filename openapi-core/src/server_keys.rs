@@ -1,0 +1,99 @@
+//! Server keys: what secrets, cursors and signatures are keyed with.
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::{Digest, Sha256};
+
+/// HMAC-SHA-256.
+type HmacSha256 = Hmac<Sha256>;
+
+/// One key of the server: 32 random octets under an id.
+#[derive(Clone)]
+pub struct ServerKey {
+    id: String,
+    mac: HmacSha256,
+}
+
+impl ServerKey {
+    /// A key of these octets. Its id is made from them, so that the same octets always carry the same id.
+    #[must_use]
+    pub fn new(octets: &[u8; 32]) -> Self {
+        let digest = Sha256::digest([b"server key id".as_slice(), octets].concat());
+        let id = digest[..6].iter().map(|octet| format!("{octet:02x}")).collect();
+        // An HMAC key may have any length.
+        let mac = HmacSha256::new_from_slice(octets).unwrap_or_else(|_| unreachable!("32 octets are a key"));
+        ServerKey { id, mac }
+    }
+
+    /// The id: 12 hexadecimal digits.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn tag(&self, purpose: &str, message: &[u8]) -> [u8; 32] {
+        let mut mac = self.mac.clone();
+        mac.update(purpose.as_bytes());
+        mac.update(b"\0");
+        mac.update(message);
+        mac.finalize().into_bytes().into()
+    }
+}
+
+impl std::fmt::Debug for ServerKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ServerKey({})", self.id)
+    }
+}
+
+/// The keys of a server: one makes new tags, all verify. Servers on one store share them.
+#[derive(Clone, Debug)]
+pub struct ServerKeys {
+    current: ServerKey,
+    previous: Vec<ServerKey>,
+}
+
+impl ServerKeys {
+    /// Keys with `current` for new tags and `previous` for those made before a rotation.
+    #[must_use]
+    pub fn new(current: ServerKey, previous: Vec<ServerKey>) -> Self {
+        ServerKeys { current, previous }
+    }
+
+    /// A new random key, for a store in memory or a first start. Who stores secrets hashed with it keeps its octets.
+    #[must_use]
+    pub fn generate(ids: &dyn crate::ports::IdSource) -> Self {
+        let mut octets = [0; 32];
+        ids.fill(&mut octets);
+        ServerKeys::new(ServerKey::new(&octets), Vec::new())
+    }
+
+    /// The id of the key that makes new tags.
+    #[must_use]
+    pub fn current_id(&self) -> &str {
+        &self.current.id
+    }
+
+    /// The tag of a message under the current key. Tags of different purposes never agree.
+    #[must_use]
+    pub(crate) fn tag(&self, purpose: &str, message: &[u8]) -> [u8; 32] {
+        self.current.tag(purpose, message)
+    }
+
+    /// The tag of a message under the key of this id, if the key is known.
+    #[must_use]
+    pub(crate) fn tag_with(&self, id: &str, purpose: &str, message: &[u8]) -> Option<[u8; 32]> {
+        self.all().find(|key| key.id == id).map(|key| key.tag(purpose, message))
+    }
+
+    /// Whether `tag` begins the tag of the message under any key; compared in constant time.
+    #[must_use]
+    pub(crate) fn verifies(&self, purpose: &str, message: &[u8], tag: &[u8]) -> bool {
+        use subtle::ConstantTimeEq;
+        (16..=32).contains(&tag.len())
+            && self.all().any(|key| key.tag(purpose, message)[..tag.len()].ct_eq(tag).into())
+    }
+
+    fn all(&self) -> impl Iterator<Item = &ServerKey> {
+        std::iter::once(&self.current).chain(&self.previous)
+    }
+}

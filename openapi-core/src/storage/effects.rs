@@ -1,0 +1,66 @@
+//! What is written together with a change.
+
+use serde::{Deserialize, Serialize};
+
+use crate::audit::AuditEntry;
+use crate::contacts::{Contact, ContactKeys};
+use crate::values::{ContactId, Timestamp};
+
+/// A contact to be stored, with everything that goes into the same transaction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ContactWrite {
+    /// The complete record.
+    pub contact: Contact,
+    /// Its keys under the schema of `schema_version`.
+    pub keys: ContactKeys,
+    /// The version of the schema the record was checked against.
+    pub schema_version: u64,
+    /// What else is written.
+    pub effects: Effects,
+}
+
+/// What a change leaves behind besides itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Effects {
+    /// The entry of the audit log.
+    pub audit: AuditEntry,
+    /// The answer to be given again under the same idempotency key.
+    pub replay: Option<Replay>,
+}
+
+/// What an idempotency key is bound to: SHA-256 of API key, method, path and the `Idempotency-Key`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ReplayKey(pub [u8; 32]);
+
+/// A stored answer (contract 5.5).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replay {
+    /// What it is stored under.
+    pub key: ReplayKey,
+    /// SHA-256 of the parsed body.
+    pub fingerprint: [u8; 32],
+    /// The HTTP status.
+    pub status: u16,
+    /// The `Location` header.
+    pub location: Option<String>,
+    /// The body.
+    pub body: Box<str>,
+    /// The contact that the answer shows, so that erasing the contact removes the answer.
+    pub resource: Option<ContactId>,
+    /// When the answer ceases to be there.
+    pub expires_at: Timestamp,
+}
+
+/// What is known of a key's sliding windows outside the memory of a server.
+///
+/// A server takes a lease of some requests before it admits them, so that one write covers many requests. After an
+/// orderly end the lease is 0; after a crash the whole lease counts as used at the moment of the restart, which is
+/// never to the client's advantage and never more than the lease.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RateWindow {
+    /// Requests counted in the last hour: the end of a stretch of at most 60 s and how many fell into it, by time.
+    pub counted: Vec<(Timestamp, u32)>,
+    /// Requests that may have been admitted since.
+    pub leased: u32,
+}

@@ -1,0 +1,209 @@
+//! The in-memory backend: the model behind a lock. A real backend for tests and sandboxes, and the reference that all
+//! others are compared with.
+
+use std::net::IpAddr;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use async_trait::async_trait;
+
+use super::model::World;
+use super::{
+    AgentStore, AuditQuery, AuditStore, ContactPage, ContactQuery, ContactSchemaStore, ContactStore,
+    ContactWrite, Duplicate, HealthProbe, KeyStore, RateWindow, RateWindowStore, Replay, ReplayKey,
+    ReplayStore, Result,
+};
+use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
+use crate::agents::Agent;
+use crate::audit::AuditEntry;
+use crate::contacts::{Contact, ContactRef, UniqueValue};
+use crate::schema::ContactSchema;
+use crate::values::{AgentId, ContactId, ExternalId, KeyId, Timestamp};
+
+/// A store in memory. Nothing outlives the value.
+#[derive(Debug, Default)]
+pub struct MemoryStorage(RwLock<World>);
+
+impl MemoryStorage {
+    /// An empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        MemoryStorage::default()
+    }
+
+    /// Puts answers back, for a planted fault.
+    #[cfg(feature = "conformance")]
+    pub(crate) fn put_replays(&self, agent: &AgentId, replays: Vec<Replay>) {
+        self.write().put_replays(agent, replays);
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, World> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, World> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl AgentStore for MemoryStorage {
+    async fn insert_agent(&self, agent: &Agent, schema: &ContactSchema, audit: &AuditEntry) -> Result<()> {
+        self.write().insert_agent(agent, schema, audit)
+    }
+
+    async fn agent(&self, id: &AgentId) -> Result<Option<Agent>> {
+        Ok(self.read().agent(id))
+    }
+
+    async fn agents(&self) -> Result<Vec<Agent>> {
+        Ok(self.read().agents())
+    }
+
+    async fn update_agent(&self, agent: &Agent, audit: &AuditEntry) -> Result<()> {
+        self.write().update_agent(agent, audit)
+    }
+
+    async fn purge_agent(&self, id: &AgentId, at_most: u32) -> Result<u64> {
+        Ok(self.write().purge_agent(id, at_most))
+    }
+}
+
+#[async_trait]
+impl KeyStore for MemoryStorage {
+    async fn key_grant(&self, api_key: &ApiKey) -> Result<Option<KeyGrant>> {
+        Ok(self.read().key_grant(api_key))
+    }
+
+    async fn find_key(&self, selector: &KeySelector) -> Result<Option<StoredKey>> {
+        Ok(self.read().find_key(selector))
+    }
+
+    async fn keys(&self, agent: &AgentId) -> Result<Vec<StoredKey>> {
+        Ok(self.read().keys(agent))
+    }
+
+    async fn insert_key(&self, agent: &AgentId, key: &StoredKey, audit: &AuditEntry) -> Result<()> {
+        self.write().insert_key(agent, key, audit)
+    }
+
+    async fn update_key(
+        &self,
+        agent: &AgentId,
+        expected_version: u64,
+        key: &StoredKey,
+        audit: &AuditEntry,
+    ) -> Result<()> {
+        self.write().update_key(agent, expected_version, key, audit)
+    }
+
+    async fn record_key_use(
+        &self,
+        agent: &AgentId,
+        key: KeyId,
+        at: Timestamp,
+        address: Option<IpAddr>,
+    ) -> Result<()> {
+        self.write().record_key_use(agent, key, at, address);
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl ContactSchemaStore for MemoryStorage {
+    async fn contact_schema(&self, agent: &AgentId) -> Result<Option<ContactSchema>> {
+        Ok(self.read().contact_schema(agent))
+    }
+
+    async fn contact_schema_history(&self, agent: &AgentId) -> Result<Vec<ContactSchema>> {
+        Ok(self.read().contact_schema_history(agent))
+    }
+
+    async fn replace_contact_schema(
+        &self,
+        agent: &AgentId,
+        schema: &ContactSchema,
+        audit: &AuditEntry,
+    ) -> Result<()> {
+        self.write().replace_contact_schema(agent, schema, audit)
+    }
+}
+
+#[async_trait]
+impl ContactStore for MemoryStorage {
+    async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<Contact>> {
+        Ok(self.read().contact(agent, contact))
+    }
+
+    async fn contacts(&self, agent: &AgentId, query: &ContactQuery) -> Result<ContactPage> {
+        Ok(self.read().contacts(agent, query))
+    }
+
+    async fn duplicate_contact(
+        &self,
+        agent: &AgentId,
+        except: Option<ContactId>,
+        external_reference_id: Option<&ExternalId>,
+        unique: &[UniqueValue],
+    ) -> Result<Option<Duplicate>> {
+        Ok(self.read().duplicate_contact(agent, except, external_reference_id, unique))
+    }
+
+    async fn insert_contact(&self, agent: &AgentId, write: &ContactWrite) -> Result<()> {
+        self.write().insert_contact(agent, write)
+    }
+
+    async fn update_contact(
+        &self,
+        agent: &AgentId,
+        expected_version: u64,
+        write: &ContactWrite,
+    ) -> Result<()> {
+        self.write().update_contact(agent, expected_version, write)
+    }
+
+    async fn erase_contact(&self, agent: &AgentId, contact: ContactId, audit: &AuditEntry) -> Result<()> {
+        self.write().erase_contact(agent, contact, audit)
+    }
+}
+
+#[async_trait]
+impl ReplayStore for MemoryStorage {
+    async fn replay(&self, agent: &AgentId, key: &ReplayKey, now: Timestamp) -> Result<Option<Replay>> {
+        Ok(self.read().replay(agent, key, now))
+    }
+
+    async fn sweep_replays(&self, now: Timestamp, at_most: u32) -> Result<u64> {
+        Ok(self.write().sweep_replays(now, at_most))
+    }
+}
+
+#[async_trait]
+impl RateWindowStore for MemoryStorage {
+    async fn rate_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateWindow>> {
+        Ok(self.read().rate_window(agent, key))
+    }
+
+    async fn save_rate_window(&self, agent: &AgentId, key: KeyId, window: &RateWindow) -> Result<()> {
+        self.write().save_rate_window(agent, key, window);
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl AuditStore for MemoryStorage {
+    async fn append_audit(&self, entry: &AuditEntry) -> Result<()> {
+        self.write().append_audit(entry);
+        Ok(())
+    }
+
+    async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>> {
+        Ok(self.read().audit_entries(query))
+    }
+}
+
+#[async_trait]
+impl HealthProbe for MemoryStorage {
+    async fn probe(&self) -> Result<()> {
+        Ok(())
+    }
+}

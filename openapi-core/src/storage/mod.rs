@@ -1,0 +1,231 @@
+//! The storage ports: what a database does for the platform.
+//!
+//! # Contract of every method
+//! - A method is one intent and atomic as a whole: what must be written together is passed together, and after an
+//!   error nothing of it is stored.
+//! - A write that returned is durable as far as the backend promises durability at all.
+//! - Inputs are complete: ids, instants, versions and keys come in as arguments; a backend reads no clock and draws no
+//!   randomness.
+//! - Nothing of one agent is visible to another: only [`KeyStore::key_grant`] and the operator's own methods
+//!   ([`AgentStore`], [`KeyStore::find_key`], [`AuditStore::audit_entries`]) take no agent.
+//! - A dropped future leaves the store either unchanged or completely changed.
+
+mod effects;
+mod error;
+pub mod memory;
+mod model;
+mod query;
+
+use async_trait::async_trait;
+
+pub use effects::{ContactWrite, Effects, RateWindow, Replay, ReplayKey};
+pub use error::{Duplicate, StorageError, StorageErrorKind};
+pub use query::{
+    AuditQuery, ContactFilter, ContactPage, ContactQuery, ContactSort, Order, SortKey, SortPosition, Window,
+};
+
+use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
+use crate::agents::Agent;
+use crate::audit::AuditEntry;
+use crate::contacts::{Contact, ContactRef, UniqueValue};
+use crate::schema::ContactSchema;
+use crate::values::{AgentId, ContactId, ExternalId, KeyId, Timestamp};
+
+/// The result of a storage method.
+pub type Result<T, E = StorageError> = std::result::Result<T, E>;
+
+/// Everything the platform stores. Implement the parts; this follows.
+pub trait Storage:
+    AccessStore + AgentStore + ContactSchemaStore + ContactStore + ReplayStore + HealthProbe
+{
+}
+
+impl<S> Storage for S where
+    S: AccessStore + AgentStore + ContactSchemaStore + ContactStore + ReplayStore + HealthProbe
+{
+}
+
+/// What letting a request in needs: keys, rate windows, the audit log.
+pub trait AccessStore: KeyStore + RateWindowStore + AuditStore {}
+
+impl<S> AccessStore for S where S: KeyStore + RateWindowStore + AuditStore {}
+
+/// Agents. All methods are the operator's own.
+#[async_trait]
+pub trait AgentStore: Send + Sync {
+    /// Stores a new agent with its first contact schema.
+    ///
+    /// # Errors
+    /// [`AlreadyExists`](StorageErrorKind::AlreadyExists) when the id is or ever was an agent's.
+    async fn insert_agent(&self, agent: &Agent, schema: &ContactSchema, audit: &AuditEntry) -> Result<()>;
+
+    /// One agent, deleted ones included.
+    async fn agent(&self, id: &AgentId) -> Result<Option<Agent>>;
+
+    /// All agents that are not deleted, by `created_at`, then id.
+    async fn agents(&self) -> Result<Vec<Agent>>;
+
+    /// Replaces name, status and `updated_at` of an agent. Deleting is setting the status `deleted`; from then on
+    /// everything of the agent is as absent as after [`AgentStore::purge_agent`].
+    ///
+    /// # Errors
+    /// [`Missing`](StorageErrorKind::Missing) when there is no such agent or it is deleted.
+    async fn update_agent(&self, agent: &Agent, audit: &AuditEntry) -> Result<()>;
+
+    /// Removes up to `at_most` rows of a deleted agent (contacts, keys, schemas, replays, rate windows and the payloads
+    /// of audit entries, not the tombstone) and returns how many; 0 when nothing is left.
+    async fn purge_agent(&self, id: &AgentId, at_most: u32) -> Result<u64>;
+}
+
+/// API keys.
+#[async_trait]
+pub trait KeyStore: Send + Sync {
+    /// The key of this public string with its agent's status: the look-up that authenticates a request.
+    async fn key_grant(&self, api_key: &ApiKey) -> Result<Option<KeyGrant>>;
+
+    /// One key, by either of its names; the operator's own. Keys of deleted agents are absent.
+    async fn find_key(&self, selector: &KeySelector) -> Result<Option<StoredKey>>;
+
+    /// The keys of an agent by `created_at`, then id.
+    async fn keys(&self, agent: &AgentId) -> Result<Vec<StoredKey>>;
+
+    /// Stores a new key.
+    ///
+    /// # Errors
+    /// [`AlreadyExists`](StorageErrorKind::AlreadyExists) when id or public string are taken,
+    /// [`Missing`](StorageErrorKind::Missing) when the agent is absent or deleted.
+    async fn insert_key(&self, agent: &AgentId, key: &StoredKey, audit: &AuditEntry) -> Result<()>;
+
+    /// Replaces a key, but for its last use, if its stored version is `expected_version`.
+    ///
+    /// # Errors
+    /// [`Stale`](StorageErrorKind::Stale) when another version is stored, [`Missing`](StorageErrorKind::Missing) when
+    /// the key is not there.
+    async fn update_key(
+        &self,
+        agent: &AgentId,
+        expected_version: u64,
+        key: &StoredKey,
+        audit: &AuditEntry,
+    ) -> Result<()>;
+
+    /// Notes the last use of a key, without touching its version; nothing happens for a key that is not there or whose
+    /// noted use is later.
+    async fn record_key_use(
+        &self,
+        agent: &AgentId,
+        key: KeyId,
+        at: Timestamp,
+        address: Option<std::net::IpAddr>,
+    ) -> Result<()>;
+}
+
+/// Contact schemas and their history.
+#[async_trait]
+pub trait ContactSchemaStore: Send + Sync {
+    /// The schema in force; `None` for an absent or deleted agent.
+    async fn contact_schema(&self, agent: &AgentId) -> Result<Option<ContactSchema>>;
+
+    /// All versions, oldest first.
+    async fn contact_schema_history(&self, agent: &AgentId) -> Result<Vec<ContactSchema>>;
+
+    /// Puts a new version in force if the stored one is `schema.version - 1`. When the keys of contacts may differ
+    /// ([`ContactSchema::keys_differ`]), the keys of all stored contacts, archived ones included, are computed anew in
+    /// the same step.
+    ///
+    /// # Errors
+    /// [`Stale`](StorageErrorKind::Stale) when another version is in force,
+    /// [`Missing`](StorageErrorKind::Missing) without such an agent, and
+    /// [`Duplicate`](StorageErrorKind::Duplicate) when stored contacts share a value of a field that becomes unique.
+    async fn replace_contact_schema(
+        &self,
+        agent: &AgentId,
+        schema: &ContactSchema,
+        audit: &AuditEntry,
+    ) -> Result<()>;
+}
+
+/// Contacts.
+#[async_trait]
+pub trait ContactStore: Send + Sync {
+    /// One contact, archived or not.
+    async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<Contact>>;
+
+    /// A page of contacts and the exact number of all that the filter lets through.
+    async fn contacts(&self, agent: &AgentId, query: &ContactQuery) -> Result<ContactPage>;
+
+    /// The first contact other than `except`, archived ones included, that already has the external id or, in the
+    /// given order, one of the unique values.
+    async fn duplicate_contact(
+        &self,
+        agent: &AgentId,
+        except: Option<ContactId>,
+        external_reference_id: Option<&ExternalId>,
+        unique: &[UniqueValue],
+    ) -> Result<Option<Duplicate>>;
+
+    /// Stores a new contact with the effects of its creation.
+    ///
+    /// # Errors
+    /// In this order: [`Missing`](StorageErrorKind::Missing) without such an agent,
+    /// [`Stale`](StorageErrorKind::Stale) when another schema version is in force,
+    /// [`ReplayExists`](StorageErrorKind::ReplayExists), [`Duplicate`](StorageErrorKind::Duplicate) as
+    /// [`ContactStore::duplicate_contact`] finds it, [`AlreadyExists`](StorageErrorKind::AlreadyExists) for a used id.
+    async fn insert_contact(&self, agent: &AgentId, write: &ContactWrite) -> Result<()>;
+
+    /// Replaces a contact if its stored version is `expected_version`.
+    ///
+    /// # Errors
+    /// As [`ContactStore::insert_contact`], and [`Stale`](StorageErrorKind::Stale) also when another version of the
+    /// contact is stored; [`Missing`](StorageErrorKind::Missing) when the contact is not there.
+    async fn update_contact(
+        &self,
+        agent: &AgentId,
+        expected_version: u64,
+        write: &ContactWrite,
+    ) -> Result<()>;
+
+    /// Removes a contact with everything that belongs to it; of audit entries about it the payload is emptied, and
+    /// stored answers ([`ReplayStore`]) whose [`Replay::resource`] is the contact go too.
+    ///
+    /// # Errors
+    /// [`Missing`](StorageErrorKind::Missing) when the contact is not there.
+    async fn erase_contact(&self, agent: &AgentId, contact: ContactId, audit: &AuditEntry) -> Result<()>;
+}
+
+/// Stored answers of idempotent requests (contract 5.5). They are written with the change they answer.
+#[async_trait]
+pub trait ReplayStore: Send + Sync {
+    /// The stored answer, unless it expired by `now`.
+    async fn replay(&self, agent: &AgentId, key: &ReplayKey, now: Timestamp) -> Result<Option<Replay>>;
+
+    /// Removes up to `at_most` answers of all agents that expired by `now` and returns how many.
+    async fn sweep_replays(&self, now: Timestamp, at_most: u32) -> Result<u64>;
+}
+
+/// What outlives a restart of the rate limits (contract 8.1).
+#[async_trait]
+pub trait RateWindowStore: Send + Sync {
+    /// What was last saved for a key.
+    async fn rate_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateWindow>>;
+
+    /// Saves, replacing what was there.
+    async fn save_rate_window(&self, agent: &AgentId, key: KeyId, window: &RateWindow) -> Result<()>;
+}
+
+/// The audit log.
+#[async_trait]
+pub trait AuditStore: Send + Sync {
+    /// Adds an entry that comes with no other change.
+    async fn append_audit(&self, entry: &AuditEntry) -> Result<()>;
+
+    /// Entries by `at`, then id; the operator's own.
+    async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>>;
+}
+
+/// Whether the store answers.
+#[async_trait]
+pub trait HealthProbe: Send + Sync {
+    /// Reads something small. Returns when the store can serve reads and writes, and fails otherwise.
+    async fn probe(&self) -> Result<()>;
+}

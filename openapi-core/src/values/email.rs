@@ -1,0 +1,147 @@
+//! Email addresses (contract 2.1.1, `primaryEmail`).
+
+use super::fold::fold_case;
+use super::{TextValue, refuse_controls, text_value};
+use crate::violation::{Fault, Rule};
+
+/// One address: dot-atom local part, non-ASCII allowed, a domain of at least two labels valid under IDNA. Stored as
+/// sent (trimmed), compared by [`Email::normalized`].
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Email(Box<str>);
+
+text_value!(Email);
+
+/// The longest address, in octets.
+const MAX_OCTETS: usize = 254;
+/// The longest local part, in octets.
+const MAX_LOCAL_OCTETS: usize = 64;
+
+impl Email {
+    /// The form under which addresses are equal: case folded, the domain in A-label form.
+    #[must_use]
+    pub fn normalized(&self) -> String {
+        let (local, domain) = self.0.rsplit_once('@').unwrap_or((&self.0, ""));
+        // The domain was found valid when the address was read.
+        format!("{}@{}", fold_case(local), ascii_domain(domain).unwrap_or_default())
+    }
+}
+
+fn is_atom_char(c: char) -> bool {
+    if c.is_ascii() {
+        c.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~".contains(c)
+    } else {
+        !c.is_whitespace() && !c.is_control()
+    }
+}
+
+/// Whether IDNA leaves the domain as it is but for its case: letters, digits and inner hyphens, and no hyphens in
+/// third and fourth place (which may begin an A-label).
+fn is_plain_domain(domain: &str) -> bool {
+    domain.len() <= 253
+        && domain.split('.').all(|label| {
+            let bytes = label.as_bytes();
+            (1..=63).contains(&bytes.len())
+                && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
+                && bytes[0] != b'-'
+                && bytes[bytes.len() - 1] != b'-'
+                && bytes.get(2..4) != Some(b"--")
+        })
+}
+
+/// The domain in lower case and A-label form, if IDNA knows it as valid.
+fn ascii_domain(domain: &str) -> Option<String> {
+    if is_plain_domain(domain) {
+        return Some(domain.to_ascii_lowercase());
+    }
+    idna::domain_to_ascii_strict(domain).ok().filter(|ascii| !ascii.ends_with('.'))
+}
+
+impl TextValue for Email {
+    fn parse(text: &str) -> Result<Self, Fault> {
+        let text = text.trim();
+        refuse_controls(text)?;
+        if text.is_empty() {
+            return Err(Fault::required());
+        }
+        if text.len() > MAX_OCTETS {
+            return Err(Fault::new(Rule::MaxLength, "must have at most 254 octets"));
+        }
+        let invalid = || Fault::new(Rule::Format, "must be a valid email address");
+        let (local, domain) = text.rsplit_once('@').ok_or_else(invalid)?;
+        let local_is_dot_atom =
+            local.split('.').all(|atom| !atom.is_empty() && atom.chars().all(is_atom_char));
+        if local.len() > MAX_LOCAL_OCTETS || !local_is_dot_atom {
+            return Err(invalid());
+        }
+        if !domain.chars().all(|c| c == '.' || is_atom_char(c))
+            || !ascii_domain(domain).is_some_and(|ascii| ascii.contains('.'))
+        {
+            return Err(invalid());
+        }
+        Ok(Email(text.into()))
+    }
+
+    fn json_schema() -> serde_json::Value {
+        serde_json::json!({ "type": "string", "format": "idn-email", "maxLength": MAX_OCTETS })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_the_contract() {
+        for good in [
+            "a@b.co",
+            "Zoe.Okafor@example.com",
+            "o'brien+tag@sub.example.co.uk",
+            "δοκιμή@παράδειγμα.δοκιμή",
+            "用户@例子.广告",
+            "x@xn--bcher-kva.example",
+            "a@b-c.de",
+            &format!("{}@example.com", "l".repeat(64)),
+        ] {
+            assert!(Email::parse(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "a",
+            "@b.co",
+            "a@",
+            "a@b",
+            "a@b.",
+            "a@.b",
+            "a@b..c",
+            ".a@b.co",
+            "a.@b.co",
+            "a..b@b.co",
+            "a b@c.de",
+            "\"q\"@b.co",
+            "a@[127.0.0.1]",
+            "Zoe <a@b.co>",
+            "a@b_c.de",
+            "a@-b.de",
+            "a@b-.de",
+            "a@@b.co",
+            "a,b@c.de",
+            "a@b.co.",
+            "a@xn--.de",
+            "a\u{a0}b@c.de",
+            &format!("{}@example.com", "l".repeat(65)),
+            &format!("a@{}.com", "d".repeat(64)),
+        ] {
+            assert_eq!(Email::parse(bad).unwrap_err().rule, Rule::Format, "{bad}");
+        }
+        assert_eq!(Email::parse(&format!("a@{}", "d".repeat(260))).unwrap_err().rule, Rule::MaxLength);
+        assert_eq!(Email::parse("a\u{7}@b.co").unwrap_err().rule, Rule::InvalidCharacters);
+        assert_eq!(Email::parse(" a@b.co ").unwrap().as_str(), "a@b.co");
+    }
+
+    #[test]
+    fn equal_addresses_have_one_normal_form() {
+        let normal = |text: &str| Email::parse(text).unwrap().normalized();
+        assert_eq!(normal("Zoe@EXAMPLE.com"), normal("zoe@example.COM"));
+        assert_eq!(normal("a@Bücher.example"), "a@xn--bcher-kva.example");
+        assert_eq!(normal("a@XN--bcher-kva.example"), normal("A@bücher.example"));
+    }
+}

@@ -1,0 +1,100 @@
+//! Values: types that cannot hold something invalid. One declaration gives parser, JSON Schema and (with the feature
+//! `strategies`) generator.
+
+mod agent_id;
+mod date;
+mod email;
+mod external_id;
+mod fold;
+mod phone;
+mod platform_id;
+mod status;
+mod text;
+mod timestamp;
+
+pub use agent_id::AgentId;
+pub use date::Date;
+pub use email::Email;
+pub use external_id::ExternalId;
+pub use fold::fold;
+pub(crate) use fold::fold_case;
+pub use phone::{Phone, PhoneCode};
+pub use platform_id::{AuditId, ContactId, KeyId, PlatformId};
+pub use status::ContactStatus;
+pub use text::{Block, Line, Tag};
+pub use timestamp::Timestamp;
+
+use crate::violation::Fault;
+
+/// A value that is read from text.
+///
+/// # Contract
+/// - `parse` accepts exactly what the value's rule allows and returns the stored form.
+/// - Text that `parse` accepts, `json_schema` accepts.
+pub trait TextValue: Sized {
+    /// Reads the value.
+    ///
+    /// # Errors
+    /// The first rule that the text breaks, in the order of contract 6.2: characters, length, format, range.
+    fn parse(text: &str) -> Result<Self, Fault>;
+
+    /// The JSON Schema (2020-12) of the text.
+    fn json_schema() -> serde_json::Value;
+}
+
+/// Implements what every text value has: `FromStr`, `Display`, `Serialize`, `Deserialize` by [`TextValue::parse`] and
+/// `as_str`.
+macro_rules! text_value {
+    ($name:ty $(, const $max:ident)?) => {
+        impl $(<const $max: usize>)? $name {
+            /// The text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+        impl $(<const $max: usize>)? std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Debug::fmt(self.as_str(), f)
+            }
+        }
+        impl $(<const $max: usize>)? std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+        impl $(<const $max: usize>)? std::str::FromStr for $name {
+            type Err = $crate::values::Invalid;
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                <Self as $crate::values::TextValue>::parse(text).map_err($crate::values::Invalid)
+            }
+        }
+        impl $(<const $max: usize>)? serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+        impl<'de $(, const $max: usize)?> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+                <Self as $crate::values::TextValue>::parse(&text).map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+pub(crate) use text_value;
+
+/// Text that a value's rule refuses: the broken rule and its words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Invalid(pub Fault);
+
+/// Refuses control characters (general category Cc).
+pub(crate) fn refuse_controls(text: &str) -> Result<(), Fault> {
+    if text.chars().any(char::is_control) { Err(Fault::invalid_characters()) } else { Ok(()) }
+}
+
+/// Refuses text over `most` characters.
+pub(crate) fn refuse_longer(text: &str, most: usize) -> Result<(), Fault> {
+    if text.len() > most && text.chars().count() > most { Err(Fault::max_length(most)) } else { Ok(()) }
+}

@@ -1,0 +1,155 @@
+//! Platform ids: 24 hexadecimal digits, 4 octets of creation time and 8 random octets (contract 2).
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{Invalid, Timestamp};
+use crate::violation::{Fault, Rule};
+
+/// Twelve octets, shown as 24 lowercase hexadecimal digits. Ids of one kind sort by their creation time.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PlatformId([u8; 12]);
+
+impl PlatformId {
+    /// An id of `at` with the given randomness.
+    #[must_use]
+    pub fn new(at: Timestamp, random: [u8; 8]) -> Self {
+        let seconds = u32::try_from(at.seconds()).unwrap_or(if at.seconds() < 0 { 0 } else { u32::MAX });
+        let mut octets = [0; 12];
+        octets[..4].copy_from_slice(&seconds.to_be_bytes());
+        octets[4..].copy_from_slice(&random);
+        PlatformId(octets)
+    }
+
+    /// The id of these octets.
+    #[must_use]
+    pub const fn from_bytes(octets: [u8; 12]) -> Self {
+        PlatformId(octets)
+    }
+
+    /// The octets.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 12] {
+        &self.0
+    }
+
+    fn parse(text: &str) -> Result<Self, Fault> {
+        let invalid = || Fault::new(Rule::Format, "must be 24 hexadecimal characters");
+        let digits: &[u8; 24] = text.as_bytes().try_into().map_err(|_| invalid())?;
+        let nibble = |digit: u8| match digit {
+            b'0'..=b'9' => Ok(digit - b'0'),
+            b'a'..=b'f' => Ok(digit - b'a' + 10),
+            b'A'..=b'F' => Ok(digit - b'A' + 10),
+            _ => Err(invalid()),
+        };
+        let mut octets = [0; 12];
+        for (octet, pair) in octets.iter_mut().zip(digits.chunks_exact(2)) {
+            *octet = nibble(pair[0])? << 4 | nibble(pair[1])?;
+        }
+        Ok(PlatformId(octets))
+    }
+
+    fn with_hex<T>(&self, use_text: impl FnOnce(&str) -> T) -> T {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut text = [b'0'; 24];
+        for (pair, octet) in text.chunks_exact_mut(2).zip(self.0) {
+            pair[0] = DIGITS[usize::from(octet >> 4)];
+            pair[1] = DIGITS[usize::from(octet & 15)];
+        }
+        use_text(std::str::from_utf8(&text).unwrap_or_default())
+    }
+}
+
+impl fmt::Display for PlatformId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.with_hex(|text| f.write_str(text))
+    }
+}
+
+impl fmt::Debug for PlatformId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for PlatformId {
+    type Err = Invalid;
+
+    /// Accepts upper-case digits, which the contract normalises (contract 5.1).
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        PlatformId::parse(text).map_err(Invalid)
+    }
+}
+
+impl Serialize for PlatformId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.with_hex(|text| serializer.serialize_str(text))
+    }
+}
+
+impl<'de> Deserialize<'de> for PlatformId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+macro_rules! platform_ids {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(PlatformId);
+
+        impl $name {
+            /// The octets.
+            #[must_use]
+            pub const fn as_bytes(&self) -> &[u8; 12] {
+                self.0.as_bytes()
+            }
+
+            /// The id of these octets.
+            #[must_use]
+            pub const fn from_bytes(octets: [u8; 12]) -> Self {
+                $name(PlatformId::from_bytes(octets))
+            }
+        }
+
+        impl From<PlatformId> for $name {
+            fn from(id: PlatformId) -> Self {
+                $name(id)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(&self.0, f)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(&self.0, f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = Invalid;
+
+            fn from_str(text: &str) -> Result<Self, Invalid> {
+                text.parse().map($name)
+            }
+        }
+    )*};
+}
+
+platform_ids! {
+    /// The platform id of a contact: `<contactId>` of the specification.
+    ContactId;
+    /// The id of an API key's record; what callers see is the public key string.
+    KeyId;
+    /// The id of an audit entry.
+    AuditId;
+}

@@ -1,0 +1,90 @@
+//! Free text: one line, a block of lines, a tag.
+
+use super::{TextValue, fold, refuse_controls, refuse_longer, text_value};
+use crate::violation::{Fault, Rule};
+
+/// Single-line text of 1 to `MAX` characters without control characters; stored trimmed.
+///
+/// Blank text is no `Line`: the contract reads it as `null` (contract 2.1.1), so a field is `Option<Line<MAX>>`.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Line<const MAX: usize>(Box<str>);
+
+text_value!(Line<MAX>, const MAX);
+
+impl<const MAX: usize> TextValue for Line<MAX> {
+    fn parse(text: &str) -> Result<Self, Fault> {
+        let text = text.trim();
+        refuse_controls(text)?;
+        if text.is_empty() {
+            return Err(Fault::required());
+        }
+        refuse_longer(text, MAX)?;
+        Ok(Line(text.into()))
+    }
+
+    fn json_schema() -> serde_json::Value {
+        serde_json::json!({ "type": "string", "maxLength": MAX })
+    }
+}
+
+/// Multi-line text of 1 to `MAX` characters: TAB, LF and CR are its only control characters. Stored as sent.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Block<const MAX: usize>(Box<str>);
+
+text_value!(Block<MAX>, const MAX);
+
+impl<const MAX: usize> TextValue for Block<MAX> {
+    fn parse(text: &str) -> Result<Self, Fault> {
+        if text.chars().any(|c| c.is_control() && !matches!(c, '\t' | '\n' | '\r')) {
+            return Err(Fault::invalid_characters());
+        }
+        if text.trim().is_empty() {
+            return Err(Fault::required());
+        }
+        refuse_longer(text, MAX)?;
+        Ok(Block(text.into()))
+    }
+
+    fn json_schema() -> serde_json::Value {
+        serde_json::json!({ "type": "string", "maxLength": MAX })
+    }
+}
+
+/// A tag: 1 to 64 characters on a single line, stored trimmed, compared without regard to case (contract 2.1.1).
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Tag(Box<str>);
+
+text_value!(Tag);
+
+impl Tag {
+    /// The most tags of a contact, counted as sent.
+    pub const MAX_COUNT: usize = 100;
+
+    /// The form under which two tags are the same.
+    #[must_use]
+    pub fn folded(&self) -> String {
+        Tag::fold(&self.0)
+    }
+
+    /// The form under which `text`, trimmed, equals a tag: case folded, accents kept.
+    #[must_use]
+    pub fn fold(text: &str) -> String {
+        fold::fold_case(text.trim())
+    }
+}
+
+impl TextValue for Tag {
+    fn parse(text: &str) -> Result<Self, Fault> {
+        let text = text.trim();
+        refuse_controls(text)?;
+        if text.is_empty() {
+            return Err(Fault::new(Rule::MinLength, "must not be blank"));
+        }
+        refuse_longer(text, 64)?;
+        Ok(Tag(text.into()))
+    }
+
+    fn json_schema() -> serde_json::Value {
+        serde_json::json!({ "type": "string", "minLength": 1, "maxLength": 64 })
+    }
+}

@@ -1,0 +1,361 @@
+//! Violations: what is wrong with a value, collected so that a caller learns of every fault at once (contract 6.2).
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Serialize;
+use serde::ser::{SerializeStruct, Serializer};
+
+use crate::json::Json;
+
+/// The most violations that one reply lists; the rest is counted (contract 6.2).
+pub const MAX_LISTED: usize = 100;
+
+/// Characters of a string that a violation repeats (contract 6.2).
+const MAX_ECHO: usize = 256;
+
+/// The kind of rule that a value breaks: `type` of a `validationErrors` element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rule {
+    /// Missing, `null` or blank.
+    Required,
+    /// Wrong JSON type or unreadable scalar.
+    Type,
+    /// Not of the named form.
+    Format,
+    /// Not an allowed value.
+    Enum,
+    /// Too short.
+    MinLength,
+    /// Too long.
+    MaxLength,
+    /// Below the range.
+    Minimum,
+    /// Above the range.
+    Maximum,
+    /// Breaks a regular expression or a key rule.
+    Pattern,
+    /// Too few elements.
+    MinItems,
+    /// Too many elements.
+    MaxItems,
+    /// A repeated element.
+    UniqueItems,
+    /// Too few members.
+    MinProperties,
+    /// Too many members.
+    MaxProperties,
+    /// Nested too deep.
+    MaxDepth,
+    /// Serialised size too large.
+    MaxSize,
+    /// Not a multiple of the step.
+    MultipleOf,
+    /// Undeclared name.
+    Unknown,
+    /// Given twice.
+    Duplicate,
+    /// A name kept by the service.
+    Reserved,
+    /// Control characters.
+    InvalidCharacters,
+    /// Points to nothing.
+    Reference,
+    /// Two values contradict.
+    Conflict,
+    /// Already used (409).
+    Unique,
+    /// Status change not allowed (409).
+    Transition,
+}
+
+impl Rule {
+    /// Every rule.
+    pub const ALL: [Rule; 25] = [
+        Rule::Required,
+        Rule::Type,
+        Rule::Format,
+        Rule::Enum,
+        Rule::MinLength,
+        Rule::MaxLength,
+        Rule::Minimum,
+        Rule::Maximum,
+        Rule::Pattern,
+        Rule::MinItems,
+        Rule::MaxItems,
+        Rule::UniqueItems,
+        Rule::MinProperties,
+        Rule::MaxProperties,
+        Rule::MaxDepth,
+        Rule::MaxSize,
+        Rule::MultipleOf,
+        Rule::Unknown,
+        Rule::Duplicate,
+        Rule::Reserved,
+        Rule::InvalidCharacters,
+        Rule::Reference,
+        Rule::Conflict,
+        Rule::Unique,
+        Rule::Transition,
+    ];
+
+    /// The word on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Rule::Required => "required",
+            Rule::Type => "type",
+            Rule::Format => "format",
+            Rule::Enum => "enum",
+            Rule::MinLength => "minLength",
+            Rule::MaxLength => "maxLength",
+            Rule::Minimum => "minimum",
+            Rule::Maximum => "maximum",
+            Rule::Pattern => "pattern",
+            Rule::MinItems => "minItems",
+            Rule::MaxItems => "maxItems",
+            Rule::UniqueItems => "uniqueItems",
+            Rule::MinProperties => "minProperties",
+            Rule::MaxProperties => "maxProperties",
+            Rule::MaxDepth => "maxDepth",
+            Rule::MaxSize => "maxSize",
+            Rule::MultipleOf => "multipleOf",
+            Rule::Unknown => "unknown",
+            Rule::Duplicate => "duplicate",
+            Rule::Reserved => "reserved",
+            Rule::InvalidCharacters => "invalidCharacters",
+            Rule::Reference => "reference",
+            Rule::Conflict => "conflict",
+            Rule::Unique => "unique",
+            Rule::Transition => "transition",
+        }
+    }
+}
+
+/// The part of a request that a violation lies in: `in` of a `validationErrors` element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Place {
+    /// A path parameter.
+    Path,
+    /// A header.
+    Header,
+    /// A query parameter.
+    Query,
+    /// A part of a multipart form.
+    Form,
+    /// The JSON body.
+    Body,
+}
+
+impl Place {
+    /// The word on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Place::Path => "path",
+            Place::Header => "header",
+            Place::Query => "query",
+            Place::Form => "form",
+            Place::Body => "body",
+        }
+    }
+}
+
+/// A broken rule before it is known where: the rule and the words that follow the field's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The rule.
+    pub rule: Rule,
+    /// What follows the field's name in a message: `must be a string`.
+    pub text: Cow<'static, str>,
+}
+
+impl Fault {
+    /// A fault of `rule`, with the words that follow the field's name.
+    pub fn new(rule: Rule, text: impl Into<Cow<'static, str>>) -> Self {
+        Fault { rule, text: text.into() }
+    }
+
+    /// A missing, `null` or blank value.
+    #[must_use]
+    pub fn required() -> Self {
+        Fault::new(Rule::Required, "is required")
+    }
+
+    /// A value of another JSON type; `expected` with its article: `a string`.
+    #[must_use]
+    pub fn wrong_type(expected: &str) -> Self {
+        Fault::new(Rule::Type, format!("must be {expected}"))
+    }
+
+    /// A control character where none is allowed.
+    #[must_use]
+    pub fn invalid_characters() -> Self {
+        Fault::new(Rule::InvalidCharacters, "must not contain control characters")
+    }
+
+    /// Text over `most` characters.
+    #[must_use]
+    pub fn max_length(most: usize) -> Self {
+        Fault::new(Rule::MaxLength, format!("must have at most {most} characters"))
+    }
+
+    /// Text under `least` characters.
+    #[must_use]
+    pub fn min_length(least: usize) -> Self {
+        let noun = if least == 1 { "character" } else { "characters" };
+        Fault::new(Rule::MinLength, format!("must have at least {least} {noun}"))
+    }
+
+    /// A value outside a list of allowed ones.
+    #[must_use]
+    pub fn not_one_of(allowed: &[&str]) -> Self {
+        Fault::new(Rule::Enum, format!("must be one of {}", allowed.join(", ")))
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// One element of `validationErrors`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Violation {
+    /// The offending field, with dots and `[i]`.
+    pub field: String,
+    /// The message, which begins with the field.
+    pub message: String,
+    /// The offending scalar, or `null` (contract 6.2).
+    pub value: Json,
+    /// The broken rule.
+    pub rule: Rule,
+    /// The part of the request.
+    pub place: Place,
+}
+
+impl Violation {
+    /// A violation at `field`. Of `value` only scalars are repeated, strings cut to 256 characters.
+    pub fn new(place: Place, field: impl Into<String>, value: Option<&Json>, fault: Fault) -> Self {
+        let field = field.into();
+        let message = format!("{field} {}", fault.text);
+        Violation { field, message, value: echo(value), rule: fault.rule, place }
+    }
+
+    /// Replaces the message where it does not begin with the field.
+    #[must_use]
+    pub fn with_message(mut self, message: impl Into<String>) -> Self {
+        self.message = message.into();
+        self
+    }
+}
+
+fn echo(value: Option<&Json>) -> Json {
+    match value {
+        Some(Json::String(text)) => match text.char_indices().nth(MAX_ECHO) {
+            Some((end, _)) => Json::String(format!("{}…", &text[..end])),
+            None => Json::String(text.clone()),
+        },
+        Some(scalar @ (Json::Bool(_) | Json::Number(_))) => scalar.clone(),
+        _ => Json::Null,
+    }
+}
+
+impl Serialize for Violation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut element = serializer.serialize_struct("Violation", 5)?;
+        element.serialize_field("field", &self.field)?;
+        element.serialize_field("message", &self.message)?;
+        element.serialize_field("value", &self.value)?;
+        element.serialize_field("type", self.rule.as_str())?;
+        element.serialize_field("in", self.place.as_str())?;
+        element.end()
+    }
+}
+
+/// All violations of a request, in the contract's order: path, header, query, then body.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Violations {
+    listed: Vec<Violation>,
+    total: usize,
+}
+
+impl Violations {
+    /// No violation.
+    #[must_use]
+    pub const fn new() -> Self {
+        Violations { listed: Vec::new(), total: 0 }
+    }
+
+    /// Adds one; beyond [`MAX_LISTED`] it is only counted.
+    pub fn push(&mut self, violation: Violation) {
+        self.total += 1;
+        if self.listed.len() < MAX_LISTED {
+            self.listed.push(violation);
+        }
+    }
+
+    /// Counts some more that are not listed.
+    pub(crate) fn count(&mut self, more: usize) {
+        self.total += more;
+    }
+
+    /// Adds a fault at a field of the body.
+    pub fn body(&mut self, field: impl Into<String>, value: Option<&Json>, fault: Fault) {
+        self.push(Violation::new(Place::Body, field, value, fault));
+    }
+
+    /// Adds all of `others` behind these.
+    pub fn extend(&mut self, others: Violations) {
+        self.total += others.total;
+        let room = MAX_LISTED - self.listed.len();
+        self.listed.extend(others.listed.into_iter().take(room));
+    }
+
+    /// These and `others` in the order of contract 6.2: path, header, query, then body, each as found.
+    #[must_use]
+    pub fn joined(mut self, others: Violations) -> Self {
+        self.extend(others);
+        self.listed.sort_by_key(|violation| violation.place);
+        self
+    }
+
+    /// Moves the violations of a field to another part of the request: the field stands there.
+    #[must_use]
+    pub(crate) fn moved(mut self, field: &str, place: Place) -> Self {
+        self.listed
+            .iter_mut()
+            .filter(|violation| violation.field == field)
+            .for_each(|violation| violation.place = place);
+        self
+    }
+
+    /// Those that are listed, at most [`MAX_LISTED`].
+    #[must_use]
+    pub fn listed(&self) -> &[Violation] {
+        &self.listed
+    }
+
+    /// How many there are, listed or not.
+    #[must_use]
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+
+    /// The message of the reply: the first message and how many more there are.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let first = self.listed.first().map_or("", |violation| violation.message.as_str());
+        match self.total {
+            0 | 1 => format!("Validation failed: {first}"),
+            total => format!("Validation failed: {first} (and {} more)", total - 1),
+        }
+    }
+}
