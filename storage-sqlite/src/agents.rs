@@ -1,0 +1,181 @@
+//! Agents, and what every other method asks first: whether an agent is there.
+
+use async_trait::async_trait;
+use openapi_core::agents::{Agent, AgentStatus};
+use openapi_core::audit::AuditEntry;
+use openapi_core::schema::ContactSchema;
+use openapi_core::storage::{AgentStore, StorageError, StorageErrorKind};
+use openapi_core::values::AgentId;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use crate::SqliteStorage;
+use crate::contacts::{self, Columns};
+use crate::error::{Result, corrupt};
+use crate::{audit, contact_schemas};
+
+/// An agent that is there and not deleted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Living {
+    /// The number that leads the agent's rows.
+    pub(crate) number: i64,
+    /// The version of the contact schema in force.
+    pub(crate) schema_version: u64,
+}
+
+/// The agent, unless it is absent or deleted.
+pub(crate) fn living(db: &Connection, id: &AgentId) -> Result<Option<Living>> {
+    let mut statement =
+        db.prepare_cached("SELECT n, schema_version FROM agent WHERE id = ?1 AND status <> 2")?;
+    let mut rows = statement.query([id.as_str()])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let mut columns = Columns::of(row);
+    Ok(Some(Living { number: columns.integer()?, schema_version: columns.count()? }))
+}
+
+pub(crate) const fn status_number(status: AgentStatus) -> i64 {
+    match status {
+        AgentStatus::Active => 0,
+        AgentStatus::Disabled => 1,
+        AgentStatus::Deleted => 2,
+    }
+}
+
+/// The status that a number stands for.
+pub(crate) fn status(number: i64) -> Result<AgentStatus> {
+    match number {
+        0 => Ok(AgentStatus::Active),
+        1 => Ok(AgentStatus::Disabled),
+        2 => Ok(AgentStatus::Deleted),
+        other => Err(corrupt(format_args!("{other} is no status of an agent"))),
+    }
+}
+
+fn read(row: &Row<'_>) -> Result<Agent> {
+    let mut columns = Columns::of(row);
+    Ok(Agent {
+        id: columns.text()?,
+        name: columns.text()?,
+        status: status(columns.integer()?)?,
+        created_at: columns.time()?,
+        updated_at: columns.time()?,
+    })
+}
+
+#[async_trait]
+impl AgentStore for SqliteStorage {
+    async fn insert_agent(
+        &self,
+        agent: &Agent,
+        schema: &ContactSchema,
+        audit: &AuditEntry,
+    ) -> Result<(), StorageError> {
+        let (agent, schema, audit) = (agent.clone(), schema.clone(), audit.clone());
+        self.writer.write(move |db| insert(db, &agent, &schema, &audit)).await
+    }
+
+    async fn agent(&self, id: &AgentId) -> Result<Option<Agent>, StorageError> {
+        self.readers.now(|db| {
+            let mut statement = db
+                .prepare_cached("SELECT id, name, status, created_at, updated_at FROM agent WHERE id = ?1")?;
+            let mut rows = statement.query([id.as_str()])?;
+            rows.next()?.map(read).transpose()
+        })
+    }
+
+    async fn agents(&self) -> Result<Vec<Agent>, StorageError> {
+        self.readers
+            .later(|db, _| {
+                let mut statement = db.prepare_cached(
+                    "SELECT id, name, status, created_at, updated_at FROM agent WHERE status <> 2 \
+                     ORDER BY created_at, id",
+                )?;
+                let mut rows = statement.query(())?;
+                let mut agents = Vec::new();
+                while let Some(row) = rows.next()? {
+                    agents.push(read(row)?);
+                }
+                Ok(agents)
+            })
+            .await
+    }
+
+    async fn update_agent(&self, agent: &Agent, audit: &AuditEntry) -> Result<(), StorageError> {
+        let (agent, audit) = (agent.clone(), audit.clone());
+        self.writer
+            .write(move |db| {
+                let changed = db
+                    .prepare_cached(
+                        "UPDATE agent SET name = ?2, status = ?3, updated_at = ?4 WHERE id = ?1 AND status <> 2",
+                    )?
+                    .execute(params![
+                        agent.id.as_str(),
+                        agent.name.as_str(),
+                        status_number(agent.status),
+                        agent.updated_at.millis()
+                    ])?;
+                if changed == 0 {
+                    return Err(StorageErrorKind::Missing.into());
+                }
+                audit::append(db, &audit)
+            })
+            .await
+    }
+
+    async fn purge_agent(&self, id: &AgentId, at_most: u32) -> Result<u64, StorageError> {
+        let id = id.clone();
+        self.writer.write(move |db| purge(db, &id, at_most)).await
+    }
+}
+
+fn insert(db: &Connection, agent: &Agent, schema: &ContactSchema, audit: &AuditEntry) -> Result<()> {
+    let known = db.prepare_cached("SELECT 1 FROM agent WHERE id = ?1")?.exists([agent.id.as_str()])?;
+    if known {
+        return Err(StorageErrorKind::AlreadyExists.into());
+    }
+    // Tombstones stay, so that the highest number was never given back.
+    let number: i64 =
+        db.prepare_cached("SELECT coalesce(max(n), 0) + 1 FROM agent")?.query_row((), |row| row.get(0))?;
+    db.prepare_cached(
+        "INSERT INTO agent (id, n, status, schema_version, name, created_at, updated_at) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?
+    .execute(params![
+        agent.id.as_str(),
+        number,
+        status_number(agent.status),
+        i64::try_from(schema.version).map_err(corrupt)?,
+        agent.name.as_str(),
+        agent.created_at.millis(),
+        agent.updated_at.millis()
+    ])?;
+    contact_schemas::put(db, number, schema)?;
+    audit::append(db, audit)
+}
+
+/// Removes rows of a deleted agent, one kind after another, until `at_most` are gone.
+fn purge(db: &Connection, id: &AgentId, at_most: u32) -> Result<u64> {
+    let number: Option<i64> = db
+        .prepare_cached("SELECT n FROM agent WHERE id = ?1 AND status = 2")?
+        .query_row([id.as_str()], |row| row.get(0))
+        .optional()?;
+    let Some(number) = number else { return Ok(0) };
+    let mut removed = contacts::purge(db, number, at_most)?;
+    let left = |removed: u64| u32::try_from(u64::from(at_most).saturating_sub(removed)).unwrap_or(u32::MAX);
+    for sql in [
+        "DELETE FROM api_key WHERE agent = ?1 AND (created_at, id) IN \
+         (SELECT created_at, id FROM api_key WHERE agent = ?1 LIMIT ?2)",
+        "DELETE FROM contact_schema WHERE agent = ?1 AND version IN \
+         (SELECT version FROM contact_schema WHERE agent = ?1 LIMIT ?2)",
+        "DELETE FROM replay WHERE rowid IN (SELECT rowid FROM replay WHERE agent = ?1 LIMIT ?2)",
+        "DELETE FROM rate_window WHERE agent = ?1 AND key IN \
+         (SELECT key FROM rate_window WHERE agent = ?1 LIMIT ?2)",
+    ] {
+        if left(removed) > 0 {
+            removed += db.prepare_cached(sql)?.execute(params![number, left(removed)])? as u64;
+        }
+    }
+    if left(removed) > 0 {
+        removed += audit::empty_some_payloads(db, id, left(removed))?;
+    }
+    Ok(removed)
+}

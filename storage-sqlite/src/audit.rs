@@ -1,0 +1,115 @@
+//! The audit log.
+
+use async_trait::async_trait;
+use openapi_core::audit::{AuditAction, AuditEntry};
+use openapi_core::storage::{AuditQuery, AuditStore, StorageError};
+use openapi_core::values::{AgentId, AuditId};
+use rusqlite::types::Value;
+use rusqlite::{Connection, Row, params};
+
+use crate::SqliteStorage;
+use crate::contacts::{Columns, object_text};
+use crate::error::{Result, corrupt};
+
+/// Adds an entry.
+pub(crate) fn append(db: &Connection, entry: &AuditEntry) -> Result<()> {
+    let actor = serde_json::to_string(&entry.actor).map_err(corrupt)?;
+    db.prepare_cached(
+        "INSERT OR REPLACE INTO audit (at, id, agent, resource, action, actor, address, request_id, details) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    )?
+    .execute(params![
+        entry.at.millis(),
+        entry.id.as_bytes(),
+        entry.agent_id.as_ref().map(AgentId::as_str),
+        entry.resource,
+        entry.action.as_str(),
+        actor,
+        entry.address.map(|address| address.to_string()),
+        entry.request_id,
+        object_text(&entry.details)
+    ])?;
+    Ok(())
+}
+
+/// Empties the payloads of the entries about something.
+pub(crate) fn empty_payloads(db: &Connection, agent: &AgentId, resource: &str) -> Result<()> {
+    db.prepare_cached(
+        "UPDATE audit SET details = NULL WHERE agent = ?1 AND resource = ?2 AND details IS NOT NULL",
+    )?
+    .execute(params![agent.as_str(), resource])?;
+    Ok(())
+}
+
+/// Empties up to `at_most` payloads of an agent and returns how many.
+pub(crate) fn empty_some_payloads(db: &Connection, agent: &AgentId, at_most: u32) -> Result<u64> {
+    let emptied = db
+        .prepare_cached(
+            "UPDATE audit SET details = NULL WHERE (at, id) IN (SELECT at, id FROM audit \
+             INDEXED BY audit_by_payload WHERE agent = ?1 AND details IS NOT NULL LIMIT ?2)",
+        )?
+        .execute(params![agent.as_str(), at_most])?;
+    Ok(emptied as u64)
+}
+
+fn action(word: &str) -> Result<AuditAction> {
+    let known = AuditAction::ALL.iter().find(|action| action.as_str() == word);
+    known.copied().ok_or_else(|| corrupt(format_args!("'{word}' is no action of the audit log")))
+}
+
+fn read(row: &Row<'_>) -> Result<AuditEntry> {
+    let mut columns = Columns::of(row);
+    Ok(AuditEntry {
+        at: columns.time()?,
+        id: AuditId::from_bytes(columns.octets()?),
+        agent_id: columns.optional_text()?,
+        resource: columns.optional_str()?.map(str::to_owned),
+        action: action(columns.str()?)?,
+        actor: serde_json::from_str(columns.str()?).map_err(corrupt)?,
+        address: columns.optional_str()?.map(|address| address.parse().map_err(corrupt)).transpose()?,
+        request_id: columns.optional_str()?.map(str::to_owned),
+        details: columns.object()?,
+    })
+}
+
+fn entries(db: &Connection, query: &AuditQuery) -> Result<Vec<AuditEntry>> {
+    let (behind, direction) = if query.newest_first { ("<", " DESC") } else { (">", "") };
+    let mut conditions = Vec::new();
+    let mut bound: Vec<(&str, Value)> = vec![(":limit", Value::from(query.limit))];
+    if let Some(agent) = &query.agent {
+        conditions.push("agent = :agent".to_owned());
+        bound.push((":agent", Value::from(agent.as_str().to_owned())));
+    }
+    if let Some((at, id)) = &query.after {
+        conditions.push(format!("(at, id) {behind} (:at, :id)"));
+        bound.push((":at", Value::from(at.millis())));
+        bound.push((":id", Value::from(id.as_bytes().to_vec())));
+    }
+    let condition =
+        if conditions.is_empty() { String::new() } else { format!("WHERE {}", conditions.join(" AND ")) };
+    let mut statement = db.prepare_cached(&format!(
+        "SELECT at, id, agent, resource, action, actor, address, request_id, details FROM audit {condition} \
+         ORDER BY at{direction}, id{direction} LIMIT :limit"
+    ))?;
+    let bound: Vec<(&str, &dyn rusqlite::ToSql)> =
+        bound.iter().map(|(name, value)| (*name, value as &dyn rusqlite::ToSql)).collect();
+    let mut rows = statement.query(bound.as_slice())?;
+    let mut entries = Vec::new();
+    while let Some(row) = rows.next()? {
+        entries.push(read(row)?);
+    }
+    Ok(entries)
+}
+
+#[async_trait]
+impl AuditStore for SqliteStorage {
+    async fn append_audit(&self, entry: &AuditEntry) -> Result<(), StorageError> {
+        let entry = entry.clone();
+        self.writer.write(move |db| append(db, &entry)).await
+    }
+
+    async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>, StorageError> {
+        let query = query.clone();
+        self.readers.later(move |db, _| entries(db, &query)).await
+    }
+}

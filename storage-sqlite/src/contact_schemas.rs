@@ -1,0 +1,94 @@
+//! Contact schemas and their history, as JSON.
+
+use async_trait::async_trait;
+use openapi_core::audit::AuditEntry;
+use openapi_core::schema::ContactSchema;
+use openapi_core::storage::{ContactSchemaStore, StorageError, StorageErrorKind};
+use openapi_core::values::AgentId;
+use rusqlite::{Connection, params};
+
+use crate::error::{Result, corrupt};
+use crate::{SqliteStorage, agents, audit, contacts};
+
+/// Stores a version.
+pub(crate) fn put(db: &Connection, agent: i64, schema: &ContactSchema) -> Result<()> {
+    let body = serde_json::to_string(schema).map_err(corrupt)?;
+    db.prepare_cached("INSERT INTO contact_schema (agent, version, body) VALUES (?1, ?2, ?3)")?
+        .execute(params![agent, i64::try_from(schema.version).map_err(corrupt)?, body])?;
+    Ok(())
+}
+
+/// The schema in force of an agent that is not deleted.
+pub(crate) fn current(db: &Connection, agent: &AgentId) -> Result<Option<ContactSchema>> {
+    let mut statement = db.prepare_cached(
+        "SELECT s.body FROM agent a CROSS JOIN contact_schema s ON s.agent = a.n AND s.version = a.schema_version \
+         WHERE a.id = ?1 AND a.status <> 2",
+    )?;
+    let mut rows = statement.query([agent.as_str()])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let body = row.get_ref(0)?.as_str().map_err(corrupt)?;
+    serde_json::from_str(body).map(Some).map_err(corrupt)
+}
+
+/// The schema in force of an agent, deleted or not.
+pub(crate) fn of_number(db: &Connection, agent: i64) -> Result<Option<ContactSchema>> {
+    let mut statement = db.prepare_cached(
+        "SELECT s.body FROM agent a CROSS JOIN contact_schema s ON s.agent = a.n AND s.version = a.schema_version \
+         WHERE a.n = ?1",
+    )?;
+    let mut rows = statement.query([agent])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let body = row.get_ref(0)?.as_str().map_err(corrupt)?;
+    serde_json::from_str(body).map(Some).map_err(corrupt)
+}
+
+#[async_trait]
+impl ContactSchemaStore for SqliteStorage {
+    async fn contact_schema(&self, agent: &AgentId) -> Result<Option<ContactSchema>, StorageError> {
+        self.readers.now(|db| current(db, agent))
+    }
+
+    async fn contact_schema_history(&self, agent: &AgentId) -> Result<Vec<ContactSchema>, StorageError> {
+        let agent = agent.clone();
+        self.readers
+            .later(move |db, _| {
+                let mut statement = db.prepare_cached(
+                    "SELECT s.body FROM agent a CROSS JOIN contact_schema s ON s.agent = a.n \
+                     WHERE a.id = ?1 AND a.status <> 2 ORDER BY s.version",
+                )?;
+                let mut rows = statement.query([agent.as_str()])?;
+                let mut history = Vec::new();
+                while let Some(row) = rows.next()? {
+                    let body = row.get_ref(0)?.as_str().map_err(corrupt)?;
+                    history.push(serde_json::from_str(body).map_err(corrupt)?);
+                }
+                Ok(history)
+            })
+            .await
+    }
+
+    async fn replace_contact_schema(
+        &self,
+        agent: &AgentId,
+        schema: &ContactSchema,
+        audit: &AuditEntry,
+    ) -> Result<(), StorageError> {
+        let (agent, schema, audit) = (agent.clone(), schema.clone(), audit.clone());
+        self.writer.write(move |db| replace(db, &agent, &schema, &audit)).await
+    }
+}
+
+fn replace(db: &Connection, agent_id: &AgentId, schema: &ContactSchema, entry: &AuditEntry) -> Result<()> {
+    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?;
+    if agent.schema_version + 1 != schema.version {
+        return Err(StorageErrorKind::Stale.into());
+    }
+    let before = current(db, agent_id)?.ok_or_else(|| corrupt("the agent has no contact schema"))?;
+    if before.keys_differ(schema) {
+        contacts::rekey(db, agent_id, agent.number, schema)?;
+    }
+    put(db, agent.number, schema)?;
+    db.prepare_cached("UPDATE agent SET schema_version = ?2 WHERE n = ?1")?
+        .execute(params![agent.number, i64::try_from(schema.version).map_err(corrupt)?])?;
+    audit::append(db, entry)
+}

@@ -1,0 +1,108 @@
+//! The search index: kept a little behind the contacts, so that no write waits for it.
+//!
+//! `search_pending` names the contacts whose searched text differs from what the index holds, together with the text it
+//! holds. Whoever searches reads those contacts directly ([`super::search`]). The writer brings the index up to date
+//! when nothing else is to be done; many contacts at once cost a fraction of what each alone would.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::grams::{Searched, difference};
+use super::row_number;
+use crate::error::Result;
+
+/// How many contacts wait for the index.
+pub(crate) fn pending(db: &Connection) -> Result<u64> {
+    Ok(db.prepare_cached("SELECT count(*) FROM search_pending")?.query_row((), |row| row.get::<_, i64>(0))?
+        as u64)
+}
+
+/// Whether contacts wait for the index.
+pub(super) fn is_behind(db: &Connection) -> Result<bool> {
+    Ok(db.prepare_cached("SELECT 1 FROM search_pending LIMIT 1")?.exists(())?)
+}
+
+/// Notes that a new contact is not in the index.
+pub(super) fn note_new(db: &Connection, n: i64) -> Result<()> {
+    db.prepare_cached("INSERT INTO search_pending (n, search, digits) VALUES (?1, NULL, NULL)")?
+        .execute([n])?;
+    Ok(())
+}
+
+/// Notes that the searched text of a contact changes from `before`; what the index holds stays noted when the contact
+/// was waiting already.
+pub(super) fn note_change(db: &Connection, n: i64, before: Searched<'_>) -> Result<()> {
+    db.prepare_cached(
+        "INSERT INTO search_pending (n, search, digits) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+    )?
+    .execute(params![n, before.search, before.digits])?;
+    Ok(())
+}
+
+/// Takes a contact, whose searched text is `current`, out of the index at once.
+pub(super) fn remove(db: &Connection, n: i64, current: Searched<'_>) -> Result<()> {
+    let noted = db
+        .prepare_cached("DELETE FROM search_pending WHERE n = ?1 RETURNING search, digits")?
+        .query_row([n], |row| Ok((row.get::<_, Option<String>>(0)?, row.get::<_, Option<String>>(1)?)))
+        .optional()?;
+    match &noted {
+        None => exchange(db, n, current, Searched::default()),
+        Some((None, _)) => Ok(()),
+        Some((Some(search), digits)) => {
+            let indexed = Searched { search, digits: digits.as_deref().unwrap_or_default() };
+            exchange(db, n, indexed, Searched::default())
+        }
+    }
+}
+
+/// Brings up to `at_most` waiting contacts into the index and returns how many still wait.
+pub(crate) fn settle(db: &Connection, at_most: u32) -> Result<u64> {
+    {
+        let mut waiting = db.prepare_cached(
+            "SELECT p.n, p.search, p.digits, k.search, k.digits
+             FROM search_pending p LEFT JOIN contact_key k ON k.n = p.n ORDER BY p.n LIMIT ?1",
+        )?;
+        let mut rows = waiting.query([at_most])?;
+        let mut last = None;
+        while let Some(row) = rows.next()? {
+            let text = |at| row.get_ref(at).map_err(Into::into).and_then(super::row::optional_str);
+            let n: i64 = row.get(0)?;
+            let before =
+                Searched { search: text(1)?.unwrap_or_default(), digits: text(2)?.unwrap_or_default() };
+            let after =
+                Searched { search: text(3)?.unwrap_or_default(), digits: text(4)?.unwrap_or_default() };
+            exchange(db, n, before, after)?;
+            last = Some(n);
+        }
+        if let Some(last) = last {
+            db.prepare_cached("DELETE FROM search_pending WHERE n <= ?1")?.execute([last])?;
+        }
+    }
+    pending(db)
+}
+
+/// How many pages of the index one step of [`tidy`] writes.
+const TIDY_PAGES: i64 = 128;
+
+/// Merges parts of the index that were written at different times, a little at a time, so that a search has few parts
+/// to look into. Whether there is more to do.
+pub(crate) fn tidy(db: &Connection) -> Result<bool> {
+    let before = db.total_changes();
+    db.prepare_cached("INSERT INTO search_gram (search_gram, rank) VALUES ('merge', ?1)")?
+        .execute([TIDY_PAGES])?;
+    // FTS5 counts the command itself as one change.
+    Ok(db.total_changes() > before + 1)
+}
+
+fn exchange(db: &Connection, n: i64, before: Searched<'_>, after: Searched<'_>) -> Result<()> {
+    let (removed, added) = difference(row_number::agent(n), before, after);
+    if !removed.is_empty() {
+        db.prepare_cached("INSERT INTO search_gram (search_gram, rowid, grams) VALUES ('delete', ?1, ?2)")?
+            .execute(params![n, removed])?;
+    }
+    // FTS5 counts an insertion for each removal, so that one follows even when there is nothing to add.
+    if !added.is_empty() || !removed.is_empty() && !after.search.is_empty() {
+        db.prepare_cached("INSERT INTO search_gram (rowid, grams) VALUES (?1, ?2)")?
+            .execute(params![n, added])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,180 @@
+//! Contacts.
+
+mod gather;
+mod grams;
+pub(crate) mod index;
+mod keys;
+mod list;
+mod row;
+mod walk;
+mod write;
+
+use async_trait::async_trait;
+use openapi_core::audit::AuditEntry;
+use openapi_core::contacts::{Contact, ContactRef, UniqueValue};
+use openapi_core::storage::{ContactPage, ContactQuery, ContactStore, ContactWrite, Duplicate, StorageError};
+use openapi_core::values::{AgentId, ContactId, ExternalId};
+use rusqlite::{Connection, OptionalExtension, ToSql, params};
+
+pub(crate) use keys::{Derived, insert as insert_derived};
+pub(crate) use row::contact as read;
+pub(crate) use row::{Columns, object_text};
+#[cfg(test)]
+pub(crate) use walk::{Along, Part, View, Walk, column as sort_column};
+pub(crate) use write::{duplicate, purge, rekey};
+
+/// Reads all contacts of an agent, each with its row number `n` behind the columns of [`read`].
+pub(crate) const EVERY_OF_AGENT: &str =
+    concat!("SELECT ", row::columns!(), ", c.n FROM contact c WHERE c.n BETWEEN ?1 AND ?2");
+
+/// The tokens of a contact in the search index, with blanks between them.
+pub(crate) fn tokens(agent: i64, search: &str, digits: &str) -> String {
+    grams::difference(agent, grams::Searched::default(), grams::Searched { search, digits }).1
+}
+
+/// The text of a contact that the search index holds at present.
+pub(crate) fn indexed(db: &Connection, n: i64) -> Result<(String, String)> {
+    let waiting = db
+        .prepare_cached("SELECT coalesce(search, ''), coalesce(digits, '') FROM search_pending WHERE n = ?1")?
+        .query_row([n], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    match waiting {
+        Some(indexed) => Ok(indexed),
+        None => Ok(db
+            .prepare_cached("SELECT search, digits FROM contact_key WHERE n = ?1")?
+            .query_row([n], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?
+            .unwrap_or_default()),
+    }
+}
+
+use crate::SqliteStorage;
+use crate::agents;
+use crate::error::Result;
+use crate::readers::{Patience, snapshot};
+
+/// Row numbers of contacts: the agent's number and a running number.
+pub(crate) mod row_number {
+    const RUNNING_BITS: u32 = 32;
+
+    /// The agent's number in a row number.
+    pub(crate) const fn agent(n: i64) -> i64 {
+        n >> RUNNING_BITS
+    }
+
+    /// The running number in a row number.
+    pub(crate) const fn running(n: i64) -> u32 {
+        n as u32
+    }
+
+    /// The first and the last row number of an agent.
+    pub(crate) const fn range(agent: i64) -> (i64, i64) {
+        (agent << RUNNING_BITS, (agent << RUNNING_BITS) | u32::MAX as i64)
+    }
+}
+
+#[async_trait]
+impl ContactStore for SqliteStorage {
+    async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<Contact>, StorageError> {
+        self.readers.now(|db| match contact {
+            ContactRef::External(id) => one(db, agent, BY_EXTERNAL_REFERENCE_ID, &id.as_str()),
+            ContactRef::Id(id) => one(db, agent, BY_ID, &id.as_bytes()),
+        })
+    }
+
+    async fn contacts(&self, agent: &AgentId, query: &ContactQuery) -> Result<ContactPage, StorageError> {
+        if list::is_short(query) {
+            return self
+                .readers
+                .now(|db| snapshot(db, |db| list::page(db, agent, query, &Patience::ENDLESS)));
+        }
+        let (agent, query) = (agent.clone(), query.clone());
+        let (page, unsettled) = self
+            .readers
+            .later(move |db, patience| {
+                snapshot(db, |db| {
+                    let page = list::page(db, &agent, &query, patience)?;
+                    Ok((page, !query.filter.search.is_empty() && index::is_behind(db)?))
+                })
+            })
+            .await?;
+        if unsettled {
+            self.writer.settle();
+        }
+        Ok(page)
+    }
+
+    async fn duplicate_contact(
+        &self,
+        agent: &AgentId,
+        except: Option<ContactId>,
+        external_reference_id: Option<&ExternalId>,
+        unique: &[UniqueValue],
+    ) -> Result<Option<Duplicate>, StorageError> {
+        self.readers.now(|db| {
+            snapshot(db, |db| match agents::living(db, agent)? {
+                Some(agent) => duplicate(db, agent.number, except, external_reference_id, unique),
+                None => Ok(None),
+            })
+        })
+    }
+
+    async fn insert_contact(&self, agent: &AgentId, write: &ContactWrite) -> Result<(), StorageError> {
+        let (agent, write) = (agent.clone(), write.clone());
+        self.writer.write(move |db| write::insert(db, &agent, &write)).await
+    }
+
+    async fn update_contact(
+        &self,
+        agent: &AgentId,
+        expected_version: u64,
+        write: &ContactWrite,
+    ) -> Result<(), StorageError> {
+        let (agent, write) = (agent.clone(), write.clone());
+        self.writer.write(move |db| write::update(db, &agent, expected_version, &write)).await
+    }
+
+    async fn erase_contact(
+        &self,
+        agent: &AgentId,
+        contact: ContactId,
+        audit: &AuditEntry,
+    ) -> Result<(), StorageError> {
+        let (agent, audit) = (agent.clone(), audit.clone());
+        self.writer.write(move |db| write::erase(db, &agent, contact, &audit)).await
+    }
+}
+
+const BY_ID: &str = concat!(
+    "SELECT ",
+    row::columns!(),
+    " FROM agent a CROSS JOIN contact c ON c.agent = a.n WHERE a.id = ?1 AND a.status <> 2 AND c.id = ?2"
+);
+
+const BY_EXTERNAL_REFERENCE_ID: &str = concat!(
+    "SELECT ",
+    row::columns!(),
+    " FROM agent a CROSS JOIN contact c ON c.agent = a.n",
+    " WHERE a.id = ?1 AND a.status <> 2 AND c.external_reference_id = ?2"
+);
+
+fn one(db: &Connection, agent: &AgentId, sql: &str, key: &dyn ToSql) -> Result<Option<Contact>> {
+    let mut statement = db.prepare_cached(sql)?;
+    let mut rows = statement.query(params![agent.as_str(), key])?;
+    rows.next()?.map(|row| row::contact(agent, row)).transpose()
+}
+
+/// The contacts of these row numbers, in the order given.
+fn numbered(db: &Connection, agent: &AgentId, numbers: &[i64]) -> Result<Vec<Contact>> {
+    let mut statement =
+        db.prepare_cached(concat!("SELECT ", row::columns!(), " FROM contact c WHERE c.n = ?1"))?;
+    numbers
+        .iter()
+        .map(|n| {
+            let contact = statement.query_row([n], |row| Ok(row::contact(agent, row))).optional()?;
+            contact.unwrap_or_else(|| {
+                Err(crate::error::corrupt(format_args!("contact {n} has keys and no record")))
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,189 @@
+//! Walking along a sort: the row numbers of a list in order, straight from an index.
+//!
+//! Each index leads with agent, archived and status, so a list of several statuses is made of several stretches of it
+//! (arms), which SQLite merges as it goes.
+
+use openapi_core::storage::{ContactFilter, ContactSort, Order, SortKey, SortPosition};
+use rusqlite::types::Value;
+use rusqlite::{CachedStatement, Connection, Rows, ToSql};
+
+use super::row::status_number;
+use crate::error::Result;
+
+/// The combinations of archived and status that a list shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct View {
+    include_archived: bool,
+    status: Option<i64>,
+}
+
+impl View {
+    pub(crate) fn of(filter: &ContactFilter) -> Self {
+        View { include_archived: filter.include_archived, status: filter.status.map(status_number) }
+    }
+
+    pub(super) fn shows(self, archived: i64, status: i64) -> bool {
+        (self.include_archived || archived == 0) && self.status.is_none_or(|only| only == status)
+    }
+
+    /// The values of `archived` and of `status`, for SQL.
+    pub(super) fn lists(self) -> (&'static str, &'static str) {
+        let archived = if self.include_archived { "0, 1" } else { "0" };
+        let status = match self.status {
+            None => "0, 1, 2",
+            Some(0) => "0",
+            Some(1) => "1",
+            Some(_) => "2",
+        };
+        (archived, status)
+    }
+
+    fn arms(self) -> impl Iterator<Item = (i64, i64)> {
+        let all = (0..2).flat_map(|archived| (0..3).map(move |status| (archived, status)));
+        all.filter(move |(archived, status)| self.shows(*archived, *status))
+    }
+}
+
+/// The column of a sort, which is also the name of its index behind `contact_key_by_`.
+pub(crate) const fn column(sort: ContactSort) -> &'static str {
+    match sort {
+        ContactSort::CreatedAt => "created_at",
+        ContactSort::UpdatedAt => "updated_at",
+        ContactSort::FirstName => "first_name",
+        ContactSort::LastName => "last_name",
+        ContactSort::PrimaryEmail => "primary_email",
+    }
+}
+
+const fn may_be_absent(sort: ContactSort) -> bool {
+    matches!(sort, ContactSort::FirstName | ContactSort::LastName)
+}
+
+/// What is walked along.
+#[derive(Clone, Copy)]
+pub(crate) enum Along<'a> {
+    /// The index of the sort.
+    Sort,
+    /// The contacts with a tag; only for the sort by creation.
+    Tag(&'a str),
+    /// The index of a sort by time, from an instant on.
+    Since(i64),
+}
+
+/// Which rows of the walk are wanted.
+#[derive(Clone, Copy)]
+pub(crate) enum Part<'a> {
+    /// Some behind an offset.
+    Page { offset: u64, limit: u32 },
+    /// Some behind a position.
+    After { position: &'a SortPosition, limit: u32 },
+    /// All, until the caller stops.
+    All { behind: Option<&'a SortPosition> },
+}
+
+/// A walk: the statement and what it is bound to.
+pub(crate) struct Walk {
+    pub(crate) sql: String,
+    pub(super) bound: Vec<(&'static str, Value)>,
+}
+
+impl Walk {
+    pub(crate) fn new(
+        agent: i64,
+        view: View,
+        sort: ContactSort,
+        order: Order,
+        along: Along<'_>,
+        part: Part<'_>,
+    ) -> Self {
+        let key = column(sort);
+        let (direction, behind) = match order {
+            Order::Ascending => ("", ">"),
+            Order::Descending => (" DESC", "<"),
+        };
+        let mut bound = vec![(":agent", Value::from(agent))];
+        let (source, condition) = match along {
+            Along::Sort => (format!("contact_key INDEXED BY contact_key_by_{key}"), String::new()),
+            Along::Tag(tag) => {
+                bound.push((":tag", Value::from(tag.to_owned())));
+                ("contact_tag".to_owned(), " AND tag = :tag".to_owned())
+            }
+            Along::Since(since) => {
+                bound.push((":since", Value::from(since)));
+                (format!("contact_key INDEXED BY contact_key_by_{key}"), format!(" AND {key} >= :since"))
+            }
+        };
+        let position = match part {
+            Part::Page { .. } => None,
+            Part::After { position, .. } => Some(position),
+            Part::All { behind } => behind,
+        };
+        // Without a position an arm holds the contacts with a key and those without. Behind a position these are arms of
+        // their own, so that each begins where it has to.
+        let conditions = match position {
+            None => vec![String::new()],
+            Some(SortPosition { key: value, id }) => {
+                bound.push((":id", Value::from(id.as_bytes().to_vec())));
+                let value = match value {
+                    SortKey::Time(at) => Some(Value::from(at.millis())),
+                    SortKey::Text(text) => text.clone().map(Value::from),
+                };
+                match value {
+                    Some(value) => {
+                        bound.push((":key", value));
+                        let mut conditions = vec![format!(" AND ({key}, id) {behind} (:key, :id)")];
+                        if may_be_absent(sort) {
+                            conditions.push(format!(" AND {key} IS NULL"));
+                        }
+                        conditions
+                    }
+                    None => vec![format!(" AND {key} IS NULL AND id {behind} :id")],
+                }
+            }
+        };
+        let mut arms = Vec::new();
+        for (archived, status) in view.arms() {
+            for on_key in &conditions {
+                arms.push(format!(
+                    "SELECT n, {key} AS key, id FROM {source} WHERE agent = :agent AND archived = {archived} \
+                     AND status = {status}{condition}{on_key}"
+                ));
+            }
+        }
+        let mut sql = arms.join(" UNION ALL ");
+        // NULL is less than everything, so it comes last of itself when descending.
+        let nulls = if may_be_absent(sort) && order == Order::Ascending { " NULLS LAST" } else { "" };
+        sql.push_str(&format!(" ORDER BY key{direction}{nulls}, id{direction}"));
+        match part {
+            Part::Page { offset, limit } => {
+                sql.push_str(" LIMIT :limit OFFSET :offset");
+                bound.push((":limit", Value::from(limit)));
+                bound.push((":offset", Value::from(i64::try_from(offset).unwrap_or(i64::MAX))));
+            }
+            Part::After { limit, .. } => {
+                sql.push_str(" LIMIT :limit");
+                bound.push((":limit", Value::from(limit)));
+            }
+            Part::All { .. } => {}
+        }
+        Walk { sql, bound }
+    }
+
+    /// The row numbers, all of them.
+    pub(super) fn numbers(&self, db: &Connection) -> Result<Vec<i64>> {
+        let mut statement = db.prepare_cached(&self.sql)?;
+        let mut rows = self.rows(&mut statement)?;
+        let mut numbers = Vec::new();
+        while let Some(row) = rows.next()? {
+            numbers.push(row.get(0)?);
+        }
+        Ok(numbers)
+    }
+
+    /// The rows, to be read one by one.
+    pub(super) fn rows<'s>(&self, statement: &'s mut CachedStatement<'_>) -> Result<Rows<'s>> {
+        let bound: Vec<(&str, &dyn ToSql)> =
+            self.bound.iter().map(|(name, value)| (*name, value as &dyn ToSql)).collect();
+        Ok(statement.query(bound.as_slice())?)
+    }
+}

@@ -1,0 +1,187 @@
+//! What goes wrong: on opening, for an operator; in a storage method, as one of the port's kinds.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use openapi_core::storage::{Duplicate, StorageError, StorageErrorKind};
+use rusqlite::ErrorCode;
+
+/// Why a database file cannot be used. The text says what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The folder cannot be made or read.
+    #[error("cannot use the folder {}: {source}; give the service's user the right to write there, or name another file", .folder.display())]
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file cannot be made, read or written.
+    #[error("cannot use the database file {}: {source}; check that the service's user may read and write it and its folder", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file or its folder cannot be written.
+    #[error("the database file {} is read-only; give the service's user the right to write the file and its folder", .path.display())]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another process keeps the file locked.
+    #[error("the database file {} is in use by another process that does not let go: {reason}", .path.display())]
+    Locked {
+        /// The file.
+        path: PathBuf,
+        /// What the other process seems to do, and what helps.
+        reason: &'static str,
+    },
+    /// There is a file where a new one is to be written.
+    #[error("{} exists already; remove it, or name another file", .path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The disk is full.
+    #[error("there is no space left for the database file {}; free some and start again, nothing is lost", .path.display())]
+    Full {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is a database of something else, or no database.
+    #[error("the file {} is not a database of this service ({found}); name another file", .path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What it is instead.
+        found: String,
+    },
+    /// The file is damaged.
+    #[error("the database file {} is damaged: {detail}; put a backup in its place with `restore`, and keep the damaged file for recovery", .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        detail: String,
+    },
+    /// The file was written by a newer release.
+    #[error("the database file {} has schema version {found}, and this release knows versions up to {known}; start the release that wrote it, or a newer one", .path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The version in the file.
+        found: i64,
+        /// The newest version this release knows.
+        known: i64,
+    },
+    /// The threads of the store cannot be started.
+    #[error("cannot start a thread for the database: {0}")]
+    Thread(std::io::Error),
+    /// SQLite failed in another way.
+    #[error("cannot open the database file {}: {source}", .path.display())]
+    Sqlite {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+}
+
+impl OpenError {
+    /// What SQLite's error means for the file at `path`.
+    pub(crate) fn of(path: &std::path::Path, error: rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => OpenError::Locked {
+                path,
+                reason: "it holds a write transaction; stop it, or try again when it has finished",
+            },
+            Some(ErrorCode::DiskFull) => OpenError::Full { path },
+            Some(ErrorCode::ReadOnly) => OpenError::ReadOnly { path },
+            Some(ErrorCode::NotADatabase) => {
+                OpenError::Foreign { path, found: "it is not a SQLite database".to_owned() }
+            }
+            Some(ErrorCode::DatabaseCorrupt) => OpenError::Damaged { path, detail: error.to_string() },
+            Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::SystemIoFailure) => {
+                OpenError::File { path, source: std::io::Error::other(error.to_string()) }
+            }
+            _ => OpenError::Sqlite { path, source: error },
+        }
+    }
+}
+
+/// A failure inside a storage method, before it is told to the caller.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// An answer that the port foresees.
+    Known(StorageErrorKind),
+    /// What SQLite said.
+    Sqlite(rusqlite::Error),
+    /// A row that cannot have been written by this crate, or a broken promise of this crate's own.
+    Corrupt(String),
+}
+
+pub(crate) type Result<T, E = Fault> = std::result::Result<T, E>;
+
+/// A fault that says that a stored row is not what it must be.
+pub(crate) fn corrupt(what: impl fmt::Display) -> Fault {
+    Fault::Corrupt(what.to_string())
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        Fault::Sqlite(error)
+    }
+}
+
+impl From<StorageErrorKind> for Fault {
+    fn from(kind: StorageErrorKind) -> Self {
+        Fault::Known(kind)
+    }
+}
+
+impl From<Duplicate> for Fault {
+    fn from(duplicate: Duplicate) -> Self {
+        Fault::Known(StorageErrorKind::Duplicate(duplicate))
+    }
+}
+
+impl Fault {
+    /// Whether the connection it happened on should not be used again.
+    pub(crate) fn spoils_connection(&self) -> bool {
+        !matches!(self, Fault::Known(_))
+    }
+}
+
+impl From<Fault> for StorageError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Known(kind) => kind.into(),
+            Fault::Sqlite(error) => StorageError::new(kind_of(&error), error),
+            Fault::Corrupt(detail) => StorageError::new(StorageErrorKind::Internal, detail),
+        }
+    }
+}
+
+/// What SQLite's error means to the caller: try later, or an operator must look.
+fn kind_of(error: &rusqlite::Error) -> StorageErrorKind {
+    match error.sqlite_error_code() {
+        Some(
+            ErrorCode::DatabaseBusy
+            | ErrorCode::DatabaseLocked
+            | ErrorCode::DiskFull
+            | ErrorCode::ReadOnly
+            | ErrorCode::SystemIoFailure
+            | ErrorCode::CannotOpen
+            | ErrorCode::PermissionDenied
+            | ErrorCode::FileLockingProtocolFailed
+            | ErrorCode::OperationInterrupted
+            | ErrorCode::OutOfMemory,
+        ) => StorageErrorKind::Unavailable,
+        _ => StorageErrorKind::Internal,
+    }
+}

@@ -1,0 +1,17 @@
+//! Whether the store answers.
+
+use async_trait::async_trait;
+use openapi_core::storage::{HealthProbe, StorageError};
+
+use crate::SqliteStorage;
+
+#[async_trait]
+impl HealthProbe for SqliteStorage {
+    async fn probe(&self) -> Result<(), StorageError> {
+        self.readers.now(|db| {
+            db.prepare_cached("SELECT 1 FROM agent LIMIT 1")?.exists(())?;
+            Ok(())
+        })?;
+        self.writer.probe().await
+    }
+}

@@ -1,0 +1,317 @@
+//! Checking: whether the file is whole, and whether everything that is derived agrees with what it is derived from.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{DefaultHasher, Hasher};
+
+use openapi_core::contacts::ContactKeys;
+use openapi_core::schema::ContactSchema;
+use openapi_core::storage::StorageError;
+use openapi_core::values::AgentId;
+use rusqlite::{Connection, Row};
+
+use super::integrity;
+use crate::contacts::{Derived, row_number, tokens};
+use crate::error::{Fault, Result, corrupt};
+use crate::readers::snapshot;
+use crate::{SqliteStorage, connect, contact_schemas, contacts};
+
+/// The most findings of one kind that are listed; the last one then says how many more there are.
+const LISTED: usize = 20;
+
+/// Something that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// What it is about.
+    pub kind: FindingKind,
+    /// What was found.
+    pub detail: String,
+}
+
+/// What a finding is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum FindingKind {
+    /// The file is damaged: put a backup in its place.
+    File,
+    /// A row refers to one that is not there.
+    Reference,
+    /// A row cannot be read.
+    Record,
+    /// The keys, tags or unique values of a contact are not those of its record.
+    Keys,
+    /// A counter is wrong.
+    Counter,
+    /// The search index is not that of the contacts.
+    SearchIndex,
+}
+
+impl FindingKind {
+    /// Whether [`SqliteStorage::repair`] puts it right.
+    #[must_use]
+    pub const fn is_repairable(self) -> bool {
+        matches!(self, FindingKind::Keys | FindingKind::Counter | FindingKind::SearchIndex)
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            FindingKind::File => "file",
+            FindingKind::Reference => "reference",
+            FindingKind::Record => "record",
+            FindingKind::Keys => "keys",
+            FindingKind::Counter => "counter",
+            FindingKind::SearchIndex => "search index",
+        };
+        write!(f, "{kind}: {}", self.detail)
+    }
+}
+
+/// Findings, of which each kind is listed only up to a number.
+#[derive(Default)]
+struct Findings {
+    listed: Vec<Finding>,
+    counts: HashMap<FindingKind, usize>,
+}
+
+impl Findings {
+    fn note(&mut self, kind: FindingKind, detail: impl fmt::Display) {
+        let count = self.counts.entry(kind).or_default();
+        *count += 1;
+        if *count <= LISTED {
+            self.listed.push(Finding { kind, detail: detail.to_string() });
+        }
+    }
+
+    fn finish(mut self) -> Vec<Finding> {
+        for (kind, count) in self.counts {
+            if count > LISTED {
+                self.listed.push(Finding { kind, detail: format!("and {} more", count - LISTED) });
+            }
+        }
+        self.listed.sort_by_key(|finding| finding.kind);
+        self.listed
+    }
+}
+
+impl SqliteStorage {
+    /// Reads everything and lists what is not as it should be; an empty list means that all is well. Reads and writes go
+    /// on meanwhile. Takes memory of eight octets for each contact.
+    ///
+    /// # Errors
+    /// When the file cannot be read at all.
+    pub fn check(&self) -> Result<Vec<Finding>, StorageError> {
+        let db = connect::reader(&self.config).map_err(Fault::from)?;
+        let findings = snapshot(&db, |db| {
+            let mut findings = Findings::default();
+            for fault in integrity(db)? {
+                findings.note(FindingKind::File, fault);
+            }
+            // What cannot even be read is damage as well, and the rest of the checks would fail on it.
+            if findings.listed.is_empty()
+                && let Err(fault) = everything(db, &mut findings)
+            {
+                findings.note(
+                    FindingKind::File,
+                    StorageError::from(fault).source.map_or_else(String::new, |source| source.to_string()),
+                );
+            }
+            Ok(findings)
+        })?;
+        Ok(findings.finish())
+    }
+}
+
+fn everything(db: &Connection, findings: &mut Findings) -> Result<()> {
+    references(db, findings)?;
+    let mut expected = Expected::default();
+    let mut agents = db.prepare("SELECT id, n FROM agent ORDER BY n")?;
+    let mut rows = agents.query(())?;
+    while let Some(row) = rows.next()? {
+        let id: String = row.get(0)?;
+        let number: i64 = row.get(1)?;
+        match id.parse::<AgentId>() {
+            Ok(id) => contacts_of(db, &id, number, &mut expected, findings)?,
+            Err(invalid) => findings.note(FindingKind::Record, format_args!("agent '{id}': {invalid}")),
+        }
+    }
+    counters(db, findings)?;
+    search_index(db, expected, findings)
+}
+
+fn references(db: &Connection, findings: &mut Findings) -> Result<()> {
+    let mut statement = db.prepare("PRAGMA foreign_key_check")?;
+    let mut rows = statement.query(())?;
+    while let Some(row) = rows.next()? {
+        let (table, parent): (String, String) = (row.get(0)?, row.get(2)?);
+        findings.note(
+            FindingKind::Reference,
+            format_args!("a row of {table} refers to a row of {parent} that is not there"),
+        );
+    }
+    for (sql, words) in [
+        (
+            "SELECT k.n FROM contact_key k LEFT JOIN contact c ON c.n = k.n WHERE c.n IS NULL",
+            "has keys and no record",
+        ),
+        (
+            "SELECT t.n FROM contact_tag t LEFT JOIN contact_key k ON k.n = t.n AND k.agent = t.agent AND k.id = t.id \
+             WHERE k.n IS NULL",
+            "has tags and no keys",
+        ),
+        ("SELECT c.n FROM contact c WHERE c.n >> 32 <> c.agent", "lies among the contacts of another agent"),
+    ] {
+        let mut statement = db.prepare(sql)?;
+        let mut rows = statement.query(())?;
+        while let Some(row) = rows.next()? {
+            findings.note(FindingKind::Keys, format_args!("row {} {words}", row.get::<_, i64>(0)?));
+        }
+    }
+    Ok(())
+}
+
+/// For each contact the sum of the hashes of the tokens that the search index must hold. Two sums agree when the tokens
+/// do, and eight octets for each contact fit into memory where the tokens would not.
+#[derive(Default)]
+struct Expected(HashMap<i64, Vec<u64>>);
+
+impl Expected {
+    fn sum(&mut self, n: i64) -> &mut u64 {
+        let sums = self.0.entry(row_number::agent(n)).or_default();
+        let place = row_number::running(n) as usize;
+        if place >= sums.len() {
+            sums.resize(place + 1, 0);
+        }
+        &mut sums[place]
+    }
+}
+
+fn hash(token: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(token.as_bytes());
+    hasher.finish()
+}
+
+/// Compares what is derived from each contact of an agent with its record.
+fn contacts_of(
+    db: &Connection,
+    id: &AgentId,
+    number: i64,
+    expected: &mut Expected,
+    findings: &mut Findings,
+) -> Result<()> {
+    let schema = match contact_schemas::of_number(db, number) {
+        Ok(schema) => schema,
+        Err(fault) => {
+            findings.note(FindingKind::Record, format_args!("contact schema of agent {id}: {}", text(fault)));
+            None
+        }
+    };
+    let mut statement = db.prepare_cached(contacts::EVERY_OF_AGENT)?;
+    let (low, high) = row_number::range(number);
+    let mut rows = statement.query([low, high])?;
+    let mut tags = 0;
+    while let Some(row) = rows.next()? {
+        let n: i64 = row.get("n")?;
+        match contact(db, id, number, n, schema.as_ref(), row, findings) {
+            Ok(count) => tags += count,
+            Err(fault) => findings
+                .note(FindingKind::Record, format_args!("contact in row {n} of agent {id}: {}", text(fault))),
+        }
+        // The index holds what was noted when the contact last was indexed.
+        let (search, digits) = contacts::indexed(db, n)?;
+        let tokens = tokens(number, &search, &digits);
+        *expected.sum(n) =
+            tokens.split_ascii_whitespace().fold(0, |sum, token| sum.wrapping_add(hash(token)));
+    }
+    let stored: i64 =
+        db.query_row("SELECT count(*) FROM contact_tag WHERE agent = ?1", [number], |row| row.get(0))?;
+    if stored as u64 != tags {
+        let words = format!("the contacts of agent {id} have {tags} tags where the tag index holds {stored}");
+        findings.note(FindingKind::Keys, words);
+    }
+    Ok(())
+}
+
+fn text(fault: Fault) -> String {
+    StorageError::from(fault).source.map_or_else(String::new, |source| source.to_string())
+}
+
+/// Compares what is derived from a contact with its record, and returns how many tags it has.
+fn contact(
+    db: &Connection,
+    id: &AgentId,
+    number: i64,
+    n: i64,
+    schema: Option<&ContactSchema>,
+    row: &Row<'_>,
+    findings: &mut Findings,
+) -> Result<u64> {
+    let contact = contacts::read(id, row)?;
+    let schema = schema.ok_or_else(|| corrupt("its agent has no contact schema"))?;
+    let wanted = Derived::of(&contact, &ContactKeys::of(&contact, schema));
+    for difference in wanted.differences(&Derived::stored(db, number, n, &contact)?) {
+        findings.note(FindingKind::Keys, format_args!("contact {} of agent {id}: {difference}", contact.id));
+    }
+    Ok(wanted.tags() as u64)
+}
+
+fn counters(db: &Connection, findings: &mut Findings) -> Result<()> {
+    for (sql, words) in [
+        (
+            "SELECT agent, archived, status, sum(counted), sum(stored) FROM (\
+                SELECT agent, archived, status, count(*) AS counted, 0 AS stored FROM contact_key GROUP BY 1, 2, 3 \
+                UNION ALL SELECT agent, archived, status, 0, total FROM contact_count) \
+             GROUP BY 1, 2, 3 HAVING sum(counted) <> sum(stored)",
+            "contacts",
+        ),
+        (
+            "SELECT agent, tag, archived, sum(counted), sum(stored), status FROM (\
+                SELECT agent, tag, archived, status, count(*) AS counted, 0 AS stored FROM contact_tag \
+                GROUP BY 1, 2, 3, 4 \
+                UNION ALL SELECT agent, tag, archived, status, 0, total FROM tag_count) \
+             GROUP BY agent, tag, archived, status HAVING sum(counted) <> sum(stored)",
+            "contacts with a tag",
+        ),
+    ] {
+        let mut statement = db.prepare(sql)?;
+        let mut rows = statement.query(())?;
+        while let Some(row) = rows.next()? {
+            let (agent, counted, stored): (i64, i64, i64) = (row.get(0)?, row.get(3)?, row.get(4)?);
+            findings.note(
+                FindingKind::Counter,
+                format_args!("agent number {agent} has {counted} {words} where {stored} are counted"),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Compares the search index with the sums of what it must hold.
+fn search_index(db: &Connection, mut expected: Expected, findings: &mut Findings) -> Result<()> {
+    db.pragma_update(None, "query_only", false)?;
+    db.execute_batch(
+        "CREATE VIRTUAL TABLE IF NOT EXISTS temp.search_instance USING fts5vocab (main, search_gram, instance)",
+    )?;
+    let mut statement = db.prepare("SELECT term, doc FROM temp.search_instance")?;
+    let mut rows = statement.query(())?;
+    while let Some(row) = rows.next()? {
+        let token = row.get_ref(0)?.as_str().map_err(corrupt)?;
+        let sum = expected.sum(row.get(1)?);
+        *sum = sum.wrapping_sub(hash(token));
+    }
+    for (agent, sums) in expected.0 {
+        for (place, sum) in sums.into_iter().enumerate() {
+            if sum != 0 {
+                let n = row_number::range(agent).0 + place as i64;
+                findings.note(
+                    FindingKind::SearchIndex,
+                    format_args!("the grams of the contact in row {n} are not those of its text"),
+                );
+            }
+        }
+    }
+    Ok(())
+}

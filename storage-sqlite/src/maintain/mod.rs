@@ -1,0 +1,56 @@
+//! What an operator does with the file: check, repair, back up, restore, look at its size.
+//!
+//! These functions block until they are done, which may be minutes on a large file; call them on a thread of their own.
+
+mod backup;
+mod check;
+mod repair;
+mod restore;
+mod size;
+
+pub use backup::Backup;
+pub use check::{Finding, FindingKind};
+pub use repair::Repair;
+pub use size::Size;
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use crate::error::OpenError;
+
+/// SQLite's own check of pages, indexes and the search index; the first few faults it finds.
+fn integrity(db: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut statement = db.prepare("PRAGMA integrity_check(20)")?;
+    let lines =
+        statement.query_map((), |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+    Ok(lines.into_iter().filter(|line| line != "ok").collect())
+}
+
+/// Refuses a copy that is not whole.
+fn refuse_damage(db: &Connection, path: &Path) -> Result<(), OpenError> {
+    match integrity(db).map_err(|error| OpenError::of(path, error))?.first() {
+        Some(fault) => Err(OpenError::Damaged { path: path.to_owned(), detail: fault.clone() }),
+        None => Ok(()),
+    }
+}
+
+/// Makes the contents of a file durable.
+fn sync_file(path: &Path) -> Result<(), OpenError> {
+    let synced = File::open(path).and_then(|file| file.sync_all());
+    synced.map_err(|source| OpenError::File { path: path.to_owned(), source })
+}
+
+/// Makes a renaming in the folder of `path` durable.
+fn sync_folder(path: &Path) -> Result<(), OpenError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match File::open(folder).and_then(|folder| folder.sync_all()) {
+        // Only some systems let a folder be opened and synced.
+        Err(error) if cfg!(unix) || !matches!(error.kind(), io::ErrorKind::PermissionDenied) => {
+            Err(OpenError::Folder { folder: folder.to_owned(), source: error })
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,77 @@
+//! Repairing: everything that is derived is made anew from the records.
+
+use openapi_core::contacts::ContactKeys;
+use openapi_core::storage::StorageError;
+use openapi_core::values::AgentId;
+use rusqlite::Connection;
+
+use crate::contacts::{self, row_number};
+use crate::error::{Result, corrupt};
+use crate::{SqliteStorage, contact_schemas};
+
+/// What a repair did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Repair {
+    /// Contacts whose keys, tags, unique values, counters and search index were made anew.
+    pub contacts: u64,
+    /// What could not be repaired: a record that cannot be read, a value that two contacts share.
+    pub left: Vec<String>,
+}
+
+impl SqliteStorage {
+    /// Makes everything that is derived anew from the records: keys, tags, unique values, counters, the search index and
+    /// SQLite's own indexes. The records themselves are not touched; what is damaged in them only a backup can mend.
+    ///
+    /// Writes wait until it is done, and the log grows to about the size of the file. Searches are slow until the search
+    /// index has caught up.
+    ///
+    /// # Errors
+    /// When the file cannot be written; then everything is as before.
+    pub async fn repair(&self) -> Result<Repair, StorageError> {
+        self.writer.write(repair).await
+    }
+}
+
+fn repair(db: &Connection) -> Result<Repair> {
+    let mut done = Repair::default();
+    db.execute_batch(
+        "REINDEX;
+         DELETE FROM contact_count; DELETE FROM tag_count; DELETE FROM contact_tag; DELETE FROM contact_unique;
+         DELETE FROM contact_key; DELETE FROM search_pending;
+         INSERT INTO search_gram (search_gram) VALUES ('delete-all');",
+    )?;
+    let mut agents = db.prepare("SELECT id, n FROM agent ORDER BY n")?;
+    let mut rows = agents.query(())?;
+    while let Some(row) = rows.next()? {
+        let (id, number): (String, i64) = (row.get(0)?, row.get(1)?);
+        let id: AgentId = id.parse().map_err(corrupt)?;
+        let Some(schema) = contact_schemas::of_number(db, number)? else { continue };
+        let mut statement = db.prepare_cached(contacts::EVERY_OF_AGENT)?;
+        let (low, high) = row_number::range(number);
+        let mut rows = statement.query([low, high])?;
+        while let Some(row) = rows.next()? {
+            let n: i64 = row.get("n")?;
+            let contact = match contacts::read(&id, row) {
+                Ok(contact) => contact,
+                Err(fault) => {
+                    let source = StorageError::from(fault).source;
+                    done.left
+                        .push(format!("the contact in row {n} of agent {id} cannot be read: {source:?}"));
+                    continue;
+                }
+            };
+            let mut keys = ContactKeys::of(&contact, &schema);
+            if let Some(duplicate) = contacts::duplicate(db, number, Some(contact.id), None, &keys.unique)? {
+                done.left.push(format!(
+                    "contacts {} and {} of agent {id} share a value of {}",
+                    duplicate.existing, contact.id, duplicate.field
+                ));
+                keys.unique.retain(|unique| unique.field != duplicate.field);
+            }
+            contacts::insert_derived(db, number, n, &contact, &keys)?;
+            done.contacts += 1;
+        }
+    }
+    Ok(done)
+}

@@ -1,0 +1,101 @@
+//! The schema of the file: numbered, append-only migrations, each applied in a transaction of its own.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+
+use crate::error::OpenError;
+
+/// What marks a file as this service's: `PRAGMA application_id`, the letters `OAPI`.
+pub(crate) const APPLICATION_ID: i64 = 0x4f41_5049;
+
+/// One step of the schema. A step that was released never changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Migration {
+    /// The version of the schema behind it: 1 and upwards.
+    pub version: i64,
+    /// What it brings.
+    pub name: &'static str,
+    pub(crate) sql: &'static str,
+}
+
+/// Every migration, in order; `version` is the place in the list, counted from 1.
+pub(crate) const MIGRATIONS: &[Migration] =
+    &[Migration { version: 1, name: "contacts", sql: include_str!("migrations/0001_contacts.sql") }];
+
+/// The version this release works with.
+pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
+
+/// The version of the schema in the file, 0 for an empty one.
+///
+/// # Errors
+/// When the file belongs to something else or to a newer release.
+pub(crate) fn version(db: &Connection, path: &Path) -> Result<i64, OpenError> {
+    let of = |error| OpenError::of(path, error);
+    let pragma = |name: &str| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(of);
+    let foreign = |found: String| OpenError::Foreign { path: path.to_owned(), found };
+    let found = pragma("user_version")?;
+    match pragma("application_id")? {
+        APPLICATION_ID => {}
+        0 => {
+            let object = db
+                .query_row("SELECT name FROM sqlite_schema LIMIT 1", (), |row| row.get::<_, String>(0))
+                .optional()
+                .map_err(of)?;
+            match object {
+                Some(object) => {
+                    return Err(foreign(format!("it holds a table or index '{object}' of something else")));
+                }
+                None if found != 0 => {
+                    return Err(foreign(format!("it is marked with version {found} of something else")));
+                }
+                None => return Ok(0),
+            }
+        }
+        other => return Err(foreign(format!("it is marked as belonging to application {other:#x}"))),
+    }
+    if found > KNOWN {
+        return Err(OpenError::Newer { path: path.to_owned(), found, known: KNOWN });
+    }
+    Ok(found)
+}
+
+/// The migrations that a file of `version` lacks.
+pub(crate) fn pending(version: i64) -> &'static [Migration] {
+    let done = usize::try_from(version).unwrap_or(0).min(MIGRATIONS.len());
+    &MIGRATIONS[done..]
+}
+
+/// Brings the file to the version of this release. Of several processes that start at once one does it, the others
+/// wait for it as long as the connection's busy timeout.
+pub(crate) fn migrate(db: &mut Connection, path: &Path) -> Result<(), OpenError> {
+    let of = |error| OpenError::of(path, error);
+    while let Some(next) = pending(version(db, path)?).first() {
+        let step = db.transaction_with_behavior(TransactionBehavior::Exclusive).map_err(of)?;
+        // Another process may have done it while this one waited.
+        if version(&step, path)? + 1 != next.version {
+            continue;
+        }
+        step.execute_batch(next.sql).map_err(of)?;
+        step.pragma_update(None, "application_id", APPLICATION_ID).map_err(of)?;
+        step.pragma_update(None, "user_version", next.version).map_err(of)?;
+        step.commit().map_err(of)?;
+        tracing::info!(version = next.version, name = next.name, "migrated the database");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_count_from_one() {
+        for (at, migration) in MIGRATIONS.iter().enumerate() {
+            assert_eq!(migration.version, at as i64 + 1);
+        }
+        assert_eq!(pending(0).len(), MIGRATIONS.len());
+        assert!(pending(KNOWN).is_empty() && pending(KNOWN + 1).is_empty());
+    }
+}

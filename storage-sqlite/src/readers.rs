@@ -1,0 +1,197 @@
+//! Reading: connections that are shared by turns, and a few threads for reads that may take long.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use futures_channel::oneshot;
+use openapi_core::storage::{StorageError, StorageErrorKind};
+use rusqlite::Connection;
+
+use crate::config::SqliteConfig;
+use crate::error::{Fault, OpenError, Result, corrupt};
+use crate::writer::panic_text;
+
+/// The most connections that are kept for the next read.
+const KEPT: usize = 64;
+
+/// The most long reads that wait for a thread; beyond it they are refused, because each holds memory.
+const WAITING: usize = 4_096;
+
+/// Connections that nobody uses at the moment. As many are open as threads have ever read at the same time.
+pub(crate) struct Pool {
+    config: SqliteConfig,
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl Pool {
+    pub(crate) fn new(config: &SqliteConfig) -> Self {
+        Pool { config: config.clone(), idle: Mutex::default() }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads on the calling thread.
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        // The most recently used connection has the warmest cache.
+        let kept = self.idle().pop();
+        let db = match kept {
+            Some(db) => db,
+            None => crate::connect::reader(&self.config)?,
+        };
+        let outcome = read(&db);
+        let reusable = match &outcome {
+            Ok(_) => db.is_autocommit(),
+            Err(fault) => !fault.spoils_connection() && db.is_autocommit(),
+        };
+        if reusable {
+            let mut idle = self.idle();
+            if idle.len() < KEPT {
+                idle.push(db);
+            }
+        }
+        outcome
+    }
+}
+
+/// Runs `read` on one state of the database, however many statements it takes.
+pub(crate) fn snapshot<T>(db: &Connection, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    db.prepare_cached("BEGIN")?.execute(())?;
+    let outcome = read(db);
+    // A connection whose transaction does not end is not used again (`Pool::read`).
+    let ended = db.prepare_cached("COMMIT").and_then(|mut end| end.execute(()));
+    let outcome = outcome?;
+    ended?;
+    Ok(outcome)
+}
+
+/// Lets a long read notice that nobody waits for it any more.
+pub(crate) struct Patience<'a>(Option<&'a dyn Fn() -> bool>);
+
+impl Patience<'_> {
+    /// For reads that take no time to speak of.
+    pub(crate) const ENDLESS: Patience<'static> = Patience(None);
+
+    /// # Errors
+    /// When the future that asked was dropped.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.0 {
+            Some(is_over) if is_over() => Err(Fault::Known(StorageErrorKind::Unavailable)),
+            _ => Ok(()),
+        }
+    }
+}
+
+type Job = Box<dyn FnOnce(&Pool) + Send>;
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    closed: bool,
+}
+
+struct Shared {
+    pool: Pool,
+    queue: Mutex<Queue>,
+    more: Condvar,
+}
+
+impl Shared {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn until_closed(&self) {
+        loop {
+            let mut queue = self.queue();
+            let job = loop {
+                if let Some(job) = queue.jobs.pop_front() {
+                    break job;
+                }
+                if queue.closed {
+                    return;
+                }
+                queue = self.more.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            };
+            drop(queue);
+            job(&self.pool);
+        }
+    }
+}
+
+/// The handle that reads are given to.
+pub(crate) struct Readers {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Readers {
+    /// Starts the threads.
+    pub(crate) fn start(config: &SqliteConfig) -> Result<Self, OpenError> {
+        let shared =
+            Arc::new(Shared { pool: Pool::new(config), queue: Mutex::default(), more: Condvar::new() });
+        let mut readers = Readers { shared: Arc::clone(&shared), threads: Vec::new() };
+        for number in 0..config.reader_threads.max(1) {
+            let shared = Arc::clone(&shared);
+            let thread = std::thread::Builder::new()
+                .name(format!("sqlite-reader-{number}"))
+                .spawn(move || shared.until_closed())
+                .map_err(OpenError::Thread)?;
+            readers.threads.push(thread);
+        }
+        Ok(readers)
+    }
+
+    /// Reads on the calling thread: for reads of a few microseconds.
+    pub(crate) fn now<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T, StorageError> {
+        self.shared.pool.read(read).map_err(StorageError::from)
+    }
+
+    /// Reads on a thread of the store.
+    pub(crate) async fn later<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Connection, &Patience<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T, StorageError> {
+        let (reply, outcome) = oneshot::channel();
+        let job: Job = Box::new(move |pool| {
+            if reply.is_canceled() {
+                return;
+            }
+            let outcome = catch_unwind(AssertUnwindSafe(|| {
+                pool.read(|db| read(db, &Patience(Some(&|| reply.is_canceled()))))
+            }))
+            .unwrap_or_else(|panic| Err(corrupt(format_args!("a read panicked: {}", panic_text(&*panic)))));
+            let _ = reply.send(outcome);
+        });
+        {
+            let mut queue = self.shared.queue();
+            if queue.jobs.len() >= WAITING {
+                return Err(StorageError::new(
+                    StorageErrorKind::Unavailable,
+                    format!("{WAITING} reads are waiting already"),
+                ));
+            }
+            queue.jobs.push_back(job);
+        }
+        self.shared.more.notify_one();
+        match outcome.await {
+            Ok(outcome) => outcome.map_err(StorageError::from),
+            Err(oneshot::Canceled) => {
+                Err(StorageError::new(StorageErrorKind::Unavailable, "the store is being closed"))
+            }
+        }
+    }
+}
+
+impl Drop for Readers {
+    fn drop(&mut self) {
+        self.shared.queue().closed = true;
+        self.shared.more.notify_all();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}

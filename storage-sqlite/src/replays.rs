@@ -1,0 +1,94 @@
+//! Stored answers of idempotent requests.
+
+use async_trait::async_trait;
+use openapi_core::storage::{Replay, ReplayKey, ReplayStore, StorageError};
+use openapi_core::values::{AgentId, ContactId, Timestamp};
+use rusqlite::{Connection, params};
+
+use crate::SqliteStorage;
+use crate::contacts::Columns;
+use crate::error::{Result, corrupt};
+
+/// Whether an answer is stored that did not expire by `now`.
+pub(crate) fn is_stored(db: &Connection, agent: i64, key: &ReplayKey, now: Timestamp) -> Result<bool> {
+    Ok(db
+        .prepare_cached("SELECT 1 FROM replay WHERE agent = ?1 AND key = ?2 AND expires_at > ?3")?
+        .exists(params![agent, key.0, now.millis()])?)
+}
+
+/// Stores an answer in place of an expired one.
+pub(crate) fn put(db: &Connection, agent: i64, replay: &Replay) -> Result<()> {
+    db.prepare_cached(
+        "INSERT OR REPLACE INTO replay (agent, key, fingerprint, status, location, resource, expires_at, body) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    )?
+    .execute(params![
+        agent,
+        replay.key.0,
+        replay.fingerprint,
+        replay.status,
+        replay.location,
+        replay.resource.as_ref().map(ContactId::as_bytes),
+        replay.expires_at.millis(),
+        &*replay.body
+    ])?;
+    Ok(())
+}
+
+/// Removes the answers that show a contact.
+pub(crate) fn remove_of(db: &Connection, agent: i64, contact: ContactId) -> Result<()> {
+    db.prepare_cached("DELETE FROM replay WHERE agent = ?1 AND resource = ?2")?
+        .execute(params![agent, contact.as_bytes()])?;
+    Ok(())
+}
+
+#[async_trait]
+impl ReplayStore for SqliteStorage {
+    async fn replay(
+        &self,
+        agent: &AgentId,
+        key: &ReplayKey,
+        now: Timestamp,
+    ) -> Result<Option<Replay>, StorageError> {
+        self.readers.now(|db| {
+            let mut statement = db.prepare_cached(
+                "SELECT r.fingerprint, r.status, r.location, r.body, r.resource, r.expires_at \
+                 FROM agent a CROSS JOIN replay r ON r.agent = a.n \
+                 WHERE a.id = ?1 AND a.status <> 2 AND r.key = ?2 AND r.expires_at > ?3",
+            )?;
+            let mut rows = statement.query(params![agent.as_str(), key.0, now.millis()])?;
+            let Some(row) = rows.next()? else { return Ok(None) };
+            let mut columns = Columns::of(row);
+            Ok(Some(Replay {
+                key: *key,
+                fingerprint: columns.octets()?,
+                status: u16::try_from(columns.integer()?).map_err(corrupt)?,
+                location: columns.optional_str()?.map(str::to_owned),
+                body: columns.str()?.into(),
+                resource: columns.optional_octets()?.map(ContactId::from_bytes),
+                expires_at: columns.time()?,
+            }))
+        })
+    }
+
+    async fn sweep_replays(&self, now: Timestamp, at_most: u32) -> Result<u64, StorageError> {
+        // The sweep runs often and mostly finds nothing: then no transaction is needed.
+        let any = self.readers.now(|db| {
+            Ok(db.prepare_cached("SELECT 1 FROM replay WHERE expires_at <= ?1")?.exists([now.millis()])?)
+        })?;
+        if !any {
+            return Ok(0);
+        }
+        self.writer
+            .write(move |db| {
+                let removed = db
+                    .prepare_cached(
+                        "DELETE FROM replay WHERE rowid IN \
+                         (SELECT rowid FROM replay WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2)",
+                    )?
+                    .execute(params![now.millis(), at_most])?;
+                Ok(removed as u64)
+            })
+            .await
+    }
+}

@@ -1,0 +1,213 @@
+//! Migrations: released steps stay as they are, and a file of each version, with rows in it, is brought to this one.
+//!
+//! A new version gets its rows by `cargo test -p storage-sqlite --lib -- --ignored write_the_rows_of_this_version`.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use openapi_core::access::{ApiKey, Key, KeyStatus, KeyTag, Permissions, RateLimits, SecretHash, StoredKey};
+use openapi_core::agents::AgentStatus;
+use openapi_core::audit::AuditAction;
+use openapi_core::contacts::{Contact, ContactRef, SearchTerm};
+use openapi_core::json::RawObject;
+use openapi_core::ports::SequentialIds;
+use openapi_core::schema::ContactSchema;
+use openapi_core::storage::{
+    AgentStore, AuditQuery, AuditStore, ContactFilter, ContactQuery, ContactSchemaStore, ContactSort,
+    ContactStore, KeyStore, Order, RateWindow, RateWindowStore, Replay, ReplayKey, ReplayStore, Window,
+};
+use openapi_core::values::{AgentId, ContactStatus, KeyId, PlatformId, Tag, TextValue};
+use rusqlite::Connection;
+
+use super::support::{Folder, agent, agent_id, at, contact, entry, insert_agent, wait, write};
+use crate::migrate::{APPLICATION_ID, KNOWN, MIGRATIONS};
+use crate::{SqliteConfig, SqliteStorage};
+
+/// A hash of each step (FNV-1a, 64 bits). A released line is never changed, only followed by others.
+const STEPS: &[u64] = &[6094190099166932005];
+
+fn hash(text: &str) -> u64 {
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+fn rows_file(version: i64) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/rows_{version:04}.sql"))
+}
+
+/// The contacts in the files of rows.
+fn contacts() -> Vec<Contact> {
+    let id = agent_id("695b6f80de7378c4412112d3");
+    let mut all: Vec<Contact> = (1..=6).map(|number| contact(&id, number)).collect();
+    all[0].external_reference_id = "crm-1001".parse().ok();
+    all[0].salutation = TextValue::parse("Dr").ok();
+    all[0].first_name = TextValue::parse("Zoë").ok();
+    all[0].middle_name = TextValue::parse("de").ok();
+    all[0].last_name = TextValue::parse("Okafor").ok();
+    all[0].dob = TextValue::parse("1990-05-17").ok();
+    all[0].gender = TextValue::parse("female").ok();
+    all[0].primary_email = TextValue::parse("Zoe.Okafor@Bücher.example").unwrap();
+    all[0].primary_phone = TextValue::parse("20 7946 0958").ok();
+    all[0].primary_phone_code = TextValue::parse("44").ok();
+    all[0].full_address = TextValue::parse("12 Mill Lane\nLeeds LS1 4AB").ok();
+    all[0].tags = ["VIP", "Newsletter"].map(|tag| Tag::parse(tag).unwrap()).to_vec();
+    all[0].last_contacted_at = Some(at(5));
+    all[0].custom_fields =
+        RawObject::from_text(r#"{"plan":"gold","region":{"code":"EMEA"}}"#).expect("an object");
+    all[1].first_name = TextValue::parse("李明").ok();
+    all[1].status = ContactStatus::Blocked;
+    all[2].archived_at = Some(at(9));
+    all[2].version = 2;
+    all[3].custom_fields = RawObject::from_text(r#"{"plan":"o'brien \"quoted\""}"#).expect("an object");
+    all
+}
+
+fn key(agent: &AgentId) -> StoredKey {
+    let ids = SequentialIds::default();
+    StoredKey {
+        key: Key {
+            id: KeyId::from(PlatformId::new(at(0), [7; 8])),
+            agent_id: agent.clone(),
+            api_key: ApiKey::generate(&KeyTag::default(), &ids),
+            name: TextValue::parse("A key").unwrap(),
+            description: None,
+            permissions: Permissions::all(),
+            limits: RateLimits::default(),
+            allowed_addresses: vec!["192.0.2.0/24".parse().unwrap()],
+            expires_at: Some(at(1_000_000)),
+            status: KeyStatus::Active,
+            created_by: openapi_core::access::Actor::Operator("tests".to_owned()),
+            created_at: at(0),
+            updated_at: at(0),
+            last_used_at: Some(at(3)),
+            last_used_address: Some([192, 0, 2, 1].into()),
+        },
+        secrets: vec![SecretHash { hash: [9; 32], server_key: "1".to_owned(), expires_at: None }],
+        version: 1,
+    }
+}
+
+fn replay() -> Replay {
+    Replay {
+        key: ReplayKey([5; 32]),
+        fingerprint: [6; 32],
+        status: 201,
+        location: Some("/v1/open/contacts/crm-1001".to_owned()),
+        body: r#"{"success":true}"#.into(),
+        resource: Some(contacts()[0].id),
+        expires_at: at(1_000_000),
+    }
+}
+
+fn window() -> RateWindow {
+    RateWindow { counted: vec![(at(1), 3), (at(2), 4)], leased: 5 }
+}
+
+/// Fills a store with some of everything.
+fn fill(store: &SqliteStorage) {
+    let id = agent_id("695b6f80de7378c4412112d3");
+    let schema = insert_agent(store, &id);
+    wait(store.insert_key(&id, &key(&id), &entry(&id, 1, AuditAction::KeyCreate, "key"))).unwrap();
+    wait(store.save_rate_window(&id, key(&id).key.id, &window())).unwrap();
+    for (number, contact) in contacts().iter().enumerate() {
+        let mut write = write(contact, &schema, number as u64 + 10);
+        write.effects.replay = (number == 0).then(replay);
+        wait(store.insert_contact(&id, &write)).unwrap();
+    }
+    let changed = ContactSchema { version: 2, allow_undeclared_custom_fields: false, ..schema };
+    let audit = entry(&id, 30, AuditAction::ContactSchemaReplace, id.as_str());
+    wait(store.replace_contact_schema(&id, &changed, &audit)).unwrap();
+    let gone = agent_id("deleted");
+    insert_agent(store, &gone);
+    let mut deleted = agent(&gone);
+    deleted.status = AgentStatus::Deleted;
+    wait(store.update_agent(&deleted, &entry(&gone, 31, AuditAction::AgentDelete, "deleted"))).unwrap();
+}
+
+/// Fails unless a store holds what [`fill`] puts there.
+fn compare(store: &SqliteStorage) {
+    let id = agent_id("695b6f80de7378c4412112d3");
+    for contact in contacts() {
+        assert_eq!(wait(store.contact(&id, &ContactRef::Id(contact.id))).unwrap().as_ref(), Some(&contact));
+    }
+    let list = |search: &str| {
+        let filter = ContactFilter { search: SearchTerm::split(search), ..ContactFilter::default() };
+        let window = Window::Page { offset: 0, limit: 10 };
+        let query = ContactQuery { filter, sort: ContactSort::FirstName, order: Order::Ascending, window };
+        let page = wait(store.contacts(&id, &query)).unwrap();
+        (page.total, page.contacts.first().map(|contact| contact.id))
+    };
+    let all = contacts();
+    assert_eq!(list(""), (5, Some(all[0].id)));
+    assert_eq!(list("okafor 7946"), (1, Some(all[0].id)));
+    assert_eq!(list("李明"), (1, Some(all[1].id)));
+    assert_eq!(wait(store.contact_schema_history(&id)).unwrap().len(), 2);
+    let grant = wait(store.key_grant(&key(&id).key.api_key)).unwrap().unwrap();
+    assert_eq!(grant.stored, key(&id));
+    assert_eq!(wait(store.rate_window(&id, key(&id).key.id)).unwrap(), Some(window()));
+    assert_eq!(wait(store.replay(&id, &replay().key, at(0))).unwrap(), Some(replay()));
+    let query = AuditQuery { agent: Some(id.clone()), after: None, newest_first: false, limit: 100 };
+    assert_eq!(wait(store.audit_entries(&query)).unwrap().len(), 8);
+    assert_eq!(wait(store.agent(&agent_id("deleted"))).unwrap().unwrap().status, AgentStatus::Deleted);
+    assert_eq!(store.check().unwrap(), []);
+}
+
+#[test]
+fn released_steps_stay_as_they_are() {
+    let steps: Vec<u64> = MIGRATIONS.iter().map(|step| hash(step.sql)).collect();
+    assert_eq!(steps, STEPS, "a released step changed, or a new one is not in the list");
+}
+
+#[test]
+fn each_version_is_upgraded_with_its_rows() {
+    for version in 1..=KNOWN {
+        let folder = Folder::new();
+        {
+            let db = Connection::open(folder.database()).unwrap();
+            for step in &MIGRATIONS[..version as usize] {
+                db.execute_batch(step.sql).unwrap();
+            }
+            db.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
+            db.pragma_update(None, "user_version", version).unwrap();
+            db.execute_batch(&std::fs::read_to_string(rows_file(version)).unwrap()).unwrap();
+        }
+        let pending = SqliteStorage::pending_migrations(&SqliteConfig::new(folder.database())).unwrap();
+        assert_eq!(pending.len() as i64, KNOWN - version);
+        let store = folder.open();
+        compare(&store);
+        // And it can be written.
+        let id = agent_id("695b6f80de7378c4412112d3");
+        let schema = wait(store.contact_schema(&id)).unwrap().unwrap();
+        wait(store.insert_contact(&id, &write(&contact(&id, 90), &schema, 90))).unwrap();
+        assert_eq!(store.check().unwrap(), []);
+    }
+}
+
+/// Not a test of its own: writes the rows of a version once, when it is new.
+#[test]
+#[ignore = "writes a file"]
+fn write_the_rows_of_this_version() {
+    let folder = Folder::new();
+    let store = folder.open();
+    fill(&store);
+    compare(&store);
+    drop(store);
+    let db = Connection::open(folder.database()).unwrap();
+    let mut tables = db
+        .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'search_gram' AND name NOT LIKE 'sqlite_%'")
+        .unwrap();
+    let tables: Vec<String> = tables.query_map((), |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    let mut text =
+        String::from("-- Rows of this version. Written once by `write_the_rows_of_this_version`.\nBEGIN;\n");
+    for table in tables {
+        let statement = db.prepare(&format!("SELECT * FROM {table}")).unwrap();
+        let columns: Vec<String> = statement.column_names().map(|name| format!("quote({name})")).collect();
+        let mut rows = db.prepare(&format!("SELECT {} FROM {table}", columns.join(" || ', ' || "))).unwrap();
+        for values in rows.query_map((), |row| row.get::<_, String>(0)).unwrap() {
+            writeln!(text, "INSERT OR REPLACE INTO {table} VALUES ({});", values.unwrap()).unwrap();
+        }
+    }
+    text.push_str("COMMIT;\n");
+    std::fs::create_dir_all(rows_file(KNOWN).parent().unwrap()).unwrap();
+    std::fs::write(rows_file(KNOWN), text).unwrap();
+}

@@ -1,0 +1,10 @@
+//! Tests that need more than the public interface.
+
+#[path = "../../tests/support/mod.rs"]
+pub(crate) mod support;
+
+mod migrations;
+mod model;
+mod plans;
+pub(crate) mod statements;
+mod writing;

@@ -1,0 +1,128 @@
+//! Every list stays on its index: SQLite's own account of how it will run each statement.
+
+use openapi_core::storage::{ContactFilter, ContactSort, Order, SortKey, SortPosition};
+use openapi_core::values::ContactStatus;
+use rusqlite::Connection;
+
+use super::support::{Folder, at, contact_id};
+use crate::contacts::{Along, Part, View, Walk, sort_column};
+
+/// The lines of a plan.
+fn plan(db: &Connection, sql: &str) -> Vec<String> {
+    let mut statement = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+    let mut rows = statement.raw_query();
+    let mut lines = Vec::new();
+    while let Some(row) = rows.next().unwrap() {
+        lines.push(row.get(3).unwrap());
+    }
+    lines
+}
+
+/// Fails where a plan sorts, reads a whole table or builds an index.
+fn refuse_detours(sql: &str, plan: &[String]) {
+    for line in plan {
+        // A list of candidates is read as a whole, and the log of all agents in the order of its key.
+        let is_wanted = line.contains("VIRTUAL TABLE")
+            || ["SCAN s", "SCAN audit", "SCAN (subquery-1)"].contains(&line.as_str());
+        let reads_all = line.starts_with("SCAN") && !is_wanted;
+        assert!(
+            !reads_all && !line.contains("TEMP B-TREE") && !line.contains("AUTOMATIC"),
+            "{line}\nin {plan:#?}\nof {sql}"
+        );
+    }
+}
+
+#[test]
+fn lists_walk_along_their_index() {
+    let folder = Folder::new();
+    drop(folder.open());
+    let db = Connection::open(folder.database()).unwrap();
+    let views = [
+        ContactFilter::default(),
+        ContactFilter { include_archived: true, ..ContactFilter::default() },
+        ContactFilter { status: Some(ContactStatus::Blocked), ..ContactFilter::default() },
+        ContactFilter {
+            status: Some(ContactStatus::Active),
+            include_archived: true,
+            ..ContactFilter::default()
+        },
+    ];
+    let mut statements = 0;
+    for sort in ContactSort::ALL {
+        let column = sort_column(sort);
+        let is_time = matches!(sort, ContactSort::CreatedAt | ContactSort::UpdatedAt);
+        let mut positions =
+            vec![if is_time { SortKey::Time(at(0)) } else { SortKey::Text(Some("m".into())) }];
+        if matches!(sort, ContactSort::FirstName | ContactSort::LastName) {
+            positions.push(SortKey::Text(None));
+        }
+        let positions: Vec<SortPosition> =
+            positions.into_iter().map(|key| SortPosition { key, id: contact_id(1) }).collect();
+        for order in [Order::Ascending, Order::Descending] {
+            for filter in &views {
+                let view = View::of(filter);
+                let mut alongs = vec![(Along::Sort, format!("USING COVERING INDEX contact_key_by_{column}"))];
+                if is_time {
+                    alongs.push((Along::Since(0), format!("USING COVERING INDEX contact_key_by_{column}")));
+                }
+                if sort == ContactSort::CreatedAt {
+                    alongs.push((
+                        Along::Tag("vip"),
+                        "USING PRIMARY KEY (agent=? AND tag=? AND archived=?".to_owned(),
+                    ));
+                }
+                for (along, index) in alongs {
+                    let mut parts = vec![Part::Page { offset: 0, limit: 20 }, Part::All { behind: None }];
+                    for position in &positions {
+                        parts.push(Part::After { position, limit: 20 });
+                        parts.push(Part::All { behind: Some(position) });
+                    }
+                    for part in parts {
+                        let walk = Walk::new(1, view, sort, order, along, part);
+                        let plan = plan(&db, &walk.sql);
+                        refuse_detours(&walk.sql, &plan);
+                        let searches: Vec<_> =
+                            plan.iter().filter(|line| line.starts_with("SEARCH")).collect();
+                        assert!(!searches.is_empty());
+                        for line in searches {
+                            assert!(line.contains(&index), "{line} of {}", walk.sql);
+                            assert!(line.contains("archived=? AND status=?"), "{line} of {}", walk.sql);
+                        }
+                        statements += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(statements > 200, "{statements}");
+}
+
+#[test]
+fn every_other_statement_finds_its_rows_by_key() {
+    super::model::run(11, 300);
+    let seen = super::statements::seen();
+    let folder = Folder::new();
+    drop(folder.open());
+    let db = Connection::open(folder.database()).unwrap();
+    // Read as a whole now and then, and small: all agents by age, how many contacts wait for the search index.
+    let whole = [
+        "FROM agent WHERE status <> 2 ORDER BY created_at",
+        "FROM search_pending",
+        "FROM agent LIMIT 1",
+        "max(n)",
+    ];
+    let mut held = 0;
+    for sql in &seen {
+        let is_own = ["SELECT", "INSERT", "UPDATE", "DELETE"].iter().any(|verb| sql.starts_with(verb));
+        // SQLite's own statements for the search index name the schema of their tables.
+        if is_own
+            && !sql.contains("'main'")
+            && !sql.contains("sqlite_")
+            && !whole.iter().any(|part| sql.contains(part))
+        {
+            refuse_detours(sql, &plan(&db, sql));
+            held += 1;
+        }
+    }
+    assert!(held > 100, "{held} of {} statements", seen.len());
+}

@@ -1,0 +1,225 @@
+//! Checking, repairing, backing up, restoring.
+
+#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+mod support;
+
+use std::path::Path;
+use std::time::Duration;
+
+use openapi_core::contacts::{ContactRef, SearchTerm};
+use openapi_core::schema::ContactSchema;
+use openapi_core::storage::{ContactFilter, ContactQuery, ContactSort, ContactStore, Order, Window};
+use openapi_core::values::{Tag, TextValue};
+use rusqlite::Connection;
+use storage_sqlite::{FindingKind, OpenError, SqliteConfig, SqliteStorage};
+use support::{Folder, agent_id, contact, contact_id, insert, insert_agent, wait};
+
+/// A store with fifty contacts in two agents.
+fn filled(folder: &Folder) -> SqliteStorage {
+    let store = folder.open();
+    for agent in ["a", "b"] {
+        let agent = agent_id(agent);
+        let schema: ContactSchema = insert_agent(&store, &agent);
+        for number in 0..25 {
+            let mut contact = contact(&agent, number);
+            contact.first_name = TextValue::parse(&format!("Zoë{number}")).ok();
+            contact.tags = vec![Tag::parse("vip").unwrap(), Tag::parse("lead").unwrap()];
+            contact.external_reference_id = format!("crm-{number}").parse().ok();
+            insert(&store, &contact, &schema);
+        }
+    }
+    store
+}
+
+fn found(store: &SqliteStorage, agent: &str, search: &str) -> u64 {
+    let filter = ContactFilter { search: SearchTerm::split(search), ..ContactFilter::default() };
+    let window = Window::Page { offset: 0, limit: 5 };
+    let query = ContactQuery { filter, sort: ContactSort::FirstName, order: Order::Ascending, window };
+    wait(store.contacts(&agent_id(agent), &query)).unwrap().total
+}
+
+/// Changes the file behind the store's back.
+fn damage(path: &Path, sql: &str) {
+    let db = Connection::open(path).unwrap();
+    db.busy_timeout(Duration::from_secs(5)).unwrap();
+    db.execute_batch(sql).unwrap();
+}
+
+#[test]
+fn a_store_in_use_is_found_to_be_well() {
+    let folder = Folder::new();
+    let store = filled(&folder);
+    assert_eq!(store.check().unwrap(), []);
+    std::thread::sleep(Duration::from_millis(400));
+    let size = store.size().unwrap();
+    assert_eq!((size.agents, size.contacts, size.unindexed_contacts), (2, 50, 0));
+    assert!(size.file_octets > 0);
+    assert_eq!(store.check().unwrap(), []);
+}
+
+#[test]
+fn what_does_not_agree_is_found_and_repaired() {
+    use FindingKind as F;
+    for (sql, kind) in [
+        ("UPDATE contact_count SET total = total + 1", F::Counter),
+        ("DELETE FROM contact_count", F::Counter),
+        ("UPDATE tag_count SET total = 3 WHERE tag = 'vip'", F::Counter),
+        ("UPDATE contact_key SET first_name = 'other' WHERE n % 7 = 0", F::Keys),
+        ("UPDATE contact_key SET archived = 1 WHERE n % 7 = 0", F::Keys),
+        ("UPDATE contact_key SET search = 'other' WHERE n % 7 = 0", F::Keys),
+        ("DELETE FROM contact_tag WHERE n % 7 = 0", F::Keys),
+        (
+            "INSERT INTO contact_tag SELECT agent, 'extra', archived, status, created_at, id, n FROM contact_tag WHERE tag = 'vip'",
+            F::Keys,
+        ),
+        ("PRAGMA foreign_keys = OFF; DELETE FROM contact_key WHERE n % 7 = 0", F::Record),
+        (
+            "INSERT INTO search_gram (search_gram, rowid, grams) SELECT 'delete', n, '1:conta' FROM contact_key WHERE n % 7 = 0",
+            F::SearchIndex,
+        ),
+        (
+            "INSERT INTO search_gram (rowid, grams) SELECT n, '1:something' FROM contact_key WHERE n % 7 = 0",
+            F::SearchIndex,
+        ),
+        ("INSERT INTO search_gram (search_gram) VALUES ('delete-all')", F::SearchIndex),
+    ] {
+        let folder = Folder::new();
+        drop(filled(&folder));
+        damage(&folder.database(), sql);
+        let store = folder.open();
+        let findings = store.check().unwrap();
+        assert!(findings.iter().any(|finding| finding.kind == kind), "{sql}: {findings:?}");
+        let repair = wait(store.repair()).unwrap();
+        assert_eq!((repair.contacts, repair.left.as_slice()), (50, &[][..]), "{sql}");
+        assert_eq!(store.check().unwrap(), [], "{sql}");
+        assert_eq!((found(&store, "a", "zoe1"), found(&store, "b", "contact2")), (11, 6), "{sql}");
+        std::thread::sleep(Duration::from_millis(300));
+        assert_eq!(store.check().unwrap(), [], "{sql}");
+    }
+}
+
+#[test]
+fn what_only_a_backup_can_mend_is_told() {
+    let folder = Folder::new();
+    drop(filled(&folder));
+    damage(&folder.database(), "UPDATE contact SET primary_email = 'nobody' WHERE n = (1 << 32) + 3");
+    let store = folder.open();
+    let findings = store.check().unwrap();
+    assert!(findings.iter().any(|finding| finding.kind == FindingKind::Record), "{findings:?}");
+    let error = wait(store.contact(&agent_id("a"), &ContactRef::Id(contact_id(2)))).unwrap_err();
+    assert_eq!(error.kind, openapi_core::storage::StorageErrorKind::Internal);
+    assert!(wait(store.contact(&agent_id("a"), &ContactRef::Id(contact_id(3)))).unwrap().is_some());
+    let repair = wait(store.repair()).unwrap();
+    assert_eq!((repair.contacts, repair.left.len()), (49, 1));
+
+    // A page of zeros in the middle of the file.
+    let folder = Folder::new();
+    drop(filled(&folder));
+    let mut file = std::fs::read(folder.database()).unwrap();
+    let middle = file.len() / 2 / 4096 * 4096;
+    file[middle..middle + 4096].fill(0);
+    std::fs::write(folder.database(), file).unwrap();
+    match SqliteStorage::open(SqliteConfig::new(folder.database())) {
+        Ok(store) => {
+            let findings = store.check().unwrap();
+            assert!(findings.iter().any(|finding| finding.kind == FindingKind::File), "{findings:?}");
+        }
+        Err(error) => assert!(matches!(error, OpenError::Damaged { .. }), "{error}"),
+    }
+}
+
+#[test]
+fn a_backup_is_complete_and_can_be_put_in_place() {
+    let folder = Folder::new();
+    let store = filled(&folder);
+    let backup = folder.path().join("backup.db");
+    let mut steps = Vec::new();
+    let written = store.backup(&backup, |done, all| steps.push((done, all))).unwrap();
+    assert_eq!(written.octets, std::fs::metadata(&backup).unwrap().len());
+    assert_eq!(steps.last().map(|(done, all)| done == all), Some(true));
+    #[cfg(unix)]
+    assert_eq!(
+        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&backup).unwrap().permissions()) & 0o777,
+        0o600
+    );
+    // One file and nothing beside it.
+    let names: Vec<_> =
+        std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(
+        names.iter().filter(|name| name.to_string_lossy().starts_with("backup")).count(),
+        1,
+        "{names:?}"
+    );
+    assert!(matches!(store.backup(&backup, |_, _| {}), Err(OpenError::Exists { .. })));
+
+    // What comes later is not in it.
+    let agent = agent_id("a");
+    let schema = ContactSchema::builtin(agent.clone(), support::at(0));
+    insert(&store, &contact(&agent, 99), &schema);
+    let config = SqliteConfig::new(folder.database());
+    let refused = SqliteStorage::restore(&backup, &config, |_, _| {});
+    assert!(matches!(refused, Err(OpenError::Locked { .. })), "{refused:?}");
+    assert!(wait(store.contact(&agent, &ContactRef::Id(contact_id(99)))).unwrap().is_some());
+    drop(store);
+    SqliteStorage::restore(&backup, &config, |_, _| {}).unwrap();
+    let store = folder.open();
+    assert!(wait(store.contact(&agent, &ContactRef::Id(contact_id(99)))).unwrap().is_none());
+    assert!(wait(store.contact(&agent, &ContactRef::Id(contact_id(7)))).unwrap().is_some());
+    assert_eq!(store.check().unwrap(), []);
+    assert_eq!(found(&store, "a", "zoe1"), 11);
+
+    // Into a place where nothing was.
+    let elsewhere = SqliteConfig::new(folder.path().join("new/folder/openapi.db"));
+    SqliteStorage::restore(&backup, &elsewhere, |_, _| {}).unwrap();
+    assert_eq!(SqliteStorage::open(elsewhere).unwrap().size().unwrap().contacts, 50);
+}
+
+#[test]
+fn a_restore_over_a_program_that_knows_no_lock_is_refused() {
+    let folder = Folder::new();
+    let store = filled(&folder);
+    let backup = folder.path().join("backup.db");
+    store.backup(&backup, |_, _| {}).unwrap();
+    drop(store);
+    let other = Connection::open(folder.database()).unwrap();
+    other.execute_batch("BEGIN; SELECT count(*) FROM contact").unwrap();
+    let config = SqliteConfig::new(folder.database());
+    let refused = SqliteStorage::restore(&backup, &config, |_, _| {});
+    assert!(matches!(refused, Err(OpenError::Locked { .. })), "{refused:?}");
+    drop(other);
+    SqliteStorage::restore(&backup, &config, |_, _| {}).unwrap();
+}
+
+#[test]
+fn what_is_no_backup_replaces_nothing() {
+    let folder = Folder::new();
+    drop(filled(&folder));
+    let before = std::fs::read(folder.database()).unwrap();
+    let config = SqliteConfig::new(folder.database());
+    let path = folder.path().join("other.db");
+    let refused = |what: &str| {
+        let error = SqliteStorage::restore(&path, &config, |_, _| {}).unwrap_err();
+        assert_eq!(std::fs::read(folder.database()).unwrap(), before, "{what}");
+        let leftover = folder.path().join("openapi.db.restoring").exists();
+        assert!(!leftover, "{what}");
+        error
+    };
+    assert!(matches!(refused("no file"), OpenError::File { .. }));
+    std::fs::write(&path, "not a database at all, but long enough to be looked at".repeat(100)).unwrap();
+    assert!(matches!(refused("text"), OpenError::Foreign { .. }));
+    std::fs::write(&path, "").unwrap();
+    assert!(matches!(refused("empty"), OpenError::Foreign { .. }));
+    std::fs::remove_file(&path).unwrap();
+    Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (1)").unwrap();
+    assert!(matches!(refused("another application"), OpenError::Foreign { .. }));
+    let mut copy = before.clone();
+    let third = copy.len() / 3 / 4096 * 4096;
+    copy[third..third + 8192].fill(0x5a);
+    std::fs::write(&path, &copy).unwrap();
+    let error = refused("damaged");
+    assert!(matches!(error, OpenError::Damaged { .. }), "{error}");
+    std::fs::write(&path, &before).unwrap();
+    damage(&path, "PRAGMA user_version = 99");
+    assert!(matches!(refused("newer"), OpenError::Newer { found: 99, .. }));
+}
