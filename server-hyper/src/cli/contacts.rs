@@ -1,0 +1,123 @@
+//! `contacts`: import, export, erase.
+
+use std::path::PathBuf;
+
+use clap::{Subcommand, ValueEnum};
+use openapi_core::admin::Admin;
+use openapi_core::contacts::ContactRef;
+use openapi_core::values::AgentId;
+
+use super::output::{optional, print_record};
+use super::{contacts_export, contacts_import, with_platform};
+use crate::assemble::operator;
+use crate::config::flags::EveryFlags;
+use crate::failure::Failure;
+
+#[derive(Debug, Subcommand)]
+pub enum Contacts {
+    /// Create or update contacts from a file
+    #[command(after_help = "Examples:\n  \
+        openapi-server contacts import --agent acme contacts.ndjson\n  \
+        openapi-server contacts import --agent acme contacts.csv\n  \
+        openapi-server contacts import --agent acme - --format ndjson < contacts.ndjson\n\n\
+        NDJSON: one contact a line, in the shape of the Open API's create request. CSV: the first line names the fields; \
+        `tags` are separated by semicolons, custom fields are columns such as `customFields.plan` or one column \
+        `customFields` with JSON; an empty cell is no value.\n\n\
+        Contacts with an externalReferenceId are created or updated by it. One without is created, unless a contact without \
+        external id and with the same content is there already. So an import can be run twice.\n\n\
+        Lines that cannot be imported are reported with their number, the others are imported all the same; the exit \
+        status is then 1.")]
+    Import {
+        /// The agent
+        #[arg(long)]
+        agent: AgentId,
+        /// The file; - for standard input
+        file: PathBuf,
+        /// What the file is; by default what its name says
+        #[arg(long)]
+        format: Option<Format>,
+    },
+    /// Print all contacts, archived ones included, oldest first
+    #[command(after_help = "Examples:\n  \
+        openapi-server contacts export --agent acme > contacts.ndjson\n  \
+        openapi-server contacts export --agent acme --format csv > contacts.csv\n\n\
+        In CSV a cell that a spreadsheet would take for a formula begins with an apostrophe; import removes it again.")]
+    Export {
+        /// The agent
+        #[arg(long)]
+        agent: AgentId,
+        /// What to print
+        #[arg(long, default_value = "ndjson")]
+        format: Format,
+    },
+    /// Erase a contact with everything that belongs to it; there is no way back
+    #[command(after_help = "Examples:\n  \
+        openapi-server contacts erase --agent acme crm-1001\n  \
+        openapi-server contacts erase --agent acme --external crm-1002\n\n\
+        The audit log keeps that something happened to the contact, emptied of what it was.")]
+    Erase {
+        /// The agent
+        #[arg(long)]
+        agent: AgentId,
+        /// The contact: its platform id, or its external id
+        contact: String,
+        /// Take the contact for an external id even when it looks like a platform id
+        #[arg(long)]
+        external: bool,
+    },
+}
+
+/// A file of contacts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// One JSON object a line
+    Ndjson,
+    /// Comma-separated values with a line of names
+    Csv,
+}
+
+impl Contacts {
+    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+        let json = every.json;
+        match self {
+            Contacts::Import { agent, file, format } => {
+                let format = format.map_or_else(|| Format::of(&file), Ok)?;
+                contacts_import::run(every, agent, &file, format)
+            }
+            Contacts::Export { agent, format } => {
+                with_platform(every, async |platform| contacts_export::run(platform, &agent, format).await)
+            }
+            Contacts::Erase { agent, contact, external } => {
+                let by_id = if external { None } else { contact.parse().ok().map(ContactRef::Id) };
+                let target = match by_id {
+                    Some(target) => target,
+                    None => ContactRef::External(
+                        contact.parse().map_err(|error| Failure::usage(format!("'{contact}' {error}")))?,
+                    ),
+                };
+                with_platform(every, async |platform| {
+                    let erased = platform.erase_contact(&operator(), &agent, &target).await?;
+                    let lines = [
+                        ("erased", erased.id.to_string()),
+                        ("external id", optional(erased.external_reference_id.as_ref())),
+                    ];
+                    print_record(json, &erased, &lines)
+                })
+            }
+        }
+    }
+}
+
+impl Format {
+    fn of(file: &std::path::Path) -> Result<Self, Failure> {
+        let extension = file.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+        match extension.to_ascii_lowercase().as_str() {
+            "ndjson" | "jsonl" | "json" => Ok(Format::Ndjson),
+            "csv" => Ok(Format::Csv),
+            _ => Err(Failure::usage(format!(
+                "the name of {} does not say what it is; give --format ndjson or --format csv",
+                file.display()
+            ))),
+        }
+    }
+}

@@ -1,0 +1,407 @@
+//! `contacts import`: creates or updates contacts, line by line, several at a time.
+
+use std::collections::HashSet;
+use std::io::{BufRead, IsTerminal, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use openapi_core::access::{Actor, Caller, Permissions};
+use openapi_core::admin::{Admin, AdminError, Imported};
+use openapi_core::contacts::Contact;
+use openapi_core::json::{Json, Object, parse};
+use openapi_core::platform::Platform;
+use openapi_core::service::{
+    ContactListQuery, CreateContact, Created, ListContacts, OpenApiService, PageRequest, PageStart,
+};
+use openapi_core::values::AgentId;
+use serde::Serialize;
+use tokio::task::JoinSet;
+
+use super::contacts::Format;
+use super::contacts_csv::Columns;
+use super::output::{complain, print, print_json};
+use super::{Logged, input, on_runtime};
+use crate::assemble::{self, operator};
+use crate::config::Config;
+use crate::config::flags::EveryFlags;
+use crate::config::typed::Names;
+use crate::failure::Failure;
+use crate::ports::monotonic;
+
+/// Contacts written at the same time, so that they share the store's syncs.
+const AT_A_TIME: usize = 64;
+
+/// The longest line: above every contact that the contract lets through.
+const LONGEST_LINE: usize = 2 * 1024 * 1024;
+
+/// The most bad lines listed in JSON.
+const MOST_LISTED: usize = 1_000;
+
+/// What an import did.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Summary {
+    created: u64,
+    updated: u64,
+    unchanged: u64,
+    failed: u64,
+    errors: Vec<BadLine>,
+}
+
+#[derive(Debug, Serialize)]
+struct BadLine {
+    line: u64,
+    message: String,
+}
+
+/// A line: its number and the contact on it, or what is wrong with it.
+type Line = (u64, Result<Object, String>);
+
+/// Imports a file.
+pub fn run(every: &EveryFlags, agent: AgentId, file: &Path, format: Format) -> Result<(), Failure> {
+    let config = Config::read(every, None)?;
+    let names = Names::of(&config)?;
+    let _log = Logged::install(&config)?;
+    let input = input::open(file)?;
+    let summary = on_runtime(async {
+        let platform = assemble::platform(&config, names.brand_without_listener()).await?;
+        let columns = Columns::of(&Admin::contact_schema(&*platform, &agent).await?);
+        let mut import = Import::new(platform, agent, !every.json);
+        match format {
+            Format::Ndjson => import.all(ndjson(input)).await?,
+            Format::Csv => import.all(csv_lines(input, &columns)?).await?,
+        }
+        Ok(import.finish().await)
+    })?;
+    if every.json {
+        print_json(&summary)?;
+    } else {
+        let Summary { created, updated, unchanged, failed, .. } = summary;
+        print(&format!("created {created}, updated {updated}, unchanged {unchanged}, failed {failed}\n"))?;
+    }
+    match summary.failed {
+        0 => Ok(()),
+        1 => Err(Failure::new("1 line was not imported")),
+        failed => Err(Failure::new(format!("{failed} lines were not imported"))),
+    }
+}
+
+struct Import {
+    platform: Arc<Platform>,
+    agent: AgentId,
+    by: Actor,
+    running: JoinSet<(u64, Identity, Result<Imported, String>)>,
+    /// Contacts being written. A second line about one waits, so that the later line wins.
+    identities: HashSet<Identity>,
+    summary: Summary,
+    progress: Progress,
+    tells_bad_lines: bool,
+}
+
+impl Import {
+    fn new(platform: Arc<Platform>, agent: AgentId, tells_bad_lines: bool) -> Self {
+        Import {
+            platform,
+            agent,
+            by: operator(),
+            running: JoinSet::new(),
+            identities: HashSet::new(),
+            summary: Summary::default(),
+            progress: Progress::new(),
+            tells_bad_lines,
+        }
+    }
+
+    async fn all(&mut self, lines: impl Iterator<Item = std::io::Result<Line>>) -> Result<(), Failure> {
+        for line in lines {
+            let (number, contact) = match line {
+                Ok(line) => line,
+                Err(error) => {
+                    // What was begun is finished and told, so that the file can be mended from here on.
+                    self.drain().await;
+                    return Err(Failure::new(format!("cannot read on: {error}")));
+                }
+            };
+            match contact {
+                Err(words) => self.bad(number, words),
+                Ok(contact) => self.begin(number, contact).await,
+            }
+        }
+        Ok(())
+    }
+
+    async fn begin(&mut self, number: u64, contact: Object) {
+        let identity = Identity::of(&contact);
+        while self.running.len() >= AT_A_TIME || self.identities.contains(&identity) {
+            self.one_done().await;
+        }
+        self.identities.insert(identity.clone());
+        let (platform, by, agent) = (Arc::clone(&self.platform), self.by.clone(), self.agent.clone());
+        self.running.spawn(async move {
+            let imported = import(&platform, &by, &agent, &identity, &contact).await;
+            (number, identity, imported.map_err(|error| words(&error)))
+        });
+    }
+
+    async fn one_done(&mut self) {
+        match self.running.join_next().await {
+            Some(Ok((number, identity, imported))) => {
+                self.identities.remove(&identity);
+                match imported {
+                    Ok(Imported::Created(_)) => self.summary.created += 1,
+                    Ok(Imported::Updated(_)) => self.summary.updated += 1,
+                    Ok(Imported::Unchanged(_)) => self.summary.unchanged += 1,
+                    Err(words) => self.bad(number, words),
+                }
+                self.progress.tell(&self.summary);
+            }
+            // A panic within: the hook has logged where.
+            Some(Err(error)) => self.bad(0, format!("an internal error: {error}")),
+            None => {}
+        }
+    }
+
+    fn bad(&mut self, line: u64, message: String) {
+        self.summary.failed += 1;
+        if self.tells_bad_lines {
+            self.progress.clear();
+            complain(&format!("line {line}: {message}"));
+        }
+        if self.summary.errors.len() < MOST_LISTED {
+            self.summary.errors.push(BadLine { line, message });
+        }
+    }
+
+    async fn drain(&mut self) {
+        while !self.running.is_empty() {
+            self.one_done().await;
+        }
+    }
+
+    async fn finish(mut self) -> Summary {
+        self.drain().await;
+        self.progress.clear();
+        self.summary.errors.sort_by_key(|bad| bad.line);
+        self.summary
+    }
+}
+
+/// What tells the contacts of a file apart.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Identity {
+    External(String),
+    Email(String),
+}
+
+impl Identity {
+    fn of(contact: &Object) -> Self {
+        let text = |name| contact.get(name).and_then(Json::as_str);
+        match text("externalReferenceId") {
+            Some(id) => Identity::External(id.to_owned()),
+            None => Identity::Email(text("primaryEmail").unwrap_or_default().to_lowercase()),
+        }
+    }
+}
+
+/// Imports one contact. One without external id has nothing to be found by: it is created, unless a contact without
+/// external id is there that is what would be created.
+async fn import(
+    platform: &Platform,
+    by: &Actor,
+    agent: &AgentId,
+    identity: &Identity,
+    contact: &Object,
+) -> Result<Imported, AdminError> {
+    if let Identity::Email(_) = identity
+        && let Some(same) = same_contact(platform, by, agent, contact).await
+    {
+        return Ok(Imported::Unchanged(same));
+    }
+    platform.import_contact(by, agent, contact).await
+}
+
+/// A stored contact that differs from what would be created in nothing but what the service sets. Whatever fails here
+/// is told by the creation itself.
+async fn same_contact(platform: &Platform, by: &Actor, agent: &AgentId, contact: &Object) -> Option<Contact> {
+    let caller = Caller {
+        agent_id: agent.clone(),
+        actor: by.clone(),
+        permissions: Permissions::all(),
+        address: None,
+        request_id: String::new(),
+    };
+    let dry_run = CreateContact { fields: contact.clone().into(), dry_run: true, idempotency: None };
+    let Ok(Created::Preview(preview)) = platform.create_contact(&caller, dry_run).await else { return None };
+    for page in 1.. {
+        let query = ContactListQuery {
+            primary_email: Some(preview.primary_email.clone()),
+            page: PageRequest { limit: 100, start: PageStart::Page(page) },
+            ..ContactListQuery::default()
+        };
+        let found = platform.list_contacts(&caller, ListContacts { query: query.into() }).await.ok()?;
+        let same = found.items.into_iter().find(|stored| {
+            let stored_as_preview = Contact {
+                id: preview.id,
+                created_at: preview.created_at,
+                updated_at: preview.updated_at,
+                version: preview.version,
+                ..stored.clone()
+            };
+            stored_as_preview == preview
+        });
+        if same.is_some() || !found.pagination.has_next_page {
+            return same;
+        }
+    }
+    None
+}
+
+/// The words of an error; what a path and a body both complain about is said once.
+fn words(error: &AdminError) -> String {
+    let AdminError::Invalid(violations) = error else { return error.to_string() };
+    let mut messages: Vec<&str> = Vec::new();
+    for violation in violations.listed() {
+        if !messages.contains(&violation.message.as_str()) {
+            messages.push(&violation.message);
+        }
+    }
+    messages.join("; ")
+}
+
+/// The lines of an NDJSON file; empty ones are passed over.
+fn ndjson(mut input: impl BufRead) -> impl Iterator<Item = std::io::Result<Line>> {
+    let mut number = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let line = match read_line(&mut input) {
+                Ok(Some(line)) => line,
+                Ok(None) => return None,
+                Err(error) => return Some(Err(error)),
+            };
+            number += 1;
+            let Some(text) = line else {
+                return Some(Ok((number, Err(format!("is longer than {LONGEST_LINE} octets")))));
+            };
+            if text.trim_ascii().is_empty() {
+                continue;
+            }
+            let contact = match parse(&text) {
+                Ok(Json::Object(contact)) => Ok(contact),
+                Ok(_) => Err("is not a JSON object".to_owned()),
+                Err(error) => Err(format!("is not JSON: {error} at column {}", error.column())),
+            };
+            return Some(Ok((number, contact)));
+        }
+    })
+}
+
+/// One line without its end; `None` inside for one that is too long, which is passed over.
+#[expect(clippy::option_option, reason = "the end of the file, or a line that may be too long")]
+fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<Option<Vec<u8>>>> {
+    let mut line = Vec::new();
+    let mut any = false;
+    let mut too_long = false;
+    loop {
+        let chunk = input.fill_buf()?;
+        if chunk.is_empty() {
+            return Ok(any.then(|| (!too_long).then_some(line)));
+        }
+        any = true;
+        let end = chunk.iter().position(|octet| *octet == b'\n');
+        let part = &chunk[..end.unwrap_or(chunk.len())];
+        too_long |= line.len() + part.len() > LONGEST_LINE;
+        if !too_long {
+            line.extend_from_slice(part);
+        }
+        let used = end.map_or(chunk.len(), |end| end + 1);
+        input.consume(used);
+        if end.is_some() {
+            return Ok(Some((!too_long).then_some(line)));
+        }
+    }
+}
+
+/// The lines of a CSV file behind the first, each with the number it begins at.
+fn csv_lines<'a>(
+    input: Box<dyn BufRead + Send>,
+    columns: &'a Columns,
+) -> Result<impl Iterator<Item = std::io::Result<Line>> + 'a, Failure> {
+    // Every record ends with a line feed, so that its last line is the one before where the reader stands.
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(input.chain(&b"\n"[..]));
+    let names: Vec<String> =
+        reader.headers()?.iter().map(|name| name.trim_start_matches('\u{feff}').trim().to_owned()).collect();
+    if names.iter().all(String::is_empty) {
+        return Err(Failure::new("the first line of the CSV file names no fields"));
+    }
+    let mut record = csv::StringRecord::new();
+    Ok(std::iter::from_fn(move || {
+        loop {
+            match reader.read_record(&mut record) {
+                Ok(false) => return None,
+                Ok(true) if record.iter().all(|cell| cell.trim().is_empty()) => {}
+                Ok(true) => {
+                    let inner = record.iter().map(|cell| cell.matches('\n').count()).sum::<usize>();
+                    let number = reader.position().line().saturating_sub(1 + inner as u64);
+                    return Some(Ok((number, columns.contact(&names, &record))));
+                }
+                Err(error) => {
+                    return Some(match error.position().map(csv::Position::line) {
+                        Some(number) => Ok((number, Err(format!("is not CSV: {error}")))),
+                        None => Err(error.into()),
+                    });
+                }
+            }
+        }
+    }))
+}
+
+/// Tells on standard error how far the import is.
+struct Progress {
+    is_terminal: bool,
+    every: Duration,
+    told: Instant,
+    shown: bool,
+}
+
+impl Progress {
+    fn new() -> Self {
+        let is_terminal = std::io::stderr().is_terminal();
+        let every = if is_terminal { Duration::from_millis(200) } else { Duration::from_secs(5) };
+        Progress { is_terminal, every, told: monotonic(), shown: false }
+    }
+
+    fn tell(&mut self, summary: &Summary) {
+        let now = monotonic();
+        if now.duration_since(self.told) < self.every {
+            return;
+        }
+        self.told = now;
+        self.shown = true;
+        let done = summary.created + summary.updated + summary.unchanged;
+        let words = format!("{done} imported, {} failed", summary.failed);
+        let line = if self.is_terminal { format!("\r{words}\x1b[K") } else { format!("{words}\n") };
+        let _ = std::io::stderr().write_all(line.as_bytes());
+    }
+
+    fn clear(&mut self) {
+        if self.is_terminal && self.shown {
+            let _ = std::io::stderr().write_all(b"\r\x1b[K");
+        }
+        self.shown = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_numbered_and_long_ones_passed_over() {
+        let long = format!("\"{}\"", "x".repeat(LONGEST_LINE));
+        let text = format!("{{\"a\":1}}\r\n\n[]\n{long}\n{{\n{{}}");
+        let lines: Vec<_> = ndjson(text.as_bytes()).map(Result::unwrap).collect();
+        let shown: Vec<_> = lines.iter().map(|(number, contact)| (*number, contact.is_ok())).collect();
+        assert_eq!(shown, [(1, true), (3, false), (4, false), (5, false), (6, true)]);
+    }
+}

@@ -1,0 +1,114 @@
+//! `demo`: something to try in an empty store.
+
+use openapi_core::access::{Permissions, RateLimits};
+use openapi_core::admin::{Admin, IssuedKey, NewAgent, NewKey};
+use openapi_core::agents::Agent;
+use openapi_core::json::{Json, Object, parse};
+use openapi_core::platform::Platform;
+use openapi_core::values::{AgentId, Line};
+
+use super::output::print;
+use crate::assemble::{StoreUrl, operator};
+use crate::failure::Failure;
+
+/// Examples of `demo`.
+pub const EXAMPLES: &str = "Examples:\n  \
+    openapi-server demo\n  \
+    openapi-server demo --store memory: --listen 127.0.0.1:0\n\n\
+    In a store that has agents nothing is made.";
+
+const AGENT: &str = "demo";
+
+/// Ten contacts, one a line, in the shape of a create request.
+const CONTACTS: &str = include_str!("../../assets/demo-contacts.ndjson");
+
+/// Makes an agent, a key and contacts if there is no agent, and says how to go on.
+pub async fn prepare(
+    platform: &Platform,
+    origin: &str,
+    store: &StoreUrl,
+    id_segment: &str,
+) -> Result<(), Failure> {
+    let agents = platform.agents().await?;
+    if !agents.is_empty() {
+        return print(&what_is_there(&agents, store));
+    }
+    let by = operator();
+    let id: AgentId = AGENT.parse()?;
+    let name: Line<100> = "Demo".parse()?;
+    // The id of a deleted agent is not given again: then one is made up.
+    let new = |id| NewAgent { id, name: name.clone() };
+    let agent = match platform.create_agent(&by, new(Some(id))).await {
+        Ok(agent) => agent,
+        Err(_) => platform.create_agent(&by, new(None)).await?,
+    };
+    let key = NewKey {
+        agent_id: agent.id.clone(),
+        name: "Demo".parse()?,
+        description: None,
+        permissions: Permissions::all(),
+        limits: RateLimits::new(RateLimits::MAX_PER_MINUTE, RateLimits::MAX_PER_HOUR)?,
+        allowed_addresses: Vec::new(),
+        expires_at: None,
+    };
+    let issued = platform.create_key(&by, key).await?;
+    for line in CONTACTS.lines() {
+        platform.import_contact(&by, &agent.id, &object(line)?).await?;
+    }
+    print(&what_to_try(&issued, &agent, origin, id_segment))
+}
+
+fn object(line: &str) -> Result<Object, Failure> {
+    match parse(line.as_bytes()) {
+        Ok(Json::Object(object)) => Ok(object),
+        _ => Err(Failure::new("a contact of the demo is not JSON")),
+    }
+}
+
+fn what_is_there(agents: &[Agent], store: &StoreUrl) -> String {
+    let agent = &agents[0].id;
+    let store = match store {
+        StoreUrl::Memory => "memory:".to_owned(),
+        StoreUrl::Sqlite(config) => format!("sqlite:{}", config.path.display()),
+    };
+    format!(
+        "\nThe store has {} agent(s) already, so nothing was made. Secrets are stored as hashes and cannot be shown again;\n\
+         for another key:\n\n  \
+         openapi-server keys create --store {store} --agent {agent} --name Demo --allow all\n\n",
+        agents.len()
+    )
+}
+
+fn what_to_try(issued: &IssuedKey, agent: &Agent, origin: &str, id_segment: &str) -> String {
+    let agent = &agent.id;
+    let key = &issued.key.api_key;
+    let secret = issued.secret.expose();
+    let contacts = format!("{origin}/v1/open/contacts");
+    format!(
+        r#"
+agent   {agent}
+key     {key}
+secret  {secret}
+
+The secret is shown this once. To try it, paste into another terminal:
+
+  KEY='X-API-Key: {key}'
+  SECRET='X-API-Secret: {secret}'
+
+  # list, search, filter
+  curl -H "$KEY" -H "$SECRET" '{contacts}/chatbots/{agent}?limit=3'
+  curl -H "$KEY" -H "$SECRET" '{contacts}/chatbots/{agent}?search=okafor&sortBy=lastName&sortOrder=asc'
+
+  # one contact, by your own id; change it; archive it
+  curl -H "$KEY" -H "$SECRET" '{contacts}/crm-1001/chatbots/{agent}'
+  curl -X PUT -H "$KEY" -H "$SECRET" -H 'Content-Type: application/json' -d '{{"tags":["vip"]}}' '{contacts}/crm-1001/chatbots/{agent}'
+  curl -X PATCH -H "$KEY" -H "$SECRET" '{contacts}/crm-1001/chatbots/{agent}/archive'
+
+  # create one; the answer's id works as {contacts}/{id_segment}/<id>/chatbots/{agent}
+  curl -H "$KEY" -H "$SECRET" -H 'Content-Type: application/json' -d '{{"primaryEmail":"new@example.com","firstName":"New"}}' '{contacts}/chatbots/{agent}'
+
+The reference, to read and to try: {origin}/docs
+
+"#
+    )
+}

@@ -1,0 +1,138 @@
+//! `contact-schema`: the contact schema of an agent.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use openapi_core::admin::Admin;
+use openapi_core::json::Json;
+use openapi_core::schema::{ContactSchema as Schema, FieldDefinition};
+use openapi_core::values::AgentId;
+
+use super::output::{note, print_json, print_table};
+use super::{input, with_platform};
+use crate::assemble::operator;
+use crate::config::flags::EveryFlags;
+use crate::failure::Failure;
+
+#[derive(Debug, Subcommand)]
+pub enum ContactSchema {
+    /// Show the schema in force
+    #[command(after_help = "Examples:\n  \
+        openapi-server contact-schema show --agent acme\n  \
+        openapi-server contact-schema show --agent acme --json")]
+    Show {
+        /// The agent
+        #[arg(long)]
+        agent: AgentId,
+    },
+    /// Replace the changes to the built-in schema
+    #[command(after_help = "Examples:\n  \
+        openapi-server contact-schema set --agent acme --file schema.json\n\n\
+        The file holds the changes as a whole; what is left out is as built in:\n  \
+        {\n    \
+        \"fields\": [{ \"name\": \"lastName\", \"required\": true }],\n    \
+        \"customFields\": [\n      \
+        { \"name\": \"plan\", \"label\": \"Plan\", \"type\": \"select\",\n        \
+        \"options\": [{ \"value\": \"gold\", \"label\": \"Gold\" }, { \"value\": \"silver\", \"label\": \"Silver\" }] },\n      \
+        { \"name\": \"member\", \"label\": \"Member number\", \"type\": \"string\", \"pattern\": \"^M[0-9]{6}$\", \"unique\": true }\n    \
+        ],\n    \
+        \"allowUndeclaredCustomFields\": false\n  \
+        }\n\
+        A change applies to later writes only; `unique` needs stored contacts that satisfy it.")]
+    Set {
+        /// The agent
+        #[arg(long)]
+        agent: AgentId,
+        /// JSON file with `fields`, `customFields` and `allowUndeclaredCustomFields`; - for standard input
+        #[arg(long)]
+        file: PathBuf,
+    },
+    /// All versions, oldest first
+    #[command(after_help = "Examples:\n  openapi-server contact-schema history --agent acme")]
+    History {
+        /// The agent
+        #[arg(long)]
+        agent: AgentId,
+    },
+}
+
+impl ContactSchema {
+    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+        let json = every.json;
+        with_platform(every, async |platform| match self {
+            ContactSchema::Show { agent } => print(json, &platform.contact_schema(&agent).await?),
+            ContactSchema::Set { agent, file } => {
+                let definition = input::object(&file)?;
+                print(json, &platform.replace_contact_schema(&operator(), &agent, &definition).await?)
+            }
+            ContactSchema::History { agent } => {
+                let versions = platform.contact_schema_history(&agent).await?;
+                let heads = ["version", "since", "custom fields", "undeclared custom fields"];
+                print_table(json, &versions, &heads, |schema| {
+                    let names: Vec<_> =
+                        schema.custom_fields.iter().map(|field| field.name.as_str()).collect();
+                    vec![
+                        schema.version.to_string(),
+                        schema.updated_at.to_string(),
+                        names.join(" "),
+                        undeclared(schema).to_owned(),
+                    ]
+                })
+            }
+        })
+    }
+}
+
+fn undeclared(schema: &Schema) -> &'static str {
+    if schema.allow_undeclared_custom_fields { "accepted" } else { "refused" }
+}
+
+fn print(json: bool, schema: &Schema) -> Result<(), Failure> {
+    if json {
+        return print_json(schema);
+    }
+    note(&format!(
+        "version {} of {}, undeclared custom fields are {}",
+        schema.version,
+        schema.updated_at,
+        undeclared(schema)
+    ));
+    let fields: Vec<&FieldDefinition> = schema.fields.iter().chain(&schema.custom_fields).collect();
+    print_table(false, &fields, &["field", "label", "type", "rules"], |field| {
+        let prefix = if field.custom { "customFields." } else { "" };
+        vec![
+            format!("{prefix}{}", field.name),
+            field.label.clone(),
+            field.kind.as_str().to_owned(),
+            rules(field),
+        ]
+    })
+}
+
+fn rules(field: &FieldDefinition) -> String {
+    let mut rules: Vec<String> = Vec::new();
+    let marks = [
+        (field.required, "required"),
+        (field.read_only, "read-only"),
+        (field.unique, "unique"),
+        (field.sensitive, "sensitive"),
+    ];
+    rules.extend(marks.iter().filter(|(set, _)| *set).map(|(_, word)| (*word).to_owned()));
+    let mut add = |word: &str, value: Option<String>| {
+        rules.extend(value.map(|value| format!("{word} {value}")));
+    };
+    add("at least", field.min_length.map(|length| format!("{length} characters")));
+    add("at most", field.max_length.map(|length| format!("{length} characters")));
+    add("from", field.minimum.as_ref().map(Json::to_text));
+    add("to", field.maximum.as_ref().map(Json::to_text));
+    add("pattern", field.pattern.clone());
+    add(
+        "one of",
+        field
+            .options
+            .as_ref()
+            .map(|options| options.iter().map(|option| option.value.as_str()).collect::<Vec<_>>().join("|")),
+    );
+    add("default", field.default.as_ref().map(Json::to_text));
+    rules.join(", ")
+}

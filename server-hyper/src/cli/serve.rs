@@ -1,0 +1,41 @@
+//! `serve` and `demo`: runs the service.
+
+use super::demo;
+use super::{Logged, on_runtime};
+use crate::assemble::StoreUrl;
+use crate::config::Config;
+use crate::config::flags::{EveryFlags, ServingFlags};
+use crate::config::typed::{Names, Serving};
+use crate::failure::Failure;
+
+/// Examples of `serve`.
+pub const EXAMPLES: &str = "Examples:\n  \
+    openapi-server serve\n  \
+    openapi-server serve --listen 127.0.0.1:8080 --store sqlite:./data/openapi.db --log info,access=off\n  \
+    openapi-server serve --config openapi.toml\n  \
+    openapi-server serve --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem --public-url https://api.example.com\n  \
+    openapi-server serve --listen 0.0.0.0:8080 --behind-proxy 10.0.0.0/8 --public-url https://api.example.com\n\n\
+    SIGTERM and SIGINT drain: no new connections, running requests end, exit status 0; a second signal ends at once. \
+    SIGHUP reads certificate and key again.";
+
+/// Runs the service until a signal ends it.
+pub fn run(every: &EveryFlags, flags: &ServingFlags, with_demo: bool) -> Result<(), Failure> {
+    let config = Config::read(every, Some(flags))?;
+    // Faults are told before anything is opened, all at once.
+    Serving::of(&config)?;
+    Names::of(&config)?;
+    let store = StoreUrl::parse(config.store())?;
+    let log = Logged::install_for_service(&config)?;
+    on_runtime(async {
+        crate::serve::run::run(&config, log.sink(), async |platform, origin| {
+            if with_demo {
+                demo::prepare(platform, origin, &store, config.text("id_segment").unwrap_or_default())
+                    .await?;
+            } else if store == StoreUrl::Memory {
+                tracing::warn!("the store is in memory: everything is gone when the server ends");
+            }
+            Ok(())
+        })
+        .await
+    })
+}

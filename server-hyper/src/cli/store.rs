@@ -1,0 +1,126 @@
+//! `migrate`, `check`, `backup`, `restore`: the store itself.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use super::output::{print, print_json};
+use super::{Logged, on_runtime};
+use crate::assemble::{self, StoreUrl};
+use crate::config::Config;
+use crate::config::flags::EveryFlags;
+use crate::failure::Failure;
+
+/// Examples of `migrate`.
+pub const MIGRATE_EXAMPLES: &str = "Examples:\n  openapi-server migrate --plan\n  openapi-server migrate";
+
+/// Examples of `check`.
+pub const CHECK_EXAMPLES: &str = "Examples:\n  openapi-server check\n  openapi-server check --repair";
+
+/// Examples of `backup`.
+pub const BACKUP_EXAMPLES: &str = "Examples:\n  \
+    openapi-server backup backup.db\n\n\
+    The server keys are not in the backup: keep them apart from it. `openapi-server server-key list` says which are needed.";
+
+/// Examples of `restore`.
+pub const RESTORE_EXAMPLES: &str = "Examples:\n  \
+    openapi-server restore backup.db --store sqlite:./restored/openapi.db";
+
+#[derive(Debug, Args)]
+pub struct Migrate {
+    /// Only say what would be done
+    #[arg(long)]
+    plan: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Check {
+    /// Mend what can be made anew from the records: indexes and counters
+    #[arg(long)]
+    repair: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Backup {
+    /// The file to be made
+    to: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct Restore {
+    /// The backup
+    from: PathBuf,
+}
+
+/// The configured store, with the log on.
+fn store(every: &EveryFlags) -> Result<(StoreUrl, Logged), Failure> {
+    let config = Config::read(every, None)?;
+    let log = Logged::install(&config)?;
+    Ok((StoreUrl::parse(config.store())?, log))
+}
+
+impl Migrate {
+    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+        let (store, _log) = store(every)?;
+        let pending = on_runtime(async {
+            let pending = assemble::pending_migrations(&store).await?;
+            if !self.plan {
+                assemble::open(&store).await?;
+            }
+            Ok(pending)
+        })?;
+        if every.json {
+            return print_json(&json!({ "migrations": pending, "applied": !self.plan }));
+        }
+        let done = if self.plan { "would be applied" } else { "was applied" };
+        if pending.is_empty() {
+            return print("the store is up to date\n");
+        }
+        print(&pending.iter().map(|migration| format!("{migration} {done}\n")).collect::<String>())
+    }
+}
+
+impl Check {
+    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+        let (store, _log) = store(every)?;
+        let faults = on_runtime(assemble::check(&store, self.repair))?;
+        if every.json {
+            print_json(&json!({ "sound": faults.is_empty(), "faults": faults }))?;
+        } else if faults.is_empty() {
+            print("the store is sound\n")?;
+        } else {
+            print(&faults.iter().map(|fault| format!("{fault}\n")).collect::<String>())?;
+        }
+        if faults.is_empty() {
+            return Ok(());
+        }
+        Err(Failure::new(if self.repair {
+            "not everything could be mended; restore a backup (openapi-server restore FROM)"
+        } else {
+            "the store is not sound; try `openapi-server check --repair`, else restore a backup"
+        }))
+    }
+}
+
+impl Backup {
+    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+        let (store, _log) = store(every)?;
+        on_runtime(assemble::backup(&store, &self.to))?;
+        if every.json {
+            return print_json(&json!({ "backup": self.to }));
+        }
+        print(&format!("the store is in {}\n", self.to.display()))
+    }
+}
+
+impl Restore {
+    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+        let (store, _log) = store(every)?;
+        on_runtime(assemble::restore(&store, &self.from))?;
+        if every.json {
+            return print_json(&json!({ "restored": self.from }));
+        }
+        print(&format!("the store holds what was in {}\n", self.from.display()))
+    }
+}

@@ -1,0 +1,227 @@
+//! Every setting of the server, once: its name, its default, and what it means. Flags, environment variables, keys of
+//! the settings file and `config show` come out of this table.
+
+/// Where a setting is understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Every command.
+    Every,
+    /// `serve` and `demo`.
+    Serving,
+}
+
+/// What kind of value a setting has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// One value.
+    One,
+    /// `true` or `false`; the flag alone means `true`.
+    Switch,
+    /// Any number of values: the flag repeats, elsewhere they are separated by commas.
+    Many,
+    /// One value that is shown to nobody. It has no flag, because command lines are visible to others; a file that
+    /// holds it may be named instead.
+    Secret,
+    /// One value that may contain a password: shown without it, and it may stand in a file.
+    WithPassword,
+}
+
+/// One setting.
+#[derive(Debug)]
+pub struct Setting {
+    /// The key in the settings file: the flag in snake case.
+    pub key: &'static str,
+    /// Where it is understood.
+    pub scope: Scope,
+    /// The kind of its value.
+    pub kind: Kind,
+    /// What the value is called in help.
+    pub value_name: &'static str,
+    /// The value when nothing is given; empty for none.
+    pub default: &'static str,
+    /// What it means.
+    pub help: &'static str,
+}
+
+impl Setting {
+    /// The flag, without dashes in front.
+    #[must_use]
+    pub fn flag(&self) -> String {
+        self.key.replace('_', "-")
+    }
+
+    /// The environment variable.
+    #[must_use]
+    pub fn variable(&self) -> String {
+        format!("OPENAPI_{}", self.key.to_uppercase())
+    }
+
+    /// Whether the value may stand in a file that is named instead: `…_file`, `…_FILE`.
+    #[must_use]
+    pub fn may_stand_in_file(&self) -> bool {
+        matches!(self.kind, Secret | WithPassword)
+    }
+
+    /// The setting of this key.
+    #[must_use]
+    pub fn of(key: &str) -> Option<&'static Setting> {
+        SETTINGS.iter().find(|setting| setting.key == key)
+    }
+}
+
+const fn every(
+    key: &'static str,
+    kind: Kind,
+    value_name: &'static str,
+    default: &'static str,
+    help: &'static str,
+) -> Setting {
+    Setting { key, scope: Scope::Every, kind, value_name, default, help }
+}
+
+const fn serving(
+    key: &'static str,
+    kind: Kind,
+    value_name: &'static str,
+    default: &'static str,
+    help: &'static str,
+) -> Setting {
+    Setting { key, scope: Scope::Serving, kind, value_name, default, help }
+}
+
+use Kind::{Many, One, Secret, Switch, WithPassword};
+
+/// All settings, in the order they are shown.
+pub const SETTINGS: &[Setting] = &[
+    every(
+        "store",
+        WithPassword,
+        "URL",
+        "sqlite:./data/openapi.db",
+        "Where everything is stored: sqlite:PATH or memory:",
+    ),
+    every(
+        "server_key",
+        Secret,
+        "HEX",
+        "",
+        "Keys of the server, 64 hexadecimal digits each, the current one first; by default in the file server-keys beside the database",
+    ),
+    every(
+        "public_url",
+        One,
+        "URL",
+        "",
+        "The address that clients use, without a trailing slash; by default the listen address",
+    ),
+    every("service_name", One, "NAME", "Service", "The name of the service"),
+    every("id_segment", One, "SEGMENT", "platformid", "The path segment in front of platform contact ids"),
+    every("key_tag", One, "TAG", "svc", "The prefix of keys issued from now on"),
+    every(
+        "log",
+        One,
+        "FILTER",
+        "info",
+        "What is logged: error, warn, info, debug, trace, or levels by target, such as info,access=off",
+    ),
+    every("log_format", One, "FORMAT", "", "text or json; by default text on a terminal, else json"),
+    serving(
+        "listen",
+        One,
+        "ADDRESS",
+        "127.0.0.1:8080",
+        "Where the Open API listens; port 0 takes a free one",
+    ),
+    serving(
+        "ops_listen",
+        One,
+        "ADDRESS",
+        "127.0.0.1:9090",
+        "Where /livez, /readyz and /metrics are answered; off for nowhere",
+    ),
+    serving("tls_cert", One, "FILE", "", "PEM file with the certificate chain; read again on SIGHUP"),
+    serving("tls_key", One, "FILE", "", "PEM file with the private key of the certificate"),
+    serving(
+        "behind_proxy",
+        Many,
+        "CIDR",
+        "",
+        "Addresses of proxies that end TLS and whose Forwarded or X-Forwarded-For is believed",
+    ),
+    serving("http2", Switch, "BOOL", "false", "Whether clients may use HTTP/2"),
+    serving(
+        "cors_origin",
+        Many,
+        "ORIGIN",
+        "",
+        "Origins of web pages that may call the API from a browser; * for all",
+    ),
+    serving("max_json_size", One, "SIZE", "1MiB", "The largest JSON body"),
+    serving("max_uri_size", One, "SIZE", "8KiB", "The longest path and query"),
+    serving("max_header_size", One, "SIZE", "16KiB", "The largest header block"),
+    serving("body_idle_timeout", One, "DURATION", "30s", "How long a request body may stall"),
+    serving("body_total_timeout", One, "DURATION", "300s", "How long a request body may take in all"),
+    serving("header_timeout", One, "DURATION", "10s", "How long a request head may take"),
+    serving(
+        "keep_alive_timeout",
+        One,
+        "DURATION",
+        "75s",
+        "How long a connection may wait for its next request",
+    ),
+    serving("write_timeout", One, "DURATION", "30s", "How long a client may take no octet of its answer"),
+    serving("drain_timeout", One, "DURATION", "25s", "How long running requests may take after SIGTERM"),
+    serving("max_connections", One, "COUNT", "10000", "Connections at a time; further ones are answered 503"),
+    serving(
+        "max_connections_per_address",
+        One,
+        "COUNT",
+        "1000",
+        "Connections at a time from one address that is no proxy; 0 for any number",
+    ),
+    serving(
+        "address_limit_health",
+        One,
+        "COUNT",
+        "300",
+        "Health and description requests a minute and address; 0 for any number",
+    ),
+    serving(
+        "address_limit_download",
+        One,
+        "COUNT",
+        "300",
+        "Downloads a minute and address; 0 for any number",
+    ),
+    serving(
+        "address_limit_unrouted",
+        One,
+        "COUNT",
+        "60",
+        "Requests a minute and address to unknown routes, with wrong methods or without credentials; 0 for any number",
+    ),
+    serving(
+        "address_limit_failed_auth",
+        One,
+        "COUNT",
+        "20",
+        "Failed authentications a minute and address; 0 for any number",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_unique_and_in_snake_case() {
+        let mut keys: Vec<_> = SETTINGS.iter().map(|setting| setting.key).collect();
+        assert!(
+            keys.iter()
+                .all(|key| key.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'))
+        );
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), SETTINGS.len());
+    }
+}

@@ -1,0 +1,14 @@
+//! The reference server of the Open API and the operator's command line.
+//!
+//! Reading order: [`config`] → [`assemble`] → [`serve`] → [`cli`].
+
+pub mod assemble;
+pub mod cli;
+pub mod config;
+pub mod failure;
+pub mod logging;
+pub mod metrics;
+pub mod ports;
+pub mod serve;
+pub mod server_keys;
+pub mod signals;

@@ -1,0 +1,76 @@
+//! Compression of large answers (contract 5.2).
+
+use std::convert::Infallible;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, ETAG, VARY};
+use http::{HeaderMap, HeaderValue, Request, Response};
+use http_body::Body;
+use tower_http::CompressionLevel;
+use tower_http::compression::Compression;
+use tower_http::compression::predicate::SizeAbove;
+
+use super::body::{AnswerBody, BoxError};
+
+/// Answers of more octets than this are compressed.
+const WORTH_COMPRESSING: u64 = 1024;
+
+/// Quick rather than small: the answer is compressed while the client waits.
+const LEVEL: CompressionLevel = CompressionLevel::Precise(4);
+
+/// The codings that a client takes, as it says.
+#[derive(Debug)]
+pub struct Accepted(Vec<HeaderValue>);
+
+impl Accepted {
+    /// What the head of a request says.
+    #[must_use]
+    pub fn of(headers: &HeaderMap) -> Self {
+        Accepted(headers.get_all(ACCEPT_ENCODING).iter().cloned().collect())
+    }
+}
+
+/// Compresses an answer if that is worth it and the client takes it. Most answers are small and pass at once.
+pub async fn compress<B>(accepted: Accepted, mut response: Response<B>) -> Response<AnswerBody<B>>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    let small = response.body().size_hint().exact().is_some_and(|size| size <= WORTH_COMPRESSING);
+    let headers = response.headers();
+    // A strong ETag names the octets as they are; compressing would change them.
+    if small || headers.contains_key(ETAG) || headers.contains_key(CONTENT_ENCODING) {
+        return response.map(AnswerBody::of_handler);
+    }
+    if accepted.0.is_empty() {
+        response.headers_mut().append(VARY, HeaderValue::from_static("accept-encoding"));
+        return response.map(AnswerBody::of_handler);
+    }
+    let mut request = Request::new(());
+    for line in accepted.0 {
+        request.headers_mut().append(ACCEPT_ENCODING, line);
+    }
+    let mut compression =
+        Compression::new(Ready(Some(response))).quality(LEVEL).compress_when(SizeAbove::new(0));
+    let Ok(response) = Box::pin(tower_service::Service::call(&mut compression, request)).await;
+    response.map(|body| AnswerBody::compressed(Box::pin(body)))
+}
+
+/// A service that has its answer already.
+struct Ready<B>(Option<Response<B>>);
+
+impl<B> tower_service::Service<Request<()>> for Ready<B> {
+    type Response = Response<B>;
+    type Error = Infallible;
+    type Future = std::future::Ready<Result<Response<B>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Request<()>) -> Self::Future {
+        let response = self.0.take().unwrap_or_else(|| unreachable!("the answer is taken once"));
+        std::future::ready(Ok(response))
+    }
+}

@@ -1,0 +1,324 @@
+//! Watches the octets of an HTTP/1.1 connection for what hyper hides: a request head with several `Content-Length`
+//! lines, or with `Content-Length` beside `Transfer-Encoding`.
+//!
+//! hyper drops the lines it does not use before a handler sees the head, as RFC 9112 allows. The contract (6.1) refuses
+//! such a head, because a proxy in front may have read the other line. So the octets are walked a second time,
+//! following the same framing rules. Where this walk cannot follow, hyper refuses the connection by itself.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The first request of a connection whose framing is ambiguous, shared with the connection's handler.
+#[derive(Debug)]
+pub struct Ambiguity(AtomicU64);
+
+impl Default for Ambiguity {
+    fn default() -> Self {
+        Ambiguity(AtomicU64::new(u64::MAX))
+    }
+}
+
+impl Ambiguity {
+    /// Whether the request of this number, counted from 0, or one before it is ambiguous.
+    #[must_use]
+    pub fn reached(&self, request: u64) -> bool {
+        self.0.load(Ordering::Relaxed) <= request
+    }
+}
+
+/// Where the walk stands.
+#[derive(Debug)]
+enum State {
+    /// In a request head, or before one.
+    Head,
+    /// In a body of known length, with so many octets left.
+    Body(u64),
+    /// In the line with the size of a chunk: the digits read so far.
+    ChunkSize { size: u64, digits: bool },
+    /// In a chunk, with so many octets left.
+    Chunk(u64),
+    /// In the line break behind a chunk.
+    ChunkEnd,
+    /// In the trailers behind the last chunk; whether the present line has content.
+    Trailers { content: bool },
+    /// No longer to be followed: hyper refuses what comes.
+    Lost,
+}
+
+/// How much of a line's start is kept: the longest name of interest, its colon and a length.
+const KEPT: usize = 48;
+
+/// The walk over one connection.
+#[derive(Debug)]
+pub struct Framing {
+    state: State,
+    /// Heads completed.
+    requests: u64,
+    /// The start of the present line of a head.
+    line: [u8; KEPT],
+    /// Octets of the present line, its end apart.
+    line_len: usize,
+    /// Whether the head has begun.
+    begun: bool,
+    content_lengths: u32,
+    content_length: u64,
+    chunked: bool,
+}
+
+impl Default for Framing {
+    fn default() -> Self {
+        Framing {
+            state: State::Head,
+            requests: 0,
+            line: [0; KEPT],
+            line_len: 0,
+            begun: false,
+            content_lengths: 0,
+            content_length: 0,
+            chunked: false,
+        }
+    }
+}
+
+impl Framing {
+    /// Whether a request head has begun and is not complete.
+    #[must_use]
+    pub fn in_head(&self) -> bool {
+        matches!(self.state, State::Head) && (self.begun || self.line_len > 0)
+    }
+
+    /// Whether the client has sent whole requests only.
+    #[must_use]
+    pub fn between_requests(&self) -> bool {
+        matches!(self.state, State::Head) && !self.begun && self.line_len == 0
+    }
+
+    /// How many request heads are complete.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.requests
+    }
+
+    /// Walks over what was read.
+    pub fn feed(&mut self, mut octets: &[u8], ambiguity: &Ambiguity) {
+        while !octets.is_empty() {
+            octets = match self.state {
+                State::Head => self.head(octets, ambiguity),
+                State::Body(left) => {
+                    let (rest, left) = pass(octets, left);
+                    self.state = if left == 0 { State::Head } else { State::Body(left) };
+                    rest
+                }
+                State::ChunkSize { size, digits } => self.chunk_size(octets, size, digits),
+                State::Chunk(left) => {
+                    let (rest, left) = pass(octets, left);
+                    self.state = if left == 0 { State::ChunkEnd } else { State::Chunk(left) };
+                    rest
+                }
+                State::ChunkEnd => match octets.iter().position(|octet| *octet == b'\n') {
+                    Some(at) => {
+                        self.state = State::ChunkSize { size: 0, digits: true };
+                        &octets[at + 1..]
+                    }
+                    None => return,
+                },
+                State::Trailers { content } => self.trailers(octets, content),
+                State::Lost => return,
+            };
+        }
+    }
+
+    fn head<'a>(&mut self, octets: &'a [u8], ambiguity: &Ambiguity) -> &'a [u8] {
+        let Some(end) = octets.iter().position(|octet| *octet == b'\n') else {
+            self.keep(octets);
+            return &[];
+        };
+        self.keep(&octets[..end]);
+        let length = self.line_len;
+        let empty = self.line_len == 0 || self.line_len == 1 && self.line[0] == b'\r';
+        self.line_len = 0;
+        if !empty {
+            self.begun = true;
+            self.note_line(length);
+        } else if self.begun {
+            self.end_of_head(ambiguity);
+        }
+        &octets[end + 1..]
+    }
+
+    fn keep(&mut self, octets: &[u8]) {
+        if self.line_len < KEPT {
+            let take = octets.len().min(KEPT - self.line_len);
+            self.line[self.line_len..self.line_len + take].copy_from_slice(&octets[..take]);
+        }
+        self.line_len = self.line_len.saturating_add(octets.len());
+    }
+
+    fn note_line(&mut self, length: usize) {
+        let line = &self.line[..length.min(KEPT)];
+        if !matches!(line[0], b'c' | b'C' | b't' | b'T') {
+            return;
+        }
+        if let Some(value) = value_of(line, b"content-length:") {
+            // A line too long to be read here must not be read differently elsewhere: it counts as a conflict.
+            self.content_lengths += if length > KEPT { 2 } else { 1 };
+            // A length that is no number, or too long to be one, is refused by hyper.
+            let text = std::str::from_utf8(value.trim_ascii()).unwrap_or("");
+            self.content_length = text.parse().unwrap_or(0);
+        } else if value_of(line, b"transfer-encoding:").is_some() {
+            self.chunked = true;
+        }
+    }
+
+    fn end_of_head(&mut self, ambiguity: &Ambiguity) {
+        let ambiguous = self.content_lengths > 1 || self.content_lengths > 0 && self.chunked;
+        self.state = if ambiguous {
+            // The connection ends with this request, however its body is framed.
+            ambiguity.0.fetch_min(self.requests, Ordering::Relaxed);
+            State::Lost
+        } else if self.chunked {
+            State::ChunkSize { size: 0, digits: true }
+        } else if self.content_length > 0 {
+            State::Body(self.content_length)
+        } else {
+            State::Head
+        };
+        self.requests += 1;
+        self.begun = false;
+        self.content_lengths = 0;
+        self.content_length = 0;
+        self.chunked = false;
+    }
+
+    fn chunk_size<'a>(&mut self, octets: &'a [u8], mut size: u64, mut digits: bool) -> &'a [u8] {
+        for (at, octet) in octets.iter().enumerate() {
+            match (octet, char::from(*octet).to_digit(16)) {
+                (b'\n', _) => {
+                    self.state =
+                        if size == 0 { State::Trailers { content: false } } else { State::Chunk(size) };
+                    return &octets[at + 1..];
+                }
+                (_, Some(digit)) if digits => match size.checked_mul(16) {
+                    Some(shifted) => size = shifted + u64::from(digit),
+                    None => {
+                        self.state = State::Lost;
+                        return &[];
+                    }
+                },
+                // Blanks, extensions and the carriage return.
+                _ => digits = false,
+            }
+        }
+        self.state = State::ChunkSize { size, digits };
+        &[]
+    }
+
+    fn trailers<'a>(&mut self, octets: &'a [u8], mut content: bool) -> &'a [u8] {
+        for (at, octet) in octets.iter().enumerate() {
+            match octet {
+                b'\n' if !content => {
+                    self.state = State::Head;
+                    return &octets[at + 1..];
+                }
+                b'\n' => content = false,
+                b'\r' => {}
+                _ => content = true,
+            }
+        }
+        self.state = State::Trailers { content };
+        &[]
+    }
+}
+
+/// What is left of `octets` behind `left` octets, and how many of them are still to come.
+fn pass(octets: &[u8], left: u64) -> (&[u8], u64) {
+    match usize::try_from(left) {
+        Ok(left) if left <= octets.len() => (&octets[left..], 0),
+        _ => (&[], left - octets.len() as u64),
+    }
+}
+
+fn value_of<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let (start, value) = line.split_at_checked(name.len())?;
+    start.eq_ignore_ascii_case(name).then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The number of complete heads and the first ambiguous one, with the octets cut at `cut`.
+    fn walk(text: &[u8], cut: usize) -> (u64, Option<u64>, bool) {
+        let (mut framing, ambiguity) = (Framing::default(), Ambiguity::default());
+        let cut = cut.min(text.len());
+        framing.feed(&text[..cut], &ambiguity);
+        framing.feed(&text[cut..], &ambiguity);
+        let first = (0..framing.requests()).find(|request| ambiguity.reached(*request));
+        (framing.requests(), first, framing.between_requests())
+    }
+
+    const CASES: &[(&str, u64, Option<u64>, bool)] = &[
+        ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", 1, None, true),
+        ("\r\n\nGET / HTTP/1.1\nHost: a\n\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 2, None, true),
+        ("POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\n\r\n\r\nGET / HTTP/1.1\r\n\r\n", 2, None, true),
+        ("POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nabc", 1, None, false),
+        (
+            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n4;x=1\r\n\r\n\r\n\r\n0\r\nA: b\r\n\r\nGET / HTTP/1.1\r\n\r\n",
+            2,
+            None,
+            true,
+        ),
+        ("POST / HTTP/1.1\r\nTRANSFER-ENCODING:chunked\r\n\r\nA\r\n0123456789\r\n0\r\n\r\n", 1, None, true),
+        ("POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx", 1, Some(0), false),
+        ("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\ncontent-length: 3\r\n\r\n", 1, Some(0), false),
+        ("POST / HTTP/1.1\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n", 1, Some(0), false),
+        (
+            "GET / HTTP/1.1\r\n\r\nPOST / HTTP/1.1\r\nContent-Length:2\r\ncontent-length:3\r\n\r\n",
+            2,
+            Some(1),
+            false,
+        ),
+        (
+            "POST / HTTP/1.1\r\nContent-Length:                                                  5\r\n\r\nabcde",
+            1,
+            Some(0),
+            false,
+        ),
+        ("GET / HTTP/1.1\r\nX: Content-Length: 5\r\nY: 1\r\n\r\n", 1, None, true),
+        ("GET / HTTP/1.1\r\nContent-Length", 0, None, false),
+    ];
+
+    #[test]
+    fn heads_and_bodies_are_told_apart_wherever_the_octets_are_cut() {
+        for (text, requests, ambiguous, between) in CASES {
+            for cut in 0..=text.len() {
+                assert_eq!(
+                    walk(text.as_bytes(), cut),
+                    (*requests, *ambiguous, *between),
+                    "{text:?} cut at {cut}"
+                );
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_octets_are_walked(octets in proptest::collection::vec(any::<u8>(), 0..600), cut in 0..600usize) {
+            prop_assert_eq!(walk(&octets, cut), walk(&octets, 0));
+        }
+
+        #[test]
+        fn chunked_bodies_end_where_they_end(chunks in proptest::collection::vec(
+            proptest::collection::vec(any::<u8>(), 1..300), 0..6), cut in 0..2000usize)
+        {
+            let mut text = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
+            for chunk in &chunks {
+                text.extend(format!("{:x}\r\n", chunk.len()).as_bytes());
+                text.extend(chunk);
+                text.extend(b"\r\n");
+            }
+            text.extend(b"0\r\n\r\n");
+            prop_assert_eq!(walk(&text, cut), (1, None, true));
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The check of a request head: what hyper lets through and HTTP forbids (RFC 9110, RFC 9112, contract 5.1, 6.3 step 1).
+
+use http::header::{HOST, TRANSFER_ENCODING};
+use http::request::Parts;
+use http::uri::PathAndQuery;
+use http::{HeaderMap, Method, Uri, Version};
+
+/// The longest method: longer ones are no method of any standard.
+const MAX_METHOD: usize = 24;
+
+/// What becomes of a request head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It goes on.
+    Pass,
+    /// `OPTIONS *`: asks about the server as a whole.
+    AboutTheServer,
+    /// It is refused as BAD_REQUEST, for this reason, and the connection ends.
+    Refuse(&'static str),
+}
+
+/// Judges a head and brings an absolute target (`GET http://host/path`) into the form `/path`. `ambiguous` says that the
+/// framing named more than one length.
+pub fn judge(parts: &mut Parts, ambiguous: bool) -> Verdict {
+    if ambiguous {
+        return Verdict::Refuse(
+            "The request names its length more than once, by Content-Length or Transfer-Encoding",
+        );
+    }
+    if parts.method == Method::CONNECT {
+        return Verdict::Refuse("This server is no proxy: CONNECT is not possible");
+    }
+    if parts.method.as_str().len() > MAX_METHOD {
+        return Verdict::Refuse("The method is too long");
+    }
+    // In HTTP/2 the target is always absolute, made from pseudo-headers that hyper has checked.
+    if parts.version < Version::HTTP_2 {
+        if let Err(reason) = host(&parts.headers, parts.version) {
+            return Verdict::Refuse(reason);
+        }
+        if let Err(reason) = transfer_encoding(&parts.headers) {
+            return Verdict::Refuse(reason);
+        }
+    }
+    target(parts)
+}
+
+/// Exactly one valid `Host`; HTTP/1.0 may have none.
+fn host(headers: &HeaderMap, version: Version) -> Result<(), &'static str> {
+    let mut hosts = headers.get_all(HOST).iter();
+    let Some(host) = hosts.next() else {
+        return if version == Version::HTTP_10 { Ok(()) } else { Err("The Host header is missing") };
+    };
+    if hosts.next().is_some() {
+        return Err("The Host header is given more than once");
+    }
+    if is_host(host.as_bytes()) { Ok(()) } else { Err("The Host header is not a host with an optional port") }
+}
+
+/// A DNS name, an IPv4 address or an IPv6 address in brackets, with an optional port. Other marks that RFC 3986 permits
+/// in a name stand in no name that exists.
+fn is_host(host: &[u8]) -> bool {
+    let is_name = |name: &[u8]| {
+        !name.is_empty()
+            && name.iter().all(|octet| octet.is_ascii_alphanumeric() || matches!(octet, b'.' | b'-' | b'_'))
+    };
+    let is_port = |port: &[u8]| {
+        let text = std::str::from_utf8(port).unwrap_or("x");
+        port.len() <= 5
+            && port.iter().all(u8::is_ascii_digit)
+            && (text.is_empty() || text.parse::<u16>().is_ok())
+    };
+    let (name, port) = match host.iter().rposition(|octet| *octet == b':') {
+        Some(colon) if !host.ends_with(b"]") => (&host[..colon], &host[colon + 1..]),
+        _ => (host, &b""[..]),
+    };
+    if !is_port(port) {
+        return false;
+    }
+    match name {
+        [b'[', address @ .., b']'] => {
+            std::str::from_utf8(address).is_ok_and(|address| address.parse::<std::net::Ipv6Addr>().is_ok())
+        }
+        name => is_name(name),
+    }
+}
+
+/// No `Transfer-Encoding`, or exactly one that is `chunked`.
+fn transfer_encoding(headers: &HeaderMap) -> Result<(), &'static str> {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    match (codings.next(), codings.next()) {
+        (None, _) => Ok(()),
+        (Some(coding), None) if coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked") => Ok(()),
+        _ => Err("The only Transfer-Encoding understood is chunked, given once"),
+    }
+}
+
+fn target(parts: &mut Parts) -> Verdict {
+    let uri = &parts.uri;
+    if uri.path() == "*" && uri.authority().is_none() {
+        return if parts.method == Method::OPTIONS {
+            Verdict::AboutTheServer
+        } else {
+            Verdict::Refuse("The target * is for OPTIONS only")
+        };
+    }
+    let absolute = match (uri.scheme_str(), uri.authority()) {
+        (None, None) => false,
+        (Some("http" | "https"), Some(authority)) => {
+            // A user in front of the host makes it none.
+            if !is_host(authority.as_str().as_bytes()) {
+                return Verdict::Refuse("The target's authority is not a host with an optional port");
+            }
+            true
+        }
+        _ => return Verdict::Refuse("The target must begin with / or be an http or https URL"),
+    };
+    if absolute {
+        let path = uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+        parts.uri = Uri::from(path);
+    }
+    Verdict::Pass
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts() {
+        for good in [
+            "a",
+            "api.example.com",
+            "api.example.com:8080",
+            "127.0.0.1:1",
+            "[::1]",
+            "[::1]:443",
+            "a:",
+            "xn--bcher-kva.example",
+            "under_score",
+        ] {
+            assert!(is_host(good.as_bytes()), "{good}");
+        }
+        for bad in [
+            "", ":80", "a b", "a:b", "a:99999", "a:123456", "user@a", "a/b", "a,b c", "[::1", "[zz]", "::1",
+            "a\"", "a?b", "a#b", "a:-1", "é", "a:80:80",
+        ] {
+            assert!(!is_host(bad.as_bytes()), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Accepts connections, within limits, until the drain begins.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Response;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use super::connection::{self, ConnectionError, Protocols};
+use super::drain::Drain;
+use super::places::{NoPlace, Places};
+use super::service::{Handler, Peer, Site};
+use crate::metrics::Refused;
+
+/// Connections the system holds until they are accepted.
+const BACKLOG: u32 = 1024;
+
+/// Connections without a place that are told so at the same time; more are closed without a word.
+const APOLOGIES: usize = 64;
+
+/// How long a connection without a place may take to hear that.
+const APOLOGY_TIME: Duration = Duration::from_secs(1);
+
+/// The wait after a failure to accept, such as too many open files: without it the loop would spin.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Takes an address for listening.
+///
+/// # Errors
+/// When the address is in use or not this machine's.
+pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // A restart need not wait for the connections of the process before.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// Serves what connects to `listener` until the drain begins; connections that are open then end by themselves.
+pub async fn serve<H: Handler>(
+    listener: TcpListener,
+    site: Arc<Site<H>>,
+    protocols: Arc<Protocols>,
+    places: Arc<Places>,
+    drain: Arc<Drain>,
+) {
+    let apologies = Arc::new(Semaphore::new(APOLOGIES));
+    let mut begun = std::pin::pin!(drain.begun());
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = &mut begun => return,
+            accepted = listener.accept() => accepted,
+        };
+        let (stream, address) = match accepted {
+            Ok(accepted) => accepted,
+            // The client was gone before it was accepted.
+            Err(error) if is_clients_doing(&error) => continue,
+            Err(error) => {
+                tracing::error!(%error, "cannot accept connections; trying again");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        match places.take(address.ip()) {
+            Ok(place) => {
+                let (site, protocols) = (Arc::clone(&site), Arc::clone(&protocols));
+                let (open, drain) = (drain.open(), Arc::clone(&drain));
+                tokio::spawn(async move {
+                    site.metrics.connections.inc();
+                    let peer = Peer::new(Arc::clone(&site), address.ip().to_canonical());
+                    let ended = connection::serve(stream, site.timeouts, peer, protocols, drain).await;
+                    site.metrics.connections.dec();
+                    if let Err(error) = ended {
+                        note_end(&site, address, &error);
+                    }
+                    drop((place, open));
+                });
+            }
+            Err(reason) => refuse(stream, reason, &site, &protocols, &apologies),
+        }
+    }
+}
+
+fn is_clients_doing(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
+}
+
+fn note_end<H>(site: &Site<H>, address: SocketAddr, error: &ConnectionError) {
+    if matches!(error, ConnectionError::Handshake(_)) {
+        site.metrics.refused_connections.get_or_create(&Refused { reason: "handshake" }).inc();
+    }
+    tracing::debug!(%address, %error, "a connection broke");
+}
+
+/// Answers 503 and closes: whoever connects learns why, as long as there are not too many to tell.
+fn refuse<H: Handler>(
+    mut stream: TcpStream,
+    reason: NoPlace,
+    site: &Arc<Site<H>>,
+    protocols: &Protocols,
+    apologies: &Arc<Semaphore>,
+) {
+    site.metrics.refused_connections.get_or_create(&Refused { reason: reason.as_str() }).inc();
+    let Ok(permit) = Arc::clone(apologies).try_acquire_owned() else { return };
+    if protocols.tls.is_some() {
+        // A handshake would cost more than the place that is not there.
+        return;
+    }
+    let response = site.own.unavailable(match reason {
+        NoPlace::Total => "The server has too many connections",
+        NoPlace::Address => "Too many connections from this address",
+    });
+    tokio::spawn(async move {
+        let _ = timeout(APOLOGY_TIME, async {
+            stream.write_all(&as_octets(&response)).await?;
+            stream.shutdown().await?;
+            // Closing with unread octets would reset the connection and take the answer with it.
+            let mut scratch = [0; 4096];
+            while stream.read(&mut scratch).await? > 0 {}
+            io::Result::Ok(())
+        })
+        .await;
+        drop(permit);
+    });
+}
+
+/// An answer in HTTP/1.1, for a connection that hyper does not get to see.
+fn as_octets(response: &Response<Bytes>) -> Vec<u8> {
+    let status = response.status();
+    let mut octets =
+        format!("HTTP/1.1 {} {}\r\n", status.as_u16(), status.canonical_reason().unwrap_or("")).into_bytes();
+    for (name, value) in response.headers() {
+        octets.extend_from_slice(name.as_str().as_bytes());
+        octets.extend_from_slice(b": ");
+        octets.extend_from_slice(value.as_bytes());
+        octets.extend_from_slice(b"\r\n");
+    }
+    octets.extend_from_slice(format!("content-length: {}\r\n\r\n", response.body().len()).as_bytes());
+    octets.extend_from_slice(response.body());
+    octets
+}

@@ -1,0 +1,129 @@
+//! What the server answers by itself, in the contract's envelope.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, STRICT_TRANSPORT_SECURITY};
+use http::request::Parts;
+use http::{HeaderValue, Response, StatusCode, Version};
+use openapi_core::ports::{Clock, IdSource};
+use openapi_core::reply::{ApiError, ErrorCode};
+
+use openapi_core::api::Handled;
+
+/// The header with the id of a request.
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// What a server that terminates TLS tells browsers: as the API does (contract 5.2).
+#[must_use]
+pub fn transport_security() -> HeaderValue {
+    HeaderValue::from_static("max-age=31536000; includeSubDomains")
+}
+
+/// Makes the server's own answers.
+#[derive(Clone)]
+pub struct Own {
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdSource>,
+    strict_transport_security: bool,
+}
+
+impl std::fmt::Debug for Own {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Own").finish_non_exhaustive()
+    }
+}
+
+impl Own {
+    /// Answers with ids of this source and, with TLS, `Strict-Transport-Security`.
+    #[must_use]
+    pub fn new(clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>, strict_transport_security: bool) -> Self {
+        Own { clock, ids, strict_transport_security }
+    }
+
+    /// 400 BAD_REQUEST; the connection ends, because it is not sure where the next request begins.
+    #[must_use]
+    pub fn bad_request(&self, reason: &'static str, parts: &Parts) -> Response<Bytes> {
+        let error = ApiError::new(ErrorCode::BadRequest, reason);
+        let mut response = self.error(&error, parts.headers.get(REQUEST_ID));
+        if parts.version < Version::HTTP_2 {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+
+    /// 500 INTERNAL_ERROR.
+    #[must_use]
+    pub fn internal_error(&self, request_id: Option<&HeaderValue>) -> Response<Bytes> {
+        self.error(&ApiError::internal(), request_id)
+    }
+
+    /// 503 SERVICE_UNAVAILABLE for a connection that has no place.
+    #[must_use]
+    pub fn unavailable(&self, message: &'static str) -> Response<Bytes> {
+        let mut response = self.error(&ApiError::new(ErrorCode::ServiceUnavailable, message), None);
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        response
+    }
+
+    /// 204 with the methods of the server: the answer to `OPTIONS *`.
+    #[must_use]
+    pub fn options(&self, request_id: Option<&HeaderValue>) -> Response<Bytes> {
+        let mut response = Response::new(Bytes::new());
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        response
+            .headers_mut()
+            .insert(ALLOW, HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"));
+        self.finish(response, self.request_id(request_id), None)
+    }
+
+    fn error(&self, error: &ApiError, request_id: Option<&HeaderValue>) -> Response<Bytes> {
+        let request_id = self.request_id(request_id);
+        let mut response = Response::new(Bytes::from(error.to_json(&request_id)));
+        *response.status_mut() =
+            StatusCode::from_u16(error.code().status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
+        for (name, value) in error.headers() {
+            headers.insert(name, value.clone());
+        }
+        self.finish(response, request_id, Some(error.code().as_str()))
+    }
+
+    fn finish(
+        &self,
+        mut response: Response<Bytes>,
+        request_id: String,
+        code: Option<&'static str>,
+    ) -> Response<Bytes> {
+        let headers = response.headers_mut();
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        headers.insert(http::header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        if self.strict_transport_security {
+            headers.insert(STRICT_TRANSPORT_SECURITY, transport_security());
+        }
+        if let Ok(value) = HeaderValue::from_str(&request_id) {
+            headers.insert(REQUEST_ID, value);
+        }
+        response.extensions_mut().insert(Handled {
+            operation: None,
+            route: None,
+            agent: None,
+            key: None,
+            request_id,
+            code,
+        });
+        response
+    }
+
+    /// The id that the client gave, if it has the contract's form, else a new one (contract 5.2).
+    fn request_id(&self, given: Option<&HeaderValue>) -> String {
+        let given = given.and_then(|value| value.to_str().ok()).filter(|text| {
+            (1..=128).contains(&text.len())
+                && text
+                    .bytes()
+                    .all(|octet| octet.is_ascii_alphanumeric() || matches!(octet, b'.' | b'_' | b'-'))
+        });
+        given.map_or_else(|| self.ids.uuid_v7(self.clock.now()), str::to_owned)
+    }
+}

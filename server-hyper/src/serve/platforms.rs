@@ -1,0 +1,105 @@
+//! The platform behind the API, and its exchange when the server keys change.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use arc_swap::ArcSwap;
+use openapi_core::api::{Api, Settings};
+use openapi_core::platform::Platform;
+use openapi_core::storage::Storage;
+
+use crate::assemble;
+use crate::failure::Failure;
+use crate::ports::{SystemClock, SystemRandom};
+use crate::server_keys::KeySource;
+
+/// How often the server keys are looked at: a change of the operator's acts within 5 s.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// How often the platform does what is due from time to time.
+const MAINTENANCE: Duration = Duration::from_secs(20);
+
+/// How long a request may need from reading which API serves it to being counted there.
+const HANDOVER: Duration = Duration::from_secs(1);
+
+/// The platform in use.
+pub struct Platforms {
+    current: ArcSwap<Platform>,
+    storage: Arc<dyn Storage>,
+    keys: KeySource,
+    /// When the file of the keys was changed, as far as known when they were read.
+    keys_changed: Option<SystemTime>,
+    settings: Settings,
+}
+
+/// When the file of the keys was changed; unset for keys from elsewhere.
+fn changed(keys: &KeySource) -> Option<SystemTime> {
+    let KeySource::File(path) = keys else { return None };
+    std::fs::metadata(path).and_then(|file| file.modified()).ok()
+}
+
+impl Platforms {
+    /// A platform over the store, under these keys.
+    ///
+    /// # Errors
+    /// When the server keys cannot be had.
+    pub fn new(storage: Arc<dyn Storage>, keys: KeySource, settings: Settings) -> Result<Self, Failure> {
+        // Makes the file when it is not there, so that the time is known before the keys are read.
+        keys.entries(&SystemClock, &SystemRandom)?;
+        let keys_changed = changed(&keys);
+        let platform = assemble::platform_over(Arc::clone(&storage), &keys, settings.brand.clone())?;
+        Ok(Platforms { current: ArcSwap::new(platform), storage, keys, keys_changed, settings })
+    }
+
+    /// The platform in use.
+    #[must_use]
+    pub fn current(&self) -> Arc<Platform> {
+        self.current.load_full()
+    }
+
+    /// The API over the platform in use.
+    #[must_use]
+    pub fn api(&self) -> Api {
+        self.current().api(self.settings.clone())
+    }
+
+    /// Does what is due from time to time, for ever.
+    pub async fn maintain(&self) {
+        loop {
+            tokio::time::sleep(MAINTENANCE).await;
+            if let Err(error) = self.current().maintain().await {
+                tracing::warn!(%error, source = ?error.source, "maintenance of the store failed; trying again later");
+            }
+        }
+    }
+
+    /// Looks at the file of the server keys, for ever. When it changes, a platform under the new keys takes over: the
+    /// platform holds its keys for good, and a server must accept what the operator's commands hash with a new one.
+    pub async fn follow_keys(&self, api: &ArcSwap<Api>) {
+        let mut known = self.keys_changed;
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let now = changed(&self.keys);
+            if now == known {
+                continue;
+            }
+            known = now;
+            let brand = self.settings.brand.clone();
+            match assemble::platform_over(Arc::clone(&self.storage), &self.keys, brand) {
+                Ok(platform) => {
+                    let former = self.current.swap(platform);
+                    api.store(Arc::new(self.api()));
+                    tracing::info!("the server keys have changed and are in use");
+                    // What the former platform counted is saved; until then its leases count as used.
+                    tokio::time::sleep(HANDOVER).await;
+                    if let Err(error) = former.drain().await {
+                        tracing::warn!(%error, "the leases of the rate limits could not be given back; they count as used");
+                    }
+                }
+                Err(error) => {
+                    tracing::error!(%error, "the server keys have changed and cannot be used; the former stay");
+                }
+            }
+        }
+    }
+}

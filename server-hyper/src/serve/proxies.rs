@@ -1,0 +1,184 @@
+//! Whose request it is when trusted proxies stand in between (contract 8.3).
+
+use std::net::IpAddr;
+
+use http::header::{FORWARDED, HeaderMap, HeaderName};
+use ipnet::IpNet;
+
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+
+/// The proxies whose word is taken.
+#[derive(Clone, Debug, Default)]
+pub struct TrustedProxies(Vec<IpNet>);
+
+impl TrustedProxies {
+    /// Trusts the addresses of these blocks.
+    #[must_use]
+    pub fn new(blocks: Vec<IpNet>) -> Self {
+        TrustedProxies(blocks.iter().map(IpNet::trunc).collect())
+    }
+
+    /// Whether no proxy is trusted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether `address` is a trusted proxy.
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.0.iter().any(|block| block.contains(&address))
+    }
+
+    /// The address a request came from: the socket's, or, when that is a trusted proxy, the rightmost address of the
+    /// chain that is not one.
+    ///
+    /// A proxy writes one of the two headers and passes the other on as the client sent it. Which one cannot be known
+    /// here, so where both are there and disagree, neither counts.
+    #[must_use]
+    pub fn client(&self, socket: IpAddr, headers: &HeaderMap) -> IpAddr {
+        let socket = socket.to_canonical();
+        if self.0.is_empty() || !self.contains(socket) {
+            return socket;
+        }
+        let listed = headers.contains_key(X_FORWARDED_FOR).then(|| {
+            let entries = text_of(headers, X_FORWARDED_FOR);
+            self.rightmost(socket, entries.rsplit(',').map(|entry| node(entry.trim())))
+        });
+        let forwarded = headers.contains_key(FORWARDED).then(|| {
+            let elements = text_of(headers, FORWARDED);
+            let nodes: Vec<_> = split_outside_quotes(&elements, ',').map(forwarded_for).collect();
+            self.rightmost(socket, nodes.into_iter().rev())
+        });
+        match (listed, forwarded) {
+            (Some(a), Some(b)) if a != b => socket,
+            (Some(address), _) | (None, Some(address)) => address,
+            (None, None) => socket,
+        }
+    }
+
+    /// Walks from the nearest hop outwards. An entry that is no address ends the walk: behind it nothing is known, and
+    /// the last proxy counts.
+    fn rightmost(&self, socket: IpAddr, hops: impl Iterator<Item = Option<IpAddr>>) -> IpAddr {
+        let mut last = socket;
+        for hop in hops {
+            let Some(address) = hop else { return last };
+            last = address;
+            if !self.contains(address) {
+                return address;
+            }
+        }
+        last
+    }
+}
+
+/// All lines of a header as one list, in the order received.
+fn text_of(headers: &HeaderMap, name: HeaderName) -> String {
+    let lines: Vec<_> = headers.get_all(name).iter().map(|value| value.to_str().unwrap_or("?")).collect();
+    lines.join(",")
+}
+
+fn split_outside_quotes(text: &str, separator: char) -> impl Iterator<Item = &str> {
+    let mut quoted = false;
+    let mut escaped = false;
+    text.split(move |c| {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            c if c == separator && !quoted => return true,
+            _ => {}
+        }
+        false
+    })
+}
+
+/// The `for` of one element of `Forwarded` (RFC 7239).
+fn forwarded_for(element: &str) -> Option<IpAddr> {
+    split_outside_quotes(element, ';').find_map(|pair| {
+        let (name, value) = pair.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("for").then(|| node(value.trim().trim_matches('"')))?
+    })
+}
+
+/// An address with an optional port: `192.0.2.1`, `192.0.2.1:80`, `[2001:db8::1]:80`, `2001:db8::1`.
+fn node(text: &str) -> Option<IpAddr> {
+    let bare = match text.strip_prefix('[') {
+        Some(rest) => rest.split_once(']')?.0,
+        None => match text.split_once(':') {
+            // More than one colon: an IPv6 address without brackets.
+            Some((address, port)) if !port.contains(':') => address,
+            _ => text,
+        },
+    };
+    bare.parse::<IpAddr>().ok().map(|address| address.to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(socket: &str, headers: &[(&'static str, &'static str)]) -> String {
+        let trusted =
+            TrustedProxies::new(vec!["10.0.0.0/8".parse().unwrap(), "2001:db8::/32".parse().unwrap()]);
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(*name, value.parse().unwrap());
+        }
+        trusted.client(socket.parse().unwrap(), &map).to_string()
+    }
+
+    #[test]
+    fn only_trusted_proxies_are_believed() {
+        let spoofed = [("x-forwarded-for", "198.51.100.1"), ("forwarded", "for=198.51.100.1")];
+        assert_eq!(client("192.0.2.9", &spoofed), "192.0.2.9");
+        assert_eq!(client("::ffff:192.0.2.9", &spoofed), "192.0.2.9");
+        assert_eq!(client("10.0.0.1", &[]), "10.0.0.1");
+    }
+
+    #[test]
+    fn the_rightmost_address_that_is_no_proxy_counts() {
+        for (value, address) in [
+            ("198.51.100.1", "198.51.100.1"),
+            ("203.0.113.7, 198.51.100.1", "198.51.100.1"),
+            ("198.51.100.1, 10.1.2.3", "198.51.100.1"),
+            ("198.51.100.1:4711,10.1.2.3:80", "198.51.100.1"),
+            ("2001:470::1, 2001:db8::5", "2001:470::1"),
+            ("[2001:470::1]:99", "2001:470::1"),
+            ("10.1.2.3", "10.1.2.3"),
+            ("198.51.100.1, unknown, 10.1.2.3", "10.1.2.3"),
+            ("nonsense", "10.0.0.1"),
+            ("", "10.0.0.1"),
+            ("198.51.100.1,", "10.0.0.1"),
+        ] {
+            assert_eq!(client("10.0.0.1", &[("x-forwarded-for", value)]), address, "{value}");
+        }
+        assert_eq!(
+            client("10.0.0.1", &[("x-forwarded-for", "203.0.113.7"), ("x-forwarded-for", "198.51.100.1")]),
+            "198.51.100.1"
+        );
+    }
+
+    #[test]
+    fn forwarded_is_read_as_rfc_7239_writes_it() {
+        for (value, address) in [
+            ("for=198.51.100.1", "198.51.100.1"),
+            ("For=\"[2001:470::1]:4711\";proto=https", "2001:470::1"),
+            ("for=203.0.113.7, for=198.51.100.1;by=10.0.0.1, for=10.9.9.9", "198.51.100.1"),
+            ("for=\"a,b\";x=\"\\\"\", proto=http;for=198.51.100.1", "198.51.100.1"),
+            ("for=_hidden", "10.0.0.1"),
+            ("proto=https", "10.0.0.1"),
+        ] {
+            assert_eq!(client("10.0.0.1", &[("forwarded", value)]), address, "{value}");
+        }
+    }
+
+    #[test]
+    fn two_headers_that_disagree_count_as_none() {
+        let both =
+            |listed, forwarded| client("10.0.0.1", &[("x-forwarded-for", listed), ("forwarded", forwarded)]);
+        assert_eq!(both("198.51.100.1", "for=203.0.113.7"), "10.0.0.1");
+        assert_eq!(both("198.51.100.1", "for=198.51.100.1"), "198.51.100.1");
+    }
+}

@@ -1,0 +1,166 @@
+//! `serve`: from the settings to the orderly end.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use openapi_core::platform::Platform;
+use tokio::net::TcpListener;
+
+use super::connection::Protocols;
+use super::docs::Docs;
+use super::drain::Drain;
+use super::listener;
+use super::ops::{self, Ops};
+use super::own::Own;
+use super::places::Places;
+use super::platforms::Platforms;
+use super::service::Site;
+use super::tls::Tls;
+use super::web::Web;
+use crate::assemble::{self, StoreUrl};
+use crate::config::Config;
+use crate::config::typed::{Names, Serving};
+use crate::failure::Failure;
+use crate::logging::Sink;
+use crate::metrics::Metrics;
+use crate::ports::{SystemClock, SystemRandom};
+use crate::signals::Signals;
+
+/// Open files that are not connections: the store, the log, the listeners.
+const OTHER_FILES: usize = 64;
+
+/// Serves until a signal ends it. `started` is called once everything listens, with the platform and {origin}.
+///
+/// # Errors
+/// When something does not start, or a second signal cuts the end short.
+pub async fn run(
+    config: &Config,
+    sink: &Sink,
+    started: impl AsyncFnOnce(&Platform, &str) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let serving = Serving::of(config)?;
+    let names = Names::of(config)?;
+    for warning in &config.warnings {
+        tracing::warn!("{warning}");
+    }
+    let mut signals = Signals::listen()?;
+    let tls = match &serving.tls {
+        Some((certificate, key)) => Some(Arc::new(Tls::load(certificate, key, serving.http2)?)),
+        None => None,
+    };
+    let listening = bind("listen", serving.listen)?;
+    let ops_listening = serving.ops_listen.map(|address| bind("ops-listen", address)).transpose()?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let address = format!("{scheme}://{}", listening.local_addr()?);
+
+    let store = StoreUrl::parse(config.store())?;
+    let storage = assemble::open(&store).await?;
+    let brand = names.brand(&address);
+    let keys = store.key_source(config);
+    let settings = serving.api_settings(brand.clone());
+    let secure = settings.strict_transport_security;
+    let platforms = Arc::new(Platforms::new(Arc::clone(&storage), keys, settings)?);
+    let web = Web::new(platforms.api(), Docs::new(secure));
+    let exchange = web.exchange();
+    let metrics = Arc::new(Metrics::new(env!("CARGO_PKG_VERSION"), sink.lost()));
+    let site = Arc::new(Site {
+        handler: web,
+        metrics: Arc::clone(&metrics),
+        timeouts: serving.timeouts,
+        proxies: serving.proxies.clone(),
+        own: Own::new(Arc::new(SystemClock), Arc::new(SystemRandom), secure),
+    });
+    let drain = Arc::new(Drain::default());
+    let places = Arc::new(Places::new(
+        within_file_limit(serving.max_connections),
+        serving.max_connections_per_address,
+        serving.proxies.clone(),
+    ));
+    let protocols = Arc::new(Protocols { tls: tls.clone(), http2: serving.http2 });
+    let accepting = tokio::spawn(listener::serve(listening, site, protocols, places, Arc::clone(&drain)));
+    announce("open-api", &address)?;
+    if let Some(ops_listening) = ops_listening {
+        let address = ops_listening.local_addr()?;
+        if !address.ip().is_loopback() {
+            tracing::warn!(%address, "the operator's listener can be reached from other machines; it needs no credentials");
+        }
+        let ops = Arc::new(Ops { metrics, storage, drain: Arc::clone(&drain) });
+        tokio::spawn(ops::serve(ops_listening, ops));
+        announce("ops", &format!("http://{address}"))?;
+    }
+    let (maintained, following) = (Arc::clone(&platforms), Arc::clone(&platforms));
+    let maintenance = tokio::spawn(async move { maintained.maintain().await });
+    let keys = tokio::spawn(async move { following.follow_keys(&exchange).await });
+    started(&platforms.current(), brand.public_url()).await?;
+
+    signals.end(|| reload(tls.as_deref())).await;
+    drain.begin();
+    tracing::info!("draining: no new connections, running requests may end");
+    let orderly = async {
+        let cut = drain.ended(serving.drain).await;
+        if cut > 0 {
+            tracing::warn!(connections = cut, "the time to drain is over; the connections are cut");
+        }
+        let _ = accepting.await;
+        maintenance.abort();
+        keys.abort();
+        if let Err(error) = platforms.current().drain().await {
+            tracing::error!(%error, "the leases of the rate limits could not be given back; they count as used");
+        }
+    };
+    tokio::select! {
+        () = orderly => {
+            tracing::info!("ended");
+            Ok(())
+        }
+        () = signals.end(|| ()) => Err(Failure::new("a second signal: ended at once, without waiting for running requests")),
+    }
+}
+
+fn bind(flag: &str, address: SocketAddr) -> Result<TcpListener, Failure> {
+    listener::bind(address).map_err(|error| {
+        Failure::new(format!("cannot listen on {address}: {error}; choose another address with --{flag}"))
+    })
+}
+
+/// One line for each listener, once it accepts connections.
+fn announce(name: &str, address: &str) -> Result<(), Failure> {
+    let mut output = std::io::stdout().lock();
+    writeln!(output, "listening {name} {address}")?;
+    output.flush()?;
+    Ok(())
+}
+
+/// SIGHUP: certificate and key are read again.
+fn reload(tls: Option<&Tls>) {
+    let Some(tls) = tls else { return };
+    match tls.reload() {
+        Ok(()) => tracing::info!("the certificate was read again"),
+        Err(error) => tracing::error!(%error, "the former certificate stays in use"),
+    }
+}
+
+/// Raises the limit of open files as far as the system lets, and returns how many connections fit in it.
+fn within_file_limit(wanted: usize) -> usize {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, getrlimit, setrlimit};
+        let mut limit = getrlimit(Resource::Nofile);
+        limit.current = limit.maximum;
+        // Whatever comes of it is read back.
+        let _ = setrlimit(Resource::Nofile, limit);
+        if let Some(files) = getrlimit(Resource::Nofile).current {
+            let room = usize::try_from(files).unwrap_or(usize::MAX).saturating_sub(OTHER_FILES).max(1);
+            if room < wanted {
+                tracing::warn!(
+                    wanted,
+                    possible = room,
+                    "the system's limit of open files allows fewer connections than max_connections; raise it (ulimit -n)"
+                );
+                return room;
+            }
+        }
+    }
+    wanted
+}

@@ -1,0 +1,139 @@
+//! One request: judge its head, hand it on, contain its panic, compress, count and log the answer.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Body;
+use hyper::body::Incoming;
+use openapi_core::api::PeerAddress;
+
+use super::access_log;
+use super::body::{AnswerBody, BoxError, Received};
+use super::compress::{Accepted, compress};
+use super::head::{self, Verdict};
+use super::link::Link;
+use super::own::Own;
+use super::panic::Contained;
+use super::proxies::TrustedProxies;
+use super::timeouts::Timeouts;
+use crate::metrics::Metrics;
+use crate::ports::monotonic;
+
+/// The body of a request as a handler gets it.
+pub type RequestBody = Received<Incoming>;
+
+/// What answers requests: the API, or a stand-in of a test.
+pub trait Handler: Send + Sync + 'static {
+    /// The body of its answers.
+    type Body: Body<Data = Bytes, Error: Into<BoxError> + Send> + Send + 'static;
+
+    /// Answers one request. Its extensions carry the client's [`PeerAddress`].
+    fn handle(&self, request: Request<RequestBody>) -> impl Future<Output = Response<Self::Body>> + Send;
+}
+
+/// What all connections of a listener share.
+#[derive(Debug)]
+pub struct Site<H> {
+    /// What answers.
+    pub handler: H,
+    /// The counters.
+    pub metrics: Arc<Metrics>,
+    /// The patience with clients.
+    pub timeouts: Timeouts,
+    /// Whose word about a client's address is taken.
+    pub proxies: TrustedProxies,
+    /// What the server answers by itself.
+    pub own: Own,
+}
+
+/// One connection, as its requests see it. What all connections share is reached through it, so that a request touches
+/// no counter that other processors write.
+#[derive(Debug)]
+pub struct Peer<H> {
+    /// What all connections share.
+    site: Arc<Site<H>>,
+    /// The address of the socket.
+    address: IpAddr,
+    /// What the stream below and the requests above know of each other.
+    pub link: Arc<Link>,
+    /// Requests so far.
+    requests: AtomicU64,
+}
+
+impl<H> Peer<H> {
+    /// A connection from `address`.
+    #[must_use]
+    pub fn new(site: Arc<Site<H>>, address: IpAddr) -> Self {
+        Peer { site, address, link: Arc::default(), requests: AtomicU64::new(0) }
+    }
+}
+
+/// Answers one request of a connection.
+pub async fn answer<H: Handler>(
+    peer: Arc<Peer<H>>,
+    request: Request<Incoming>,
+) -> Response<AnswerBody<H::Body>> {
+    let site = &*peer.site;
+    let begun = monotonic();
+    let under_way = UnderWay::begin(&peer);
+    let number = peer.requests.fetch_add(1, Ordering::Relaxed);
+    let (mut parts, body) = request.into_parts();
+    let verdict = head::judge(&mut parts, peer.link.ambiguity.reached(number));
+    let method = parts.method.clone();
+    let address = site.proxies.client(peer.address, &parts.headers);
+    let accepted = Accepted::of(&parts.headers);
+    let response = match verdict {
+        Verdict::Pass => {
+            let request_id = parts.headers.get(super::own::REQUEST_ID).cloned();
+            parts.extensions.insert(PeerAddress(address));
+            let request = Request::from_parts(parts, Received::new(body, &site.timeouts));
+            // The future of a handler is large: from its box it is not moved again.
+            match Box::pin(Contained::new(site.handler.handle(request))).await {
+                Ok(response) => compress(accepted, response).await,
+                // What panicked and where is in the log already, by the panic hook.
+                Err(_) => {
+                    site.metrics.panics.inc();
+                    site.own.internal_error(request_id.as_ref()).map(AnswerBody::own)
+                }
+            }
+        }
+        Verdict::AboutTheServer => {
+            site.own.options(parts.headers.get(super::own::REQUEST_ID)).map(AnswerBody::own)
+        }
+        Verdict::Refuse(reason) => site.own.bad_request(reason, &parts).map(AnswerBody::own),
+    };
+    access_log::note(&site.metrics, &method, address, begun, &response);
+    under_way.end();
+    response
+}
+
+/// Marks a request as worked on. One that is dropped before its end was given up by the client.
+struct UnderWay<'a, H> {
+    peer: &'a Peer<H>,
+    ended: bool,
+}
+
+impl<'a, H> UnderWay<'a, H> {
+    fn begin(peer: &'a Peer<H>) -> Self {
+        peer.link.set_busy(true);
+        peer.site.metrics.tally().begin();
+        UnderWay { peer, ended: false }
+    }
+
+    fn end(mut self) {
+        self.ended = true;
+    }
+}
+
+impl<H> Drop for UnderWay<'_, H> {
+    fn drop(&mut self) {
+        self.peer.link.set_busy(false);
+        self.peer.site.metrics.tally().end();
+        if !self.ended {
+            self.peer.site.metrics.abandoned.inc();
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! What is at the address of the API: the API, and the interactive reference beside it.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use http::{Request, Response};
+use openapi_core::api::{Api, ApiBody};
+
+use super::docs::{Docs, PATH};
+use super::service::{Handler, RequestBody};
+
+/// The API with its reference. The API can be exchanged while requests run.
+pub struct Web {
+    api: Arc<ArcSwap<Api>>,
+    docs: Docs,
+}
+
+impl Web {
+    /// Serves both.
+    #[must_use]
+    pub fn new(api: Api, docs: Docs) -> Self {
+        Web { api: Arc::new(ArcSwap::from_pointee(api)), docs }
+    }
+
+    /// Where the API can be exchanged for another one.
+    #[must_use]
+    pub fn exchange(&self) -> Arc<ArcSwap<Api>> {
+        Arc::clone(&self.api)
+    }
+}
+
+impl Handler for Web {
+    type Body = ApiBody;
+
+    async fn handle(&self, request: Request<RequestBody>) -> Response<ApiBody> {
+        if !request.uri().path().starts_with(PATH) {
+            return self.api.load().handle(request).await;
+        }
+        let (parts, body) = request.into_parts();
+        match self.docs.answer(&parts) {
+            Some(response) => response.map(ApiBody::from),
+            None => self.api.load().handle(Request::from_parts(parts, body)).await,
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The server keys: made on first start, kept in a file of the data folder, changed by adding one.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use openapi_core::ports::{Clock, IdSource};
+use openapi_core::server_keys::{ServerKey, ServerKeys};
+use openapi_core::values::Timestamp;
+
+const HEADING: &str = "\
+# Server keys of the Open API. Without them no API secret is accepted: keep this file secret, and with your backups.
+# The first key makes new hashes and signatures, the others only verify.
+";
+
+/// Where the keys of a server come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeySource {
+    /// Given by the operator: `OPENAPI_SERVER_KEY`.
+    Given(String),
+    /// A file that is made when it is not there.
+    File(PathBuf),
+    /// Drawn at each start: for a store that is gone at the end as well.
+    Drawn,
+}
+
+/// One key of the file.
+#[derive(Clone)]
+pub struct Entry {
+    octets: [u8; 32],
+    /// When it was made; unknown for keys that the operator gave.
+    pub made: Option<Timestamp>,
+}
+
+impl Entry {
+    /// The id of the key, which may be shown.
+    #[must_use]
+    pub fn id(&self) -> String {
+        ServerKey::new(&self.octets).id().to_owned()
+    }
+}
+
+/// Why the keys cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// The file cannot be read or written.
+    #[error("cannot {action} the server keys in {path}: {source}")]
+    File {
+        /// `read` or `write`.
+        action: &'static str,
+        /// The file.
+        path: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A key has another form.
+    #[error(
+        "{place} is not a server key; a key is 64 hexadecimal digits, such as `openssl rand -hex 32` prints"
+    )]
+    Form {
+        /// Where it stands.
+        place: String,
+    },
+    /// There is no key where one must be.
+    #[error(
+        "{place} holds no server key; restore the file from a backup, or remove it to have new keys made (all API secrets then end)"
+    )]
+    Empty {
+        /// What was read.
+        place: String,
+    },
+    /// The keys are not in a file.
+    #[error("{0}")]
+    NotAFile(&'static str),
+}
+
+impl KeySource {
+    /// The keys, the current one first. A file that is not there is made.
+    ///
+    /// # Errors
+    /// When the keys cannot be read or made.
+    pub fn entries(&self, clock: &dyn Clock, ids: &dyn IdSource) -> Result<Vec<Entry>, KeyError> {
+        match self {
+            KeySource::Given(text) => parse(text, "OPENAPI_SERVER_KEY"),
+            KeySource::Drawn => Ok(vec![draw(clock, ids)]),
+            KeySource::File(path) => {
+                if let Some(entries) = read(path)? {
+                    return Ok(entries);
+                }
+                match write(path, &[draw(clock, ids)], false) {
+                    Ok(()) => {
+                        tracing::info!(path = %path.display(), "made the server keys; keep them with your backups");
+                    }
+                    // Another process made them at the same moment.
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                    Err(source) => return Err(file_error("write", path, source)),
+                }
+                read(path)?.ok_or_else(|| file_error("read", path, io::ErrorKind::NotFound.into()))
+            }
+        }
+    }
+
+    /// The keys as the platform uses them.
+    ///
+    /// # Errors
+    /// As [`KeySource::entries`].
+    pub fn load(&self, clock: &dyn Clock, ids: &dyn IdSource) -> Result<ServerKeys, KeyError> {
+        let entries = self.entries(clock, ids)?;
+        let mut keys = entries.iter().map(|entry| ServerKey::new(&entry.octets));
+        let current = keys.next().ok_or_else(|| KeyError::Empty { place: self.to_string() })?;
+        Ok(ServerKeys::new(current, keys.collect()))
+    }
+
+    /// Adds a new current key; the former ones go on verifying.
+    ///
+    /// # Errors
+    /// When the keys are not in a file, or it cannot be written.
+    pub fn rotate(&self, clock: &dyn Clock, ids: &dyn IdSource) -> Result<Vec<Entry>, KeyError> {
+        let path = match self {
+            KeySource::File(path) => path,
+            KeySource::Given(_) => {
+                return Err(KeyError::NotAFile(
+                    "the server keys are given by OPENAPI_SERVER_KEY: put a new key in front of them there, separated by a comma",
+                ));
+            }
+            KeySource::Drawn => {
+                return Err(KeyError::NotAFile(
+                    "a store in memory has no lasting server keys: there is nothing to rotate",
+                ));
+            }
+        };
+        let mut entries = self.entries(clock, ids)?;
+        entries.insert(0, draw(clock, ids));
+        write(path, &entries, true).map_err(|source| file_error("write", path, source))?;
+        Ok(entries)
+    }
+}
+
+impl std::fmt::Display for KeySource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            KeySource::Given(_) => f.write_str("OPENAPI_SERVER_KEY"),
+            KeySource::File(path) => path.display().fmt(f),
+            KeySource::Drawn => f.write_str("memory"),
+        }
+    }
+}
+
+fn file_error(action: &'static str, path: &Path, source: io::Error) -> KeyError {
+    KeyError::File { action, path: path.display().to_string(), source }
+}
+
+fn draw(clock: &dyn Clock, ids: &dyn IdSource) -> Entry {
+    let mut octets = [0; 32];
+    ids.fill(&mut octets);
+    Entry { octets, made: Some(clock.now()) }
+}
+
+/// The keys of a file; `None` when there is no file.
+fn read(path: &Path) -> Result<Option<Vec<Entry>>, KeyError> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => parse(&text, &path.display().to_string()).map(Some),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(file_error("read", path, source)),
+    }
+}
+
+/// Reads keys: one a line, or separated by commas, behind each what else is known of it; `#` begins a comment.
+fn parse(text: &str, name: &str) -> Result<Vec<Entry>, KeyError> {
+    let mut entries = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default();
+        for part in line.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            // The text itself may be a mistyped key: errors name its place only.
+            let place = || format!("{name}, line {}", number + 1);
+            let mut words = part.split_ascii_whitespace();
+            let octets = words.next().and_then(unhex).ok_or_else(|| KeyError::Form { place: place() })?;
+            let made = words.next().map(str::parse).transpose();
+            entries.push(Entry { octets, made: made.map_err(|_| KeyError::Form { place: place() })? });
+        }
+    }
+    if entries.is_empty() { Err(KeyError::Empty { place: name.to_owned() }) } else { Ok(entries) }
+}
+
+fn unhex(text: &str) -> Option<[u8; 32]> {
+    let digits: &[u8; 64] = text.as_bytes().try_into().ok()?;
+    let mut octets = [0; 32];
+    for (octet, pair) in octets.iter_mut().zip(digits.chunks_exact(2)) {
+        let digit = |at: usize| char::from(pair[at]).to_digit(16);
+        *octet = u8::try_from(digit(0)? * 16 + digit(1)?).ok()?;
+    }
+    Some(octets)
+}
+
+/// Writes the whole file or nothing, readable by its owner only. Unless it is to be replaced, an existing one stays.
+fn write(path: &Path, entries: &[Entry], replace: bool) -> io::Result<()> {
+    let mut text = HEADING.to_owned();
+    for entry in entries {
+        for octet in entry.octets {
+            let _ = write!(text, "{octet:02x}");
+        }
+        let _ = match entry.made {
+            Some(made) => writeln!(text, " {made}"),
+            None => writeln!(text),
+        };
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)?;
+    // Files of this kind are 0600 from the moment they exist.
+    let mut file = tempfile::Builder::new().prefix(".server-keys-").tempfile_in(folder)?;
+    io::Write::write_all(&mut file, text.as_bytes())?;
+    file.as_file().sync_all()?;
+    let kept = if replace { file.persist(path) } else { file.persist_noclobber(path) };
+    kept.map_err(|error| error.error)?;
+    // The name is durable with its folder. Not every system can sync a folder, and then there is nothing to do.
+    let _ = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use openapi_core::ports::{FixedClock, SequentialIds};
+
+    #[test]
+    fn keys_are_made_once_and_rotated_by_adding() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data").join("server-keys");
+        let source = KeySource::File(path.clone());
+        let (clock, ids) = (FixedClock::at(Timestamp::from_millis(0)), SequentialIds::default());
+        let ids_of = |entries: Vec<Entry>| entries.iter().map(Entry::id).collect::<Vec<_>>();
+        let first = ids_of(source.entries(&clock, &ids).unwrap());
+        assert_eq!(ids_of(source.entries(&clock, &ids).unwrap()), first);
+        let second = ids_of(source.rotate(&clock, &ids).unwrap());
+        assert_eq!((second.len(), &second[1]), (2, &first[0]));
+        assert_eq!(source.load(&clock, &ids).unwrap().current_id(), second[0]);
+        assert_eq!(source.entries(&clock, &ids).unwrap()[0].made, Some(clock.now()));
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+    }
+
+    #[test]
+    fn given_keys_have_their_form() {
+        let (clock, ids) = (FixedClock::at(Timestamp::from_millis(0)), SequentialIds::default());
+        let given =
+            |text: &str| KeySource::Given(text.to_owned()).entries(&clock, &ids).map(|entries| entries.len());
+        let key = "0123456789abcdefABCDEF00000000000000000000000000000000000000ffff";
+        assert_eq!(given(key).unwrap(), 1);
+        assert_eq!(given(&format!("{key}, {key}\n# old\n{key} 2026-01-31T00:00:00Z")).unwrap(), 3);
+        for bad in
+            ["", "# nothing", &key[1..], &format!("{key}0"), &key.replace('f', "g"), &format!("{key} soon")]
+        {
+            let error = given(bad).unwrap_err().to_string();
+            assert!(!error.contains(&key[10..40]), "{error}");
+        }
+        assert!(KeySource::Given(key.to_owned()).rotate(&clock, &ids).is_err());
+    }
+}

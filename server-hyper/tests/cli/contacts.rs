@@ -1,0 +1,224 @@
+//! Import, export, erasure.
+
+use serde_json::{Value, json};
+
+use super::support::Place;
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Contacts without what the service sets.
+fn content(text: &str) -> Vec<Value> {
+    let mut contacts = lines(text);
+    for contact in &mut contacts {
+        for name in ["id", "agentId", "createdAt", "updatedAt"] {
+            contact.as_object_mut().unwrap().remove(name);
+        }
+    }
+    contacts
+}
+
+fn sorted(mut contacts: Vec<Value>) -> Vec<Value> {
+    contacts.sort_by_key(ToString::to_string);
+    contacts
+}
+
+#[test]
+fn an_import_reports_bad_lines_goes_on_and_can_be_run_twice() {
+    let place = Place::new();
+    place.with_key();
+    let mut file = String::new();
+    for number in 1..=300 {
+        match number {
+            7 => file.push_str("{\"externalReferenceId\":\"crm-7\"}\n"),
+            50 => file.push_str("{\"primaryEmail\":\n"),
+            51 => file.push('\n'),
+            99 => file.push_str("[1]\n"),
+            100 => file.push_str("{\"externalReferenceId\":\"schema\",\"primaryEmail\":\"a@example.com\"}\n"),
+            _ => file.push_str(&format!(
+                "{{\"externalReferenceId\":\"crm-{number}\",\"primaryEmail\":\"p{number}@example.com\",\"lastName\":\"Ω{number}\"}}\n"
+            )),
+        }
+    }
+    place.write("contacts.ndjson", &file);
+    let arguments = ["contacts", "import", "--agent", "acme", "contacts.ndjson"];
+    let said = place.run(&arguments);
+    assert_eq!(said.code, 1);
+    assert_eq!(said.stdout, "created 295, updated 0, unchanged 0, failed 4\n");
+    for (line, words) in [(7, "primaryEmail"), (50, "JSON"), (99, "object"), (100, "kept by the service")] {
+        let found = said.stderr.lines().find(|found| found.contains(&format!("line {line}:")));
+        assert!(found.is_some_and(|found| found.contains(words)), "line {line}: {}", said.stderr);
+    }
+    let again = place.run(&arguments);
+    assert_eq!((again.code, again.stdout.as_str()), (1, "created 0, updated 0, unchanged 295, failed 4\n"));
+
+    // The last of two lines with one id wins, in every run.
+    place.write(
+        "twice.ndjson",
+        "{\"externalReferenceId\":\"crm-1\",\"primaryEmail\":\"a@example.com\"}\n\
+         {\"externalReferenceId\":\"crm-1\",\"primaryEmail\":\"b@example.com\"}\n",
+    );
+    let summary = place.json(&["contacts", "import", "--agent", "acme", "twice.ndjson"]);
+    assert_eq!(summary, json!({ "created": 0, "updated": 2, "unchanged": 0, "failed": 0, "errors": [] }));
+    let exported = place.run(&["contacts", "export", "--agent", "acme"]).done();
+    let first =
+        lines(&exported).into_iter().find(|contact| contact["externalReferenceId"] == "crm-1").unwrap();
+    assert_eq!(first["primaryEmail"], "b@example.com");
+    assert_eq!(lines(&exported).len(), 295);
+}
+
+#[test]
+fn bad_lines_are_listed_in_json_with_their_numbers() {
+    let place = Place::new();
+    place.with_key();
+    place.write("bad.ndjson", "{\"primaryEmail\":\"a@example.com\"}\nnonsense\n{\"primaryEmail\":5}\n");
+    let said = place.run(&["contacts", "import", "--agent", "acme", "bad.ndjson", "--json"]);
+    assert_eq!(said.code, 1);
+    let summary: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!((&summary["created"], &summary["failed"]), (&json!(1), &json!(2)));
+    let numbers: Vec<_> =
+        summary["errors"].as_array().unwrap().iter().map(|error| error["line"].clone()).collect();
+    assert_eq!(numbers, [json!(2), json!(3)]);
+    assert!(said.stderr.contains("2 lines were not imported"), "{}", said.stderr);
+}
+
+#[test]
+fn contacts_without_external_id_are_not_doubled_by_a_second_run() {
+    let place = Place::new();
+    place.with_key();
+    place.write(
+        "contacts.ndjson",
+        "{\"primaryEmail\":\"a@example.com\",\"firstName\":\"A\"}\n{\"primaryEmail\":\"a@example.com\",\"firstName\":\"B\"}\n",
+    );
+    let import = || place.run(&["contacts", "import", "--agent", "acme", "contacts.ndjson"]).done();
+    assert_eq!(import(), "created 2, updated 0, unchanged 0, failed 0\n");
+    assert_eq!(import(), "created 0, updated 0, unchanged 2, failed 0\n");
+    assert_eq!(place.run(&["contacts", "export", "--agent", "acme"]).done().lines().count(), 2);
+}
+
+#[test]
+fn exports_are_imports() {
+    let place = Place::new();
+    place.with_key();
+    place.json(&["agents", "create", "Second", "--id", "second"]);
+    place.json(&["agents", "create", "Third", "--id", "third"]);
+    place.write(
+        "schema.json",
+        r#"{ "customFields": [
+            { "name": "seats", "label": "Seats", "type": "integer" },
+            { "name": "vip", "label": "VIP", "type": "boolean" },
+            { "name": "areas", "label": "Areas", "type": "multiselect",
+              "options": [{ "value": "north", "label": "North" }, { "value": "south", "label": "South" }] } ] }"#,
+    );
+    for agent in ["acme", "second", "third"] {
+        place.json(&["contact-schema", "set", "--agent", agent, "--file", "schema.json"]);
+    }
+    place.write(
+        "contacts.ndjson",
+        concat!(
+            r#"{"externalReferenceId":"=cmd|' /C calc'!A0","primaryEmail":"a@example.com","firstName":"+1","lastName":"'=x","tags":["a;b"," [c] ","@d"]}"#,
+            "\n",
+            r#"{"externalReferenceId":"b","primaryEmail":"b@example.com","primaryPhone":"20 7946 0958","primaryPhoneCode":"44","fullAddress":"1, \"Mill\" Lane\nLeeds","dob":"1990-05-17","tags":["vip","news"],"customFields":{"seats":3,"vip":true,"areas":["north","south"],"note":"@x","deep":{"a":[1,2.50,null]}}}"#,
+            "\n",
+            r#"{"externalReferenceId":"c","primaryEmail":"c@example.com","status":"inactive","source":"fair","lastContactedAt":"2026-01-20T14:30:00+01:00"}"#,
+            "\n"
+        ),
+    );
+    place.run(&["contacts", "import", "--agent", "acme", "contacts.ndjson"]).done();
+    let original = place.run(&["contacts", "export", "--agent", "acme"]).done();
+    place.write("export.ndjson", &original);
+    place.run(&["contacts", "import", "--agent", "second", "export.ndjson"]).done();
+    let table = place.run(&["contacts", "export", "--agent", "acme", "--format", "csv"]).done();
+    place.write("export.csv", &table);
+    place.run(&["contacts", "import", "--agent", "third", "export.csv"]).done();
+    for agent in ["second", "third"] {
+        let copied = place.run(&["contacts", "export", "--agent", agent]).done();
+        assert_eq!(sorted(content(&copied)), sorted(content(&original)), "{agent}");
+    }
+    // No cell begins like a formula.
+    let mut reader = csv::Reader::from_reader(table.as_bytes());
+    for record in reader.records() {
+        for cell in &record.unwrap() {
+            assert!(!cell.starts_with(['=', '+', '-', '@', '\t', '\r']), "{cell}");
+        }
+    }
+    // A second import changes nothing.
+    let again = place.run(&["contacts", "import", "--agent", "acme", "export.csv"]).done();
+    assert_eq!(again, "created 0, updated 0, unchanged 3, failed 0\n");
+}
+
+#[test]
+fn csv_says_what_is_wrong_and_where() {
+    let place = Place::new();
+    place.with_key();
+    place.write(
+        "contacts.csv",
+        "\u{feff}externalReferenceId,primaryEmail,tags,customFields,colour\n\
+         a,a@example.com,x; y ;,{\"n\":1},\n\
+         \n\
+         b,\"b@example.com\",,not json,\n\
+         c,c@example.com,,,blue\n\
+         d,d@example.com,,,,,,\n\
+         \"e\n\",e@example.com,,,\n\
+         f,f@example.com,,,\n",
+    );
+    let said = place.run(&["contacts", "import", "--agent", "acme", "contacts.csv"]);
+    assert_eq!(
+        (said.code, said.stdout.as_str()),
+        (1, "created 2, updated 0, unchanged 0, failed 4\n"),
+        "{said:?}"
+    );
+    for (line, words) in [(4, "customFields"), (5, "colour"), (6, "cells"), (7, "externalReferenceId")] {
+        let found = said.stderr.lines().find(|found| found.contains(&format!("line {line}:")));
+        assert!(found.is_some_and(|found| found.contains(words)), "line {line}: {}", said.stderr);
+    }
+    let contacts = lines(&place.run(&["contacts", "export", "--agent", "acme"]).done());
+    assert_eq!(
+        (&contacts[0]["tags"], &contacts[0]["customFields"]),
+        (&json!(["x", "y"]), &json!({ "n": 1 }))
+    );
+    assert!(
+        place.run(&["contacts", "import", "--agent", "nobody", "contacts.csv"]).failed(1).contains("nobody")
+    );
+}
+
+#[test]
+fn standard_input_is_a_file() {
+    use std::io::Write;
+    use std::process::Stdio;
+    let place = Place::new();
+    place.with_key();
+    let mut child = place
+        .command(super::support::BINARY)
+        .args(["contacts", "import", "--agent", "acme", "-", "--format", "ndjson"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"{\"primaryEmail\":\"a@example.com\"}\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(output.stdout, b"created 1, updated 0, unchanged 0, failed 0\n");
+}
+
+#[test]
+fn an_erased_contact_is_gone_and_the_log_is_empty_of_it() {
+    let place = Place::new();
+    place.with_key();
+    place.write(
+        "contacts.ndjson",
+        "{\"externalReferenceId\":\"a\",\"primaryEmail\":\"unforgettable@example.com\"}\n\
+         {\"externalReferenceId\":\"697dc8165d4ffa83cfc35cfc\",\"primaryEmail\":\"b@example.com\"}\n",
+    );
+    place.run(&["contacts", "import", "--agent", "acme", "contacts.ndjson"]).done();
+    let erased = place.json(&["contacts", "erase", "--agent", "acme", "a"]);
+    assert_eq!(erased["externalReferenceId"], "a");
+    place.run(&["contacts", "erase", "--agent", "acme", "a"]).failed(1);
+    // An external id that looks like a platform id is taken for one unless told otherwise.
+    place.run(&["contacts", "erase", "--agent", "acme", "697dc8165d4ffa83cfc35cfc"]).failed(1);
+    place.run(&["contacts", "erase", "--agent", "acme", "697dc8165d4ffa83cfc35cfc", "--external"]).done();
+    assert_eq!(place.run(&["contacts", "export", "--agent", "acme"]).done(), "");
+    let log = place.run(&["audit", "export"]).done();
+    assert!(log.contains("contact.erase") && !log.contains("unforgettable"), "{log}");
+}

@@ -1,0 +1,113 @@
+//! Every example of `--help` is tried, in the order a reader meets them.
+
+use super::support::{BINARY, Place};
+
+/// All commands, by a walk over the help.
+fn commands(place: &Place, above: &[String]) -> Vec<Vec<String>> {
+    let mut all = vec![above.to_vec()];
+    let help = help(place, above);
+    let listed = help
+        .lines()
+        .skip_while(|line| !line.starts_with("Commands:"))
+        .skip(1)
+        .take_while(|line| !line.trim().is_empty());
+    for line in listed {
+        // Further lines of a description stand deeper.
+        let Some(name) = line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')) else { continue };
+        let name = name.split(' ').next().unwrap();
+        if name != "help" {
+            let mut path = above.to_vec();
+            path.push(name.to_owned());
+            all.extend(commands(place, &path));
+        }
+    }
+    all
+}
+
+fn help(place: &Place, command: &[String]) -> String {
+    let mut arguments: Vec<&str> = command.iter().map(String::as_str).collect();
+    arguments.push("--help");
+    place.run(&arguments).done()
+}
+
+/// The example lines of a help text; long ones are wrapped and put together again.
+fn examples(help: &str) -> Vec<String> {
+    let mut examples: Vec<String> = Vec::new();
+    let mut open = false;
+    for line in help.lines() {
+        if line.trim_start().starts_with("openapi-server ") && line.starts_with("  ") {
+            examples.push(line.trim().to_owned());
+            open = true;
+        } else if open && !line.trim().is_empty() && !line.starts_with("  ") {
+            let last = examples.last_mut().unwrap();
+            last.push(' ');
+            last.push_str(line.trim());
+        } else {
+            open = false;
+        }
+    }
+    examples
+}
+
+#[test]
+fn every_example_works() {
+    let place = Place::new();
+    let certified = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    place.write("cert.pem", &certified.cert.pem());
+    place.write("key.pem", &certified.signing_key.serialize_pem());
+    place.write("openapi.toml", "service_name = \"Acme\"\n");
+    place.write(
+        "contacts.ndjson",
+        "{\"externalReferenceId\":\"crm-1001\",\"primaryEmail\":\"a@example.com\",\"lastName\":\"A\"}\n\
+         {\"externalReferenceId\":\"crm-1002\",\"primaryEmail\":\"b@example.com\",\"lastName\":\"B\"}\n",
+    );
+    place.write("contacts.csv", "externalReferenceId,primaryEmail,lastName\ncrm-1003,c@example.com,C\n");
+    let bin = place.path("bin");
+    std::fs::create_dir(&bin).unwrap();
+    std::os::unix::fs::symlink(BINARY, bin.join("openapi-server")).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+
+    let mut key = None;
+    let mut tried = 0;
+    for command in commands(&place, &[]) {
+        let help = help(&place, &command);
+        let examples = examples(&help);
+        let is_group = help.contains("\nCommands:");
+        assert!(is_group || !examples.is_empty() || command.is_empty(), "{command:?} has no example");
+        if command.first().is_some_and(|name| name == "contact-schema") {
+            // The file is the one that the help shows.
+            if let Some((_, rest)) = help.split_once("as built in:\n") {
+                let json: String = rest
+                    .lines()
+                    .take_while(|line| *line != "A change applies to later writes only;")
+                    .collect();
+                let end = json.rfind('}').unwrap();
+                place.write("schema.json", &json[..=end]);
+            }
+        }
+        for example in examples {
+            // Servers would not end: their settings are checked instead, and other tests run them.
+            let second = example.split(' ').nth(1).unwrap();
+            let line = if matches!(second, "serve" | "demo") || second.starts_with("--") {
+                let settings = example.trim_start_matches("openapi-server ").trim_start_matches("serve");
+                format!("openapi-server config check {}", settings.trim_start_matches("demo"))
+            } else {
+                example.clone()
+            };
+            let mut shell = place.command("sh");
+            shell.env("PATH", &path).args(["-c", &line]);
+            if example.contains("$KEY") {
+                let key = key.get_or_insert_with(|| {
+                    let made = place
+                        .json(&["keys", "create", "--agent", "acme", "--name", "Example", "--allow", "all"]);
+                    made["apiKey"].as_str().unwrap().to_owned()
+                });
+                shell.env("KEY", key);
+            }
+            let output = shell.output().unwrap();
+            assert!(output.status.success(), "{example}: {}", String::from_utf8_lossy(&output.stderr));
+            tried += 1;
+        }
+    }
+    assert!(tried > 40, "only {tried} examples were found");
+}

@@ -1,0 +1,14 @@
+//! The real binary on temporary stores.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests set the environment of the commands they run, and wait"
+)]
+#![expect(clippy::unwrap_used, reason = "a test fails where it unwraps")]
+
+mod contacts;
+mod examples;
+mod operators;
+mod service;
+mod settings;
+mod support;

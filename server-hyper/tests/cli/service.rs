@@ -1,0 +1,254 @@
+//! The running service: listeners, signals, logs, the demo.
+
+use std::io::{Read, Write};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::support::{Place, answer, connect, credentials, head, within};
+
+const CONTACTS: &str = "/v1/open/contacts/chatbots/acme";
+
+#[test]
+fn a_public_address_in_plain_text_is_refused() {
+    let place = Place::new();
+    let said = place.run(&["serve", "--listen", "0.0.0.0:0"]).failed(2);
+    assert!(
+        said.contains("--tls-cert") && said.contains("--behind-proxy") && said.contains("127.0.0.1"),
+        "{said}"
+    );
+    assert!(!place.path("data").exists(), "nothing was opened");
+}
+
+#[test]
+fn an_address_in_use_is_told() {
+    let place = Place::new();
+    let server = place.serve(&[]);
+    let address = server.api.strip_prefix("http://").unwrap();
+    let said = place.run(&["serve", "--listen", address, "--ops-listen", "off"]).failed(1);
+    assert!(said.contains(address) && said.contains("--listen"), "{said}");
+}
+
+#[test]
+fn the_operators_listener_tells_how_it_is() {
+    let place = Place::new();
+    let key = place.with_key();
+    let server = place.serve(&[]);
+    assert_eq!(server.ops("/livez"), (200, "alive\n".to_owned()));
+    assert_eq!(server.ops("/readyz"), (200, "ready\n".to_owned()));
+    assert_eq!(server.ops("/other").0, 404);
+    let credentials = credentials(&key);
+    let headers = credentials.each_ref().map(|(name, value)| (*name, value.as_str()));
+    for path in [CONTACTS, "/v1/open/contacts/nobody/chatbots/acme", "/v1/open/health", "/nothing"] {
+        server.get(path, &headers);
+    }
+    let (status, metrics) = server.ops("/metrics");
+    assert_eq!(status, 200);
+    for part in [
+        "route=\"/contacts/chatbots/{agentId}\",method=\"GET\",status=\"200\",code=\"\"} 1",
+        "status=\"404\",code=\"CONTACT_NOT_FOUND\"} 1",
+        "route=\"unknown\",method=\"GET\",status=\"404\",code=\"ROUTE_NOT_FOUND\"} 1",
+        "openapi_http_request_duration_seconds_count",
+        "process_cpu_seconds_total",
+    ] {
+        assert!(metrics.contains(part), "{part} is not in\n{metrics}");
+    }
+    assert!(!metrics.contains("acme") && !metrics.contains(headers[0].1), "no tenant is named");
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
+fn the_log_says_what_happened_and_keeps_secrets() {
+    let place = Place::new();
+    let key = place.with_key();
+    let server = place.serve(&["--log", "trace", "--log-format", "json"]);
+    let credentials = credentials(&key);
+    let mut headers = credentials.each_ref().map(|(name, value)| (*name, value.as_str())).to_vec();
+    headers.push(("X-Request-Id", "my-request"));
+    assert_eq!(server.get(&format!("{CONTACTS}?search=private-words"), &headers).0, 200);
+    let wrong = [headers[0], ("X-API-Secret", "svcs_guessed-secret")];
+    assert_eq!(server.get(CONTACTS, &wrong).0, 401);
+    assert_eq!(server.end(), 0);
+    let log = place.read("stderr");
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let line = lines.iter().find(|line| line["request_id"] == "my-request").unwrap();
+    for (name, value) in [
+        ("level", "info"),
+        ("target", "access"),
+        ("method", "GET"),
+        ("route", "/contacts/chatbots/{agentId}"),
+        ("address", "127.0.0.1"),
+        ("agent", "acme"),
+        ("key", headers[0].1),
+    ] {
+        assert_eq!(line[name], value, "{line}");
+    }
+    assert_eq!(line["status"], 200);
+    assert!(line["duration_ms"].as_f64().unwrap() > 0.0);
+    let refused = lines.iter().find(|line| line["status"] == 401).unwrap();
+    assert_eq!(refused["code"], "INVALID_CREDENTIALS");
+    for secret in [&headers[1].1[5..], "private-words", "guessed-secret"] {
+        assert!(!log.contains(secret), "{secret} is in the log");
+    }
+}
+
+#[test]
+fn the_drain_waits_for_what_runs_and_says_so() {
+    let place = Place::new();
+    let key = place.with_key();
+    let server = place.serve(&[]);
+    let credentials = credentials(&key);
+    let mut headers = credentials.each_ref().map(|(name, value)| (*name, value.as_str())).to_vec();
+    headers.push(("Content-Type", "application/json"));
+    let body = "{\"primaryEmail\":\"late@example.com\"}";
+    let mut stream = connect(&server.api);
+    stream.write_all(head("POST", CONTACTS, &headers, body.len()).as_bytes()).unwrap();
+    stream.write_all(&body.as_bytes()[..5]).unwrap();
+    within(Duration::from_secs(5), "the request is under way", || {
+        server.ops("/metrics").1.contains("openapi_http_requests_in_flight 1")
+    });
+    server.signal(Signal::TERM);
+    within(Duration::from_secs(5), "a draining server is not ready", || {
+        server.ops("/readyz") == (503, "draining\n".to_owned())
+    });
+    assert_eq!(server.ops("/livez").0, 200);
+    stream.write_all(&body.as_bytes()[5..]).unwrap();
+    assert_eq!(answer(&mut stream).0, 201);
+    let mut server = server;
+    assert_eq!(server.wait(), 0);
+    assert!(place.run(&["contacts", "export", "--agent", "acme"]).done().contains("late@example.com"));
+}
+
+#[test]
+fn the_drain_has_a_deadline_and_a_second_signal_does_not_wait() {
+    let place = Place::new();
+    let key = place.with_key();
+    for (arguments, second, code) in [(&["--drain-timeout", "300ms"][..], false, 0), (&[][..], true, 1)] {
+        let mut server = place.serve(arguments);
+        let credentials = credentials(&key);
+        let headers = credentials.each_ref().map(|(name, value)| (*name, value.as_str()));
+        let mut stream = connect(&server.api);
+        stream.write_all(head("POST", CONTACTS, &headers, 100).as_bytes()).unwrap();
+        within(Duration::from_secs(5), "the request is under way", || {
+            server.ops("/metrics").1.contains("openapi_http_requests_in_flight 1")
+        });
+        server.signal(Signal::INT);
+        if second {
+            within(Duration::from_secs(5), "it drains", || server.ops("/readyz").0 == 503);
+            server.signal(Signal::INT);
+        }
+        assert_eq!(server.wait(), code, "{}", place.read("stderr"));
+        let mut rest = Vec::new();
+        let _ = stream.read_to_end(&mut rest);
+        assert!(rest.is_empty(), "the request was cut");
+    }
+}
+
+#[test]
+fn a_hangup_reads_the_certificate_again() {
+    let place = Place::new();
+    let certify = || {
+        let certified = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+        place.write("cert.pem", &certified.cert.pem());
+        place.write("key.pem", &certified.signing_key.serialize_pem());
+    };
+    certify();
+    let server = place.serve(&["--tls-cert", "cert.pem", "--tls-key", "key.pem"]);
+    assert!(server.api.starts_with("https://"), "{}", server.api);
+    certify();
+    server.signal(Signal::HUP);
+    within(Duration::from_secs(5), "the certificate is read", || {
+        place.read("stderr").contains("the certificate was read again")
+    });
+    place.write("cert.pem", "half");
+    server.signal(Signal::HUP);
+    within(Duration::from_secs(5), "a bad one is told", || {
+        place.read("stderr").contains("the former certificate stays in use")
+    });
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
+fn the_demo_prints_lines_that_work() {
+    let place = Place::new();
+    let mut server = place.serve_as("demo", &[]);
+    let mut text = String::new();
+    while !text.contains("The reference") {
+        let mut chunk = [0; 4096];
+        let read = server.output.read(&mut chunk).unwrap();
+        assert_ne!(read, 0, "{text}");
+        text.push_str(std::str::from_utf8(&chunk[..read]).unwrap());
+    }
+    // Pasted as a whole, as a person would; every line must succeed.
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("  ")).collect();
+    assert!(lines.iter().filter(|line| line.contains("curl ")).count() >= 6, "{text}");
+    let script = format!(
+        "set -e\ncurl() {{ command curl --fail-with-body --silent --show-error \"$@\"; echo; }}\n{}",
+        lines.join("\n")
+    );
+    let output = place.command("sh").args(["-c", &script]).output().unwrap();
+    let said = super::support::Said::from(output);
+    assert_ne!(said.code, 127, "curl is missing: apt-get install curl");
+    let answers: Vec<Value> = said.done().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(answers[0]["pagination"]["totalItems"], 10);
+    assert_eq!(answers[1]["data"][0]["lastName"], "Okafor");
+    assert_eq!(answers[4]["data"]["isArchived"], true);
+    assert_eq!(server.get("/docs", &[]).0, 200);
+    assert_eq!(server.end(), 0);
+
+    // A second time nothing is made, and the way to another key is told.
+    let mut server = place.serve_as("demo", &[]);
+    let mut text = String::new();
+    while !text.contains("keys create") {
+        let mut chunk = [0; 4096];
+        let read = server.output.read(&mut chunk).unwrap();
+        assert_ne!(read, 0, "{text}");
+        text.push_str(std::str::from_utf8(&chunk[..read]).unwrap());
+    }
+    let line = text.lines().find(|line| line.contains("keys create")).unwrap();
+    let arguments: Vec<&str> = line.split_whitespace().skip(1).collect();
+    assert!(place.json(&arguments)["apiSecret"].is_string());
+    assert_eq!(server.end(), 0);
+    assert_eq!(place.json(&["agents", "list"]).as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn limits_survive_an_orderly_end() {
+    let place = Place::new();
+    place.json(&["agents", "create", "A", "--id", "acme"]);
+    let key = place.json(&[
+        "keys",
+        "create",
+        "--agent",
+        "acme",
+        "--name",
+        "Few",
+        "--allow",
+        "all",
+        "--per-minute",
+        "5",
+        "--per-hour",
+        "5",
+    ]);
+    let credentials = credentials(&key);
+    let headers = credentials.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let server = place.serve(&[]);
+    for _ in 0..3 {
+        assert_eq!(server.get(CONTACTS, &headers).0, 200);
+    }
+    assert_eq!(server.end(), 0);
+    let server = place.serve(&[]);
+    let statuses: Vec<u16> = (0..3).map(|_| server.get(CONTACTS, &headers).0).collect();
+    assert_eq!(statuses, [200, 200, 429]);
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
+fn a_service_in_memory_needs_no_folder() {
+    let place = Place::new();
+    let server = place.serve_as("demo", &["--store", "memory:"]);
+    assert_eq!(server.get("/v1/open/health", &[]).0, 200);
+    assert_eq!(server.end(), 0);
+    assert!(!place.path("data").exists());
+}

@@ -1,0 +1,91 @@
+//! Settings: where values come from, what is masked, what is refused.
+
+use serde_json::Value;
+
+use super::support::Place;
+
+fn shown<'a>(settings: &'a Value, name: &str) -> (&'a str, &'a str) {
+    let setting = settings.as_array().unwrap().iter().find(|setting| setting["setting"] == name).unwrap();
+    (setting["value"].as_str().unwrap(), setting["origin"].as_str().unwrap())
+}
+
+#[test]
+fn every_value_is_shown_with_its_origin_and_secrets_are_masked() {
+    let place = Place::new();
+    place.write("openapi.toml", "# names\nservice_name = \"Acme\"\nlisten = \"127.0.0.1:1\"\nmax_json_size = \"2MiB\"\nhttp2 = true\n");
+    let secret = "ab".repeat(32);
+    let variables = [
+        ("OPENAPI_CONFIG", "openapi.toml"),
+        ("OPENAPI_LISTEN", "127.0.0.1:2"),
+        ("OPENAPI_SERVER_KEY", secret.as_str()),
+    ];
+    let said = place.run_with(&variables, &["config", "show", "--json", "--max-json-size", "3MiB"]);
+    let settings: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(shown(&settings, "max_json_size"), ("3MiB", "flag --max-json-size"));
+    assert_eq!(shown(&settings, "listen"), ("127.0.0.1:2", "environment OPENAPI_LISTEN"));
+    assert_eq!(shown(&settings, "service_name"), ("Acme", "file openapi.toml:2"));
+    assert_eq!(shown(&settings, "http2"), ("true", "file openapi.toml:5"));
+    assert_eq!(shown(&settings, "id_segment"), ("platformid", "default"));
+    assert_eq!(shown(&settings, "server_key"), ("****", "environment OPENAPI_SERVER_KEY"));
+    assert!(!said.stdout.contains(&secret) && !said.stderr.contains(&secret));
+    let table = place.run_with(&variables, &["config", "show"]).done();
+    assert!(table.contains("file openapi.toml:2") && !table.contains(&secret), "{table}");
+}
+
+#[test]
+fn an_unknown_key_names_its_file_and_line() {
+    let place = Place::new();
+    place.write("openapi.toml", "listen = \"127.0.0.1:0\"\n\nlisten_on = 5\n");
+    for command in [&["config", "check"][..], &["config", "show"], &["serve"], &["agents", "list"]] {
+        let said = place.run(&[command, &["--config", "openapi.toml"]].concat()).failed(1);
+        assert!(said.contains("openapi.toml:3: unknown key 'listen_on'"), "{said}");
+    }
+    assert!(place.run(&["config", "check", "--config", "none.toml"]).failed(1).contains("none.toml"));
+}
+
+#[test]
+fn a_check_tells_all_faults() {
+    let place = Place::new();
+    place.write("openapi.toml", "max_uri_size = \"1GiB\"\nlog = \"loud\"\n");
+    let said =
+        place.run(&["config", "check", "--config", "openapi.toml", "--listen", "0.0.0.0:80"]).failed(2);
+    assert!(said.contains("max_uri_size") && said.contains("--behind-proxy"), "{said}");
+    assert_eq!(
+        place.run(&["config", "check", "--listen", "0.0.0.0:80", "--behind-proxy", "10.0.0.0/8"]).done(),
+        "the settings are sound\n"
+    );
+    let said = place.run(&["config", "check", "--tls-cert", "a.pem", "--tls-key", "b.pem"]).failed(1);
+    assert!(said.contains("a.pem"), "{said}");
+    let said = place.run_with(&[("OPENAPI_LISTNE", "x")], &["config", "check"]);
+    assert_eq!(said.code, 0);
+    assert!(
+        said.stderr.contains("OPENAPI_LISTNE is no setting; did you mean OPENAPI_LISTEN?"),
+        "{}",
+        said.stderr
+    );
+}
+
+#[test]
+fn names_outside_their_forms_stop_the_service() {
+    let place = Place::new();
+    for arguments in [
+        &["--service-name", "a b"][..],
+        &["--id-segment", "schema"],
+        &["--key-tag", "UPPER"],
+        &["--public-url", "https://example.com/"],
+        &["--log-format", "xml"],
+    ] {
+        place
+            .run(&[&["serve", "--listen", "127.0.0.1:0", "--ops-listen", "off"], arguments].concat())
+            .failed(2);
+    }
+}
+
+#[test]
+fn completions_exist_for_every_shell() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = place.run(&["completions", shell]).done();
+        assert!(script.contains("contact-schema") && script.contains("ops-listen"), "{shell}");
+    }
+}

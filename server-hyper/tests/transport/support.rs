@@ -1,0 +1,255 @@
+//! A server on real sockets, and clients that send raw octets.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full};
+use openapi_core::access::{Actor, Permissions, RateLimits};
+use openapi_core::admin::{Admin, IssuedKey, NewAgent, NewKey};
+use openapi_core::api::{AddressLimits, PeerAddress, Settings};
+use openapi_core::brand::Brand;
+use openapi_core::platform::{Platform, Ports};
+use openapi_core::server_keys::{ServerKey, ServerKeys};
+use openapi_core::storage::memory::MemoryStorage;
+use server_hyper::metrics::Metrics;
+use server_hyper::ports::{SystemClock, SystemRandom};
+use server_hyper::serve::connection::Protocols;
+use server_hyper::serve::docs::Docs;
+use server_hyper::serve::drain::Drain;
+use server_hyper::serve::listener;
+use server_hyper::serve::own::Own;
+use server_hyper::serve::places::Places;
+use server_hyper::serve::proxies::TrustedProxies;
+use server_hyper::serve::service::{Handler, RequestBody, Site};
+use server_hyper::serve::timeouts::Timeouts;
+use server_hyper::serve::tls::Tls;
+use server_hyper::serve::web::Web;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// How a server of a test differs from the default.
+pub struct Options {
+    pub timeouts: Timeouts,
+    pub proxies: TrustedProxies,
+    pub tls: Option<Arc<Tls>>,
+    pub http2: bool,
+    pub connections: usize,
+    pub per_address: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            timeouts: Timeouts::default(),
+            proxies: TrustedProxies::default(),
+            tls: None,
+            http2: false,
+            connections: 1_000,
+            per_address: 0,
+        }
+    }
+}
+
+/// A running server.
+pub struct Server {
+    pub address: SocketAddr,
+    pub drain: Arc<Drain>,
+    pub metrics: Arc<Metrics>,
+    pub accepting: tokio::task::JoinHandle<()>,
+}
+
+/// Starts a server in front of `handler`.
+pub async fn start<H: Handler>(handler: H, options: Options) -> Server {
+    let listening = listener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let address = listening.local_addr().unwrap();
+    let metrics = Arc::new(Metrics::new("0.0.0", Arc::default()));
+    let drain = Arc::new(Drain::default());
+    let site = Arc::new(Site {
+        handler,
+        metrics: Arc::clone(&metrics),
+        timeouts: options.timeouts,
+        proxies: options.proxies.clone(),
+        own: Own::new(Arc::new(SystemClock), Arc::new(SystemRandom), options.tls.is_some()),
+    });
+    let places = Arc::new(Places::new(options.connections, options.per_address, options.proxies));
+    let protocols = Arc::new(Protocols { tls: options.tls, http2: options.http2 });
+    let accepting = tokio::spawn(listener::serve(listening, site, protocols, places, Arc::clone(&drain)));
+    Server { address, drain, metrics, accepting }
+}
+
+/// The API on a store in memory, with an agent `acme` and a key.
+pub async fn api() -> (Web, IssuedKey) {
+    let brand = Brand::new("http://127.0.0.1:8080").unwrap();
+    let server_keys = ServerKeys::new(ServerKey::new(&[7; 32]), Vec::new());
+    let ports = Ports::new(Arc::new(SystemClock), Arc::new(SystemRandom), server_keys);
+    let platform = Arc::new(Platform::new(Arc::new(MemoryStorage::new()), ports, brand.clone()));
+    let by = Actor::Operator("test".to_owned());
+    let id = "acme".parse().unwrap();
+    let agent = NewAgent { id: Some(id), name: "Acme".parse().unwrap() };
+    let agent = platform.create_agent(&by, agent).await.unwrap();
+    let key = NewKey {
+        agent_id: agent.id,
+        name: "Key".parse().unwrap(),
+        description: None,
+        permissions: Permissions::all(),
+        limits: RateLimits::new(1_000, 10_000).unwrap(),
+        allowed_addresses: Vec::new(),
+        expires_at: None,
+    };
+    let issued = platform.create_key(&by, key).await.unwrap();
+    let mut settings = Settings::new(brand);
+    settings.address_limits = AddressLimits { health: 0, download: 0, unrouted: 0, failed_authentication: 0 };
+    (Web::new(platform.api(settings), Docs::new(false)), issued)
+}
+
+/// Stands in for the API where a test needs a handler that misbehaves.
+pub struct StandIn;
+
+impl Handler for StandIn {
+    type Body = Full<Bytes>;
+
+    async fn handle(&self, request: Request<RequestBody>) -> Response<Full<Bytes>> {
+        let path = request.uri().path().to_owned();
+        let number = |text: &str| text.parse::<usize>().unwrap();
+        let text = |text: String| Response::new(Full::from(text));
+        match path.trim_start_matches('/').split_once('/').unwrap_or((&path[1..], "")) {
+            ("peer", _) => text(request.extensions().get::<PeerAddress>().unwrap().0.to_string()),
+            ("panic", _) => panic!("as the test wants"),
+            ("slow", millis) => {
+                tokio::time::sleep(Duration::from_millis(number(millis) as u64)).await;
+                text("slow".to_owned())
+            }
+            ("big", octets) => text("abcdefgh".repeat(number(octets) / 8)),
+            ("tagged", octets) => {
+                let mut response = text("abcdefgh".repeat(number(octets) / 8));
+                response.headers_mut().insert("etag", "\"1\"".parse().unwrap());
+                response
+            }
+            ("refuse", _) => {
+                let mut response = text("too large".to_owned());
+                *response.status_mut() = http::StatusCode::PAYLOAD_TOO_LARGE;
+                response
+            }
+            ("body", _) => match request.into_body().collect().await {
+                Ok(body) => text(format!("{} octets", body.to_bytes().len())),
+                Err(error) => {
+                    let mut response = text(error.to_string());
+                    *response.status_mut() = http::StatusCode::REQUEST_TIMEOUT;
+                    response
+                }
+            },
+            _ => text("ok".to_owned()),
+        }
+    }
+}
+
+/// One answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().find_map(|line| {
+            let (found, value) = line.split_once(':')?;
+            found.eq_ignore_ascii_case(name).then(|| value.trim())
+        })
+    }
+
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+}
+
+/// What came back on a connection.
+#[derive(Debug)]
+pub struct Heard {
+    pub answers: Vec<Answer>,
+    /// Whether the server ended the connection.
+    pub closed: bool,
+    /// Whether it did so with a reset.
+    pub reset: bool,
+}
+
+/// Sends octets and listens until the server closes or says no more.
+pub async fn send(address: SocketAddr, octets: &[u8]) -> Heard {
+    let stream = TcpStream::connect(address).await.unwrap();
+    talk(stream, octets, Duration::from_millis(250)).await
+}
+
+/// As [`send`] on a stream of any kind; the server may be silent for `patience` before it counts as done.
+pub async fn talk<S: AsyncRead + AsyncWrite + Unpin>(stream: S, octets: &[u8], patience: Duration) -> Heard {
+    let (mut reader, mut writer) = tokio::io::split(stream);
+    // A server that refuses need not take everything.
+    let writing = async {
+        let _ = writer.write_all(octets).await;
+        let _ = writer.flush().await;
+    };
+    let reading = async {
+        let mut heard = Vec::new();
+        let mut chunk = vec![0; 64 * 1024];
+        let (mut closed, mut reset) = (false, false);
+        loop {
+            let wait = if heard.is_empty() { Duration::from_secs(5) } else { patience };
+            match timeout(wait, reader.read(&mut chunk)).await {
+                Ok(Ok(0)) => closed = true,
+                Ok(Ok(read)) => {
+                    heard.extend_from_slice(&chunk[..read]);
+                    continue;
+                }
+                Ok(Err(_)) => (closed, reset) = (true, true),
+                Err(_) => {}
+            }
+            break;
+        }
+        (heard, closed, reset)
+    };
+    let ((heard, closed, reset), ()) = tokio::join!(reading, writing);
+    Heard { answers: answers(&heard, octets.starts_with(b"HEAD")), closed, reset }
+}
+
+pub fn answers(mut octets: &[u8], is_head: bool) -> Vec<Answer> {
+    let mut answers = Vec::new();
+    while let Some(end) = octets.windows(4).position(|window| window == b"\r\n\r\n") {
+        let head = String::from_utf8(octets[..end].to_vec()).unwrap();
+        octets = &octets[end + 4..];
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        let mut answer = Answer { status, head, body: Vec::new() };
+        let length = answer.header("content-length").map(|length| length.parse::<usize>().unwrap());
+        if answer.header("transfer-encoding").is_some() {
+            answer.body = unchunk(&mut octets);
+        } else if !is_head && !matches!(status, 100 | 204 | 304) {
+            let length = length.unwrap_or(octets.len()).min(octets.len());
+            answer.body = octets[..length].to_vec();
+            octets = &octets[length..];
+        }
+        answers.push(answer);
+    }
+    assert!(octets.is_empty(), "left over: {:?}", String::from_utf8_lossy(octets));
+    answers
+}
+
+fn unchunk(octets: &mut &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    loop {
+        let end = octets.windows(2).position(|window| window == b"\r\n").unwrap();
+        let size = usize::from_str_radix(std::str::from_utf8(&octets[..end]).unwrap(), 16).unwrap();
+        body.extend_from_slice(&octets[end + 2..end + 2 + size]);
+        *octets = &octets[end + 4 + size..];
+        if size == 0 {
+            return body;
+        }
+    }
+}
+
+/// A GET request.
+pub fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n")
+}
