@@ -1,0 +1,289 @@
+//! The code of docs/embedding.md, compiled and run. A block of the guide is a piece of this file.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use openapi_core::access::Actor;
+use openapi_core::admin::{Admin, NewAgent};
+use openapi_core::api::{ApiBody, Settings};
+use openapi_core::brand::Brand;
+use openapi_core::json::{Json, parse};
+use openapi_core::platform::{Platform, Ports};
+use openapi_core::ports::SystemIds;
+use openapi_core::server_keys::ServerKeys;
+use openapi_core::storage::memory::MemoryStorage;
+use openapi_core::values::AgentId;
+
+mod over_a_store {
+    use std::path::Path;
+    use std::pin::Pin;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use openapi_core::brand::Brand;
+    use openapi_core::platform::{Platform, Ports};
+    use openapi_core::ports::Timer;
+    use openapi_core::server_keys::{ServerKey, ServerKeys};
+    use storage_sqlite::{SqliteConfig, SqliteStorage};
+
+    pub fn open(folder: &Path) -> Result<Arc<Platform>, Box<dyn std::error::Error>> {
+        let store = SqliteStorage::open(SqliteConfig::new(folder.join("openapi.db")))?;
+        let octets: [u8; 32] = std::fs::read(folder.join("server-key"))?.as_slice().try_into()?;
+        let keys = ServerKeys::new(ServerKey::new(&octets), vec![]);
+        let ports = Ports::system(keys).with_timer(Arc::new(TokioTimer));
+        Ok(Arc::new(Platform::new(Arc::new(store), ports, Brand::new("https://api.example.com")?)))
+    }
+
+    /// Lends the library the runtime's timer.
+    pub struct TokioTimer;
+
+    impl Timer for TokioTimer {
+        fn sleep(&self, millis: u64) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+            Box::pin(tokio::time::sleep(Duration::from_millis(millis)))
+        }
+    }
+}
+
+mod upkeep {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use openapi_core::platform::Platform;
+
+    pub async fn maintain(platform: Arc<Platform>) {
+        loop {
+            tokio::time::sleep(Duration::from_secs(20)).await;
+            if let Err(error) = platform.maintain().await {
+                eprintln!("maintenance failed, trying again later: {error}");
+            }
+        }
+    }
+}
+
+mod operator {
+    use openapi_core::access::{Actor, RateLimits};
+    use openapi_core::admin::{Admin, AdminError, IssuedKey, NewAgent, NewKey};
+    use openapi_core::platform::Platform;
+    use openapi_core::values::AgentId;
+
+    pub async fn enrol(platform: &Platform, id: AgentId) -> Result<IssuedKey, Box<dyn std::error::Error>> {
+        let by = Actor::Operator("signup".to_owned());
+        let agent = NewAgent { id: Some(id.clone()), name: "Front desk".parse()? };
+        match platform.create_agent(&by, agent).await {
+            Ok(_) | Err(AdminError::Conflict(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let permissions = "contacts:read,create,update".parse()?;
+        let key = NewKey {
+            limits: RateLimits::new(600, 10_000)?,
+            allowed_addresses: vec!["192.0.2.0/24".parse()?],
+            ..NewKey::new(id, "CRM sync".parse()?, permissions)
+        };
+        Ok(platform.create_key(&by, key).await?)
+    }
+}
+
+mod calling {
+    use openapi_core::access::Caller;
+    use openapi_core::api::Api;
+    use openapi_core::contacts::{Contact, ContactFields};
+    use openapi_core::endpoints::contacts::{ByExternalId, Create, CreatedContact, Get};
+    use openapi_core::reply::ApiError;
+    use openapi_core::service::{ContactTarget, CreateContact};
+    use openapi_core::violation::Violations;
+
+    pub async fn create(api: &Api, caller: &Caller, fields: ContactFields) -> Result<Contact, ApiError> {
+        let reply = api.call::<Create>(caller, CreateContact::from(fields)).await?;
+        match reply.data {
+            CreatedContact::Stored(contact) => Ok(contact),
+            // Only for requests that say so: a dry run, an idempotency key.
+            CreatedContact::Preview(_) | CreatedContact::Replayed => Err(ApiError::internal()),
+        }
+    }
+
+    pub async fn get(api: &Api, caller: &Caller, id: &str) -> Result<Contact, ApiError> {
+        let target = ContactTarget::External(id.to_owned());
+        Ok(api.call::<Get<ByExternalId>>(caller, (target, Violations::new())).await?.data)
+    }
+}
+
+mod own_login {
+    use http::Request;
+    use openapi_core::access::{Caller, Permissions};
+    use openapi_core::values::AgentId;
+
+    /// What the host knows of a session.
+    pub struct Session {
+        pub user: String,
+        pub tenant: AgentId,
+        pub may_write: bool,
+    }
+
+    /// Lets the session act on its tenant without a key.
+    pub fn admit<B>(request: &mut Request<B>, session: &Session) -> Result<(), Box<dyn std::error::Error>> {
+        let permissions: Permissions =
+            if session.may_write { "contacts:all" } else { "contacts:read" }.parse()?;
+        let caller = Caller::user(session.tenant.clone(), session.user.as_str(), permissions);
+        request.extensions_mut().insert(caller);
+        Ok(())
+    }
+}
+
+mod observing {
+    use http::Response;
+    use openapi_core::api::{ApiBody, Handled};
+
+    pub fn line(response: &Response<ApiBody>) -> String {
+        let Some(handled) = response.extensions().get::<Handled>() else { return String::new() };
+        let route = handled.route.unwrap_or("unknown");
+        let agent = handled.agent.as_ref().map_or("-", |agent| agent.as_str());
+        let code = handled.code.unwrap_or("-");
+        format!("{} {} {route} agent={agent} code={code}", handled.request_id, response.status().as_u16())
+    }
+}
+
+mod own_crm;
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime for the test")
+        .block_on(future)
+}
+
+fn json(body: &ApiBody) -> Json {
+    parse(body.as_bytes()).expect("an answer is JSON")
+}
+
+fn platform() -> Arc<Platform> {
+    let ports = Ports::system(ServerKeys::generate(&SystemIds::default()));
+    let brand = Brand::new("https://api.example.com").expect("a URL");
+    Arc::new(Platform::new(Arc::new(MemoryStorage::new()), ports, brand))
+}
+
+fn settings() -> Settings {
+    Settings::new(Brand::new("https://api.example.com").expect("a URL"))
+}
+
+fn acme() -> AgentId {
+    "acme".parse().expect("an agent id")
+}
+
+#[test]
+fn a_platform_over_a_file_keeps_what_it_was_given() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("embedding");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("server-key"), [7; 32]).unwrap();
+    for opened in 0..2 {
+        block_on(async {
+            let platform = over_a_store::open(&folder).unwrap();
+            assert_eq!(platform.agents().await.unwrap().len(), opened);
+            operator::enrol(&platform, acme()).await.unwrap();
+            assert_eq!(platform.keys(&acme()).await.unwrap().len(), opened + 1);
+            platform.maintain().await.unwrap();
+            platform.drain().await.unwrap();
+        });
+    }
+}
+
+#[test]
+fn maintenance_runs_until_it_is_stopped() {
+    block_on(async {
+        let running = tokio::spawn(upkeep::maintain(platform()));
+        tokio::task::yield_now().await;
+        assert!(!running.is_finished());
+        running.abort();
+    });
+}
+
+#[test]
+fn typed_calls_follow_the_same_rules() {
+    use openapi_core::access::Caller;
+    use openapi_core::contacts::ContactFields;
+    use openapi_core::reply::ErrorCode;
+    block_on(async {
+        let platform = platform();
+        let api = platform.api(settings());
+        operator::enrol(&platform, acme()).await.unwrap();
+        let alice = Caller::user(acme(), "alice", "contacts:all".parse().unwrap());
+        let mut fields = ContactFields::default();
+        let refused = calling::create(&api, &alice, fields.clone()).await.unwrap_err();
+        assert_eq!((refused.code(), refused.violations().len()), (ErrorCode::ValidationError, 1));
+        fields.primary_email = Some(Some("zoe@example.com".parse().unwrap()));
+        fields.external_reference_id = Some(Some("crm-1".parse().unwrap()));
+        let created = calling::create(&api, &alice, fields.clone()).await.unwrap();
+        assert_eq!(calling::get(&api, &alice, "crm-1").await.unwrap().id, created.id);
+        let reader = Caller::user(acme(), "bob", "contacts:read".parse().unwrap());
+        let refused = calling::create(&api, &reader, fields).await.unwrap_err();
+        assert_eq!(refused.code(), ErrorCode::InsufficientPermissions);
+    });
+}
+
+#[test]
+fn a_host_may_authenticate_by_itself() {
+    block_on(async {
+        let platform = platform();
+        let api = platform.api(settings());
+        let agent = NewAgent { id: Some(acme()), name: "Acme".parse().unwrap() };
+        platform.create_agent(&Actor::Operator("test".to_owned()), agent).await.unwrap();
+        let session = own_login::Session { user: "alice".to_owned(), tenant: acme(), may_write: false };
+        for (method, path, status) in [
+            ("GET", "/v1/open/contacts/chatbots/acme", 200),
+            ("POST", "/v1/open/contacts/chatbots/acme", 403),
+            ("GET", "/v1/open/contacts/chatbots/other", 403),
+        ] {
+            let request = http::Request::builder().method(method).uri(path);
+            let mut request = request.body(Full::new(Bytes::from("{}"))).unwrap();
+            own_login::admit(&mut request, &session).unwrap();
+            let response = api.handle(request).await;
+            assert_eq!(response.status(), status, "{method} {path}");
+            let line = observing::line(&response);
+            assert!(line.contains("/contacts/chatbots/{agentId} agent=acme"), "{line}");
+        }
+    });
+}
+
+#[test]
+fn a_crm_of_ones_own_is_served_with_the_platforms_keys() {
+    use openapi_core::api::PeerAddress;
+    block_on(async {
+        let platform = platform();
+        let api = own_crm::api(&platform);
+        let issued = operator::enrol(&platform, acme()).await.unwrap();
+        let call = async |method: &str, path: &str, headers: &[(&str, &str)], body: &str| {
+            let mut request = http::Request::builder()
+                .method(method)
+                .uri(format!("/v1/open/contacts{path}"))
+                .header("X-API-Key", issued.key.api_key.as_str())
+                .header("X-API-Secret", issued.secret.expose());
+            for (name, value) in headers {
+                request = request.header(*name, *value);
+            }
+            let mut request = request.body(Full::new(Bytes::from(body.to_owned()))).unwrap();
+            request.extensions_mut().insert(PeerAddress("192.0.2.7".parse().unwrap()));
+            let response = api.handle(request).await;
+            (response.status().as_u16(), response)
+        };
+        let fields = r#"{"externalReferenceId":"crm-1","primaryEmail":"zoe@example.com"}"#;
+        assert_eq!(call("POST", "/chatbots/acme", &[], "{}").await.0, 400);
+        assert_eq!(call("POST", "/chatbots/acme", &[], fields).await.0, 201);
+        assert_eq!(call("POST", "/chatbots/acme", &[], fields).await.0, 409);
+        let (status, list) = call("GET", "/chatbots/acme?limit=1", &[], "").await;
+        assert_eq!(status, 200);
+        let pagination = json(list.body()).as_object().unwrap().get("pagination").unwrap().clone();
+        assert_eq!(pagination.as_object().unwrap().get("totalItems"), Some(&Json::from(1_u64)));
+        assert_eq!(call("GET", "/chatbots/acme?cursor=x", &[], "").await.0, 400);
+        assert_eq!(call("PUT", "/crm-1/chatbots/acme", &[], r#"{"firstName":"Zoë"}"#).await.0, 200);
+        let stale = [("If-Match", "\"stale\"")];
+        assert_eq!(call("PUT", "/crm-1/chatbots/acme", &stale, "{}").await.0, 412);
+        assert_eq!(call("PATCH", "/crm-1/chatbots/acme/archive", &[], "").await.0, 200);
+        assert_eq!(call("PUT", "/crm-1/chatbots/acme", &[], "{}").await.0, 409);
+        assert_eq!(call("PATCH", "/crm-1/chatbots/acme/unarchive", &[], "").await.0, 200);
+        assert_eq!(call("GET", "/crm-2/chatbots/acme", &[], "").await.0, 404);
+        assert_eq!(call("GET", "/schema/chatbots/acme", &[], "").await.0, 200);
+    });
+}
