@@ -1,0 +1,110 @@
+//! The published OpenAPI document as an oracle: which replies an operation may give, and what their bodies look like.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, LazyLock, Mutex};
+
+use jsonschema::Validator;
+use openapi_core::brand::Brand;
+use serde_json::{Value, json};
+
+/// {origin} of the examples.
+pub const ORIGIN: &str = "https://api.example.com";
+
+/// The names of the examples.
+///
+/// # Panics
+/// Never: the default names are valid.
+#[must_use]
+pub fn brand() -> Brand {
+    Brand::new(ORIGIN).expect("the default names are valid")
+}
+
+/// The document under the default names.
+pub static DOCUMENT: LazyLock<Value> = LazyLock::new(|| openapi_core::openapi::document(&brand()));
+
+/// The operations of the document by id.
+static OPERATIONS: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
+    let mut operations = BTreeMap::new();
+    for item in members(&DOCUMENT["paths"]).values() {
+        for operation in members(item).values() {
+            let id = operation["operationId"].as_str().expect("an operation has an id").to_owned();
+            assert!(operations.insert(id, operation.clone()).is_none(), "an operation id occurs twice");
+        }
+    }
+    operations
+});
+
+type Validators = Mutex<HashMap<(String, u16), Arc<Validator>>>;
+
+static VALIDATORS: LazyLock<Validators> = LazyLock::new(Mutex::default);
+
+/// The members of an object.
+///
+/// # Panics
+/// When the value is no object.
+#[must_use]
+pub fn members(value: &Value) -> &serde_json::Map<String, Value> {
+    value.as_object().expect("an object")
+}
+
+/// One operation.
+///
+/// # Panics
+/// When the document does not have it.
+#[must_use]
+pub fn operation(id: &str) -> &'static Value {
+    OPERATIONS.get(id).unwrap_or_else(|| panic!("the document has no operation {id}"))
+}
+
+/// The response of an operation to a status.
+///
+/// # Panics
+/// When it is not documented.
+#[must_use]
+pub fn response(id: &str, status: u16) -> &'static Value {
+    let response = &operation(id)["responses"][status.to_string()];
+    assert!(response.is_object(), "the status {status} is not documented for {id}");
+    response
+}
+
+/// The error codes documented for a status of an operation.
+#[must_use]
+pub fn codes(id: &str, status: u16) -> Vec<&'static str> {
+    let examples = &response(id, status)["content"]["application/json"]["examples"];
+    examples.as_object().into_iter().flatten().map(|(code, _)| code.as_str()).collect()
+}
+
+/// A schema of the document made to stand alone, formats asserted.
+///
+/// # Panics
+/// When the schema is not valid.
+#[must_use]
+pub fn compile(schema: &Value) -> Validator {
+    let standalone = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "components": DOCUMENT["components"],
+        "allOf": [schema],
+    });
+    jsonschema::options()
+        .with_draft(jsonschema::Draft::Draft202012)
+        .should_validate_formats(true)
+        .build(&standalone)
+        .unwrap_or_else(|error| panic!("not a schema: {error}\n{schema:#}"))
+}
+
+/// Holds a body to the published schema.
+///
+/// # Panics
+/// When the schema refuses the body.
+pub fn validate(id: &str, status: u16, body: &Value) {
+    let validator = {
+        let mut validators = VALIDATORS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let entry = validators.entry((id.to_owned(), status));
+        Arc::clone(entry.or_insert_with(|| {
+            Arc::new(compile(&response(id, status)["content"]["application/json"]["schema"]))
+        }))
+    };
+    let faults: Vec<String> =
+        validator.iter_errors(body).map(|error| format!("{} at {}", error, error.instance_path())).collect();
+    assert!(faults.is_empty(), "{id} {status} breaks its own schema: {faults:?}\n{body:#}");
+}

@@ -1,0 +1,256 @@
+//! A store that fails, stalls or loses races when a test says so.
+
+use std::future::poll_fn;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
+
+use async_trait::async_trait;
+use openapi_core::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
+use openapi_core::agents::Agent;
+use openapi_core::audit::AuditEntry;
+use openapi_core::contacts::{Contact, ContactRef, UniqueValue};
+use openapi_core::schema::ContactSchema;
+use openapi_core::storage::{
+    AgentStore, AuditQuery, AuditStore, ContactPage, ContactQuery, ContactSchemaStore, ContactStore,
+    ContactWrite, Duplicate, HealthProbe, KeyStore, RateWindow, RateWindowStore, Replay, ReplayKey,
+    ReplayStore, Result, Storage, StorageErrorKind,
+};
+use openapi_core::values::{AgentId, ContactId, ExternalId, KeyId, Timestamp};
+
+use crate::{Backend, Sandbox};
+
+/// A store around another one.
+pub struct FaultyStorage {
+    inner: Arc<dyn Storage>,
+    failure: Mutex<Option<StorageErrorKind>>,
+    /// Writes of contacts that are answered with [`StorageErrorKind::Stale`] before one goes through.
+    stale_writes: AtomicU32,
+    stalled: AtomicBool,
+}
+
+impl FaultyStorage {
+    /// A store that behaves as the inner one.
+    #[must_use]
+    pub fn new(inner: Arc<dyn Storage>) -> Arc<Self> {
+        Arc::new(FaultyStorage {
+            inner,
+            failure: Mutex::default(),
+            stale_writes: AtomicU32::new(0),
+            stalled: AtomicBool::new(false),
+        })
+    }
+
+    /// A sandbox whose store fails when it is told to.
+    #[must_use]
+    pub fn sandbox(backend: Backend) -> (Sandbox, Arc<Self>) {
+        let store = backend.open();
+        let faulty = FaultyStorage::new(Arc::clone(&store.storage));
+        (Sandbox::on(store.through(faulty.clone()), |_| {}), faulty)
+    }
+
+    /// Lets every method of contacts, schemas and replays, and the health probe, fail from now on.
+    pub fn fail(&self, kind: Option<StorageErrorKind>) {
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = kind;
+    }
+
+    /// Lets the next `count` writes of contacts lose their race.
+    pub fn lose_races(&self, count: u32) {
+        self.stale_writes.store(count, Ordering::SeqCst);
+    }
+
+    /// Holds writes of contacts and the health probe back, or lets them go on.
+    pub fn stall(&self, stalled: bool) {
+        self.stalled.store(stalled, Ordering::SeqCst);
+    }
+
+    fn ready(&self) -> Result<()> {
+        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        failure.map_or(Ok(()), |kind| Err(kind.into()))
+    }
+
+    async fn unstalled(&self) {
+        poll_fn(|_| if self.stalled.load(Ordering::SeqCst) { Poll::Pending } else { Poll::Ready(()) }).await;
+    }
+
+    async fn before_write(&self) -> Result<()> {
+        self.unstalled().await;
+        self.ready()?;
+        let left = self.stale_writes.load(Ordering::SeqCst);
+        if left > 0 {
+            self.stale_writes.store(left - 1, Ordering::SeqCst);
+            return Err(StorageErrorKind::Stale.into());
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl AgentStore for FaultyStorage {
+    async fn insert_agent(&self, agent: &Agent, schema: &ContactSchema, audit: &AuditEntry) -> Result<()> {
+        self.inner.insert_agent(agent, schema, audit).await
+    }
+
+    async fn agent(&self, id: &AgentId) -> Result<Option<Agent>> {
+        self.inner.agent(id).await
+    }
+
+    async fn agents(&self) -> Result<Vec<Agent>> {
+        self.inner.agents().await
+    }
+
+    async fn update_agent(&self, agent: &Agent, audit: &AuditEntry) -> Result<()> {
+        self.inner.update_agent(agent, audit).await
+    }
+
+    async fn purge_agent(&self, id: &AgentId, at_most: u32) -> Result<u64> {
+        self.inner.purge_agent(id, at_most).await
+    }
+}
+
+#[async_trait]
+impl KeyStore for FaultyStorage {
+    async fn key_grant(&self, api_key: &ApiKey) -> Result<Option<KeyGrant>> {
+        self.inner.key_grant(api_key).await
+    }
+
+    async fn find_key(&self, selector: &KeySelector) -> Result<Option<StoredKey>> {
+        self.inner.find_key(selector).await
+    }
+
+    async fn keys(&self, agent: &AgentId) -> Result<Vec<StoredKey>> {
+        self.inner.keys(agent).await
+    }
+
+    async fn insert_key(&self, agent: &AgentId, key: &StoredKey, audit: &AuditEntry) -> Result<()> {
+        self.inner.insert_key(agent, key, audit).await
+    }
+
+    async fn update_key(
+        &self,
+        agent: &AgentId,
+        expected_version: u64,
+        key: &StoredKey,
+        audit: &AuditEntry,
+    ) -> Result<()> {
+        self.inner.update_key(agent, expected_version, key, audit).await
+    }
+
+    async fn record_key_use(
+        &self,
+        agent: &AgentId,
+        key: KeyId,
+        at: Timestamp,
+        address: Option<IpAddr>,
+    ) -> Result<()> {
+        self.inner.record_key_use(agent, key, at, address).await
+    }
+}
+
+#[async_trait]
+impl ContactSchemaStore for FaultyStorage {
+    async fn contact_schema(&self, agent: &AgentId) -> Result<Option<ContactSchema>> {
+        self.ready()?;
+        self.inner.contact_schema(agent).await
+    }
+
+    async fn contact_schema_history(&self, agent: &AgentId) -> Result<Vec<ContactSchema>> {
+        self.inner.contact_schema_history(agent).await
+    }
+
+    async fn replace_contact_schema(
+        &self,
+        agent: &AgentId,
+        schema: &ContactSchema,
+        audit: &AuditEntry,
+    ) -> Result<()> {
+        self.inner.replace_contact_schema(agent, schema, audit).await
+    }
+}
+
+#[async_trait]
+impl ContactStore for FaultyStorage {
+    async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<Contact>> {
+        self.ready()?;
+        self.inner.contact(agent, contact).await
+    }
+
+    async fn contacts(&self, agent: &AgentId, query: &ContactQuery) -> Result<ContactPage> {
+        self.ready()?;
+        self.inner.contacts(agent, query).await
+    }
+
+    async fn duplicate_contact(
+        &self,
+        agent: &AgentId,
+        except: Option<ContactId>,
+        external_reference_id: Option<&ExternalId>,
+        unique: &[UniqueValue],
+    ) -> Result<Option<Duplicate>> {
+        self.ready()?;
+        self.inner.duplicate_contact(agent, except, external_reference_id, unique).await
+    }
+
+    async fn insert_contact(&self, agent: &AgentId, write: &ContactWrite) -> Result<()> {
+        self.before_write().await?;
+        self.inner.insert_contact(agent, write).await
+    }
+
+    async fn update_contact(
+        &self,
+        agent: &AgentId,
+        expected_version: u64,
+        write: &ContactWrite,
+    ) -> Result<()> {
+        self.before_write().await?;
+        self.inner.update_contact(agent, expected_version, write).await
+    }
+
+    async fn erase_contact(&self, agent: &AgentId, contact: ContactId, audit: &AuditEntry) -> Result<()> {
+        self.inner.erase_contact(agent, contact, audit).await
+    }
+}
+
+#[async_trait]
+impl ReplayStore for FaultyStorage {
+    async fn replay(&self, agent: &AgentId, key: &ReplayKey, now: Timestamp) -> Result<Option<Replay>> {
+        self.ready()?;
+        self.inner.replay(agent, key, now).await
+    }
+
+    async fn sweep_replays(&self, now: Timestamp, at_most: u32) -> Result<u64> {
+        self.inner.sweep_replays(now, at_most).await
+    }
+}
+
+#[async_trait]
+impl RateWindowStore for FaultyStorage {
+    async fn rate_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateWindow>> {
+        self.inner.rate_window(agent, key).await
+    }
+
+    async fn save_rate_window(&self, agent: &AgentId, key: KeyId, window: &RateWindow) -> Result<()> {
+        self.inner.save_rate_window(agent, key, window).await
+    }
+}
+
+#[async_trait]
+impl AuditStore for FaultyStorage {
+    async fn append_audit(&self, entry: &AuditEntry) -> Result<()> {
+        self.inner.append_audit(entry).await
+    }
+
+    async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>> {
+        self.inner.audit_entries(query).await
+    }
+}
+
+#[async_trait]
+impl HealthProbe for FaultyStorage {
+    async fn probe(&self) -> Result<()> {
+        self.unstalled().await;
+        self.ready()?;
+        self.inner.probe().await
+    }
+}

@@ -1,0 +1,20 @@
+//! What the contract tests share: a sandbox around the API, and the checks that every reply must pass.
+//!
+//! The tests talk to [`openapi_core::api::Api`] in process. Each runs on every embedded backend
+//! ([`on_every_backend`]). Whatever a test looks at, each reply is also held to the rules that all replies share
+//! ([`rules`]): envelope, headers, documented status and code, body under the published schema.
+
+pub mod backend;
+pub mod call;
+pub mod document;
+pub mod faulty;
+pub mod reply;
+pub mod rules;
+pub mod sandbox;
+pub mod story;
+
+pub use backend::Backend;
+pub use call::Call;
+pub use faulty::FaultyStorage;
+pub use reply::Reply;
+pub use sandbox::{Credentials, Sandbox};

@@ -1,0 +1,315 @@
+//! A sandbox: the platform with a clock that tests move, ids that count, one agent and a key with every permission.
+
+use std::sync::Arc;
+
+use openapi_core::access::{Actor, KeySelector, Permissions, RateLimits};
+use openapi_core::admin::{Admin, AdminError, NewAgent, NewKey};
+use openapi_core::api::{Api, Settings};
+use openapi_core::json::{Json, Object};
+use openapi_core::platform::{Platform, Ports};
+use openapi_core::ports::{Clock, FixedClock, SequentialIds};
+use openapi_core::schema::ContactSchema;
+use openapi_core::server_keys::{ServerKey, ServerKeys};
+use openapi_core::values::{AgentId, Timestamp};
+use serde_json::Value;
+
+use crate::backend::Store;
+use crate::document::brand;
+use crate::{Backend, Call, Reply};
+
+/// The agent of the examples.
+pub const AGENT: &str = "695b6f80de7378c4412112d3";
+
+/// The instant at which a sandbox begins: the creation of the contact in the examples.
+pub const START: &str = "2026-01-31T09:15:02.123Z";
+
+/// The address requests come from.
+pub const ADDRESS: &str = "192.0.2.10";
+
+/// A key with its secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Credentials {
+    /// The value of `X-API-Key`.
+    pub key: String,
+    /// The value of `X-API-Secret`.
+    pub secret: String,
+}
+
+/// The platform and everything around it.
+pub struct Sandbox {
+    /// The clock.
+    pub clock: Arc<FixedClock>,
+    /// The store.
+    pub store: Store,
+    /// The platform; the operator's port as well.
+    pub platform: Arc<Platform>,
+    /// The API.
+    pub api: Api,
+    /// The agent, [`AGENT`] unless a test chose another.
+    pub agent: AgentId,
+    /// A key of the agent with every permission and the highest limits.
+    pub credentials: Credentials,
+    settings: Settings,
+    ports: Ports,
+}
+
+/// The operator in the audit log.
+#[must_use]
+pub fn operator() -> Actor {
+    Actor::Operator("tester".to_owned())
+}
+
+/// An instant of RFC 3339.
+///
+/// # Panics
+/// When the text is none.
+#[must_use]
+pub fn instant(text: &str) -> Timestamp {
+    text.parse().unwrap_or_else(|_| panic!("{text} is no timestamp"))
+}
+
+/// JSON as core reads it.
+///
+/// # Panics
+/// When the value is no object.
+#[must_use]
+pub fn object(value: &Value) -> Object {
+    match Json::from(value) {
+        Json::Object(members) => members,
+        other => panic!("{other:?} is no object"),
+    }
+}
+
+/// Waits for a future.
+pub fn wait<F: Future>(future: F) -> F::Output {
+    pollster::block_on(future)
+}
+
+impl Sandbox {
+    /// A sandbox on an empty store of this kind.
+    #[must_use]
+    pub fn new(backend: Backend) -> Self {
+        Sandbox::with_settings(backend, |_| {})
+    }
+
+    /// A sandbox with other settings than the contract's.
+    #[must_use]
+    pub fn with_settings(backend: Backend, change: impl FnOnce(&mut Settings)) -> Self {
+        Sandbox::on(backend.open(), change)
+    }
+
+    /// A sandbox on a given store, which holds no agent [`AGENT`] yet.
+    ///
+    /// # Panics
+    /// When the store does not take the agent and its key.
+    #[must_use]
+    pub fn on(store: Store, change: impl FnOnce(&mut Settings)) -> Self {
+        let mut settings = Settings::new(brand());
+        change(&mut settings);
+        let clock = Arc::new(FixedClock::at(instant(START)));
+        let server_keys = ServerKeys::new(ServerKey::new(&[7; 32]), Vec::new());
+        let ports =
+            Ports::new(Arc::clone(&clock) as Arc<dyn Clock>, Arc::new(SequentialIds::default()), server_keys);
+        let platform =
+            Arc::new(Platform::new(Arc::clone(&store.storage), ports.clone(), settings.brand.clone()));
+        let mut sandbox = Sandbox {
+            api: platform.api(settings.clone()),
+            clock,
+            store,
+            platform,
+            agent: AGENT.parse().expect("an agent id"),
+            credentials: Credentials { key: String::new(), secret: String::new() },
+            settings,
+            ports,
+        };
+        sandbox.agent = sandbox.new_agent(AGENT);
+        sandbox.credentials = sandbox.issue(|_| {});
+        sandbox
+    }
+
+    /// Another process over the same store, clock and keys, as after a crash: nothing was drained.
+    #[must_use]
+    pub fn restarted(&self) -> Self {
+        let platform = Arc::new(Platform::new(
+            Arc::clone(&self.store.storage),
+            self.ports.clone(),
+            self.settings.brand.clone(),
+        ));
+        Sandbox {
+            clock: Arc::clone(&self.clock),
+            store: self.store.clone(),
+            api: platform.api(self.settings.clone()),
+            platform,
+            agent: self.agent.clone(),
+            credentials: self.credentials.clone(),
+            settings: self.settings.clone(),
+            ports: self.ports.clone(),
+        }
+    }
+
+    /// The settings of the API.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Creates an agent.
+    ///
+    /// # Panics
+    /// When the id is taken or none.
+    #[must_use]
+    pub fn new_agent(&self, id: &str) -> AgentId {
+        let id: AgentId = id.parse().expect("an agent id");
+        let new = NewAgent { id: Some(id.clone()), name: "Test".parse().expect("a name") };
+        wait(self.platform.create_agent(&operator(), new)).expect("the agent is created");
+        id
+    }
+
+    /// What a key of the sandbox's agent with every permission and the highest limits is made of.
+    ///
+    /// # Panics
+    /// Never: the values are valid.
+    #[must_use]
+    pub fn new_key(&self) -> NewKey {
+        NewKey {
+            agent_id: self.agent.clone(),
+            name: "Test".parse().expect("a name"),
+            description: None,
+            permissions: Permissions::all(),
+            limits: RateLimits { per_minute: 1_000, per_hour: 10_000 },
+            allowed_addresses: Vec::new(),
+            expires_at: None,
+        }
+    }
+
+    /// Creates a key that differs from [`Sandbox::new_key`] by `change`.
+    ///
+    /// # Panics
+    /// When the key is refused.
+    #[must_use]
+    pub fn issue(&self, change: impl FnOnce(&mut NewKey)) -> Credentials {
+        let mut key = self.new_key();
+        change(&mut key);
+        let issued = wait(self.platform.create_key(&operator(), key)).expect("the key is created");
+        Credentials { key: issued.key.api_key.to_string(), secret: issued.secret.expose().to_owned() }
+    }
+
+    /// A key with these permissions alone, for example `contacts:read,create`.
+    ///
+    /// # Panics
+    /// When the text names none.
+    #[must_use]
+    pub fn key_that_may(&self, permissions: &str) -> Credentials {
+        let permissions = permissions.parse().expect("permissions");
+        self.issue(|key| key.permissions = permissions)
+    }
+
+    /// Replaces the agent's contact schema.
+    ///
+    /// # Errors
+    /// What the operator is told.
+    pub fn redefine(&self, definition: &Value) -> Result<ContactSchema, AdminError> {
+        wait(self.platform.replace_contact_schema(&operator(), &self.agent, &object(definition)))
+    }
+
+    /// Replaces the agent's contact schema by one that is accepted.
+    ///
+    /// # Panics
+    /// When it is refused.
+    #[track_caller]
+    pub fn define(&self, definition: &Value) -> ContactSchema {
+        self.redefine(definition).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Lets time pass.
+    pub fn advance(&self, millis: i64) {
+        self.clock.advance_millis(millis);
+    }
+
+    /// A request to a path below {base_url}, with the sandbox's key; `<A>` stands for the agent.
+    #[must_use]
+    pub fn call(&self, method: &str, path: &str) -> Call<'_> {
+        self.at(method, &format!("{}{path}", openapi_core::reply::BASE_PATH))
+    }
+
+    /// A request to a path below {origin}, with the sandbox's key; `<A>` stands for the agent.
+    ///
+    /// # Panics
+    /// When the method is no token.
+    #[must_use]
+    pub fn at(&self, method: &str, path: &str) -> Call<'_> {
+        Call::new(self, method, &path.replace("<A>", self.agent.as_str()))
+    }
+
+    /// `GET`
+    #[must_use]
+    pub fn get(&self, path: &str) -> Reply {
+        self.call("GET", path).send()
+    }
+
+    /// `POST` with a JSON body.
+    #[must_use]
+    pub fn post(&self, path: &str, body: &Value) -> Reply {
+        self.call("POST", path).json(body).send()
+    }
+
+    /// `PUT` with a JSON body.
+    #[must_use]
+    pub fn put(&self, path: &str, body: &Value) -> Reply {
+        self.call("PUT", path).json(body).send()
+    }
+
+    /// `PATCH` without a body.
+    #[must_use]
+    pub fn patch(&self, path: &str) -> Reply {
+        self.call("PATCH", path).send()
+    }
+
+    /// Asks for the creation of a contact.
+    #[must_use]
+    pub fn try_create(&self, body: &Value) -> Reply {
+        self.post("/contacts/chatbots/<A>", body)
+    }
+
+    /// Creates a contact.
+    ///
+    /// # Panics
+    /// When it is refused.
+    #[track_caller]
+    pub fn create(&self, body: &Value) -> Reply {
+        self.try_create(body).expect(201)
+    }
+
+    /// Asks for the change of a contact by its platform id.
+    #[must_use]
+    pub fn try_update(&self, id: &str, body: &Value) -> Reply {
+        self.put(&format!("/contacts/platformid/{id}/chatbots/<A>"), body)
+    }
+
+    /// Changes a contact by its platform id.
+    ///
+    /// # Panics
+    /// When it is refused.
+    #[track_caller]
+    pub fn update(&self, id: &str, body: &Value) -> Reply {
+        self.try_update(id, body).expect(200)
+    }
+
+    /// Reads a contact by its platform id.
+    ///
+    /// # Panics
+    /// When it is not there.
+    #[track_caller]
+    pub fn read(&self, id: &str) -> Reply {
+        self.get(&format!("/contacts/platformid/{id}/chatbots/<A>")).expect(200)
+    }
+
+    /// The selector of a key.
+    ///
+    /// # Panics
+    /// When the text is no key.
+    #[must_use]
+    pub fn selector(credentials: &Credentials) -> KeySelector {
+        credentials.key.parse().expect("a key")
+    }
+}

@@ -1,0 +1,57 @@
+//! The story that the contract's examples tell: one agent, one contact.
+
+use serde_json::{Value, json};
+
+use crate::sandbox::{START, instant};
+use crate::{Backend, Sandbox};
+
+/// The id of the request in the examples of errors.
+pub const REQUEST_ID: &str = "019c13a3-6137-710c-9fa1-91a5ee824f39";
+
+/// The id of the contact in the examples.
+pub const CONTACT_ID: &str = "697dc8165d4ffa83cfc35cfc";
+
+/// The body that creates the contact (contract 4.2).
+#[must_use]
+pub fn new_contact() -> Value {
+    json!({ "externalReferenceId": "crm-1001", "salutation": "Dr", "firstName": "Zoë", "lastName": "Okafor", "dob": "1990-05-17", "gender": "female",
+      "primaryEmail": "Zoe.Okafor@example.com", "primaryPhone": "20 7946 0958", "primaryPhoneCode": "44", "fullAddress": "12 Mill Lane\nLeeds LS1 4AB",
+      "tags": ["vip", "newsletter", "VIP"], "customFields": { "plan": "gold", "renewalDate": "2026-12-31", "region": { "code": "EMEA" } } })
+}
+
+/// The contact as stored (contract 2.1).
+#[must_use]
+pub fn contact() -> Value {
+    json!({ "id": "697dc8165d4ffa83cfc35cfc", "agentId": "695b6f80de7378c4412112d3", "externalReferenceId": "crm-1001",
+      "salutation": "Dr", "firstName": "Zoë", "middleName": null, "lastName": "Okafor", "dob": "1990-05-17", "gender": "female",
+      "primaryEmail": "Zoe.Okafor@example.com", "primaryPhone": "20 7946 0958", "primaryPhoneCode": "+44",
+      "fullAddress": "12 Mill Lane\nLeeds LS1 4AB", "tags": ["vip", "newsletter"], "status": "active", "source": "api",
+      "lastContactedAt": null, "customFields": { "plan": "gold", "renewalDate": "2026-12-31", "region": { "code": "EMEA" } },
+      "isArchived": false, "archivedAt": null, "createdAt": "2026-01-31T09:15:02.123Z", "updatedAt": "2026-01-31T09:15:02.123Z" })
+}
+
+/// The operator's definition behind version 3 of the contact schema (contract 2.1.4).
+#[must_use]
+pub fn definition() -> Value {
+    json!({ "customFields": [
+        { "name": "plan", "label": "Plan", "type": "select", "options": [{ "value": "gold", "label": "Gold" }, { "value": "silver", "label": "Silver" }] },
+        { "name": "renewalDate", "label": "Renewal date", "description": "End of the current contract", "type": "date" },
+    ] })
+}
+
+/// A sandbox in which the contact schema has reached version 3 and nothing else has happened.
+#[must_use]
+pub fn sandbox(backend: Backend) -> Sandbox {
+    let sandbox = Sandbox::new(backend);
+    sandbox.clock.set(instant("2026-01-09T10:00:00.000Z"));
+    sandbox.define(&json!({ "fields": [{ "name": "firstName", "label": "Given name" }] }));
+    sandbox.define(&definition());
+    sandbox.clock.set(instant(START));
+    sandbox
+}
+
+/// A text with the id that the store gave replaced by the one of the examples.
+#[must_use]
+pub fn mapped(text: &str, id: &str) -> String {
+    text.replace(id, CONTACT_ID)
+}

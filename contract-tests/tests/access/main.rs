@@ -1,0 +1,8 @@
+//! Keys, permissions, rate limits, limits per address (contract 7, 8).
+
+mod addresses;
+mod credentials;
+mod keys;
+mod limits;
+mod permissions;
+mod restarts;

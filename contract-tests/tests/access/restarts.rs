@@ -1,0 +1,97 @@
+//! Rate limits over restarts: the hour survives, and a crash never gives more (contract 8.1).
+
+use contract_tests::rules::windows;
+use contract_tests::sandbox::wait;
+use contract_tests::{Backend, Credentials, Reply, Sandbox, on_every_backend};
+use openapi_core::access::RateLimits;
+
+on_every_backend!(
+    the_hour_survives_an_orderly_end,
+    a_crash_never_gives_more,
+    a_crash_costs_no_more_than_a_lease,
+    resting_keys_give_their_lease_back,
+    two_servers_share_the_hour_roughly,
+);
+
+fn ask(cx: &Sandbox, key: &Credentials) -> Reply {
+    cx.call("GET", "/contacts/chatbots/<A>").with(key).send()
+}
+
+/// What is left of minute and hour after one more request.
+fn left(cx: &Sandbox, key: &Credentials) -> (u64, u64) {
+    let reply = ask(cx, key);
+    let [(minute, _), (hour, _)] = windows(reply.header("ratelimit").expect("the limits"), "r", "t");
+    (minute, hour)
+}
+
+fn the_hour_survives_an_orderly_end(backend: Backend) {
+    let cx = Sandbox::new(backend);
+    let key = cx.issue(|key| key.limits = RateLimits { per_minute: 60, per_hour: 1_000 });
+    for _ in 0..37 {
+        let _ = ask(&cx, &key).expect(200);
+    }
+    wait(cx.platform.drain()).expect("drained");
+    let again = cx.restarted();
+    assert_eq!(left(&again, &key), (22, 962), "exactly what was left");
+    cx.advance(1_800_000);
+    wait(again.platform.drain()).expect("drained");
+    let again = again.restarted();
+    assert_eq!(left(&again, &key), (59, 961));
+    // An hour (and a rounding of at most 60 s) later nothing is left of the first.
+    cx.advance(1_860_000);
+    assert_eq!(left(&again, &key).1, 998);
+}
+
+/// Whatever was admitted before the crash is counted after it.
+fn a_crash_never_gives_more(backend: Backend) {
+    let cx = Sandbox::new(backend);
+    for used in [0, 1, 3, 19, 20, 21, 60, 99, 100] {
+        let key = cx.issue(|key| key.limits = RateLimits { per_minute: 100, per_hour: 100 });
+        let mut accepted = 0;
+        for _ in 0..used {
+            accepted += u32::from(ask(&cx, &key).status == 200);
+        }
+        let mut server = cx.restarted();
+        for crash in 0..4 {
+            for _ in 0..40 {
+                accepted += u32::from(ask(&server, &key).status == 200);
+            }
+            assert!(accepted <= 100, "{accepted} after {used} and {crash} crashes");
+            server = server.restarted();
+        }
+    }
+}
+
+fn a_crash_costs_no_more_than_a_lease(backend: Backend) {
+    let cx = Sandbox::new(backend);
+    let key = cx.issue(|key| key.limits = RateLimits { per_minute: 1_000, per_hour: 1_000 });
+    for _ in 0..100 {
+        let _ = ask(&cx, &key).expect(200);
+    }
+    let (_, hour) = left(&cx.restarted(), &key);
+    assert!((1_000 - 101 - 50..=1_000 - 101).contains(&hour), "{hour} left");
+    // What the lease cost is there again after an hour.
+    cx.advance(3_660_000);
+    assert_eq!(left(&cx.restarted(), &key).1, 999 - 20, "only the lease of the second crash counts");
+}
+
+fn resting_keys_give_their_lease_back(backend: Backend) {
+    let cx = Sandbox::new(backend);
+    let key = cx.issue(|key| key.limits = RateLimits { per_minute: 1_000, per_hour: 1_000 });
+    let _ = ask(&cx, &key).expect(200);
+    cx.advance(600_000);
+    wait(cx.platform.maintain()).expect("maintenance");
+    assert_eq!(left(&cx.restarted(), &key).1, 998, "a crash of a server at rest costs nothing");
+}
+
+/// Two servers on one store keep limits each for itself; what both admit is at most twice the limit, and each shows
+/// what it knows. One server never forgets what it counted.
+fn two_servers_share_the_hour_roughly(backend: Backend) {
+    let cx = Sandbox::new(backend);
+    let other = cx.restarted();
+    let key = cx.issue(|key| key.limits = RateLimits { per_minute: 10, per_hour: 10 });
+    let accepted = (0..20).filter(|_| ask(&cx, &key).status == 200).count();
+    assert_eq!(accepted, 10);
+    let _ = ask(&other, &key);
+    let _ = ask(&cx, &key).fails(429, "RATE_LIMIT_EXCEEDED");
+}

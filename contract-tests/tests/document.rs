@@ -1,0 +1,223 @@
+//! The OpenAPI document as a whole: every schema is one, every example keeps its own schema, every rule of the contract
+//! that a document can show is shown.
+
+use std::collections::BTreeSet;
+
+use contract_tests::document::{DOCUMENT, compile, members};
+use openapi_core::endpoints::ENDPOINTS;
+use openapi_core::operation::{Access, BodyKind};
+use serde_json::{Value, json};
+
+/// Every operation with its path and method.
+fn operations() -> Vec<(&'static str, &'static str, &'static Value)> {
+    let paths = members(&DOCUMENT["paths"]).iter();
+    paths
+        .flat_map(|(path, item)| {
+            members(item).iter().map(move |(method, operation)| (path.as_str(), method.as_str(), operation))
+        })
+        .collect()
+}
+
+/// Calls `visit` with every object of a value and its place.
+fn walk(value: &Value, place: &str, visit: &mut impl FnMut(&str, &Value)) {
+    match value {
+        Value::Object(object) => {
+            visit(place, value);
+            object.iter().for_each(|(name, member)| walk(member, &format!("{place}/{name}"), visit));
+        }
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(at, item)| walk(item, &format!("{place}/{at}"), visit));
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn it_is_an_openapi_3_1_document() {
+    assert_eq!(DOCUMENT["openapi"], "3.1.0");
+    assert_eq!(DOCUMENT["info"]["version"], "1.0.0");
+    assert_eq!(DOCUMENT["servers"], json!([{ "url": "https://api.example.com" }]));
+    assert!(!DOCUMENT.to_string().contains("nullable"), "3.0 words have no place here");
+}
+
+#[test]
+fn references_lead_somewhere() {
+    let mut count = 0;
+    walk(&DOCUMENT, "", &mut |place, value| {
+        if let Some(reference) = value.get("$ref").and_then(Value::as_str) {
+            count += 1;
+            let target = DOCUMENT.pointer(reference.strip_prefix('#').unwrap_or("none"));
+            assert!(target.is_some(), "{place}: {reference}");
+        }
+    });
+    assert!(count > 50);
+}
+
+#[test]
+fn every_component_is_used() {
+    let text = DOCUMENT.to_string();
+    for kind in ["schemas", "headers"] {
+        for name in members(&DOCUMENT["components"][kind]).keys() {
+            assert!(text.contains(&format!("\"#/components/{kind}/{name}\"")), "{kind} {name} is not used");
+        }
+    }
+}
+
+#[test]
+fn every_schema_compiles() {
+    for (name, schema) in members(&DOCUMENT["components"]["schemas"]) {
+        assert!(jsonschema::meta::is_valid(schema), "{name}");
+        let _ = compile(&json!({ "$ref": format!("#/components/schemas/{name}") }));
+    }
+    walk(&DOCUMENT["paths"], "", &mut |_, value| {
+        if let Some(schema) = value.get("schema").filter(|schema| schema.is_object()) {
+            let _ = compile(schema);
+        }
+    });
+}
+
+#[test]
+fn every_example_keeps_its_schema() {
+    let mut count = 0;
+    walk(&DOCUMENT["paths"], "", &mut |place, value| {
+        let Some(schema) = value.get("schema") else { return };
+        let validator = compile(schema);
+        let named = value.get("examples").and_then(Value::as_object).into_iter().flatten();
+        let examples = named.map(|(_, example)| &example["value"]).chain(value.get("example"));
+        for example in examples {
+            count += 1;
+            let faults: Vec<String> = validator.iter_errors(example).map(|fault| fault.to_string()).collect();
+            assert!(faults.is_empty(), "{place}: {faults:?}\n{example:#}");
+        }
+    });
+    assert!(count > 100);
+}
+
+#[test]
+fn every_endpoint_is_there() {
+    let operations = operations();
+    assert_eq!(operations.len(), ENDPOINTS.len());
+    for endpoint in ENDPOINTS {
+        let meta = endpoint.meta;
+        let path = meta.template("platformid");
+        let found = operations
+            .iter()
+            .find(|(known, method, _)| *known == path && method.to_uppercase() == meta.method.as_str());
+        let (_, _, operation) = found.unwrap_or_else(|| panic!("{path}"));
+        assert_eq!(operation["operationId"], meta.id);
+        for text in ["summary", "description"] {
+            assert!(operation[text].as_str().is_some_and(|text| !text.is_empty()), "{} {text}", meta.id);
+        }
+        match meta.access {
+            Access::Public => assert_eq!(operation["security"], json!([])),
+            Access::Key(permission) => {
+                assert_eq!(operation.get("security"), None, "the document's own applies");
+                assert_eq!(operation["x-permission"], permission.to_string());
+            }
+        }
+        assert_eq!(operation.get("requestBody").is_some(), meta.body != BodyKind::None);
+    }
+    assert_eq!(DOCUMENT["security"], json!([{ "ApiKey": [], "ApiSecret": [] }]));
+}
+
+#[test]
+fn every_parameter_is_declared() {
+    for (path, _, operation) in operations() {
+        let parameters = operation["parameters"].as_array().expect("parameters");
+        let of = |place: &str| -> Vec<&str> {
+            let parameters = parameters.iter().filter(|parameter| parameter["in"] == place);
+            parameters.map(|parameter| parameter["name"].as_str().expect("a name")).collect()
+        };
+        let in_path: Vec<&str> =
+            path.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}')).collect();
+        assert_eq!(of("path"), in_path);
+        let all: Vec<(&str, &str)> = parameters
+            .iter()
+            .map(|parameter| {
+                (parameter["in"].as_str().unwrap_or_default(), parameter["name"].as_str().unwrap_or_default())
+            })
+            .collect();
+        assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len(), "{path}: a parameter twice");
+        for parameter in parameters {
+            assert_eq!(parameter["in"] == "path", parameter["required"] == true);
+            assert!(parameter["description"].as_str().is_some_and(|text| !text.is_empty()));
+        }
+    }
+    let list =
+        contract_tests::document::operation("listContacts")["parameters"].as_array().expect("parameters");
+    let names: Vec<&str> = list
+        .iter()
+        .filter(|parameter| parameter["in"] == "query")
+        .map(|parameter| parameter["name"].as_str().expect("a name"))
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "page",
+            "limit",
+            "cursor",
+            "search",
+            "status",
+            "tag",
+            "sortBy",
+            "sortOrder",
+            "includeArchived",
+            "primaryEmail",
+            "createdSince",
+            "updatedSince",
+        ]
+    );
+}
+
+/// The groups of contract 4 and the column "Errors" of contract 4.1 and 4.2.
+#[test]
+fn every_error_is_declared() {
+    let every = "BAD_REQUEST VALIDATION_ERROR MISSING_CREDENTIALS INVALID_CREDENTIALS API_KEY_EXPIRED API_KEY_REVOKED INSUFFICIENT_PERMISSIONS IP_NOT_ALLOWED ROUTE_NOT_FOUND METHOD_NOT_ALLOWED URI_TOO_LONG HEADERS_TOO_LARGE RATE_LIMIT_EXCEEDED TOO_MANY_FAILED_ATTEMPTS INTERNAL_ERROR SERVICE_UNAVAILABLE AGENT_FORBIDDEN";
+    let json = "INVALID_JSON UNSUPPORTED_MEDIA_TYPE PAYLOAD_TOO_LARGE REQUEST_TIMEOUT";
+    let idempotency = "IDEMPOTENCY_KEY_IN_USE IDEMPOTENCY_KEY_REUSED";
+    let preconditions = "PRECONDITION_FAILED CONCURRENT_UPDATE";
+    let duplicates = "DUPLICATE_EXTERNAL_REFERENCE_ID DUPLICATE_VALUE";
+    let update = format!("{every} {json} {preconditions} CONTACT_NOT_FOUND CONTACT_ARCHIVED {duplicates}");
+    let archive = format!("{every} {json} {preconditions} CONTACT_NOT_FOUND");
+    let get = format!("{every} CONTACT_NOT_FOUND");
+    for (id, expected) in [
+        ("getContactSchema", every.to_owned()),
+        ("createContact", format!("{every} {json} {idempotency} {duplicates} CONCURRENT_UPDATE")),
+        ("listContacts", every.to_owned()),
+        ("getContact", get.clone()),
+        ("getContactByPlatformId", get),
+        ("updateContact", update.clone()),
+        ("updateContactByPlatformId", update),
+        ("archiveContact", archive.clone()),
+        ("archiveContactByPlatformId", archive.clone()),
+        ("unarchiveContact", archive.clone()),
+        ("unarchiveContactByPlatformId", archive),
+    ] {
+        let responses = members(&contract_tests::document::operation(id)["responses"]);
+        let declared: BTreeSet<&str> = responses
+            .iter()
+            .flat_map(|(_, response)| {
+                response["content"]["application/json"]["examples"].as_object().into_iter().flatten()
+            })
+            .map(|(code, _)| code.as_str())
+            .collect();
+        assert_eq!(declared, expected.split(' ').collect(), "{id}");
+    }
+}
+
+#[test]
+fn successes_are_those_of_the_contract() {
+    for (_, _, operation) in operations() {
+        let statuses: Vec<&str> = members(&operation["responses"])
+            .keys()
+            .map(String::as_str)
+            .filter(|status| *status < "400")
+            .collect();
+        let expected: &[&str] = match operation["operationId"].as_str().expect("an id") {
+            "createContact" | "updateContact" => &["200", "201"],
+            "getContact" | "getContactByPlatformId" | "getContactSchema" => &["200", "304"],
+            _ => &["200"],
+        };
+        assert_eq!(statuses, expected, "{}", operation["operationId"]);
+    }
+}

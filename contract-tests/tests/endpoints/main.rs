@@ -1,0 +1,5 @@
+//! Every endpoint, one file each.
+
+mod contacts;
+mod description;
+mod health;

@@ -1,0 +1,139 @@
+//! The audit log: every write, archival and failed authentication, and never a secret.
+
+use contract_tests::sandbox::{operator, wait};
+use contract_tests::{Backend, Sandbox, on_every_backend, story};
+use openapi_core::access::Actor;
+use openapi_core::admin::{Admin, KeyEdit};
+use openapi_core::audit::AuditEntry;
+use openapi_core::storage::AuditQuery;
+use serde_json::json;
+
+on_every_backend!(
+    writes_of_contacts,
+    what_changes_nothing_is_no_entry,
+    acts_of_the_operator,
+    order_and_pages
+);
+
+fn log(cx: &Sandbox) -> Vec<AuditEntry> {
+    let query = AuditQuery { agent: Some(cx.agent.clone()), limit: 1_000, ..AuditQuery::default() };
+    wait(cx.platform.audit(&query)).expect("the log")
+}
+
+fn writes_of_contacts(backend: Backend) {
+    let cx = Sandbox::new(backend);
+    let before = log(&cx).len();
+    cx.advance(1);
+    let create =
+        cx.call("POST", "/contacts/chatbots/<A>").json(&story::new_contact()).header("x-request-id", "r-1");
+    let id = create.send().expect(201).id();
+    cx.advance(1);
+    let _ = cx.update(
+        &id,
+        &json!({ "firstName": "New", "customFields": { "plan": "silver" }, "lastName": "Okafor" }),
+    );
+    cx.advance(1);
+    let _ = cx.patch("/contacts/crm-1001/chatbots/<A>/archive").expect(200);
+    cx.advance(1);
+    let _ = cx.patch("/contacts/crm-1001/chatbots/<A>/unarchive").expect(200);
+    cx.advance(1);
+    let _ = cx.put("/contacts/new/chatbots/<A>?upsert=1", &json!({ "primaryEmail": "a@b.co" })).expect(201);
+    let entries = &log(&cx)[before..];
+    let actions: Vec<&str> = entries.iter().map(|entry| entry.action.as_str()).collect();
+    assert_eq!(
+        actions,
+        ["contact.create", "contact.update", "contact.archive", "contact.unarchive", "contact.create"]
+    );
+    for entry in &entries[..4] {
+        assert_eq!(entry.resource.as_deref(), Some(id.as_str()));
+        assert_eq!(
+            entry.actor,
+            Actor::ApiKey(openapi_core::access::ApiKey::parse(&cx.credentials.key).expect("a key"))
+        );
+        assert_eq!(entry.address.map(|address| address.to_string()).as_deref(), Some("192.0.2.10"));
+    }
+    assert_eq!(entries[0].request_id.as_deref(), Some("r-1"));
+    // Names of changed fields, never their values.
+    assert!(
+        entries[1].details.as_str().contains("firstName")
+            && entries[1].details.as_str().contains("customFields")
+    );
+    assert!(
+        !entries[1].details.as_str().contains("lastName") && !entries[1].details.as_str().contains("New")
+    );
+}
+
+fn what_changes_nothing_is_no_entry(backend: Backend) {
+    let cx = Sandbox::new(backend);
+    let id = cx.create(&story::new_contact()).id();
+    let before = log(&cx).len();
+    let _ = cx.update(&id, &json!({}));
+    let _ = cx.try_update(&id, &json!({ "firstName": 7 }));
+    let _ = cx.patch("/contacts/crm-1001/chatbots/<A>/unarchive").expect(200);
+    let _ = cx.post("/contacts/chatbots/<A>?dryRun=1", &json!({ "primaryEmail": "a@b.co" })).expect(200);
+    let _ = cx.try_create(&story::new_contact()).fails(409, "DUPLICATE_EXTERNAL_REFERENCE_ID");
+    let _ = cx.read(&id);
+    assert_eq!(log(&cx).len(), before);
+}
+
+fn acts_of_the_operator(backend: Backend) {
+    let cx = Sandbox::new(backend);
+    let by = operator();
+    let before = log(&cx).len();
+    cx.advance(1);
+    let key = cx.issue(|_| {});
+    let selector = Sandbox::selector(&key);
+    let edit = KeyEdit { per_minute: Some(5), ..KeyEdit::default() };
+    let _ = wait(cx.platform.edit_key(&by, &selector, edit)).expect("edited");
+    let rotated = wait(cx.platform.rotate_key(&by, &selector, 0)).expect("rotated");
+    let _ = wait(cx.platform.disable_key(&by, &selector)).expect("disabled");
+    let _ = wait(cx.platform.enable_key(&by, &selector)).expect("enabled");
+    let _ = wait(cx.platform.revoke_key(&by, &selector)).expect("revoked");
+    cx.define(&story::definition());
+    let _ = wait(cx.platform.disable_agent(&by, &cx.agent)).expect("disabled");
+    let _ = wait(cx.platform.enable_agent(&by, &cx.agent)).expect("enabled");
+    let entries = &log(&cx)[before..];
+    let mut actions: Vec<&str> = entries.iter().map(|entry| entry.action.as_str()).collect();
+    let mut expected = [
+        "key.create",
+        "key.edit",
+        "key.rotate",
+        "key.disable",
+        "key.enable",
+        "key.revoke",
+        "contactSchema.replace",
+        "agent.disable",
+        "agent.enable",
+    ];
+    // All at one instant: their order is that of their random ids.
+    actions.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(actions, expected);
+    assert!(entries.iter().all(|entry| entry.actor == by));
+    let text = serde_json::to_string(&log(&cx)).expect("JSON");
+    assert!(!text.contains(&key.secret) && !text.contains(rotated.secret.expose()));
+}
+
+fn order_and_pages(backend: Backend) {
+    let cx = Sandbox::new(backend);
+    for n in 0..7 {
+        let _ = cx.create(&json!({ "primaryEmail": format!("c{n}@b.co") }));
+        cx.advance(i64::from(n % 2));
+    }
+    for newest_first in [false, true] {
+        let mut all: Vec<AuditEntry> = Vec::new();
+        let mut after = None;
+        loop {
+            let query = AuditQuery { agent: Some(cx.agent.clone()), after, newest_first, limit: 2 };
+            let page = wait(cx.platform.audit(&query)).expect("the log");
+            let Some(last) = page.last() else { break };
+            after = Some((last.at, last.id));
+            all.extend(page);
+        }
+        let places: Vec<_> = all.iter().map(|entry| (entry.at, entry.id)).collect();
+        let sorted =
+            if newest_first { places.is_sorted_by(|a, b| a > b) } else { places.is_sorted_by(|a, b| a < b) };
+        assert!(sorted, "{places:?}");
+        assert_eq!(all.len(), log(&cx).len());
+    }
+}

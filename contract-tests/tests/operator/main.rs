@@ -1,0 +1,6 @@
+//! What the operator does (contract 1, 14): agents, the audit log, erasure, import and export, names.
+
+mod agents;
+mod audit;
+mod contacts;
+mod names;

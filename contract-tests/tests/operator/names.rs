@@ -1,0 +1,88 @@
+//! The names of a service (contract 1): a setting outside its allowed values cannot be held.
+
+use openapi_core::access::KeyTag;
+use openapi_core::brand::Brand;
+
+fn brand() -> Brand {
+    Brand::new("https://api.example.com").expect("a brand")
+}
+
+#[test]
+fn defaults() {
+    let brand = brand();
+    assert_eq!(
+        (brand.service_name(), brand.id_segment(), brand.key_tag().as_str()),
+        ("Service", "platformid", "svc")
+    );
+}
+
+#[test]
+fn service_names() {
+    for good in ["A", "a1", "Acme", &"x".repeat(32)] {
+        assert_eq!(brand().with_service_name(good).expect("a name").service_name(), good);
+    }
+    for bad in ["", "1a", "_a", "a-b", "a b", "é", &"x".repeat(33)] {
+        assert!(brand().with_service_name(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn id_segments() {
+    for good in ["ab", "a1", "acme-id", "a-", &"x".repeat(32), "platformid", "schemas"] {
+        assert_eq!(brand().with_id_segment(good).expect("a segment").id_segment(), good);
+    }
+    for bad in [
+        "",
+        "a",
+        "1a",
+        "-a",
+        "A1",
+        "a_b",
+        "a.b",
+        "a/b",
+        "é1",
+        &"x".repeat(33),
+        "schema",
+        "chatbots",
+        "archive",
+        "unarchive",
+    ] {
+        assert!(brand().with_id_segment(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn key_tags() {
+    for good in ["ab", "svc", "a1234567"] {
+        assert_eq!(KeyTag::new(good).expect("a tag").as_str(), good);
+    }
+    for bad in ["", "a", "1a", "A1", "a-b", "a_b", "a12345678", "é1"] {
+        assert!(KeyTag::new(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn public_urls() {
+    for good in
+        ["http://127.0.0.1:8080", "https://api.example.com", "https://example.com/prefix", "http://[::1]:1"]
+    {
+        assert_eq!(Brand::new(good).expect("a URL").public_url(), good);
+    }
+    for bad in [
+        "",
+        "api.example.com",
+        "/v1",
+        "//x",
+        "https://example.com/",
+        "https://example.com/a/",
+        "ftp://a",
+        "https://",
+        "https://a?b",
+        "https://a#b",
+        "https://u:p@a",
+        " https://a",
+        "https://a b",
+    ] {
+        assert!(Brand::new(bad).is_err(), "{bad}");
+    }
+}

@@ -1,0 +1,247 @@
+//! Isolation: what one agent is answered does not depend on what another agent does, nor on whether it exists.
+
+use std::collections::HashMap;
+
+use contract_tests::{Backend, Credentials, Reply, Sandbox};
+use openapi_core::values::AgentId;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::{Value, json};
+
+use crate::config;
+
+/// One request of an agent; both agents draw from the same small world, so that they meet.
+#[derive(Clone, Debug)]
+enum Step {
+    Create {
+        id: Option<&'static str>,
+        name: &'static str,
+        key: Option<&'static str>,
+    },
+    Update {
+        id: &'static str,
+        name: &'static str,
+        upsert: bool,
+    },
+    Rename {
+        id: &'static str,
+        to: &'static str,
+    },
+    Archive {
+        id: &'static str,
+        undo: bool,
+    },
+    Get(&'static str),
+    /// The n-th contact that any agent created, by its platform id.
+    GetById(usize),
+    List(&'static str),
+    /// The other agent's path with the own key.
+    Trespass,
+    Define(&'static str),
+    Schema,
+}
+
+const IDS: [&str; 3] = ["a", "b", "c"];
+const NAMES: [&str; 3] = ["Zoë", "Ada", "Bo"];
+
+fn step() -> impl Strategy<Value = Step> {
+    let id = || select(&IDS[..]);
+    let name = || select(&NAMES[..]);
+    prop_oneof![
+        4 => (proptest::option::of(id()), name(), proptest::option::weighted(0.3, select(vec!["k1", "k2"])))
+            .prop_map(|(id, name, key)| Step::Create { id, name, key }),
+        2 => (id(), name(), any::<bool>()).prop_map(|(id, name, upsert)| Step::Update { id, name, upsert }),
+        1 => (id(), id()).prop_map(|(id, to)| Step::Rename { id, to }),
+        1 => (id(), any::<bool>()).prop_map(|(id, undo)| Step::Archive { id, undo }),
+        2 => id().prop_map(Step::Get),
+        1 => (0..6_usize).prop_map(Step::GetById),
+        2 => select(vec!["", "search=zoe", "tag=t", "primaryEmail=ada@b.co", "sortBy=firstName&limit=2", "includeArchived=1", "sortBy=primaryEmail&sortOrder=asc"])
+            .prop_map(Step::List),
+        1 => Just(Step::Trespass),
+        1 => select(vec![
+            "{}",
+            r#"{"fields":[{"name":"primaryEmail","unique":true}]}"#,
+            r#"{"fields":[{"name":"lastName","required":true}],"allowUndeclaredCustomFields":false}"#,
+        ]).prop_map(Step::Define),
+        1 => Just(Step::Schema),
+    ]
+}
+
+/// One agent in a sandbox.
+struct Tenant {
+    agent: AgentId,
+    other: AgentId,
+    key: Credentials,
+    address: &'static str,
+}
+
+/// Everything of a reply that an agent can see, with ids and cursors named in the order in which they appear.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: Value,
+}
+
+/// Names ids by their first appearance.
+#[derive(Default)]
+struct Names(HashMap<String, String>);
+
+impl Names {
+    fn name(&mut self, text: &str) -> String {
+        let is_id = |word: &str| {
+            word.len() == 24 && word.bytes().all(|byte| byte.is_ascii_hexdigit()) && word.starts_with("697d")
+        };
+        let mut named = String::new();
+        let mut word = String::new();
+        for c in text.chars().chain(['\u{0}']) {
+            if c.is_ascii_alphanumeric() {
+                word.push(c);
+                continue;
+            }
+            if is_id(&word) {
+                let next = format!("id-{}", self.0.len());
+                named.push_str(self.0.entry(word.clone()).or_insert(next));
+            } else {
+                named.push_str(&word);
+            }
+            word.clear();
+            if c != '\u{0}' {
+                named.push(c);
+            }
+        }
+        named
+    }
+}
+
+fn seen(reply: &Reply, names: &mut Names) -> Seen {
+    let mut json = reply.json.clone();
+    if let Some(cursor) = json.pointer_mut("/pagination/nextCursor").filter(|cursor| !cursor.is_null()) {
+        *cursor = json!("a cursor");
+    }
+    let headers = reply.headers.iter().filter(|(name, _)| *name != "link" && *name != "content-length");
+    let headers = headers
+        .map(|(name, value)| (name.to_string(), names.name(value.to_str().unwrap_or_default())))
+        .collect();
+    let body = serde_json::from_str(&names.name(&json.to_string())).expect("JSON");
+    Seen { status: reply.status, headers, body }
+}
+
+impl Tenant {
+    fn new(cx: &Sandbox, agent: &AgentId, other: &AgentId, address: &'static str) -> Self {
+        let key = cx.issue(|key| key.agent_id = agent.clone());
+        Tenant { agent: agent.clone(), other: other.clone(), key, address }
+    }
+
+    fn run(&self, cx: &Sandbox, step: &Step, created: &[String]) -> Reply {
+        let call = |method: &str, path: &str| {
+            let path = path.replace("<A>", self.agent.as_str()).replace("<B>", self.other.as_str());
+            cx.call(method, &path).with(&self.key).from(self.address).header("x-request-id", "same")
+        };
+        let contact = |name: &str| json!({ "primaryEmail": format!("{}@b.co", name.to_lowercase().replace('ë', "e")), "firstName": name, "tags": ["t"] });
+        match step {
+            Step::Create { id, name, key } => {
+                let mut body = contact(name);
+                body["externalReferenceId"] = json!(id);
+                let call = call("POST", "/contacts/chatbots/<A>").json(&body);
+                match key {
+                    Some(key) => call.header("idempotency-key", key).send(),
+                    None => call.send(),
+                }
+            }
+            Step::Update { id, name, upsert } => {
+                call("PUT", &format!("/contacts/{id}/chatbots/<A>?upsert={upsert}"))
+                    .json(&contact(name))
+                    .send()
+            }
+            Step::Rename { id, to } => call("PUT", &format!("/contacts/{id}/chatbots/<A>"))
+                .json(&json!({ "externalReferenceId": to }))
+                .send(),
+            Step::Archive { id, undo } => call(
+                "PATCH",
+                &format!("/contacts/{id}/chatbots/<A>/{}", if *undo { "unarchive" } else { "archive" }),
+            )
+            .send(),
+            Step::Get(id) => call("GET", &format!("/contacts/{id}/chatbots/<A>")).send(),
+            Step::GetById(at) => {
+                let id = created.get(*at).map_or("697d00000000000000000000", String::as_str);
+                call("GET", &format!("/contacts/platformid/{id}/chatbots/<A>")).send()
+            }
+            Step::List(query) => call("GET", &format!("/contacts/chatbots/<A>?{query}")).send(),
+            Step::Trespass => call("GET", "/contacts/a/chatbots/<B>").send(),
+            Step::Define(definition) => {
+                let definition = serde_json::from_str(definition).expect("JSON");
+                let operator = contract_tests::sandbox::operator();
+                let object = contract_tests::sandbox::object(&definition);
+                use openapi_core::admin::Admin;
+                let _ = contract_tests::sandbox::wait(cx.platform.replace_contact_schema(
+                    &operator,
+                    &self.agent,
+                    &object,
+                ));
+                call("GET", "/contacts/schema/chatbots/<A>").send()
+            }
+            Step::Schema => call("GET", "/contacts/schema/chatbots/<A>").send(),
+        }
+    }
+}
+
+/// What the second agent is answered, with or without the first one's part of the history.
+fn history(backend: Backend, steps: &[(bool, Step)], with_other: bool) -> Vec<Seen> {
+    let cx = Sandbox::new(backend);
+    let other = cx.agent.clone();
+    let mine = cx.new_agent("mine");
+    let (first, second) =
+        (Tenant::new(&cx, &other, &mine, "192.0.2.1"), Tenant::new(&cx, &mine, &other, "192.0.2.2"));
+    let mut names = Names::default();
+    let mut of_first: Vec<String> = Vec::new();
+    let mut of_second: Vec<String> = Vec::new();
+    let mut answers = Vec::new();
+    for (is_first, step) in steps {
+        // Ids begin with the second of their creation: ties of a sort then do not depend on what the other agent drew.
+        cx.advance(1_007);
+        if *is_first {
+            if with_other {
+                let reply = first.run(&cx, step, &of_second);
+                if reply.status == 201 {
+                    of_first.push(reply.id());
+                }
+            }
+            continue;
+        }
+        // Half of the ids that it asks for are another's, if there are any: the answer is the same as for unknown ones.
+        let foreign = matches!(step, Step::GetById(at) if at % 2 == 1);
+        let known: &[String] = if foreign { &of_first } else { &of_second };
+        let reply = second.run(&cx, step, known);
+        if reply.status == 201 && reply.header("idempotent-replayed").is_none() {
+            of_second.push(reply.id());
+        }
+        let mut reply = reply;
+        if foreign {
+            assert_eq!(reply.status, 404, "{}", reply.text);
+            reply.json["details"]["id"] = json!("as asked");
+        }
+        let seen = seen(&reply, &mut names);
+        answers.push(seen);
+    }
+    answers
+}
+
+fn isolated(backend: Backend, cases: u32) {
+    proptest!(config(cases), |(steps in vec((any::<bool>(), step()), 2..40))| {
+        let alone = history(backend, &steps, false);
+        let together = history(backend, &steps, true);
+        prop_assert_eq!(alone, together);
+    });
+}
+
+#[test]
+fn agents_are_isolated_on_memory() {
+    isolated(Backend::Memory, 300);
+}
+
+#[test]
+fn agents_are_isolated_on_sqlite() {
+    isolated(Backend::Sqlite, 40);
+}

@@ -1,0 +1,31 @@
+//! Properties over generated requests, schemas and histories (architecture 4).
+//!
+//! `PROPTEST_CASES` sets how many cases each property tries.
+
+mod any_request;
+mod bodies;
+mod isolation;
+mod schema_agreement;
+mod schemas;
+mod typed_calls;
+
+use openapi_core::access::{Actor, Caller, Permissions};
+use proptest::test_runner::Config;
+
+/// The settings of a property: `cases` unless the environment says otherwise.
+fn config(cases: u32) -> Config {
+    let default = Config::default();
+    let chosen = if default.cases == 256 { cases } else { default.cases };
+    Config { cases: chosen, failure_persistence: None, max_shrink_iters: 4_000, ..default }
+}
+
+/// A caller that the host authenticated: no limits stand in the way of many cases.
+fn caller(cx: &contract_tests::Sandbox) -> Caller {
+    Caller {
+        agent_id: cx.agent.clone(),
+        actor: Actor::User("property".into()),
+        permissions: Permissions::all(),
+        address: None,
+        request_id: "property".into(),
+    }
+}

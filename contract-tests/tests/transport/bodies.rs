@@ -1,0 +1,148 @@
+//! Bodies as they arrive: in pieces, too long, too late, encoded (contract 5.1, 9).
+
+use bytes::Bytes;
+use contract_tests::call::Chunk;
+use contract_tests::{Backend, Sandbox, on_every_backend};
+use serde_json::json;
+
+on_every_backend!(
+    in_pieces,
+    too_long_while_streaming,
+    declared_length_first,
+    too_late,
+    the_client_is_gone,
+    encodings,
+    content_types,
+    configured_limit,
+);
+
+const CREATE: &str = "/contacts/chatbots/<A>";
+
+fn octets(text: &str) -> Chunk {
+    Chunk::Octets(Bytes::copy_from_slice(text.as_bytes()))
+}
+
+fn in_pieces(backend: Backend) {
+    let cx = Sandbox::new(backend);
+    let text = "{\"primaryEmail\":\"zoë@b.co\",\"firstName\":\"Zoë\"}";
+    let bytes: Vec<Chunk> = text.bytes().map(|byte| Chunk::Octets(Bytes::copy_from_slice(&[byte]))).collect();
+    let reply = cx.call("POST", CREATE).chunks(bytes).send().expect(201);
+    assert_eq!(reply.data()["firstName"], "Zoë");
+    let pieces =
+        vec![octets(""), octets("{\"primary"), octets(""), octets("Email\":\"a@b.co\"}"), octets("")];
+    let _ = cx.call("POST", CREATE).chunks(pieces).send().expect(201);
+    for nothing in [vec![], vec![octets("")], vec![octets(""), octets("")]] {
+        let call = cx.call("POST", CREATE).chunks(nothing).header("content-type", "text/plain");
+        let _ = call.send().invalid(&[("body", "required")]);
+    }
+}
+
+fn too_long_while_streaming(backend: Backend) {
+    let cx = Sandbox::new(backend);
+    let piece = Bytes::from(vec![b' '; 65_536]);
+    let pieces = |count: usize, more: &str| {
+        let mut chunks = vec![Chunk::Octets(piece.clone()); count];
+        chunks.push(octets(more));
+        chunks
+    };
+    let _ = cx.call("POST", CREATE).chunks(pieces(16, "")).send().fails(400, "INVALID_JSON");
+    let reply = cx.call("POST", CREATE).chunks(pieces(16, "x")).send().fails(413, "PAYLOAD_TOO_LARGE");
+    assert_eq!(reply.json["details"], json!({ "limit": 1_048_576, "actual": null, "unit": "bytes" }));
+    assert_eq!(reply.json["message"], "The request body exceeds 1048576 bytes");
+    // What comes behind the limit is not waited for.
+    let mut endless = pieces(17, "");
+    endless.push(Chunk::Timeout);
+    let _ = cx.call("POST", CREATE).chunks(endless).send().fails(413, "PAYLOAD_TOO_LARGE");
+}
+
+fn declared_length_first(backend: Backend) {
+    let cx = Sandbox::new(backend);
+    let call = cx.call("POST", CREATE).chunks(vec![Chunk::Gone]);
+    let reply = call.header("content-length", "1048577").send().fails(413, "PAYLOAD_TOO_LARGE");
+    assert_eq!(reply.json["details"]["actual"], 1_048_577);
+    let huge =
+        cx.call("POST", CREATE).chunks(vec![Chunk::Gone]).header("content-length", "99999999999999999");
+    let _ = huge.send().fails(413, "PAYLOAD_TOO_LARGE");
+}
+
+fn too_late(backend: Backend) {
+    let cx = Sandbox::new(backend);
+    for chunks in [vec![Chunk::Timeout], vec![octets("{\"primaryEmail\":"), Chunk::Timeout]] {
+        let reply = cx.call("POST", CREATE).chunks(chunks).send().fails(408, "REQUEST_TIMEOUT");
+        assert!(reply.header("ratelimit").is_some(), "it was counted");
+    }
+    assert_eq!(cx.get(CREATE).expect(200).pagination()["totalItems"], 0);
+}
+
+fn the_client_is_gone(backend: Backend) {
+    let cx = Sandbox::new(backend);
+    let reply =
+        cx.call("POST", CREATE).chunks(vec![octets("{\"primaryEmail\":\"a@b.co\"}"), Chunk::Gone]).send();
+    let _ = reply.fails(400, "BAD_REQUEST");
+    assert_eq!(cx.get(CREATE).expect(200).pagination()["totalItems"], 0);
+}
+
+fn encodings(backend: Backend) {
+    let cx = Sandbox::new(backend);
+    let call = cx.call("POST", CREATE).json(&json!({ "primaryEmail": "a@b.co" }));
+    for bad in ["gzip", "deflate", "br", "zstd", "gzip, identity", "identity, gzip", "x-unknown"] {
+        let reply = call.clone().header("content-encoding", bad).send().fails(415, "UNSUPPORTED_MEDIA_TYPE");
+        assert!(reply.header("accept").is_some());
+    }
+    for good in ["identity", "IDENTITY"] {
+        let _ = call.clone().header("content-encoding", good).send().expect(201);
+    }
+    // Without a body there is nothing encoded.
+    let patch = cx.call("PATCH", "/contacts/none/chatbots/<A>/archive").header("content-encoding", "gzip");
+    let _ = patch.send().fails(404, "CONTACT_NOT_FOUND");
+}
+
+fn content_types(backend: Backend) {
+    let cx = Sandbox::new(backend);
+    let send = |value: &[u8]| {
+        cx.call("POST", CREATE).text("{\"primaryEmail\":\"a@b.co\"}").raw_header("content-type", value).send()
+    };
+    for good in [
+        "application/json",
+        " application/json ",
+        "application/json;",
+        "application/json; charset=utf-8; profile=x",
+        "application/json; profile=\"charset=x\"",
+        "application/problem+json",
+        "application/x.y-z+JSON",
+    ] {
+        let _ = send(good.as_bytes()).expect(201);
+    }
+    for bad in [
+        "application/json; charset=utf-16",
+        "application/json; charset=us-ascii",
+        "application/json; charset=",
+        "application/json+x",
+        "application/+json",
+        "text/plain+json",
+        "image/svg+xml",
+        "application/xml",
+        "json",
+        "application/json, text/plain",
+        "application/x-ndjson",
+    ] {
+        let _ = send(bad.as_bytes()).fails(415, "UNSUPPORTED_MEDIA_TYPE");
+    }
+    let _ = send(b"application/json; x=\xff").status;
+    let absent = cx.call("POST", CREATE).text("{\"primaryEmail\":\"a@b.co\"}").send();
+    let _ = absent.expect(201);
+    // What the client would like to get back does not matter.
+    for accept in ["text/html", "application/xml;q=1, */*;q=0", "nonsense"] {
+        let call = cx.call("GET", CREATE).header("accept", accept).header("accept-charset", "latin1");
+        let _ = call.header("accept-language", "de").send().expect(200);
+    }
+}
+
+fn configured_limit(backend: Backend) {
+    let cx = Sandbox::with_settings(backend, |settings| settings.max_json_octets = 30);
+    let body = "{\"primaryEmail\":\"abcd@b.co\"}  ";
+    assert_eq!(body.len(), 30);
+    let _ = cx.call("POST", CREATE).text(body).send().expect(201);
+    let reply = cx.call("POST", CREATE).text(&format!("{body} ")).send().fails(413, "PAYLOAD_TOO_LARGE");
+    assert_eq!(reply.json["details"], json!({ "limit": 30, "actual": 31, "unit": "bytes" }));
+}

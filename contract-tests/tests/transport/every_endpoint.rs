@@ -1,0 +1,249 @@
+//! Loops over the table: what holds for every endpoint behind the key headers.
+
+use contract_tests::{Backend, Credentials, on_every_backend};
+use openapi_core::operation::{BodyKind, Conditional};
+use serde_json::json;
+
+use crate::table::{all, good, path, prepared, real_path, with_body, with_key};
+
+on_every_backend!(
+    good_requests_succeed,
+    unauthenticated_requests,
+    agents_of_others,
+    absent_contacts,
+    unknown_query_parameters,
+    media_types,
+    large_bodies,
+    invalid_json,
+    bodies_of_other_types,
+    missing_bodies,
+    tags_and_conditions,
+    heads_equal_gets,
+);
+
+fn good_requests_succeed(backend: Backend) {
+    let (cx, id) = prepared(backend);
+    for meta in all() {
+        let reply = good(&cx, meta, &id).send();
+        let status = if meta.id == "createContact" { 201 } else { 200 };
+        assert_eq!((reply.status, reply.operation), (status, Some(meta.id)), "{}", reply.text);
+        let _ = cx.patch("/contacts/crm-1001/chatbots/<A>/unarchive");
+    }
+}
+
+fn unauthenticated_requests(backend: Backend) {
+    let (cx, id) = prepared(backend);
+    let Credentials { key, secret } = cx.credentials.clone();
+    for meta in with_key() {
+        let call = good(&cx, meta, &id).anonymous();
+        let from = |last: u8| format!("198.51.100.{last}");
+        let _ = call.clone().from(&from(1)).send().fails(401, "MISSING_CREDENTIALS");
+        let _ =
+            call.clone().header("x-api-key", &key).from(&from(2)).send().fails(401, "MISSING_CREDENTIALS");
+        let _ = call
+            .clone()
+            .header("x-api-secret", &secret)
+            .from(&from(3))
+            .send()
+            .fails(401, "MISSING_CREDENTIALS");
+        let wrong = call.clone().header("x-api-key", &key).header("x-api-secret", "wrong");
+        let _ = wrong.from(&from(4)).send().fails(401, "INVALID_CREDENTIALS");
+        let twice = call.header("x-api-key", &key).header("x-api-key", &key).header("x-api-secret", &secret);
+        let _ = twice.send().fails(400, "BAD_REQUEST");
+    }
+}
+
+fn agents_of_others(backend: Backend) {
+    let (cx, id) = prepared(backend);
+    let other = cx.new_agent("other");
+    let _ = other;
+    for meta in with_key().filter(|meta| meta.names_agent()) {
+        for agent in ["other", "nobody"] {
+            let call = cx.at(meta.method.as_str(), &path(meta, "crm-1001", &id, agent));
+            let reply = call.text("not json").header("content-type", "text/plain").send();
+            let reply = reply.fails(403, "AGENT_FORBIDDEN");
+            assert_eq!(reply.json["message"], "The API key does not belong to this agent");
+        }
+    }
+}
+
+fn absent_contacts(backend: Backend) {
+    let (cx, _) = prepared(backend);
+    for meta in with_key()
+        .filter(|meta| meta.path.contains("{externalReferenceId}") || meta.path.contains("{contactId}"))
+    {
+        let absent = "0123456789abcdef01234567";
+        let call = cx.at(meta.method.as_str(), &path(meta, absent, absent, "<A>"));
+        let reply = match meta.body {
+            BodyKind::None => call.send(),
+            _ => call.json(&json!({ "nonsense": 1 })).send(),
+        };
+        let reply = reply.fails(404, "CONTACT_NOT_FOUND");
+        assert_eq!(reply.json["details"], json!({ "resource": "contact", "id": absent }));
+    }
+}
+
+fn unknown_query_parameters(backend: Backend) {
+    let (cx, id) = prepared(backend);
+    for meta in all() {
+        let call = |query: &str| {
+            let call = cx.at(meta.method.as_str(), &format!("{}?{query}", real_path(meta, &id)));
+            match crate::table::body(meta) {
+                Some(body) => call.json(&body),
+                None => call,
+            }
+        };
+        let ignored = call("_=1&_x=2&_=3").send();
+        assert!(ignored.status < 300, "{}: {}", meta.id, ignored.text);
+        let _ = cx.patch("/contacts/crm-1001/chatbots/<A>/unarchive");
+        let reply = call("nonsense=7&_=1").send();
+        if meta.access.is_public() {
+            let _ = reply.expect(200);
+            continue;
+        }
+        let reply = reply.invalid(&[("nonsense", "unknown")]);
+        let error = reply.violation(0);
+        assert_eq!((&error["in"], &error["value"]), (&json!("query"), &json!("7")));
+        for parameter in meta.query {
+            let twice = call(&format!("{0}=&{0}=", parameter.name)).send();
+            assert_eq!(twice.violations(), [(parameter.name, "duplicate")], "{}", meta.id);
+        }
+    }
+}
+
+fn media_types(backend: Backend) {
+    let (cx, id) = prepared(backend);
+    for meta in with_body() {
+        let send = |media_type: &str| {
+            let call = cx.at(meta.method.as_str(), &real_path(meta, &id)).text("{}");
+            call.header("content-type", media_type).send()
+        };
+        for bad in [
+            "text/plain",
+            "text/json",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data; boundary=x",
+            "application/json; charset=latin1",
+            "application/jsonx",
+            "*/*",
+            "json",
+        ] {
+            let reply = send(bad).fails(415, "UNSUPPORTED_MEDIA_TYPE");
+            assert!(
+                reply.header("accept").is_some_and(|accept| accept.contains("application/json")),
+                "{bad}"
+            );
+        }
+        for good in [
+            "application/json",
+            "APPLICATION/JSON",
+            "application/json;charset=utf-8",
+            "application/json; charset=\"UTF-8\"",
+            "application/vnd.api+json",
+            "application/merge-patch+json; charset=Utf-8",
+        ] {
+            assert_ne!(send(good).status, 415, "{good}");
+            let _ = cx.patch("/contacts/crm-1001/chatbots/<A>/unarchive");
+        }
+    }
+}
+
+fn large_bodies(backend: Backend) {
+    let (cx, id) = prepared(backend);
+    for meta in with_body() {
+        let send = |octets: usize| {
+            let mut body = vec![b' '; octets];
+            body[0] = b'{';
+            body[octets - 1] = b'}';
+            cx.at(meta.method.as_str(), &real_path(meta, &id)).octets(&body).send()
+        };
+        assert_ne!(send(1_048_576).status, 413);
+        let reply = send(1_048_577).fails(413, "PAYLOAD_TOO_LARGE");
+        assert_eq!(
+            reply.json["details"],
+            json!({ "limit": 1_048_576, "actual": 1_048_577, "unit": "bytes" })
+        );
+        let _ = cx.patch("/contacts/crm-1001/chatbots/<A>/unarchive");
+    }
+}
+
+fn invalid_json(backend: Backend) {
+    let (cx, id) = prepared(backend);
+    for meta in with_body() {
+        let reply = cx.at(meta.method.as_str(), &real_path(meta, &id)).text("{\n  \"a\": }").send();
+        let reply = reply.fails(400, "INVALID_JSON");
+        assert_eq!(reply.json["details"], json!({ "line": 2, "column": 8 }));
+        assert!(
+            reply.json["message"]
+                .as_str()
+                .is_some_and(|text| text.starts_with("The request body is not valid JSON: "))
+        );
+    }
+}
+
+fn bodies_of_other_types(backend: Backend) {
+    let (cx, id) = prepared(backend);
+    for meta in with_body() {
+        for body in [json!([]), json!("x"), json!(1), json!(null), json!(true)] {
+            let reply = cx.at(meta.method.as_str(), &real_path(meta, &id)).json(&body).send();
+            let reply = reply.invalid(&[("body", "type")]);
+            assert_eq!(reply.violation(0)["in"], "body");
+        }
+    }
+}
+
+fn missing_bodies(backend: Backend) {
+    let (cx, id) = prepared(backend);
+    for meta in with_body() {
+        for media_type in [None, Some("application/json"), Some("text/plain")] {
+            let mut call = cx.at(meta.method.as_str(), &real_path(meta, &id));
+            if let Some(media_type) = media_type {
+                call = call.header("content-type", media_type);
+            }
+            let reply = call.send();
+            if meta.body == BodyKind::Required {
+                let reply = reply.invalid(&[("body", "required")]);
+                assert_eq!(reply.json["message"], "Validation failed: body is required");
+            } else {
+                let _ = reply.expect(200);
+            }
+        }
+        let _ = cx.patch("/contacts/crm-1001/chatbots/<A>/unarchive");
+    }
+}
+
+fn tags_and_conditions(backend: Backend) {
+    let (cx, id) = prepared(backend);
+    for meta in all() {
+        let reply = good(&cx, meta, &id).send();
+        assert_eq!(reply.header("etag").is_some(), meta.conditional != Conditional::No, "{}", meta.id);
+        let unmatched = good(&cx, meta, &id).header("if-match", "\"none\"").send();
+        assert_eq!(unmatched.status == 412, meta.conditional == Conditional::Write, "{}", meta.id);
+        let same = good(&cx, meta, &id).header("if-none-match", "*").send();
+        assert_eq!(same.status == 304, meta.conditional == Conditional::Read, "{}", meta.id);
+        let _ = cx.patch("/contacts/crm-1001/chatbots/<A>/unarchive");
+    }
+}
+
+fn heads_equal_gets(backend: Backend) {
+    let (cx, id) = prepared(backend);
+    for meta in all().filter(|meta| meta.method.as_str() == "GET") {
+        for target in [
+            real_path(meta, &id),
+            format!("{}?nonsense=1", real_path(meta, &id)),
+            path(meta, "none", "none", "<A>"),
+            path(meta, "x", "x", "other"),
+        ] {
+            let ask = |method: &str| cx.at(method, &target).header("x-request-id", "same").send();
+            let (get, head) = (ask("GET"), ask("HEAD"));
+            assert_eq!(head.status, get.status, "{target}");
+            assert_eq!(head.text, "");
+            assert_eq!(head.header("content-length"), Some(get.text.len().to_string().as_str()));
+            for (name, value) in &get.headers {
+                if !name.as_str().contains("ratelimit") && name != "content-length" {
+                    assert_eq!(head.headers.get(name), Some(value), "{target} {name}");
+                }
+            }
+        }
+    }
+}

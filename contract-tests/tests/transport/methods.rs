@@ -1,0 +1,82 @@
+//! Methods: 405, OPTIONS, HEAD (contract 5.1).
+
+use std::collections::BTreeSet;
+
+use contract_tests::{Backend, Sandbox, on_every_backend};
+
+use crate::table::{all, prepared, real_path};
+
+on_every_backend!(every_method_on_every_path, options, unknown_methods, case_of_methods);
+
+/// The methods that a path has in the table, HEAD and OPTIONS included.
+fn methods_of(target: &str, id: &str) -> BTreeSet<&'static str> {
+    let mut methods: BTreeSet<&str> =
+        all().filter(|meta| real_path(meta, id) == target).map(|meta| meta.method.as_str()).collect();
+    if methods.contains("GET") {
+        methods.insert("HEAD");
+    }
+    methods.insert("OPTIONS");
+    methods
+}
+
+fn allowed(header: Option<&str>) -> BTreeSet<&str> {
+    header.expect("Allow").split(", ").collect()
+}
+
+fn every_method_on_every_path(backend: Backend) {
+    // Many wrong methods from one address would be too many.
+    let (_, id) = prepared(backend);
+    let cx = Sandbox::with_settings(backend, |settings| settings.address_limits.unrouted = 0);
+    for target in all().map(|meta| real_path(meta, &id)).collect::<BTreeSet<_>>() {
+        let known = methods_of(&target, &id);
+        for method in
+            ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "QUERY", "PROPFIND"]
+        {
+            let reply = cx.at(method, &target).send();
+            if known.contains(method) {
+                assert_ne!(reply.status, 405, "{method} {target}");
+                continue;
+            }
+            assert_eq!(reply.status, 405, "{method} {target}: {}", reply.text);
+            assert_eq!(allowed(reply.header("allow")), known);
+            if method != "HEAD" {
+                assert_eq!(reply.code(), "METHOD_NOT_ALLOWED");
+            }
+            // No key is needed to learn it.
+            let _ = cx.at(method, &target).anonymous().send().expect(405);
+        }
+    }
+}
+
+fn options(backend: Backend) {
+    let (cx, id) = prepared(backend);
+    for target in all().map(|meta| real_path(meta, &id)).collect::<BTreeSet<_>>() {
+        let reply = cx.at("OPTIONS", &target).anonymous().send().expect(204);
+        assert_eq!(allowed(reply.header("allow")), methods_of(&target, &id));
+        assert_eq!(reply.text, "");
+        // Neither body nor query nor agent matter.
+        let call = cx.at("OPTIONS", &format!("{target}?nonsense=1")).anonymous().text("{");
+        let _ = call.header("origin", "https://app.example.com").send().expect(204);
+    }
+    let _ = cx.call("OPTIONS", "/contacts/none/chatbots/nobody").anonymous().send().expect(204);
+    let _ = cx.call("OPTIONS", "/nowhere").anonymous().send().fails(404, "ROUTE_NOT_FOUND");
+    let _ = cx.at("OPTIONS", "*").anonymous().send().fails(404, "ROUTE_NOT_FOUND");
+}
+
+fn unknown_methods(backend: Backend) {
+    let cx = Sandbox::new(backend);
+    let long = "X".repeat(5_000);
+    for method in ["FOO", "M-SEARCH", &long] {
+        let reply = cx.call(method, "/health").anonymous().send().fails(405, "METHOD_NOT_ALLOWED");
+        assert!(reply.text.len() < 1_000, "a long method is not repeated");
+        // The path is looked at first.
+        let _ = cx.call(method, "/nowhere").anonymous().send().fails(404, "ROUTE_NOT_FOUND");
+    }
+}
+
+fn case_of_methods(backend: Backend) {
+    let cx = Sandbox::new(backend);
+    for method in ["get", "Get", "options"] {
+        let _ = cx.call(method, "/health").anonymous().send().fails(405, "METHOD_NOT_ALLOWED");
+    }
+}
