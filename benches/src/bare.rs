@@ -1,0 +1,50 @@
+//! The bare server: hyper with its defaults, the same answer to every request. What a server on hyper costs at least.
+
+use std::convert::Infallible;
+use std::io::Write;
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, header};
+use http_body_util::Full;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpListener;
+
+use crate::report::Failure;
+
+/// The name under which the program starts itself for this.
+pub(crate) const COMMAND: &str = "bare";
+
+/// Serves bodies of so many octets until the process is ended.
+pub(crate) fn serve(octets: &str) -> Result<(), Failure> {
+    let octets: usize = octets.parse()?;
+    let body = Bytes::from(vec![b'x'; octets]);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        println!("listening bare http://{}", listener.local_addr()?);
+        std::io::stdout().flush()?;
+        loop {
+            let (stream, _) = listener.accept().await?;
+            stream.set_nodelay(true)?;
+            let body = body.clone();
+            tokio::spawn(async move {
+                let answer = service_fn(move |_| {
+                    let body = body.clone();
+                    async move { Ok::<_, Infallible>(answer(body)) }
+                });
+                // The client ends the connection in its own time.
+                let _ = hyper::server::conn::http1::Builder::new()
+                    .serve_connection(TokioIo::new(stream), answer)
+                    .await;
+            });
+        }
+    })
+}
+
+fn answer(body: Bytes) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body));
+    let json = HeaderValue::from_static("application/json; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
+}

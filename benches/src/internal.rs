@@ -1,0 +1,25 @@
+//! Processes that benchmarks start from this program: the load generator and the bare server.
+
+use std::process::ExitCode;
+
+use crate::{bare, load};
+
+/// The first argument of such a process; not for people.
+pub(crate) const ARGUMENT: &str = "internal";
+
+/// Runs the process that these arguments name, if they name one.
+pub(crate) fn run(arguments: &[std::ffi::OsString]) -> Option<ExitCode> {
+    let words: Vec<&str> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
+    let outcome = match words[..] {
+        [_, ARGUMENT, load::COMMAND] => load::serve(),
+        [_, ARGUMENT, bare::COMMAND, octets] => bare::serve(octets),
+        _ => return None,
+    };
+    Some(match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    })
+}

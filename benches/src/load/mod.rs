@@ -1,0 +1,46 @@
+//! The load generator: a process of its own, started by the benchmarks with `internal load`, that keeps connections
+//! busy over HTTP/1.1 and counts the answers.
+
+mod client;
+mod plan;
+
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+
+pub(crate) use plan::{Outcome, Plan, Work};
+
+use crate::report::Failure;
+
+/// The name under which the program starts itself for this.
+pub(crate) const COMMAND: &str = "load";
+
+/// Runs a plan in a process of its own.
+///
+/// # Errors
+/// When the process does not run, a connection breaks or an answer has another status than the plan expects.
+pub(crate) fn run(plan: &Plan) -> Result<Outcome, Failure> {
+    let mut child = Command::new(std::env::current_exe()?)
+        .args([crate::internal::ARGUMENT, COMMAND])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    if let Some(mut input) = child.stdin.take() {
+        input.write_all(&serde_json::to_vec(plan)?)?;
+    }
+    let output = child.wait_with_output()?;
+    if !output.status.success() {
+        return Err("the load generator failed; its words are above".into());
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+/// The other side of [`run`].
+pub(crate) fn serve() -> Result<(), Failure> {
+    let mut input = Vec::new();
+    std::io::stdin().read_to_end(&mut input)?;
+    let plan: Plan = serde_json::from_slice(&input)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let outcome = runtime.block_on(client::run(plan))?;
+    std::io::stdout().write_all(&serde_json::to_vec(&outcome)?)?;
+    Ok(())
+}

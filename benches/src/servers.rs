@@ -1,0 +1,124 @@
+//! Servers under test: started as processes on a free port, measured from outside, ended.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::machine::{self, monotonic};
+use crate::report::Failure;
+use crate::world::SERVER_KEY_HEX;
+
+/// How long a server may take to end.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A running server; dropping it ends it.
+pub(crate) struct Server {
+    child: Child,
+    address: SocketAddr,
+    /// Kept open, so that the server may go on writing.
+    _output: BufReader<ChildStdout>,
+}
+
+impl Server {
+    /// The bare hyper server with bodies of this size.
+    pub(crate) fn bare(octets: u64) -> Result<Self, Failure> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args([crate::internal::ARGUMENT, crate::bare::COMMAND, &octets.to_string()]);
+        Server::start(command, "bare")
+    }
+
+    /// `openapi-server serve` on a SQLite file, with the settings of an operator who gave none, its log in a file beside
+    /// the database.
+    pub(crate) fn openapi(binary: &Path, database: &Path) -> Result<Self, Failure> {
+        let log = std::fs::File::create(database.with_extension("log"))?;
+        let mut command = Command::new(binary);
+        command
+            .args(["serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--store"])
+            .arg(format!("sqlite:{}", database.display()))
+            .env("OPENAPI_SERVER_KEY", SERVER_KEY_HEX)
+            .stderr(log);
+        Server::start(command, "open-api")
+    }
+
+    fn start(mut command: Command, listener: &str) -> Result<Self, Failure> {
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(|error| {
+                format!("cannot start {}: {error}", command.get_program().to_string_lossy())
+            })?;
+        let output = child.stdout.take().ok_or("the server has no output")?;
+        let mut output = BufReader::new(output);
+        let prefix = format!("listening {listener} http://");
+        let mut line = String::new();
+        let address = loop {
+            line.clear();
+            if output.read_line(&mut line)? == 0 {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err("the server ended before it listened; its log says why".into());
+            }
+            if let Some(address) = line.trim_end().strip_prefix(&prefix) {
+                break address.parse()?;
+            }
+        };
+        Ok(Server { child, address, _output: output })
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// User and system time used so far.
+    pub(crate) fn cpu(&self) -> Result<Duration, Failure> {
+        machine::process_cpu(self.child.id())
+    }
+
+    /// Resident memory in MiB: all of it, and what is not mapped from files.
+    pub(crate) fn memory(&self) -> Result<(f64, f64), Failure> {
+        machine::process_memory(self.child.id())
+    }
+
+    /// Ends it as an operator does and waits.
+    ///
+    /// # Errors
+    /// When it does not end with status 0 in time.
+    pub(crate) fn stop(mut self) -> Result<(), Failure> {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).ok_or("no process")?;
+        kill_process(pid, Signal::TERM)?;
+        let begun = monotonic();
+        loop {
+            match self.child.try_wait()? {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => return Err(format!("the server ended with {status}").into()),
+                None if begun.elapsed() > PATIENCE => return Err("the server does not end".into()),
+                None => std::thread::sleep(Duration::from_millis(5)),
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The release build of the server, brought up to date first: a stale one would be measured unnoticed.
+pub(crate) fn binary() -> Result<PathBuf, Failure> {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize()?;
+    eprintln!("building openapi-server");
+    let status = Command::new("cargo")
+        .args(["build", "--quiet", "--release", "--package", "server-hyper"])
+        .current_dir(&workspace)
+        .status()?;
+    if !status.success() {
+        return Err("cargo build --release --package server-hyper failed".into());
+    }
+    // This program lies beside it.
+    Ok(std::env::current_exe()?.with_file_name("openapi-server"))
+}

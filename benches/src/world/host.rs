@@ -1,0 +1,116 @@
+//! A platform over a store as the reference server holds it: the system's clock and randomness, one agent, keys.
+
+use std::sync::Arc;
+
+use openapi_core::access::{Actor, Permissions, RateLimits};
+use openapi_core::admin::{Admin, AdminError, NewAgent, NewKey};
+use openapi_core::api::{Api, Settings};
+use openapi_core::brand::Brand;
+use openapi_core::platform::{Platform, Ports};
+use openapi_core::schema::CompiledSchema;
+use openapi_core::server_keys::{ServerKey, ServerKeys};
+use openapi_core::storage::Storage;
+use openapi_core::values::AgentId;
+use serde::{Deserialize, Serialize};
+use server_hyper::ports::{SystemClock, SystemRandom};
+
+use super::write_of;
+use crate::report::Failure;
+
+/// The server key of every benchmark: what is measured is stored and served under the same one. It protects nothing.
+pub(crate) const SERVER_KEY_HEX: &str = "4242424242424242424242424242424242424242424242424242424242424242";
+
+/// A key with its secret.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Credentials {
+    /// The value of `X-API-Key`.
+    pub(crate) key: String,
+    /// The value of `X-API-Secret`.
+    pub(crate) secret: String,
+}
+
+/// A platform over a store.
+pub(crate) struct Host {
+    platform: Arc<Platform>,
+    storage: Arc<dyn Storage>,
+}
+
+/// The names of the benchmarked service.
+pub(crate) fn brand() -> Result<Brand, Failure> {
+    Ok(Brand::new("http://127.0.0.1:8080")?)
+}
+
+/// An id of an agent.
+pub(crate) fn agent_id(text: &str) -> Result<AgentId, Failure> {
+    Ok(text.parse::<AgentId>()?)
+}
+
+fn operator() -> Actor {
+    Actor::Operator("benches".to_owned())
+}
+
+impl Host {
+    pub(crate) fn new(storage: Arc<dyn Storage>) -> Result<Self, Failure> {
+        let server_keys = ServerKeys::new(ServerKey::new(&[0x42; 32]), Vec::new());
+        let ports = Ports::new(Arc::new(SystemClock), Arc::new(SystemRandom), server_keys);
+        let platform = Arc::new(Platform::new(Arc::clone(&storage), ports, brand()?));
+        Ok(Host { platform, storage })
+    }
+
+    /// The API with the settings of a server that was given none.
+    pub(crate) fn api(&self) -> Result<Api, Failure> {
+        Ok(self.platform.api(Settings::new(brand()?)))
+    }
+
+    pub(crate) fn storage(&self) -> &Arc<dyn Storage> {
+        &self.storage
+    }
+
+    /// The platform.
+    pub(crate) fn platform(&self) -> &Platform {
+        &self.platform
+    }
+
+    /// Makes the agent, unless it is there.
+    pub(crate) async fn agent(&self, id: &AgentId) -> Result<(), Failure> {
+        let new = NewAgent { id: Some(id.clone()), name: "Benchmark".parse()? };
+        match self.platform.create_agent(&operator(), new).await {
+            Ok(_) | Err(AdminError::Conflict(_)) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Makes a key with every permission and the highest limits.
+    pub(crate) async fn key(&self, agent: &AgentId) -> Result<Credentials, Failure> {
+        let new = NewKey {
+            agent_id: agent.clone(),
+            name: "Benchmark".parse()?,
+            description: None,
+            permissions: Permissions::all(),
+            limits: RateLimits::new(RateLimits::MAX_PER_MINUTE, RateLimits::MAX_PER_HOUR)?,
+            allowed_addresses: Vec::new(),
+            expires_at: None,
+        };
+        let issued = self.platform.create_key(&operator(), new).await?;
+        Ok(Credentials { key: issued.key.api_key.to_string(), secret: issued.secret.expose().to_owned() })
+    }
+
+    /// The agent's schema, ready to make contacts.
+    pub(crate) async fn schema(&self, agent: &AgentId) -> Result<CompiledSchema, Failure> {
+        let schema = self.platform.contact_schema(agent).await?;
+        Ok(CompiledSchema::new(schema, &brand()?)?)
+    }
+
+    /// Stores the contacts of these numbers, one after another.
+    pub(crate) async fn contacts(
+        &self,
+        agent: &AgentId,
+        numbers: std::ops::Range<u64>,
+    ) -> Result<(), Failure> {
+        let schema = self.schema(agent).await?;
+        for number in numbers {
+            self.storage.insert_contact(agent, &write_of(&schema, agent, number)?).await?;
+        }
+        Ok(())
+    }
+}

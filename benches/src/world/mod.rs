@@ -1,0 +1,9 @@
+//! The world that benchmarks run in: the ports of a real machine, agents, keys, contacts.
+
+mod contacts;
+mod dice;
+mod host;
+
+pub(crate) use contacts::{Person, write_of};
+pub(crate) use dice::Dice;
+pub(crate) use host::{Credentials, Host, SERVER_KEY_HEX, agent_id};
