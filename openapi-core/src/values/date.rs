@@ -1,11 +1,13 @@
 //! Calendar dates: `YYYY-MM-DD`.
 
+use compact_str::CompactString;
+
 use super::{TextValue, text_value};
 use crate::violation::{Fault, Rule};
 
 /// A real calendar date of the years 0000 to 9999, as `YYYY-MM-DD`; its text sorts as the dates do.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Date(Box<str>);
+pub struct Date(CompactString);
 
 text_value!(Date);
 

@@ -1,5 +1,7 @@
 //! Email addresses (contract 2.1.1, `primaryEmail`).
 
+use compact_str::CompactString;
+
 use super::fold::fold_case;
 use super::{TextValue, refuse_controls, text_value};
 use crate::violation::{Fault, Rule};
@@ -7,7 +9,7 @@ use crate::violation::{Fault, Rule};
 /// One address: dot-atom local part, non-ASCII allowed, a domain of at least two labels valid under IDNA. Stored as
 /// sent (trimmed), compared by [`Email::normalized`].
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Email(Box<str>);
+pub struct Email(CompactString);
 
 text_value!(Email);
 

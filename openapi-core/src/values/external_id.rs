@@ -1,5 +1,7 @@
 //! The caller's own id of a contact (contract 2.1.2).
 
+use compact_str::CompactString;
+
 use super::{TextValue, refuse_longer, text_value};
 use crate::violation::{Fault, Rule};
 
@@ -8,7 +10,7 @@ use crate::violation::{Fault, Rule};
 /// The configured id segment is reserved as well; that check needs the settings and is made where they are known
 /// ([`crate::brand::Brand::refuse_reserved`]).
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ExternalId(Box<str>);
+pub struct ExternalId(CompactString);
 
 text_value!(ExternalId);
 

@@ -42,8 +42,15 @@ pub trait TextValue: Sized {
     fn json_schema() -> serde_json::Value;
 }
 
-/// Implements what every text value has: `FromStr`, `Display`, `Serialize`, `Deserialize` by [`TextValue::parse`] and
-/// `as_str`.
+/// A value that a store keeps as its text.
+pub trait StoredText: TextValue {
+    /// The value of stored text, which [`TextValue::parse`] returned once. It is not checked again: what was accepted
+    /// stays readable when a rule becomes stricter.
+    fn from_stored(text: &str) -> Self;
+}
+
+/// Implements what every text value has: [`StoredText`], `FromStr`, `Display`, `Serialize`, `Deserialize` by
+/// [`TextValue::parse`] and `as_str`.
 macro_rules! text_value {
     ($name:ty $(, const $max:ident)?) => {
         impl $(<const $max: usize>)? $name {
@@ -51,6 +58,11 @@ macro_rules! text_value {
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
+            }
+        }
+        impl $(<const $max: usize>)? $crate::values::StoredText for $name {
+            fn from_stored(text: &str) -> Self {
+                Self(text.into())
             }
         }
         impl $(<const $max: usize>)? std::fmt::Debug for $name {

@@ -1,11 +1,13 @@
 //! Telephone numbers and their country codes (contract 2.1.1).
 
+use compact_str::CompactString;
+
 use super::{TextValue, refuse_controls, refuse_longer, text_value};
 use crate::violation::{Fault, Rule};
 
 /// A telephone number: 3 to 15 digits among spaces and `( ) - . /`, an optional leading `+`; stored as sent (trimmed).
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Phone(Box<str>);
+pub struct Phone(CompactString);
 
 text_value!(Phone);
 
@@ -19,7 +21,7 @@ impl Phone {
     /// Whether the number agrees with `code`: with a leading `+` its digits begin with those of the code.
     #[must_use]
     pub fn agrees_with(&self, code: &PhoneCode) -> bool {
-        !self.0.starts_with('+') || self.digits().starts_with(&code.0[1..])
+        !self.0.starts_with('+') || self.digits().starts_with(code.0.trim_start_matches('+'))
     }
 }
 
@@ -54,7 +56,7 @@ impl TextValue for Phone {
 
 /// A country calling code, stored with its leading `+`: `+44`.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct PhoneCode(Box<str>);
+pub struct PhoneCode(CompactString);
 
 text_value!(PhoneCode);
 

@@ -1,5 +1,7 @@
 //! Free text: one line, a block of lines, a tag.
 
+use compact_str::CompactString;
+
 use super::{TextValue, fold, refuse_controls, refuse_longer, text_value};
 use crate::violation::{Fault, Rule};
 
@@ -7,7 +9,7 @@ use crate::violation::{Fault, Rule};
 ///
 /// Blank text is no `Line`: the contract reads it as `null` (contract 2.1.1), so a field is `Option<Line<MAX>>`.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Line<const MAX: usize>(Box<str>);
+pub struct Line<const MAX: usize>(CompactString);
 
 text_value!(Line<MAX>, const MAX);
 
@@ -29,7 +31,7 @@ impl<const MAX: usize> TextValue for Line<MAX> {
 
 /// Multi-line text of 1 to `MAX` characters: TAB, LF and CR are its only control characters. Stored as sent.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Block<const MAX: usize>(Box<str>);
+pub struct Block<const MAX: usize>(CompactString);
 
 text_value!(Block<MAX>, const MAX);
 
@@ -52,7 +54,7 @@ impl<const MAX: usize> TextValue for Block<MAX> {
 
 /// A tag: 1 to 64 characters on a single line, stored trimmed, compared without regard to case (contract 2.1.1).
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Tag(Box<str>);
+pub struct Tag(CompactString);
 
 text_value!(Tag);
 

@@ -2,7 +2,7 @@
 
 use openapi_core::contacts::Contact;
 use openapi_core::json::RawObject;
-use openapi_core::values::{AgentId, ContactId, ContactStatus, TextValue, Timestamp};
+use openapi_core::values::{AgentId, ContactId, ContactStatus, StoredText, Timestamp};
 use rusqlite::Row;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 
@@ -53,15 +53,12 @@ impl<'r> Columns<'r> {
         optional_str(self.next()?)
     }
 
-    /// A value of its own type, checked as if it came from outside.
-    pub(crate) fn text<T: TextValue>(&mut self) -> Result<T> {
-        let text = self.str()?;
-        T::parse(text).map_err(|fault| corrupt(format_args!("column {}: {fault}", self.at - 1)))
+    pub(crate) fn text<T: StoredText>(&mut self) -> Result<T> {
+        self.str().map(T::from_stored)
     }
 
-    pub(crate) fn optional_text<T: TextValue>(&mut self) -> Result<Option<T>> {
-        let Some(text) = self.optional_str()? else { return Ok(None) };
-        T::parse(text).map(Some).map_err(|fault| corrupt(format_args!("column {}: {fault}", self.at - 1)))
+    pub(crate) fn optional_text<T: StoredText>(&mut self) -> Result<Option<T>> {
+        Ok(self.optional_str()?.map(T::from_stored))
     }
 
     pub(crate) fn integer(&mut self) -> Result<i64> {
@@ -135,12 +132,9 @@ pub(crate) fn contact(agent: &AgentId, row: &Row<'_>) -> Result<Contact, Fault> 
         primary_phone: columns.optional_text()?,
         primary_phone_code: columns.optional_text()?,
         full_address: columns.optional_text()?,
-        tags: match columns.optional_str()? {
-            None => Vec::new(),
-            Some(tags) => {
-                tags.split('\n').map(TextValue::parse).collect::<Result<_, _>>().map_err(corrupt)?
-            }
-        },
+        tags: columns
+            .optional_str()?
+            .map_or_else(Vec::new, |tags| tags.split('\n').map(StoredText::from_stored).collect()),
         status: columns.status()?,
         source: columns.text()?,
         last_contacted_at: columns.optional_time()?,
