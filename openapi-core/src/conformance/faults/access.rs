@@ -1,0 +1,160 @@
+//! Faults in agents, keys and contact schemas.
+
+use async_trait::async_trait;
+
+use super::*;
+
+#[async_trait]
+impl AgentStore for Faulty {
+    async fn insert_agent(&self, agent: &Agent, schema: &ContactSchema, audit: &AuditEntry) -> Result<()> {
+        let result = self.inner.insert_agent(agent, schema, audit).await;
+        if result.is_ok() {
+            self.agents.lock().expect("lock").push(agent.id.clone());
+        }
+        let deleted = matches!(self.inner.agent(&agent.id).await, Ok(Some(agent)) if agent.status == AgentStatus::Deleted);
+        if self.is(PlantedFault::DeletedIdReused) && deleted { Ok(()) } else { result }
+    }
+
+    async fn agent(&self, id: &AgentId) -> Result<Option<Agent>> {
+        self.inner.agent(id).await
+    }
+
+    async fn agents(&self) -> Result<Vec<Agent>> {
+        self.inner.agents().await
+    }
+
+    async fn update_agent(&self, agent: &Agent, audit: &AuditEntry) -> Result<()> {
+        if self.is(PlantedFault::DeletedAgentAnswers) && agent.status == AgentStatus::Deleted {
+            let disabled = Agent { status: AgentStatus::Disabled, ..agent.clone() };
+            return self.inner.update_agent(&disabled, audit).await;
+        }
+        self.inner.update_agent(agent, audit).await
+    }
+
+    async fn purge_agent(&self, id: &AgentId, at_most: u32) -> Result<u64> {
+        let at_most = if self.is(PlantedFault::PurgeUnbounded) { u32::MAX } else { at_most };
+        self.inner.purge_agent(id, at_most).await
+    }
+}
+
+#[async_trait]
+impl KeyStore for Faulty {
+    async fn key_grant(&self, api_key: &ApiKey) -> Result<Option<KeyGrant>> {
+        let mut grant = self.inner.key_grant(api_key).await?;
+        if self.is(PlantedFault::GrantIgnoresAgentStatus)
+            && let Some(grant) = &mut grant
+        {
+            grant.agent_status = AgentStatus::Active;
+        }
+        Ok(grant)
+    }
+
+    async fn find_key(&self, selector: &KeySelector) -> Result<Option<StoredKey>> {
+        self.inner.find_key(selector).await
+    }
+
+    async fn keys(&self, agent: &AgentId) -> Result<Vec<StoredKey>> {
+        self.inner.keys(agent).await
+    }
+
+    async fn insert_key(&self, agent: &AgentId, key: &StoredKey, audit: &AuditEntry) -> Result<()> {
+        match self.inner.insert_key(agent, key, audit).await {
+            Err(error)
+                if self.is(PlantedFault::ApiKeyTakenTwice)
+                    && error.kind == StorageErrorKind::AlreadyExists =>
+            {
+                Ok(())
+            }
+            result => result,
+        }
+    }
+
+    async fn update_key(
+        &self,
+        agent: &AgentId,
+        expected: u64,
+        key: &StoredKey,
+        audit: &AuditEntry,
+    ) -> Result<()> {
+        let mut expected = expected;
+        let stored = self.inner.find_key(&KeySelector::Id(key.key.id)).await?;
+        if self.is(PlantedFault::KeyVersionIgnored)
+            && let Some(stored) = &stored
+        {
+            expected = stored.version;
+        }
+        let owner =
+            stored.map(|stored| stored.key.agent_id).filter(|_| self.is(PlantedFault::KeyCrossesAgents));
+        let agent = owner.as_ref().unwrap_or(agent);
+        self.inner.update_key(agent, expected, key, audit).await?;
+        if self.is(PlantedFault::KeyEditForgetsUse) {
+            let never = Timestamp::from_millis(i64::MAX);
+            self.inner.record_key_use(agent, key.key.id, never, None).await?;
+        }
+        Ok(())
+    }
+
+    async fn record_key_use(
+        &self,
+        agent: &AgentId,
+        key: KeyId,
+        at: Timestamp,
+        address: Option<IpAddr>,
+    ) -> Result<()> {
+        let mut at = at;
+        if self.is(PlantedFault::LastUseGoesBack)
+            && let Some(stored) = self.inner.find_key(&KeySelector::Id(key)).await?
+        {
+            // The address of the earlier use replaces that of the later one.
+            at = at.max(stored.key.last_used_at.unwrap_or(at));
+        }
+        self.inner.record_key_use(agent, key, at, address).await
+    }
+}
+
+#[async_trait]
+impl ContactSchemaStore for Faulty {
+    async fn contact_schema(&self, agent: &AgentId) -> Result<Option<ContactSchema>> {
+        self.inner.contact_schema(agent).await
+    }
+
+    async fn contact_schema_history(&self, agent: &AgentId) -> Result<Vec<ContactSchema>> {
+        let mut history = self.inner.contact_schema_history(agent).await?;
+        if self.is(PlantedFault::SchemaHistoryLost) {
+            history.drain(..history.len().saturating_sub(1));
+        }
+        Ok(history)
+    }
+
+    async fn replace_contact_schema(
+        &self,
+        agent: &AgentId,
+        schema: &ContactSchema,
+        audit: &AuditEntry,
+    ) -> Result<()> {
+        let mut schema = schema.clone();
+        let current = self.inner.contact_schema(agent).await?;
+        if self.is(PlantedFault::SchemaVersionIgnored) {
+            schema.version = current.as_ref().map_or(1, |current| current.version) + 1;
+        }
+        if self.is(PlantedFault::SchemaChangeKeepsKeys)
+            && let Some(current) = &current
+        {
+            for (field, known) in schema.fields.iter_mut().zip(&current.fields) {
+                field.sensitive = known.sensitive;
+            }
+            for field in &mut schema.custom_fields {
+                field.sensitive = false;
+            }
+        }
+        match self.inner.replace_contact_schema(agent, &schema, audit).await {
+            Err(error)
+                if self.is(PlantedFault::UniqueWithoutCheck)
+                    && matches!(error.kind, StorageErrorKind::Duplicate(_)) =>
+            {
+                Ok(())
+            }
+            result => result,
+        }
+    }
+}

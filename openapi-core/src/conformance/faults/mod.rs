@@ -1,0 +1,195 @@
+//! Planted faults: a store that breaks one rule on purpose. Each must make the suite fail, or the suite is blind there.
+
+mod access;
+mod contacts;
+mod records;
+
+use std::net::IpAddr;
+use std::sync::Mutex;
+
+use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
+use crate::agents::{Agent, AgentStatus};
+use crate::audit::AuditEntry;
+use crate::contacts::{Contact, ContactKeys, ContactRef, UniqueValue};
+use crate::json::RawObject;
+use crate::schema::ContactSchema;
+use crate::storage::memory::MemoryStorage;
+use crate::storage::{
+    AgentStore, AuditQuery, AuditStore, ContactPage, ContactQuery, ContactSchemaStore, ContactStore,
+    ContactWrite, Duplicate, HealthProbe, KeyStore, Order, RateWindow, RateWindowStore, Replay, ReplayKey,
+    ReplayStore, Result, SortKey, SortPosition, StorageErrorKind, Window,
+};
+use crate::values::{AgentId, ContactId, ExternalId, KeyId, Timestamp};
+
+macro_rules! faults {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// A rule that a [`Faulty`] store breaks.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum PlantedFault {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl PlantedFault {
+            /// Every fault.
+            pub const ALL: &'static [PlantedFault] = &[$(PlantedFault::$name),*];
+        }
+    };
+}
+
+faults! {
+    /// A created contact is not noted in the audit log.
+    InsertWithoutAudit,
+    /// A changed contact is not noted in the audit log.
+    UpdateWithoutAudit,
+    /// A refused write is noted in the audit log.
+    AuditOfRefusedWrite,
+    /// The answer of a refused write is stored: its contact is written before the check.
+    WriteBeforeCheck,
+    /// Equal external ids are let through.
+    ExternalIdNotUnique,
+    /// An archived contact does not hold its external id.
+    ArchivedFreesExternalId,
+    /// A duplicate is never said to be archived.
+    ArchivedHolderUnmarked,
+    /// External ids are found whatever their case.
+    ExternalIdIgnoresCase,
+    /// A 24-digit external id is read as a platform id too.
+    ExternalIdReadAsPlatformId,
+    /// A contact is found by its id under any agent.
+    IdCrossesAgents,
+    /// A list shows another agent's contacts too.
+    ListCrossesAgents,
+    /// A contact can be erased under any agent.
+    EraseCrossesAgents,
+    /// An update does not compare versions.
+    UpdateIgnoresVersion,
+    /// A write does not compare schema versions.
+    WriteIgnoresSchemaVersion,
+    /// A rename leaves the old external id taken.
+    RenameKeepsOldId,
+    /// Text is stored in composed form.
+    TextComposed,
+    /// The order of custom members is lost.
+    MembersSorted,
+    /// Milliseconds are cut off.
+    SecondsOnly,
+    /// `null` comes first in descending order.
+    NullsFirstDescending,
+    /// Ties are always sorted by ascending id.
+    TiesAlwaysAscending,
+    /// The total counts the page.
+    TotalOfPage,
+    /// An offset passes over one contact too many.
+    OffsetOffByOne,
+    /// A position's own contact is shown again.
+    PositionInclusive,
+    /// Pages behind a position ignore the filter.
+    PositionIgnoresFilter,
+    /// A position is found by its contact, which may be gone.
+    PositionNeedsContact,
+    /// Any term of a search suffices.
+    AnyTermMatches,
+    /// Terms match across fields.
+    SearchAcrossFields,
+    /// `%` and `_` are wildcards.
+    SearchWildcards,
+    /// Digits are not looked for in phones.
+    SearchIgnoresDigits,
+    /// Terms under three characters find nothing.
+    ShortTermsFindNothing,
+    /// A tag matches its beginning.
+    TagMatchesPrefix,
+    /// The status filter is dropped when a tag is given.
+    TagDropsStatus,
+    /// Archived contacts are always shown.
+    ArchivedAlwaysShown,
+    /// `createdSince` excludes its instant.
+    CreatedSinceExclusive,
+    /// `updatedSince` looks at the creation.
+    UpdatedSinceReadsCreation,
+    /// The search index is not updated with the contact.
+    SearchNotUpdated,
+    /// An erased contact holds its external id.
+    EraseKeepsExternalId,
+    /// Erasing leaves the payload of audit entries.
+    EraseKeepsPayloads,
+    /// Erasing empties the payloads of all contacts of the agent.
+    EraseEmptiesOtherPayloads,
+    /// Erasing leaves stored answers.
+    EraseKeepsAnswers,
+    /// Stored contacts keep their keys when the schema changes.
+    SchemaChangeKeepsKeys,
+    /// A field becomes unique whatever is stored.
+    UniqueWithoutCheck,
+    /// Only the latest schema is kept.
+    SchemaHistoryLost,
+    /// A schema change does not compare versions.
+    SchemaVersionIgnored,
+    /// The id of a deleted agent can be given again.
+    DeletedIdReused,
+    /// A deleted agent still answers.
+    DeletedAgentAnswers,
+    /// A purge removes everything in one step.
+    PurgeUnbounded,
+    /// A key's edit forgets its last use.
+    KeyEditForgetsUse,
+    /// The last use may go back.
+    LastUseGoesBack,
+    /// A key's edit does not compare versions.
+    KeyVersionIgnored,
+    /// The grant does not tell that the agent is disabled.
+    GrantIgnoresAgentStatus,
+    /// Keys can be changed under any agent.
+    KeyCrossesAgents,
+    /// A public key string can be given twice.
+    ApiKeyTakenTwice,
+    /// Rate windows are shared by the keys of an agent.
+    RateWindowShared,
+    /// Answers never expire.
+    AnswersNeverExpire,
+    /// Answers are shared by all agents.
+    AnswersShared,
+    /// A later answer replaces an earlier one.
+    AnswerReplaced,
+    /// A sweep ignores its bound.
+    SweepUnbounded,
+    /// The newest audit entries come first in either direction.
+    AuditAlwaysNewestFirst,
+    /// The audit log shows all agents.
+    AuditCrossesAgents,
+    /// Audit entries of one instant are passed over when reading on.
+    AuditSkipsTies,
+    /// Unique values are compared whatever their field.
+    UniqueIgnoresField,
+}
+
+/// The memory backend with one planted fault.
+pub struct Faulty {
+    inner: MemoryStorage,
+    fault: Option<PlantedFault>,
+    agents: Mutex<Vec<AgentId>>,
+    held: Mutex<Vec<(AgentId, ExternalId)>>,
+}
+
+impl Faulty {
+    /// An empty store that breaks one rule.
+    #[must_use]
+    pub fn new(fault: PlantedFault) -> Self {
+        Faulty { fault: Some(fault), ..Faulty::sound() }
+    }
+
+    /// The same store without a fault: the control, which must pass.
+    #[must_use]
+    pub fn sound() -> Self {
+        Faulty { inner: MemoryStorage::new(), fault: None, agents: Mutex::default(), held: Mutex::default() }
+    }
+
+    fn is(&self, fault: PlantedFault) -> bool {
+        self.fault == Some(fault)
+    }
+
+    fn others(&self, agent: &AgentId) -> Vec<AgentId> {
+        let agents = self.agents.lock().expect("lock");
+        agents.iter().filter(|other| *other != agent).cloned().collect()
+    }
+}

@@ -1,0 +1,70 @@
+//! Faults in what is kept beside the resources: replays, rate windows, audit.
+
+use async_trait::async_trait;
+
+use super::*;
+
+#[async_trait]
+impl ReplayStore for Faulty {
+    async fn replay(&self, agent: &AgentId, key: &ReplayKey, now: Timestamp) -> Result<Option<Replay>> {
+        let now = if self.is(PlantedFault::AnswersNeverExpire) { Timestamp::from_millis(0) } else { now };
+        let own = self.inner.replay(agent, key, now).await?;
+        if own.is_none() && self.is(PlantedFault::AnswersShared) {
+            for other in self.others(agent) {
+                if let Some(replay) = self.inner.replay(&other, key, now).await? {
+                    return Ok(Some(replay));
+                }
+            }
+        }
+        Ok(own)
+    }
+
+    async fn sweep_replays(&self, now: Timestamp, at_most: u32) -> Result<u64> {
+        let at_most = if self.is(PlantedFault::SweepUnbounded) { u32::MAX } else { at_most };
+        self.inner.sweep_replays(now, at_most).await
+    }
+}
+
+#[async_trait]
+impl RateWindowStore for Faulty {
+    async fn rate_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateWindow>> {
+        let key = if self.is(PlantedFault::RateWindowShared) { KeyId::from_bytes([0; 12]) } else { key };
+        self.inner.rate_window(agent, key).await
+    }
+
+    async fn save_rate_window(&self, agent: &AgentId, key: KeyId, window: &RateWindow) -> Result<()> {
+        let key = if self.is(PlantedFault::RateWindowShared) { KeyId::from_bytes([0; 12]) } else { key };
+        self.inner.save_rate_window(agent, key, window).await
+    }
+}
+
+#[async_trait]
+impl AuditStore for Faulty {
+    async fn append_audit(&self, entry: &AuditEntry) -> Result<()> {
+        self.inner.append_audit(entry).await
+    }
+
+    async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>> {
+        let mut query = query.clone();
+        if self.is(PlantedFault::AuditAlwaysNewestFirst) {
+            query.newest_first = true;
+        }
+        if self.is(PlantedFault::AuditCrossesAgents) {
+            query.agent = None;
+        }
+        let mut entries = self.inner.audit_entries(&query).await?;
+        if self.is(PlantedFault::AuditSkipsTies)
+            && let Some((at, _)) = query.after
+        {
+            entries.retain(|entry| entry.at != at);
+        }
+        Ok(entries)
+    }
+}
+
+#[async_trait]
+impl HealthProbe for Faulty {
+    async fn probe(&self) -> Result<()> {
+        self.inner.probe().await
+    }
+}
