@@ -43,7 +43,12 @@ pub(crate) fn folder() -> Result<PathBuf, Failure> {
 
 /// A store over a file, with the default settings.
 pub(crate) fn open(path: &Path) -> Result<Host, Failure> {
-    Host::new(Arc::new(SqliteStorage::open(SqliteConfig::new(path))?))
+    open_with(SqliteConfig::new(path))
+}
+
+/// A store with settings of its own.
+pub(crate) fn open_with(config: SqliteConfig) -> Result<Host, Failure> {
+    Host::new(Arc::new(SqliteStorage::open(config)?))
 }
 
 /// The database with so many contacts, built unless it is there.
@@ -59,6 +64,16 @@ pub(crate) fn with_contacts(contacts: u64) -> Result<PathBuf, Failure> {
     remove_database(&path)?;
     build(&path, contacts)?;
     std::fs::write(&mark, expected)?;
+    Ok(path)
+}
+
+/// A copy of the database with so many contacts, for a benchmark that writes to it.
+pub(crate) fn copy_of(contacts: u64, name: &str) -> Result<PathBuf, Failure> {
+    let original = with_contacts(contacts)?;
+    let path = folder()?.join(format!("{name}.db"));
+    remove_database(&path)?;
+    // Whoever closed it last moved its log into the file.
+    std::fs::copy(original, &path)?;
     Ok(path)
 }
 

@@ -1,18 +1,15 @@
 //! The binary `benches`: one benchmark for each figure that `docs/performance.md` reports.
 
-#![expect(
-    dead_code,
-    reason = "the load generator and the started servers wait for the figures that use them"
-)]
-
 mod bare;
 mod cli;
+mod cores;
 mod data;
 mod figures;
 mod internal;
 mod limits_oracle;
 mod load;
 mod machine;
+mod raw_read;
 mod report;
 mod servers;
 mod statistics;

@@ -12,8 +12,11 @@ use crate::machine::{self, monotonic};
 use crate::report::Failure;
 use crate::world::SERVER_KEY_HEX;
 
-/// How long a server may take to end.
+/// How long a server may take to end or to come to rest.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a server that rests is watched.
+const REST: Duration = Duration::from_millis(500);
 
 /// A running server; dropping it ends it.
 pub(crate) struct Server {
@@ -80,6 +83,24 @@ impl Server {
     /// Resident memory in MiB: all of it, and what is not mapped from files.
     pub(crate) fn memory(&self) -> Result<(f64, f64), Failure> {
         machine::process_memory(self.child.id())
+    }
+
+    /// Waits until it uses no CPU any more: until its search index is up to date.
+    ///
+    /// # Errors
+    /// When that does not happen in time.
+    pub(crate) fn rest(&self) -> Result<(), Failure> {
+        let begun = monotonic();
+        let mut before = self.cpu()?;
+        while begun.elapsed() < PATIENCE {
+            std::thread::sleep(REST);
+            let now = self.cpu()?;
+            if now - before <= REST / 25 {
+                return Ok(());
+            }
+            before = now;
+        }
+        Err("the server does not come to rest".into())
     }
 
     /// Ends it as an operator does and waits.

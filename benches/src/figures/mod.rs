@@ -1,9 +1,12 @@
 //! The benchmarks, one file each.
 
 mod api_get;
+mod durable_creates;
 mod faults;
+mod get_vs_hyper;
 mod limits;
 mod lists;
+mod start;
 
 use clap::ValueEnum;
 
@@ -29,6 +32,12 @@ pub(crate) struct Options {
 pub(crate) enum Benchmark {
     /// CPU time of a whole GET of one contact through `Api::handle` on the memory backend
     ApiGet,
+    /// CPU time of a GET of one contact through the server on SQLite against bare hyper and a raw read
+    GetVsHyper,
+    /// Durable creates over many connections against one sync of the disk for each
+    DurableCreates,
+    /// Start of the server with a million contacts, and the memory it then holds
+    Start,
     /// Page 1 of a list with exact total among a million contacts against a thousand
     ListScale,
     /// A search for a rare term among a million contacts against page 1 of the list
@@ -43,6 +52,9 @@ impl Benchmark {
     pub(crate) fn run(self, options: &Options) -> Measured {
         match self {
             Benchmark::ApiGet => api_get::run(options),
+            Benchmark::GetVsHyper => get_vs_hyper::run(options),
+            Benchmark::DurableCreates => durable_creates::run(options),
+            Benchmark::Start => start::run(options),
             Benchmark::ListScale => lists::list_scale(options),
             Benchmark::SearchScale => lists::search_scale(options),
             Benchmark::Limits => limits::run(options),

@@ -59,6 +59,13 @@ pub(super) async fn run(plan: Plan) -> Result<Outcome, Failure> {
     });
     let tasks = LocalSet::new();
     let work = tasks.run_until(async {
+        if shared.plan.awake {
+            tokio::task::spawn_local(async {
+                loop {
+                    tokio::task::yield_now().await;
+                }
+            });
+        }
         let work: Vec<_> = streams
             .into_iter()
             .enumerate()

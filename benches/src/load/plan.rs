@@ -19,6 +19,8 @@ pub(crate) struct Plan {
     pub(crate) keys: Vec<Credentials>,
     /// How often a key is used, so that no limit refuses.
     pub(crate) requests_of_a_key: u32,
+    /// Whether the generator never sleeps, so that no answer has to wake it. It needs a core of its own.
+    pub(crate) awake: bool,
     /// The agent in the paths.
     pub(crate) agent: String,
     /// What is requested.

@@ -20,6 +20,9 @@ use crate::report::Failure;
 /// The server key of every benchmark: what is measured is stored and served under the same one. It protects nothing.
 pub(crate) const SERVER_KEY_HEX: &str = "4242424242424242424242424242424242424242424242424242424242424242";
 
+/// Keys that are made at the same time.
+const KEYS_AT_ONCE: usize = 256;
+
 /// A key with its secret.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Credentials {
@@ -66,11 +69,6 @@ impl Host {
         &self.storage
     }
 
-    /// The platform.
-    pub(crate) fn platform(&self) -> &Platform {
-        &self.platform
-    }
-
     /// Makes the agent, unless it is there.
     pub(crate) async fn agent(&self, id: &AgentId) -> Result<(), Failure> {
         let new = NewAgent { id: Some(id.clone()), name: "Benchmark".parse()? };
@@ -93,6 +91,26 @@ impl Host {
         };
         let issued = self.platform.create_key(&operator(), new).await?;
         Ok(Credentials { key: issued.key.api_key.to_string(), secret: issued.secret.expose().to_owned() })
+    }
+
+    /// Makes so many keys, many at a time, so that they share syncs of the disk.
+    pub(crate) async fn keys(
+        self: &Arc<Self>,
+        agent: &AgentId,
+        count: usize,
+    ) -> Result<Vec<Credentials>, Failure> {
+        let mut keys = Vec::with_capacity(count);
+        let mut making = tokio::task::JoinSet::new();
+        while keys.len() < count {
+            while making.len() < KEYS_AT_ONCE && keys.len() + making.len() < count {
+                let (host, agent) = (Arc::clone(self), agent.clone());
+                making.spawn(async move { host.key(&agent).await });
+            }
+            if let Some(key) = making.join_next().await {
+                keys.push(key??);
+            }
+        }
+        Ok(keys)
     }
 
     /// The agent's schema, ready to make contacts.
