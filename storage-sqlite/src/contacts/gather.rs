@@ -13,12 +13,15 @@ use rusqlite::{CachedStatement, Connection, Row, ToSql, params};
 use super::list::{counted, counted_since, counted_with_tag};
 use super::row::Columns;
 use super::walk::{Along, Part, View, Walk, column};
-use super::{grams, row_number};
+use super::{grams, narrow, row_number};
 use crate::error::Result;
 use crate::readers::Patience;
 
 /// Up to how many candidates a filter is preferred to the search index. Tests pass each threshold with a few contacts.
 const FEW_CANDIDATES: u64 = if cfg!(test) { 6 } else { 2_000 };
+
+/// Up to how many candidates a filter is preferred to a look at the grams of a rare term.
+const FEW_CANDIDATES_OF_A_TERM: u64 = if cfg!(test) { 3 } else { 16 };
 
 /// Up to how many matches are sorted in memory.
 const FEW_MATCHES: usize = if cfg!(test) { 5 } else { 20_000 };
@@ -31,7 +34,10 @@ enum Source<'a> {
     Email(&'a str),
     Tag(&'a str),
     Since(ContactSort, i64),
+    /// What the search index finds.
     Search(String),
+    /// The few that the search index allows.
+    Numbers(Vec<i64>),
     All,
 }
 
@@ -73,6 +79,11 @@ fn source<'a>(db: &Connection, agent: i64, view: View, filter: &'a ContactFilter
         if count <= fewest.0 {
             fewest = (count, Source::Tag(tag));
         }
+    }
+    if fewest.0 > FEW_CANDIDATES_OF_A_TERM
+        && let Some(numbers) = narrow::candidates(db, agent, &filter.search)?
+    {
+        return Ok(Source::Numbers(numbers));
     }
     let search = grams::query(agent, &filter.search);
     for (sort, since) in
@@ -152,19 +163,7 @@ impl Gathered<'_> {
             }
             Source::All => self.every(db, low, high),
             Source::Search(terms) => {
-                // What the index does not know yet; what it still holds of these contacts is out of date.
-                let mut waiting = db
-                    .prepare_cached("SELECT n FROM search_pending WHERE n BETWEEN ?1 AND ?2 ORDER BY n")?;
-                let waiting: Vec<i64> =
-                    waiting.query_map([low, high], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-                if !waiting.is_empty() {
-                    self.candidates(
-                        db,
-                        "SELECT n FROM search_pending WHERE n BETWEEN ?1 AND ?2",
-                        &[&low, &high],
-                        &[],
-                    )?;
-                }
+                let waiting = self.waiting(db)?;
                 self.candidates(
                     db,
                     "SELECT rowid AS n FROM search_gram WHERE search_gram MATCH ?1",
@@ -172,7 +171,37 @@ impl Gathered<'_> {
                     &waiting,
                 )
             }
+            Source::Numbers(numbers) => {
+                let waiting = self.waiting(db)?;
+                let mut statement = db.prepare_cached(&format!(
+                    "SELECT {} FROM contact_key k WHERE k.n = ?1",
+                    self.columns()
+                ))?;
+                for n in numbers {
+                    self.read(db, &mut statement, &[&n], &waiting)?;
+                }
+                Ok(())
+            }
         }
+    }
+
+    /// Reads the contacts that the search index does not know yet, and returns their row numbers, sorted: what the index
+    /// still holds of them is out of date.
+    fn waiting(&mut self, db: &Connection) -> Result<Vec<i64>> {
+        let (low, high) = row_number::range(self.agent);
+        let waiting: Vec<i64> = db
+            .prepare_cached("SELECT n FROM search_pending WHERE n BETWEEN ?1 AND ?2 ORDER BY n")?
+            .query_map([low, high], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        if !waiting.is_empty() {
+            self.candidates(
+                db,
+                "SELECT n FROM search_pending WHERE n BETWEEN ?1 AND ?2",
+                &[&low, &high],
+                &[],
+            )?;
+        }
+        Ok(waiting)
     }
 
     /// Reads the candidates that a statement names, but for those in `except`, which is sorted.

@@ -5,6 +5,7 @@ mod grams;
 pub(crate) mod index;
 mod keys;
 mod list;
+mod narrow;
 mod row;
 mod walk;
 mod write;
