@@ -27,7 +27,7 @@ const FEW_CANDIDATES_OF_A_TERM: u64 = if cfg!(test) { 3 } else { 16 };
 const FEW_MATCHES: usize = if cfg!(test) { 5 } else { 20_000 };
 
 /// After how many rows a long read looks whether it is still wanted.
-const BREATH: u32 = 1_024;
+pub(super) const BREATH: u32 = 1_024;
 
 /// Where candidates come from.
 enum Source<'a> {
@@ -55,6 +55,7 @@ pub(super) fn page(
         query,
         patience,
         rows: 0,
+        are_tagged: false,
         scratch: ContactKeys::default(),
         matches: Matches::Few(Vec::new()),
         total: 0,
@@ -105,10 +106,10 @@ fn source<'a>(db: &Connection, agent: i64, view: View, filter: &'a ContactFilter
 
 /// One bit for each running number.
 #[derive(Default)]
-struct Members(Vec<u64>);
+pub(super) struct Members(Vec<u64>);
 
 impl Members {
-    fn insert(&mut self, number: u32) {
+    pub(super) fn insert(&mut self, number: u32) {
         let word = (number / 64) as usize;
         if word >= self.0.len() {
             self.0.resize(word + 1, 0);
@@ -132,6 +133,8 @@ struct Gathered<'a> {
     query: &'a ContactQuery,
     patience: &'a Patience<'a>,
     rows: u32,
+    /// Whether the candidates were found by the tag.
+    are_tagged: bool,
     scratch: ContactKeys,
     matches: Matches,
     total: u64,
@@ -154,6 +157,7 @@ impl Gathered<'_> {
                 &[],
             ),
             Source::Tag(tag) => {
+                self.are_tagged = true;
                 self.candidates(db, &format!("SELECT n FROM contact_tag WHERE {view} AND tag = ?2"), &[&agent, &tag], &[])
             }
             Source::Since(sort, since) => {
@@ -290,7 +294,7 @@ impl Gathered<'_> {
                 return Ok(());
             }
         }
-        if let Some(tag) = &filter.tag
+        if let Some(tag) = filter.tag.as_ref().filter(|_| !self.are_tagged)
             && !tagged.exists(params![self.agent, tag, archived, status, created_at.millis(), id])?
         {
             return Ok(());
@@ -345,7 +349,7 @@ fn sorted(mut places: Vec<(SortPosition, i64)>, query: &ContactQuery) -> Vec<i64
 }
 
 /// The wanted part of many matches: those met on the way along the sort.
-fn met(
+pub(super) fn met(
     db: &Connection,
     agent: i64,
     view: View,

@@ -1,5 +1,6 @@
 //! Contacts.
 
+mod deep;
 mod gather;
 mod grams;
 pub(crate) mod index;
@@ -7,6 +8,7 @@ mod keys;
 mod list;
 mod narrow;
 mod row;
+mod tagged;
 mod walk;
 mod write;
 
