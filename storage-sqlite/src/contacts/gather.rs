@@ -13,25 +13,31 @@ use rusqlite::{CachedStatement, Connection, Row, ToSql, params};
 use super::list::{counted, counted_since, counted_with_tag};
 use super::row::Columns;
 use super::walk::{Along, Part, View, Walk, column};
-use super::{grams, row_number};
+use super::{grams, narrow, row_number};
 use crate::error::Result;
 use crate::readers::Patience;
 
 /// Up to how many candidates a filter is preferred to the search index. Tests pass each threshold with a few contacts.
 const FEW_CANDIDATES: u64 = if cfg!(test) { 6 } else { 2_000 };
 
+/// Up to how many candidates a filter is preferred to a look at the grams of a rare term.
+const FEW_CANDIDATES_OF_A_TERM: u64 = if cfg!(test) { 3 } else { 16 };
+
 /// Up to how many matches are sorted in memory.
 const FEW_MATCHES: usize = if cfg!(test) { 5 } else { 20_000 };
 
 /// After how many rows a long read looks whether it is still wanted.
-const BREATH: u32 = 1_024;
+pub(super) const BREATH: u32 = 1_024;
 
 /// Where candidates come from.
 enum Source<'a> {
     Email(&'a str),
     Tag(&'a str),
     Since(ContactSort, i64),
+    /// What the search index finds.
     Search(String),
+    /// The few that the search index allows.
+    Numbers(Vec<i64>),
     All,
 }
 
@@ -49,6 +55,7 @@ pub(super) fn page(
         query,
         patience,
         rows: 0,
+        are_tagged: false,
         scratch: ContactKeys::default(),
         matches: Matches::Few(Vec::new()),
         total: 0,
@@ -74,6 +81,11 @@ fn source<'a>(db: &Connection, agent: i64, view: View, filter: &'a ContactFilter
             fewest = (count, Source::Tag(tag));
         }
     }
+    if fewest.0 > FEW_CANDIDATES_OF_A_TERM
+        && let Some(numbers) = narrow::candidates(db, agent, &filter.search)?
+    {
+        return Ok(Source::Numbers(numbers));
+    }
     let search = grams::query(agent, &filter.search);
     for (sort, since) in
         [(ContactSort::CreatedAt, filter.created_since), (ContactSort::UpdatedAt, filter.updated_since)]
@@ -94,10 +106,10 @@ fn source<'a>(db: &Connection, agent: i64, view: View, filter: &'a ContactFilter
 
 /// One bit for each running number.
 #[derive(Default)]
-struct Members(Vec<u64>);
+pub(super) struct Members(Vec<u64>);
 
 impl Members {
-    fn insert(&mut self, number: u32) {
+    pub(super) fn insert(&mut self, number: u32) {
         let word = (number / 64) as usize;
         if word >= self.0.len() {
             self.0.resize(word + 1, 0);
@@ -121,6 +133,8 @@ struct Gathered<'a> {
     query: &'a ContactQuery,
     patience: &'a Patience<'a>,
     rows: u32,
+    /// Whether the candidates were found by the tag.
+    are_tagged: bool,
     scratch: ContactKeys,
     matches: Matches,
     total: u64,
@@ -143,6 +157,7 @@ impl Gathered<'_> {
                 &[],
             ),
             Source::Tag(tag) => {
+                self.are_tagged = true;
                 self.candidates(db, &format!("SELECT n FROM contact_tag WHERE {view} AND tag = ?2"), &[&agent, &tag], &[])
             }
             Source::Since(sort, since) => {
@@ -152,19 +167,7 @@ impl Gathered<'_> {
             }
             Source::All => self.every(db, low, high),
             Source::Search(terms) => {
-                // What the index does not know yet; what it still holds of these contacts is out of date.
-                let mut waiting = db
-                    .prepare_cached("SELECT n FROM search_pending WHERE n BETWEEN ?1 AND ?2 ORDER BY n")?;
-                let waiting: Vec<i64> =
-                    waiting.query_map([low, high], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-                if !waiting.is_empty() {
-                    self.candidates(
-                        db,
-                        "SELECT n FROM search_pending WHERE n BETWEEN ?1 AND ?2",
-                        &[&low, &high],
-                        &[],
-                    )?;
-                }
+                let waiting = self.waiting(db)?;
                 self.candidates(
                     db,
                     "SELECT rowid AS n FROM search_gram WHERE search_gram MATCH ?1",
@@ -172,7 +175,37 @@ impl Gathered<'_> {
                     &waiting,
                 )
             }
+            Source::Numbers(numbers) => {
+                let waiting = self.waiting(db)?;
+                let mut statement = db.prepare_cached(&format!(
+                    "SELECT {} FROM contact_key k WHERE k.n = ?1",
+                    self.columns()
+                ))?;
+                for n in numbers {
+                    self.read(db, &mut statement, &[&n], &waiting)?;
+                }
+                Ok(())
+            }
         }
+    }
+
+    /// Reads the contacts that the search index does not know yet, and returns their row numbers, sorted: what the index
+    /// still holds of them is out of date.
+    fn waiting(&mut self, db: &Connection) -> Result<Vec<i64>> {
+        let (low, high) = row_number::range(self.agent);
+        let waiting: Vec<i64> = db
+            .prepare_cached("SELECT n FROM search_pending WHERE n BETWEEN ?1 AND ?2 ORDER BY n")?
+            .query_map([low, high], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        if !waiting.is_empty() {
+            self.candidates(
+                db,
+                "SELECT n FROM search_pending WHERE n BETWEEN ?1 AND ?2",
+                &[&low, &high],
+                &[],
+            )?;
+        }
+        Ok(waiting)
     }
 
     /// Reads the candidates that a statement names, but for those in `except`, which is sorted.
@@ -261,7 +294,7 @@ impl Gathered<'_> {
                 return Ok(());
             }
         }
-        if let Some(tag) = &filter.tag
+        if let Some(tag) = filter.tag.as_ref().filter(|_| !self.are_tagged)
             && !tagged.exists(params![self.agent, tag, archived, status, created_at.millis(), id])?
         {
             return Ok(());
@@ -316,7 +349,7 @@ fn sorted(mut places: Vec<(SortPosition, i64)>, query: &ContactQuery) -> Vec<i64
 }
 
 /// The wanted part of many matches: those met on the way along the sort.
-fn met(
+pub(super) fn met(
     db: &Connection,
     agent: i64,
     view: View,

@@ -7,7 +7,6 @@
 //! two characters are a name in Chinese. What the index finds is always compared with the searched text itself.
 
 use std::borrow::Cow;
-use std::cmp::Reverse;
 
 use openapi_core::contacts::SearchTerm;
 
@@ -17,7 +16,10 @@ const LENGTH: usize = 5;
 /// The fewest characters of a gram of ASCII.
 const SHORTEST: usize = 3;
 
-/// The most grams that a long term is looked up by; a few far apart are as telling as all.
+/// The most grams that are looked at one by one for a term ([`super::narrow`]).
+const LOOKS: usize = 6;
+
+/// The most grams that a long term is looked up by at once; a few are nearly as telling as all.
 const LOOKED_UP: usize = 4;
 
 /// The place of a gram in the index: the agent's number and the kind of text, so that nothing is ever found across
@@ -134,25 +136,84 @@ pub(super) fn query(agent: i64, terms: &[SearchTerm]) -> Option<String> {
 
 /// The expression that finds the contacts with all of some grams of a term.
 fn all_of(prefix: &str, term: &str) -> String {
-    let starts: Vec<usize> = term.char_indices().map(|(at, _)| at).collect();
-    if starts.len() < LENGTH {
+    if end_of(term, LENGTH - 1) == term.len() {
         return format!("\"{prefix}{term}\" *");
     }
-    let last = starts.len() - LENGTH;
-    let looked_up = LOOKED_UP.min(last.div_ceil(LENGTH) + 1);
-    let mut grams: Vec<&str> = (0..looked_up)
-        .map(|number| {
-            let at = if looked_up == 1 { 0 } else { last * number / (looked_up - 1) };
-            let rest = &term[starts[at]..];
-            &rest[..end_of(rest, LENGTH)]
+    // The index goes through the contacts of the first and looks for them among those of the others: the first should
+    // have few.
+    format!("({})", phrases(prefix, telling(term, LOOKED_UP)).join(" AND "))
+}
+
+/// The grams to look at one by one for a term: expressions that each find the contacts with one gram.
+#[derive(Debug, PartialEq)]
+pub(super) struct Looks {
+    /// Grams that each contact has whose text the term occurs in.
+    pub(super) text: Vec<String>,
+    /// When the term may be a telephone number, grams that each contact has in whose digits it occurs.
+    pub(super) digits: Option<Vec<String>>,
+}
+
+/// The looks for a term, the most telling ones first; `None` when it is shorter than a gram.
+pub(super) fn looks(agent: i64, term: &SearchTerm) -> Option<Looks> {
+    let phrases = |kind: Kind, text: &str| {
+        let grams = telling(text, LOOKS);
+        (!grams.is_empty()).then(|| phrases(&kind.prefix(agent), grams))
+    };
+    let text = phrases(Kind::Text, &spelled(&term.text))?;
+    let digits = match &term.digits {
+        Some(digits) => Some(phrases(Kind::Digits, digits)?),
+        None => None,
+    };
+    Some(Looks { text, digits })
+}
+
+fn phrases(prefix: &str, grams: Vec<&str>) -> Vec<String> {
+    grams.into_iter().map(|gram| format!("\"{prefix}{gram}\"")).collect()
+}
+
+/// Up to `at_most` whole grams of a term, those first that few contacts are likely to have; none of a shorter term.
+fn telling(term: &str, at_most: usize) -> Vec<&str> {
+    let domain = term.find('@');
+    let mut left: Vec<(usize, u32)> = term
+        .char_indices()
+        .enumerate()
+        .take_while(|(_, (at, _))| end_of(&term[*at..], LENGTH - 1) < term.len() - at)
+        .map(|(place, (at, _))| {
+            let gram = &term[at..at + end_of(&term[at..], LENGTH)];
+            // Many addresses share a domain.
+            (place, if domain.is_some_and(|domain| at >= domain) { 0 } else { 1 + rarity(gram) })
         })
         .collect();
-    // The index goes through the contacts of the first and looks for them among those of the others: the first should
-    // have few. Digits tell more than letters, and where ids begin alike their ends differ.
-    grams.reverse();
-    grams.sort_by_key(|gram| Reverse(gram.bytes().filter(u8::is_ascii_digit).count()));
-    let grams: Vec<String> = grams.into_iter().map(|gram| format!("\"{prefix}{gram}\"")).collect();
-    format!("({})", grams.join(" AND "))
+    let starts: Vec<usize> = term.char_indices().map(|(at, _)| at).collect();
+    let mut picked: Vec<usize> = Vec::new();
+    while picked.len() < at_most {
+        // Of equals the one farthest from those already picked, since what lies close together occurs together.
+        // The first of all is the one at the beginning, farthest from a domain.
+        let distance = |place: usize| {
+            picked.iter().map(|other| place.abs_diff(*other)).min().unwrap_or(usize::MAX - place)
+        };
+        let best = left.iter().enumerate().max_by_key(|(_, (place, score))| (*score, distance(*place)));
+        let Some((index, _)) = best else { break };
+        picked.push(left.swap_remove(index).0);
+    }
+    picked
+        .into_iter()
+        .map(|place| {
+            let rest = &term[starts[place]..];
+            &rest[..end_of(rest, LENGTH)]
+        })
+        .collect()
+}
+
+/// How rare a gram may be by its looks. Digits tell more than letters, different ones more than zeros in a row, and a
+/// letter among them more than a further digit: sequences of digits are in ids, telephone numbers and addresses alike.
+fn rarity(gram: &str) -> u32 {
+    let digits =
+        gram.bytes().filter(u8::is_ascii_digit).fold(0_u32, |seen, digit| seen | 1 << (digit - b'0'));
+    let has_letters = gram.chars().any(char::is_alphabetic);
+    let different = digits.count_ones();
+    let mixed = if different > 1 && has_letters { 3 } else { 0 };
+    8 * (2 * different + mixed) + gram.bytes().filter(u8::is_ascii_digit).count() as u32
 }
 
 #[cfg(test)]
@@ -180,12 +241,36 @@ mod tests {
         assert_eq!(query("zoe").as_deref(), Some("\"1:zoe\" *"));
         assert_eq!(query("李明").as_deref(), Some("\"1:李明\" *"));
         assert_eq!(query("okafo zoe").as_deref(), Some("(\"1:okafo\")"));
-        assert_eq!(query("okafor").as_deref(), Some("(\"1:kafor\" AND \"1:okafo\")"));
+        assert_eq!(query("okafor").as_deref(), Some("(\"1:okafo\" AND \"1:kafor\")"));
         assert_eq!(
             query("7946-0958").as_deref(),
-            Some("((\"1:-0958\" AND \"1:7946-\") OR (\"1#60958\" AND \"1#79460\"))")
+            Some(
+                "((\"1:7946-\" AND \"1:-0958\" AND \"1:46-09\" AND \"1:946-0\") OR \
+                 (\"1#79460\" AND \"1#60958\" AND \"1#46095\" AND \"1#94609\"))"
+            )
         );
         assert_eq!(query("o'b\"x").as_deref(), Some("(\"1:o\u{fffd}b\u{fffd}x\")"));
+    }
+
+    #[test]
+    fn the_most_telling_grams_come_first() {
+        assert_eq!(telling("ann.hill40891@example.com", 3), ["l4089", "40891", "891@e"]);
+        assert_eq!(telling("crm-000140891", 2), ["14089", "40891"]);
+        assert_eq!(telling("crm-000000000", 1), ["00000"]);
+        assert_eq!(telling("okafor", 6), ["okafo", "kafor"]);
+        assert_eq!(telling("zoe@example.com", 1), ["zoe@e"]);
+        assert_eq!(telling("李明李明李", 6), ["李明李明李"]);
+        assert_eq!(telling("okaf", 6), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn a_term_is_looked_up_by_text_and_digits() {
+        let looks = |text: &str| looks(1, &SearchTerm::split(text)[0]);
+        assert_eq!(looks("zoe"), None);
+        assert_eq!(looks("20-20"), None, "its digits are fewer than a gram");
+        let both = looks("20-20-2").unwrap();
+        assert_eq!(both.digits.unwrap(), ["\"1#20202\""]);
+        assert_eq!(looks("okafo").unwrap(), Looks { text: vec!["\"1:okafo\"".into()], digits: None });
     }
 
     proptest::proptest! {

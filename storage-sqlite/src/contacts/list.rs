@@ -6,10 +6,11 @@
 
 use openapi_core::storage::{ContactFilter, ContactPage, ContactQuery, ContactSort, Window};
 use openapi_core::values::AgentId;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Rows, params};
 
-use super::gather;
+use super::deep::{self, Stretch};
 use super::walk::{Along, Part, View, Walk, column};
+use super::{gather, tagged};
 use crate::agents;
 use crate::error::Result;
 use crate::readers::Patience;
@@ -67,52 +68,112 @@ pub(super) fn page(
         return Ok(ContactPage::default());
     };
     let view = View::of(&query.filter);
-    let walk = |along| {
-        let part = match &query.window {
-            Window::Page { offset, limit } => Part::Page { offset: *offset, limit: *limit },
-            Window::After { position, limit } => Part::After { position, limit: *limit },
-        };
-        Walk::new(agent, view, query.sort, query.order, along, part).numbers(db)
+    let walk = |along, stretches: &[Stretch]| {
+        let numbers = along_index(db, agent, view, query, along, stretches, patience)?;
+        Ok::<_, crate::error::Fault>((size(stretches), numbers))
     };
     let (total, numbers) = match only(&query.filter) {
-        Only::Nothing => (counted(db, agent, view)?, walk(Along::Sort)?),
+        Only::Nothing => walk(Along::Sort, &stretches(db, agent, view)?)?,
         Only::Tag(tag) if query.sort == ContactSort::CreatedAt => {
-            (counted_with_tag(db, agent, view, tag)?, walk(Along::Tag(tag))?)
+            walk(Along::Tag(tag), &stretches_with_tag(db, agent, view, tag)?)?
         }
+        Only::Tag(tag) => tagged::page(db, agent, view, tag, query, patience)?,
         Only::Since(since, sort) if query.sort == sort => {
-            (counted_since(db, agent, view, sort, since, u64::MAX)?, walk(Along::Since(since))?)
+            walk(Along::Since(since), &stretches_since(db, agent, view, sort, since)?)?
         }
         _ => gather::page(db, agent, query, patience)?,
     };
     Ok(ContactPage { contacts: super::numbered(db, agent_id, &numbers)?, total })
 }
 
-/// How many contacts a view shows.
-pub(super) fn counted(db: &Connection, agent: i64, view: View) -> Result<u64> {
-    let mut statement =
-        db.prepare_cached("SELECT archived, status, total FROM contact_count WHERE agent = ?1")?;
-    let mut rows = statement.query([agent])?;
-    let mut total = 0;
+/// The row numbers of a page straight from an index.
+fn along_index(
+    db: &Connection,
+    agent: i64,
+    view: View,
+    query: &ContactQuery,
+    along: Along<'_>,
+    stretches: &[Stretch],
+    patience: &Patience<'_>,
+) -> Result<Vec<i64>> {
+    let ContactQuery { sort, order, .. } = *query;
+    let numbers = |part| Walk::new(agent, view, sort, order, along, part).numbers(db);
+    match &query.window {
+        Window::Page { offset, .. } if *offset >= size(stretches) => Ok(Vec::new()),
+        Window::Page { offset, limit } if *offset > deep::NEAR => {
+            let list = deep::List { db, agent, sort, order, along, stretches, patience };
+            match list.start(*offset)? {
+                (Some(position), skip) => numbers(Part::After { position: &position, skip, limit: *limit }),
+                (None, offset) => numbers(Part::Page { offset, limit: *limit }),
+            }
+        }
+        Window::Page { offset, limit } => numbers(Part::Page { offset: *offset, limit: *limit }),
+        Window::After { position, limit } => numbers(Part::After { position, skip: 0, limit: *limit }),
+    }
+}
+
+fn size(stretches: &[Stretch]) -> u64 {
+    stretches.iter().map(|stretch| stretch.size).sum()
+}
+
+/// Reads archived, status and how many.
+fn shown(rows: &mut Rows<'_>, view: View) -> Result<Vec<Stretch>> {
+    let mut stretches = Vec::new();
     while let Some(row) = rows.next()? {
-        if view.shows(row.get(0)?, row.get(1)?) {
-            total += row.get::<_, i64>(2)?;
+        let (archived, status) = (row.get(0)?, row.get(1)?);
+        if view.shows(archived, status) {
+            let size = u64::try_from(row.get::<_, i64>(2)?).unwrap_or(0);
+            stretches.push(Stretch { archived, status, size });
         }
     }
-    Ok(u64::try_from(total).unwrap_or(0))
+    Ok(stretches)
+}
+
+/// The stretches of a view, from the counters.
+fn stretches(db: &Connection, agent: i64, view: View) -> Result<Vec<Stretch>> {
+    let mut statement =
+        db.prepare_cached("SELECT archived, status, total FROM contact_count WHERE agent = ?1")?;
+    shown(&mut statement.query([agent])?, view)
+}
+
+/// The stretches of a view with a tag, from the counters.
+fn stretches_with_tag(db: &Connection, agent: i64, view: View, tag: &str) -> Result<Vec<Stretch>> {
+    let mut statement =
+        db.prepare_cached("SELECT archived, status, total FROM tag_count WHERE agent = ?1 AND tag = ?2")?;
+    shown(&mut statement.query(params![agent, tag])?, view)
+}
+
+/// How many contacts a view shows.
+pub(super) fn counted(db: &Connection, agent: i64, view: View) -> Result<u64> {
+    Ok(size(&stretches(db, agent, view)?))
 }
 
 /// How many contacts of a view have a tag.
 pub(super) fn counted_with_tag(db: &Connection, agent: i64, view: View, tag: &str) -> Result<u64> {
+    Ok(size(&stretches_with_tag(db, agent, view, tag)?))
+}
+
+fn rows_since(view: View, sort: ContactSort) -> String {
+    let key = column(sort);
+    let (archived, statuses) = view.lists();
+    format!(
+        "FROM contact_key INDEXED BY contact_key_by_{key} WHERE agent = ?1 AND archived IN ({archived}) \
+         AND status IN ({statuses}) AND {key} >= ?2"
+    )
+}
+
+/// The stretches of a view that were created or updated since an instant, counted in the index alone.
+fn stretches_since(
+    db: &Connection,
+    agent: i64,
+    view: View,
+    sort: ContactSort,
+    since: i64,
+) -> Result<Vec<Stretch>> {
+    let rows = rows_since(view, sort);
     let mut statement =
-        db.prepare_cached("SELECT archived, status, total FROM tag_count WHERE agent = ?1 AND tag = ?2")?;
-    let mut rows = statement.query(params![agent, tag])?;
-    let mut total = 0;
-    while let Some(row) = rows.next()? {
-        if view.shows(row.get(0)?, row.get(1)?) {
-            total += row.get::<_, i64>(2)?;
-        }
-    }
-    Ok(u64::try_from(total).unwrap_or(0))
+        db.prepare_cached(&format!("SELECT archived, status, count(*) {rows} GROUP BY archived, status"))?;
+    shown(&mut statement.query([agent, since])?, view)
 }
 
 /// How many contacts of a view were created or updated since an instant, counted up to `at_most`, in the index alone.
@@ -124,18 +185,10 @@ pub(super) fn counted_since(
     since: i64,
     at_most: u64,
 ) -> Result<u64> {
-    let key = column(sort);
-    let (archived, statuses) = view.lists();
-    let rows = format!(
-        "FROM contact_key INDEXED BY contact_key_by_{key} WHERE agent = ?1 AND archived IN ({archived}) \
-         AND status IN ({statuses}) AND {key} >= ?2"
-    );
-    let total: i64 = if at_most == u64::MAX {
-        db.prepare_cached(&format!("SELECT count(*) {rows}"))?.query_row([agent, since], |row| row.get(0))?
-    } else {
-        let at_most = i64::try_from(at_most).unwrap_or(i64::MAX);
-        db.prepare_cached(&format!("SELECT count(*) FROM (SELECT 1 {rows} LIMIT ?3)"))?
-            .query_row([agent, since, at_most], |row| row.get(0))?
-    };
+    let rows = rows_since(view, sort);
+    let at_most = i64::try_from(at_most).unwrap_or(i64::MAX);
+    let total: i64 = db
+        .prepare_cached(&format!("SELECT count(*) FROM (SELECT 1 {rows} LIMIT ?3)"))?
+        .query_row([agent, since, at_most], |row| row.get(0))?;
     Ok(u64::try_from(total).unwrap_or(0))
 }

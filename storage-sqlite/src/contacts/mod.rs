@@ -1,11 +1,14 @@
 //! Contacts.
 
+mod deep;
 mod gather;
 mod grams;
 pub(crate) mod index;
 mod keys;
 mod list;
+mod narrow;
 mod row;
+mod tagged;
 mod walk;
 mod write;
 

@@ -55,7 +55,7 @@ pub(crate) const fn column(sort: ContactSort) -> &'static str {
     }
 }
 
-const fn may_be_absent(sort: ContactSort) -> bool {
+pub(super) const fn may_be_absent(sort: ContactSort) -> bool {
     matches!(sort, ContactSort::FirstName | ContactSort::LastName)
 }
 
@@ -75,10 +75,24 @@ pub(crate) enum Along<'a> {
 pub(crate) enum Part<'a> {
     /// Some behind an offset.
     Page { offset: u64, limit: u32 },
-    /// Some behind a position.
-    After { position: &'a SortPosition, limit: u32 },
+    /// Some behind a position and a number of further rows.
+    After { position: &'a SortPosition, skip: u64, limit: u32 },
     /// All, until the caller stops.
     All { behind: Option<&'a SortPosition> },
+}
+
+/// The table and index that are walked along, the further condition on their rows, and what it is bound to.
+pub(super) fn source(key: &str, along: Along<'_>) -> (String, String, Vec<(&'static str, Value)>) {
+    let index = format!("contact_key INDEXED BY contact_key_by_{key}");
+    match along {
+        Along::Sort => (index, String::new(), Vec::new()),
+        Along::Tag(tag) => (
+            "contact_tag".to_owned(),
+            " AND tag = :tag".to_owned(),
+            vec![(":tag", Value::from(tag.to_owned()))],
+        ),
+        Along::Since(since) => (index, format!(" AND {key} >= :since"), vec![(":since", Value::from(since))]),
+    }
 }
 
 /// A walk: the statement and what it is bound to.
@@ -101,23 +115,26 @@ impl Walk {
             Order::Ascending => ("", ">"),
             Order::Descending => (" DESC", "<"),
         };
-        let mut bound = vec![(":agent", Value::from(agent))];
-        let (source, condition) = match along {
-            Along::Sort => (format!("contact_key INDEXED BY contact_key_by_{key}"), String::new()),
-            Along::Tag(tag) => {
-                bound.push((":tag", Value::from(tag.to_owned())));
-                ("contact_tag".to_owned(), " AND tag = :tag".to_owned())
-            }
-            Along::Since(since) => {
-                bound.push((":since", Value::from(since)));
-                (format!("contact_key INDEXED BY contact_key_by_{key}"), format!(" AND {key} >= :since"))
-            }
-        };
         let position = match part {
             Part::Page { .. } => None,
             Part::After { position, .. } => Some(position),
             Part::All { behind } => behind,
         };
+        // SQLite begins at one lower bound: the farther one.
+        let (along, position) = match (along, position) {
+            (Along::Since(since), Some(SortPosition { key: SortKey::Time(at), .. }))
+                if order == Order::Ascending =>
+            {
+                if at.millis() < since {
+                    (along, None)
+                } else {
+                    (Along::Sort, position)
+                }
+            }
+            other => other,
+        };
+        let (source, condition, mut bound) = source(key, along);
+        bound.push((":agent", Value::from(agent)));
         // Without a position an arm holds the contacts with a key and those without. Behind a position these are arms of
         // their own, so that each begins where it has to.
         let conditions = match position {
@@ -160,9 +177,10 @@ impl Walk {
                 bound.push((":limit", Value::from(limit)));
                 bound.push((":offset", Value::from(i64::try_from(offset).unwrap_or(i64::MAX))));
             }
-            Part::After { limit, .. } => {
-                sql.push_str(" LIMIT :limit");
+            Part::After { limit, skip, .. } => {
+                sql.push_str(" LIMIT :limit OFFSET :offset");
                 bound.push((":limit", Value::from(limit)));
+                bound.push((":offset", Value::from(i64::try_from(skip).unwrap_or(i64::MAX))));
             }
             Part::All { .. } => {}
         }

@@ -1,0 +1,312 @@
+//! Deep pages: where in a list a page far behind its beginning starts.
+//!
+//! A list is merged from stretches of an index, one for each combination of archived and status, and an offset is
+//! skipped by merging every row before it. Within one stretch SQLite skips ten times as fast, and the size of each
+//! stretch is known from the counters. So one leaps along the longest stretch to a contact a little before the page,
+//! counts what the other stretches hold up to there, and merges only the rest; from the end of the list when that is
+//! nearer.
+
+use openapi_core::storage::{ContactSort, Order, SortKey, SortPosition};
+use openapi_core::values::{ContactId, Timestamp};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, ToSql};
+
+use super::row::Columns;
+use super::walk::{Along, column, may_be_absent, source};
+use crate::error::Result;
+use crate::readers::Patience;
+
+/// Up to how many rows are skipped by merging.
+pub(super) const NEAR: u64 = if cfg!(test) { 2 } else { 2_048 };
+
+/// More leaps than this are not made for a page; each takes what is left down to a fraction.
+const LEAPS: u32 = 32;
+
+/// The contacts of one combination of archived and status.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stretch {
+    pub(super) archived: i64,
+    pub(super) status: i64,
+    pub(super) size: u64,
+}
+
+/// A list whose pages are looked for.
+pub(super) struct List<'a> {
+    pub(super) db: &'a Connection,
+    pub(super) agent: i64,
+    pub(super) sort: ContactSort,
+    pub(super) order: Order,
+    pub(super) along: Along<'a>,
+    pub(super) stretches: &'a [Stretch],
+    pub(super) patience: &'a Patience<'a>,
+}
+
+/// Contacts with a key come before those without, whatever the order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    /// All: the sort has a key for each.
+    Any,
+    Present,
+    Absent,
+}
+
+impl Class {
+    fn condition(self, key: &str) -> String {
+        match self {
+            Class::Any => String::new(),
+            Class::Present => format!(" AND {key} IS NOT NULL"),
+            Class::Absent => format!(" AND {key} IS NULL"),
+        }
+    }
+}
+
+/// How far one has come in a class.
+struct Passed {
+    /// The contact one stands at; none before the first.
+    at: Option<SortPosition>,
+    /// How many of each stretch lie up to there, that contact included.
+    of: Vec<u64>,
+}
+
+impl Passed {
+    fn total(&self) -> u64 {
+        self.of.iter().sum()
+    }
+}
+
+impl List<'_> {
+    /// A contact of the list, none for its beginning, and how many of those behind it lie before `offset`.
+    pub(super) fn start(&self, offset: u64) -> Result<(Option<SortPosition>, u64)> {
+        let all: Vec<u64> = self.stretches.iter().map(|stretch| stretch.size).collect();
+        let found = if may_be_absent(self.sort) {
+            let absent = self
+                .stretches
+                .iter()
+                .map(|stretch| self.count(stretch, Class::Absent, None, None))
+                .collect::<Result<Vec<_>>>()?;
+            let present: Vec<u64> =
+                all.iter().zip(&absent).map(|(all, absent)| all.saturating_sub(*absent)).collect();
+            let with_key: u64 = present.iter().sum();
+            match offset.checked_sub(with_key) {
+                Some(further) if further > NEAR => self.within(Class::Absent, &absent, further)?,
+                Some(further) => self
+                    .within(Class::Present, &present, with_key)?
+                    .map(|(position, skip)| (position, skip + further)),
+                None => self.within(Class::Present, &present, offset)?,
+            }
+        } else {
+            self.within(Class::Any, &all, offset)?
+        };
+        // Nothing is found where the counters are not those of the index; then the list itself says what it holds.
+        Ok(match found {
+            Some((Some(position), skip)) => (Some(position), skip),
+            _ => (None, offset),
+        })
+    }
+
+    /// As [`List::start`], among the contacts of a class, of which each stretch has some.
+    fn within(
+        &self,
+        class: Class,
+        sizes: &[u64],
+        offset: u64,
+    ) -> Result<Option<(Option<SortPosition>, u64)>> {
+        let total: u64 = sizes.iter().sum();
+        if offset == 0 || offset > total {
+            return Ok(None);
+        }
+        let mut passed = Passed { at: None, of: vec![0; sizes.len()] };
+        if offset > total / 2 {
+            let Some(found) = self.back_from_the_end(class, sizes, total - offset + 1)? else {
+                return Ok(None);
+            };
+            passed = found;
+        }
+        for _ in 0..LEAPS {
+            let ahead = offset.saturating_sub(passed.total());
+            if ahead <= NEAR {
+                break;
+            }
+            let (longest, mut leap) = share(sizes, &passed, ahead);
+            leap = leap.saturating_sub(margin(ahead));
+            while leap > 0 {
+                self.patience.check()?;
+                let Some(further) = self.leap(class, self.order, &passed, longest, leap)? else {
+                    return Ok(None);
+                };
+                if further.total() <= offset {
+                    passed = further;
+                    break;
+                }
+                leap /= 2;
+            }
+            if leap == 0 {
+                break;
+            }
+        }
+        let skip = offset.saturating_sub(passed.total());
+        Ok(Some((passed.at, skip)))
+    }
+
+    /// A contact with at least `wanted` of the class at it and behind it, but not many more.
+    fn back_from_the_end(&self, class: Class, sizes: &[u64], wanted: u64) -> Result<Option<Passed>> {
+        let mut passed = Passed { at: None, of: vec![0; sizes.len()] };
+        let mut last = 0;
+        while passed.total() < wanted {
+            self.patience.check()?;
+            let ahead = wanted - passed.total();
+            let (longest, leap) = share(sizes, &passed, ahead);
+            let leap = (leap + margin(ahead) + 1).min(sizes[longest] - passed.of[longest]);
+            let backwards = match self.order {
+                Order::Ascending => Order::Descending,
+                Order::Descending => Order::Ascending,
+            };
+            match self.leap(class, backwards, &passed, longest, leap)? {
+                Some(further) if leap > 0 => (passed, last) = (further, longest),
+                _ => return Ok(None),
+            }
+        }
+        for (of, size) in passed.of.iter_mut().zip(sizes) {
+            let Some(before) = size.checked_sub(*of) else { return Ok(None) };
+            *of = before;
+        }
+        passed.of[last] += 1;
+        Ok(Some(passed))
+    }
+
+    /// Goes `by` contacts of one stretch on and counts those of the others on the way.
+    fn leap(
+        &self,
+        class: Class,
+        order: Order,
+        from: &Passed,
+        along: usize,
+        by: u64,
+    ) -> Result<Option<Passed>> {
+        let stretch = &self.stretches[along];
+        let Some(at) = self.nth(stretch, class, order, from.at.as_ref(), by)? else { return Ok(None) };
+        let (low, high) = match order {
+            Order::Ascending => (from.at.as_ref(), Some(&at)),
+            Order::Descending => (Some(&at), from.at.as_ref()),
+        };
+        let mut of = from.of.clone();
+        for (number, stretch) in self.stretches.iter().enumerate() {
+            of[number] += if number == along { by } else { self.count(stretch, class, low, high)? };
+        }
+        Ok(Some(Passed { at: Some(at), of }))
+    }
+
+    /// The rows of a stretch, but for bounds. SQLite begins at one lower bound, so that a position, which lies in the
+    /// list and so behind the instant that the list begins with, stands for that instant as well.
+    fn rows(&self, stretch: &Stretch, class: Class, has_low: bool) -> (String, Vec<(&'static str, Value)>) {
+        let key = column(self.sort);
+        let along = match self.along {
+            Along::Since(_) if has_low => Along::Sort,
+            along => along,
+        };
+        let (source, condition, mut bound) = source(key, along);
+        bound.push((":agent", Value::from(self.agent)));
+        let Stretch { archived, status, .. } = stretch;
+        let rows = format!(
+            "FROM {source} WHERE agent = :agent AND archived = {archived} AND status = {status}{condition}{}",
+            class.condition(key)
+        );
+        (rows, bound)
+    }
+
+    /// The contact `by` places behind a position.
+    fn nth(
+        &self,
+        stretch: &Stretch,
+        class: Class,
+        order: Order,
+        from: Option<&SortPosition>,
+        by: u64,
+    ) -> Result<Option<SortPosition>> {
+        let key = column(self.sort);
+        let has_low = from.is_some() && order == Order::Ascending;
+        let (rows, mut bound) = self.rows(stretch, class, has_low);
+        let (direction, behind) = match order {
+            Order::Ascending => ("", ">"),
+            Order::Descending => (" DESC", "<"),
+        };
+        let mut sql = format!("SELECT {key}, id {rows}");
+        bind(&mut sql, &mut bound, key, class, behind, from, (":key", ":id"));
+        let by_key = if class == Class::Absent { String::new() } else { format!("{key}{direction}, ") };
+        sql.push_str(&format!(" ORDER BY {by_key}id{direction} LIMIT 1 OFFSET :skip"));
+        bound.push((":skip", Value::from(i64::try_from(by.saturating_sub(1)).unwrap_or(i64::MAX))));
+        let mut statement = self.db.prepare_cached(&sql)?;
+        let mut rows = statement.query(named(&bound).as_slice())?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        let mut columns = Columns::of(row);
+        let key = match self.sort {
+            ContactSort::CreatedAt | ContactSort::UpdatedAt => {
+                SortKey::Time(Timestamp::from_millis(columns.integer()?))
+            }
+            ContactSort::FirstName | ContactSort::LastName | ContactSort::PrimaryEmail => {
+                SortKey::Text(columns.optional_str()?.map(str::to_owned))
+            }
+        };
+        Ok(Some(SortPosition { key, id: ContactId::from_bytes(columns.octets()?) }))
+    }
+
+    /// How many of a stretch lie between two positions.
+    fn count(
+        &self,
+        stretch: &Stretch,
+        class: Class,
+        low: Option<&SortPosition>,
+        high: Option<&SortPosition>,
+    ) -> Result<u64> {
+        let key = column(self.sort);
+        let (rows, mut bound) = self.rows(stretch, class, low.is_some());
+        let mut sql = format!("SELECT count(*) {rows}");
+        bind(&mut sql, &mut bound, key, class, ">", low, (":low", ":low_id"));
+        bind(&mut sql, &mut bound, key, class, "<", high, (":high", ":high_id"));
+        let count: Option<i64> =
+            self.db.prepare_cached(&sql)?.query_row(named(&bound).as_slice(), |row| row.get(0)).optional()?;
+        Ok(count.and_then(|count| u64::try_from(count).ok()).unwrap_or(0))
+    }
+}
+
+/// The stretch that has the most left, and its share of the next `ahead` contacts if all are mixed evenly.
+fn share(sizes: &[u64], passed: &Passed, ahead: u64) -> (usize, u64) {
+    let left = |number: usize| sizes[number].saturating_sub(passed.of[number]);
+    let longest = (0..sizes.len()).max_by_key(|number| left(*number)).unwrap_or(0);
+    let all: u64 = (0..sizes.len()).map(left).sum();
+    let share = u128::from(ahead) * u128::from(left(longest)) / u128::from(all.max(1));
+    (longest, u64::try_from(share).unwrap_or(u64::MAX))
+}
+
+/// By how much chance may make the share of a stretch differ.
+fn margin(ahead: u64) -> u64 {
+    if cfg!(test) { 0 } else { 2 * ahead.isqrt() }
+}
+
+/// Adds a bound to a statement.
+fn bind(
+    sql: &mut String,
+    bound: &mut Vec<(&'static str, Value)>,
+    key: &str,
+    class: Class,
+    compare: &str,
+    position: Option<&SortPosition>,
+    (value_name, id_name): (&'static str, &'static str),
+) {
+    let Some(SortPosition { key: value, id }) = position else { return };
+    bound.push((id_name, Value::from(id.as_bytes().to_vec())));
+    if class == Class::Absent {
+        sql.push_str(&format!(" AND id {compare} {id_name}"));
+        return;
+    }
+    sql.push_str(&format!(" AND ({key}, id) {compare} ({value_name}, {id_name})"));
+    let value = match value {
+        SortKey::Time(at) => Value::from(at.millis()),
+        SortKey::Text(text) => text.clone().map_or(Value::Null, Value::from),
+    };
+    bound.push((value_name, value));
+}
+
+fn named<'b>(bound: &'b [(&'static str, Value)]) -> Vec<(&'b str, &'b dyn ToSql)> {
+    bound.iter().map(|(name, value)| (*name, value as &dyn ToSql)).collect()
+}
