@@ -148,6 +148,8 @@ macro_rules! platform_ids {
 platform_ids! {
     /// The platform id of a contact: `<contactId>` of the specification.
     ContactId;
+    /// The id of a contact's file: `<fileId>` of the specification.
+    FileId;
     /// The id of an API key's record; what callers see is the public key string.
     KeyId;
     /// The id of an audit entry.

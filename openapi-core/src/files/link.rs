@@ -1,0 +1,173 @@
+//! Signed links: who has one may download the file until it expires (contract 2.2).
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use super::Disposition;
+use crate::access::ApiKey;
+use crate::server_keys::ServerKeys;
+use crate::values::{FileId, Timestamp};
+
+/// What separates signatures of links from other uses of a server key.
+const PURPOSE: &str = "file link";
+
+/// A permission to download one file, as its query carries it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The file.
+    pub file: FileId,
+    /// When the link ends, in whole seconds.
+    pub expires_at: Timestamp,
+    /// The key that the link was issued to; it ends with the key.
+    pub key: ApiKey,
+    /// How the file is offered.
+    pub disposition: Disposition,
+}
+
+/// Why a query is no link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkFault {
+    /// A part is missing or altered.
+    Invalid,
+    /// The link is genuine, but over.
+    Expired,
+}
+
+impl Link {
+    /// The shortest and the longest life, in seconds.
+    pub const LIFETIMES: std::ops::RangeInclusive<u64> = 60..=86_400;
+
+    /// The life of a link that asks for none, in seconds.
+    pub const USUAL_LIFETIME: u64 = 900;
+
+    /// What is signed. No part can hold the separator.
+    fn message(&self) -> String {
+        let Link { file, expires_at, key, disposition } = self;
+        format!("{file}\n{}\n{key}\n{}", expires_at.seconds(), disposition.as_str())
+    }
+
+    /// Path and query below {origin}.
+    #[must_use]
+    pub fn target(&self, keys: &ServerKeys) -> String {
+        let Link { file, expires_at, key, disposition } = self;
+        let signature = URL_SAFE_NO_PAD.encode(keys.tag(PURPOSE, self.message().as_bytes()));
+        format!(
+            "/download/files/{file}?exp={}&kid={key}&d={}&sig={signature}",
+            expires_at.seconds(),
+            disposition.as_str()
+        )
+    }
+
+    /// Reads the query of a download of `file` at `now`. Other parameters are ignored.
+    ///
+    /// # Errors
+    /// Why it allows nothing.
+    pub fn read(
+        keys: &ServerKeys,
+        file: FileId,
+        query: &[(String, String)],
+        now: Timestamp,
+    ) -> Result<Self, LinkFault> {
+        let part = |name: &str| {
+            let mut values = query.iter().filter(|(known, _)| known == name).map(|(_, value)| value.as_str());
+            values.next().filter(|_| values.next().is_none()).ok_or(LinkFault::Invalid)
+        };
+        let seconds = part("exp")?;
+        // Another spelling of the same number is an altered link.
+        let spelled = seconds.bytes().all(|octet| octet.is_ascii_digit()) && !seconds.starts_with('0');
+        let seconds: i64 =
+            seconds.parse().ok().filter(|_| spelled && seconds.len() <= 12).ok_or(LinkFault::Invalid)?;
+        let link = Link {
+            file,
+            expires_at: Timestamp::from_millis(seconds * 1_000),
+            key: ApiKey::parse(part("kid")?).ok_or(LinkFault::Invalid)?,
+            disposition: Disposition::of_word(part("d")?).ok_or(LinkFault::Invalid)?,
+        };
+        let signature = URL_SAFE_NO_PAD.decode(part("sig")?).map_err(|_| LinkFault::Invalid)?;
+        if signature.len() != 32 || !keys.verifies(PURPOSE, link.message().as_bytes(), &signature) {
+            return Err(LinkFault::Invalid);
+        }
+        if now >= link.expires_at { Err(LinkFault::Expired) } else { Ok(link) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server_keys::ServerKey;
+    use proptest::prelude::*;
+
+    const KEY: &str = "svck_RfJZUgVExJF32DK00DIYDXH21VOQOJ";
+
+    fn link() -> Link {
+        Link {
+            file: "697dc94b74a1f572c54b78cf".parse().expect("an id"),
+            expires_at: Timestamp::from_millis(1_769_852_400_000),
+            key: ApiKey::parse(KEY).expect("a key"),
+            disposition: Disposition::Attachment,
+        }
+    }
+
+    fn keys() -> ServerKeys {
+        ServerKeys::new(ServerKey::new(&[7; 32]), vec![ServerKey::new(&[8; 32])])
+    }
+
+    fn pairs(target: &str) -> Vec<(String, String)> {
+        let (_, query) = target.split_once('?').expect("a query");
+        query
+            .split('&')
+            .map(|pair| {
+                pair.split_once('=').map(|(name, value)| (name.into(), value.into())).expect("a pair")
+            })
+            .collect()
+    }
+
+    const BEFORE: Timestamp = Timestamp::from_millis(1_769_852_399_999);
+
+    #[test]
+    fn a_link_leads_back() {
+        let target = link().target(&keys());
+        let begin =
+            format!("/download/files/697dc94b74a1f572c54b78cf?exp=1769852400&kid={KEY}&d=attachment&sig=");
+        assert!(target.starts_with(&begin), "{target}");
+        let mut query = pairs(&target);
+        query.push(("utm".to_owned(), "x".to_owned()));
+        assert_eq!(Link::read(&keys(), link().file, &query, BEFORE), Ok(link()));
+        let at_the_end = link().expires_at;
+        assert_eq!(Link::read(&keys(), link().file, &query, at_the_end), Err(LinkFault::Expired));
+    }
+
+    #[test]
+    fn rotation_keeps_links_for_as_long_as_the_key_is_known() {
+        let older = ServerKeys::new(ServerKey::new(&[8; 32]), Vec::new());
+        let query = pairs(&link().target(&older));
+        assert_eq!(Link::read(&keys(), link().file, &query, BEFORE), Ok(link()));
+        let unknown = ServerKeys::new(ServerKey::new(&[9; 32]), Vec::new());
+        assert_eq!(Link::read(&unknown, link().file, &query, BEFORE), Err(LinkFault::Invalid));
+    }
+
+    #[test]
+    fn every_part_is_needed_once() {
+        let query = pairs(&link().target(&keys()));
+        for at in 0..query.len() {
+            let mut fewer = query.clone();
+            let part = fewer.remove(at);
+            assert_eq!(Link::read(&keys(), link().file, &fewer, BEFORE), Err(LinkFault::Invalid), "{part:?}");
+            let mut twice = query.clone();
+            twice.push(part);
+            assert_eq!(Link::read(&keys(), link().file, &twice, BEFORE), Err(LinkFault::Invalid));
+        }
+        let other: FileId = "697dc94b74a1f572c54b78d0".parse().expect("an id");
+        assert_eq!(Link::read(&keys(), other, &query, BEFORE), Err(LinkFault::Invalid));
+    }
+
+    proptest! {
+        #[test]
+        fn an_altered_part_is_noticed(at in 0_usize..4, value in "[0-9]{1,12}|[a-zA-Z0-9_-]{1,44}|attachment|inline|.*") {
+            let mut query = pairs(&link().target(&keys()));
+            prop_assume!(query[at].1 != value);
+            query[at].1 = value;
+            prop_assert_eq!(Link::read(&keys(), link().file, &query, BEFORE), Err(LinkFault::Invalid));
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Contact files, as far as they are decided without storage: names, types, signed links, ranges (contract 2.2).
+
+mod container;
+mod content;
+mod disposition;
+mod kind;
+mod link;
+mod markup;
+mod name;
+mod range;
+mod record;
+
+pub use content::{Detected, Inspector};
+pub use disposition::Disposition;
+pub use kind::{FileKind, FileTypes, InvalidFileTypes};
+pub use link::{Link, LinkFault};
+pub use name::FileName;
+pub use range::{Selection, selection};
+pub use record::{ContactFile, Sha256Digest};
