@@ -50,14 +50,31 @@ fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
-/// Makes the folder of `path`, readable by its owner only, unless it is there.
+/// Makes the folder of `path`, readable by its owner only, unless it is there. What is made stays after a power cut:
+/// SQLite syncs the folder that its files lie in, but not those above.
 pub(crate) fn make_folder(path: &Path) -> Result<(), OpenError> {
     let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else { return Ok(()) };
+    let failed = |source| OpenError::Folder { folder: folder.to_owned(), source };
+    #[cfg(unix)]
+    let missing: Vec<&Path> = folder
+        .ancestors()
+        .take_while(|ancestor| !ancestor.as_os_str().is_empty() && !ancestor.exists())
+        .collect();
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder).map_err(|source| OpenError::Folder { folder: folder.to_owned(), source })
+    builder.create(folder).map_err(failed)?;
+    #[cfg(unix)]
+    for made in missing {
+        let above = made.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        match File::open(above).and_then(|above| above.sync_all()) {
+            // A folder that may be written and not listed cannot be opened.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            synced => synced.map_err(failed)?,
+        }
+    }
+    Ok(())
 }
 
 /// Takes the lock of the database at `path`.
@@ -144,6 +161,8 @@ pub(crate) fn writer(config: &SqliteConfig) -> Result<Connection, OpenError> {
     settings(&db, config, config.write_cache_kib).map_err(of)?;
     // An acknowledged write is on disk: with NORMAL a power cut takes the last ones.
     db.pragma_update(None, "synchronous", "FULL").map_err(of)?;
+    #[cfg(test)]
+    crate::tests::power_cuts::weaken(&db).map_err(of)?;
     db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES).map_err(of)?;
     db.pragma_update(None, "journal_size_limit", i64::from(CHECKPOINT_PAGES) * 4_096).map_err(of)?;
     migrate::migrate(&mut db, path)?;

@@ -3,8 +3,10 @@
 #[path = "../../tests/support/mod.rs"]
 pub(crate) mod support;
 
+mod disk;
 mod migrations;
 mod model;
 mod plans;
+pub(crate) mod power_cuts;
 pub(crate) mod statements;
 mod writing;
