@@ -48,6 +48,26 @@ pub(super) fn page(
     query: &ContactQuery,
     patience: &Patience<'_>,
 ) -> Result<(u64, Vec<i64>)> {
+    gathered(db, agent, query, source(db, agent, View::of(&query.filter), &query.filter)?, patience)
+}
+
+/// As [`page`], among a few contacts that all matches are known to be among.
+pub(super) fn among(
+    db: &Connection,
+    agent: i64,
+    query: &ContactQuery,
+    numbers: Vec<i64>,
+) -> Result<(u64, Vec<i64>)> {
+    gathered(db, agent, query, Source::Numbers(numbers), &Patience::ENDLESS)
+}
+
+fn gathered(
+    db: &Connection,
+    agent: i64,
+    query: &ContactQuery,
+    source: Source<'_>,
+    patience: &Patience<'_>,
+) -> Result<(u64, Vec<i64>)> {
     let view = View::of(&query.filter);
     let mut gathered = Gathered {
         agent,
@@ -60,7 +80,7 @@ pub(super) fn page(
         matches: Matches::Few(Vec::new()),
         total: 0,
     };
-    gathered.collect(db, source(db, agent, view, &query.filter)?)?;
+    gathered.collect(db, source)?;
     let Gathered { total, matches, .. } = gathered;
     let numbers = match matches {
         Matches::Few(places) => sorted(places, query),

@@ -10,7 +10,7 @@ use rusqlite::{Connection, Rows, params};
 
 use super::deep::{self, Stretch};
 use super::walk::{Along, Part, View, Walk, column};
-use super::{gather, tagged};
+use super::{gather, index, narrow, tagged};
 use crate::agents;
 use crate::error::Result;
 use crate::readers::Patience;
@@ -54,6 +54,33 @@ pub(super) fn is_short(query: &ContactQuery) -> bool {
         Only::Nothing => true,
         Only::Tag(_) => query.sort == ContactSort::CreatedAt,
         Only::Since(..) | Only::Several => false,
+    }
+}
+
+/// The most terms of a search that is tried on the thread that asks, and the most contacts that it reads there.
+const SHORT_TERMS: usize = 3;
+const SHORT_CANDIDATES: usize = if cfg!(test) { 2 } else { 32 };
+
+/// Whether a search is worth trying with [`rare`].
+pub(super) fn may_be_rare(query: &ContactQuery) -> bool {
+    (1..=SHORT_TERMS).contains(&query.filter.search.len())
+}
+
+/// The page of a search for something rare, which takes about as long as a page of a list; `None` when it may take
+/// longer, or the search index is behind.
+pub(super) fn rare(db: &Connection, agent_id: &AgentId, query: &ContactQuery) -> Result<Option<ContactPage>> {
+    let Some(agent) = agents::living(db, agent_id)?.map(|agent| agent.number) else {
+        return Ok(Some(ContactPage::default()));
+    };
+    if index::is_behind(db)? {
+        return Ok(None);
+    }
+    match narrow::candidates(db, agent, &query.filter.search)? {
+        Some(numbers) if numbers.len() <= SHORT_CANDIDATES => {
+            let (total, numbers) = gather::among(db, agent, query, numbers)?;
+            Ok(Some(ContactPage { contacts: super::numbered(db, agent_id, &numbers)?, total }))
+        }
+        _ => Ok(None),
     }
 }
 

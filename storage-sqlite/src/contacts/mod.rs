@@ -20,6 +20,8 @@ use openapi_core::values::{AgentId, ContactId, ExternalId};
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 
 pub(crate) use keys::{Derived, insert as insert_derived};
+#[cfg(test)]
+pub(crate) use narrow::candidates;
 pub(crate) use row::contact as read;
 pub(crate) use row::{Columns, object_text};
 #[cfg(test)]
@@ -90,6 +92,11 @@ impl ContactStore for SqliteStorage {
             return self
                 .readers
                 .now(|db| snapshot(db, |db| list::page(db, agent, query, &Patience::ENDLESS)));
+        }
+        if list::may_be_rare(query)
+            && let Some(page) = self.readers.now(|db| snapshot(db, |db| list::rare(db, agent, query)))?
+        {
+            return Ok(page);
         }
         let (agent, query) = (agent.clone(), query.clone());
         let (page, unsettled) = self

@@ -18,7 +18,7 @@ const LOOK: usize = if cfg!(test) { 3 } else { 128 };
 const ENOUGH: usize = if cfg!(test) { 1 } else { 12 };
 
 /// The row numbers of all contacts that the index allows to match the terms, sorted; `None` when they may be many.
-pub(super) fn candidates(db: &Connection, agent: i64, terms: &[SearchTerm]) -> Result<Option<Vec<i64>>> {
+pub(crate) fn candidates(db: &Connection, agent: i64, terms: &[SearchTerm]) -> Result<Option<Vec<i64>>> {
     let mut found: Option<Vec<i64>> = None;
     let mut statement = db
         .prepare_cached("SELECT rowid FROM search_gram WHERE search_gram MATCH ?1 ORDER BY rowid LIMIT ?2")?;

@@ -8,5 +8,6 @@ mod migrations;
 mod model;
 mod plans;
 pub(crate) mod power_cuts;
+mod searching;
 pub(crate) mod statements;
 mod writing;
