@@ -121,7 +121,7 @@ pub(crate) fn bare(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection
     // Each connection is used by one thread at a time, so that SQLite's own mutexes are not needed.
     let db = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     #[cfg(test)]
-    let db = crate::tests::statements::remembering(db);
+    let db = crate::tests::statements::remembering(db, path);
     Ok(db)
 }
 

@@ -309,8 +309,7 @@ impl Run {
     }
 }
 
-pub(super) fn run(seed: u64, steps: u64) {
-    let folder = Folder::new();
+pub(super) fn run(folder: &Folder, seed: u64, steps: u64) {
     let mut run = Run {
         dice: Dice(seed),
         sqlite: folder.open(),
@@ -368,7 +367,7 @@ pub(super) fn run(seed: u64, steps: u64) {
 #[test]
 fn random_histories_end_like_the_model() {
     for seed in 0..4 {
-        run(seed, 600);
+        run(&Folder::new(), seed, 600);
     }
 }
 

@@ -99,7 +99,9 @@ fn lists_walk_along_their_index() {
 
 #[test]
 fn every_other_statement_finds_its_rows_by_key() {
-    super::model::run(11, 300);
+    let watched = Folder::new();
+    super::statements::watch(watched.database());
+    super::model::run(&watched, 11, 300);
     let seen = super::statements::seen();
     let folder = Folder::new();
     drop(folder.open());

@@ -1,6 +1,7 @@
-//! Remembers every statement that a connection of the tests has run.
+//! Remembers every statement that connections to one database of the tests have run.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use rusqlite::Connection;
@@ -8,8 +9,19 @@ use rusqlite::trace::{TraceEvent, TraceEventCodes};
 
 static SEEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// A connection that remembers.
-pub(crate) fn remembering(mut db: Connection) -> Connection {
+/// The database that is watched: other tests may run in the same process, and what they do is not meant.
+static WATCHED: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+/// Remembers from now on what connections to this database run.
+pub(super) fn watch(path: PathBuf) {
+    *WATCHED.lock().unwrap_or_else(PoisonError::into_inner) = Some(path);
+}
+
+/// A connection to `path`, which remembers if the database is watched.
+pub(crate) fn remembering(mut db: Connection, path: &Path) -> Connection {
+    if WATCHED.lock().unwrap_or_else(PoisonError::into_inner).as_deref() != Some(path) {
+        return db;
+    }
     let remember = |event: TraceEvent<'_>| {
         if let TraceEvent::Stmt(statement, _) = event {
             SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(statement.sql().into_owned());
