@@ -34,6 +34,10 @@ const SETTLE_IDLE: u32 = 128;
 /// read what is not in the index one by one, stay fast.
 const PENDING_MOST: u32 = 2_048;
 
+/// How many contacts at a time are brought into the search index while writes wait: more than a batch of writes adds,
+/// and so few that the writes behind it hardly notice.
+const SETTLE_BUSY: u32 = 256;
+
 /// The writer's side of one write.
 trait Job: Send {
     /// Whether nobody waits for the outcome any more.
@@ -222,7 +226,7 @@ impl Work {
                 Next::Batch(batch) => {
                     self.commit_all(batch);
                     if self.pending >= u64::from(PENDING_MOST) {
-                        self.settle(PENDING_MOST);
+                        self.settle(SETTLE_BUSY);
                     }
                 }
                 Next::Idle if self.pending > 0 => {
