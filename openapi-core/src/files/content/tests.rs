@@ -120,7 +120,7 @@ fn text_goes_by_its_extension() {
     ] {
         assert_eq!(kind(b"BM is a name, MZ too;\r\n\tjust text", extension), expected);
         assert_eq!(kind(&utf16("Grüße"), extension), expected);
-        assert_eq!(kind(b"caf\xe9 in Latin-1", extension), expected);
+        assert_eq!(kind(b"\xa9 in Latin-1", extension), expected);
     }
     assert_eq!(kind(b"a\0b", "txt"), FileKind::Other);
     assert_eq!(kind(b"", "csv"), FileKind::Csv);
