@@ -23,7 +23,7 @@ pub(crate) use keys::{Derived, insert as insert_derived};
 #[cfg(test)]
 pub(crate) use narrow::candidates;
 pub(crate) use row::contact as read;
-pub(crate) use row::{Columns, object_text};
+pub(crate) use row::{Columns, broken_rule, object_text};
 #[cfg(test)]
 pub(crate) use walk::{Along, Part, View, Walk, column as sort_column};
 pub(crate) use write::{duplicate, purge, rekey};

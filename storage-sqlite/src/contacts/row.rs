@@ -101,6 +101,15 @@ impl<'r> Columns<'r> {
     }
 }
 
+/// What is wrong with the values of a stored contact. Reading trusts them; a check does not.
+pub(crate) fn broken_rule(contact: &Contact) -> Option<String> {
+    // What the contract's JSON is read by applies every rule of a value.
+    let text = serde_json::to_vec(contact).map_err(|error| error.to_string());
+    let read =
+        text.and_then(|text| serde_json::from_slice::<Contact>(&text).map_err(|error| error.to_string()));
+    read.err().map(|error| format!("a value breaks its rule: {error}"))
+}
+
 /// The number that stands for a status: its place in [`ContactStatus::ALL`].
 pub(crate) const fn status_number(status: ContactStatus) -> i64 {
     match status {

@@ -250,6 +250,9 @@ fn contact(
     findings: &mut Findings,
 ) -> Result<u64> {
     let contact = contacts::read(id, row)?;
+    if let Some(broken) = contacts::broken_rule(&contact) {
+        findings.note(FindingKind::Record, format_args!("contact {} of agent {id}: {broken}", contact.id));
+    }
     let schema = schema.ok_or_else(|| corrupt("its agent has no contact schema"))?;
     let wanted = Derived::of(&contact, &ContactKeys::of(&contact, schema));
     for difference in wanted.differences(&Derived::stored(db, number, n, &contact)?) {

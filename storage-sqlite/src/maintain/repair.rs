@@ -15,7 +15,8 @@ use crate::{SqliteStorage, contact_schemas};
 pub struct Repair {
     /// Contacts whose keys, tags, unique values, counters and search index were made anew.
     pub contacts: u64,
-    /// What could not be repaired: a record that cannot be read, a value that two contacts share.
+    /// What could not be repaired: a record that cannot be read, a value that breaks its rule or that two contacts
+    /// share.
     pub left: Vec<String>,
 }
 
@@ -61,6 +62,9 @@ fn repair(db: &Connection) -> Result<Repair> {
                     continue;
                 }
             };
+            if let Some(broken) = contacts::broken_rule(&contact) {
+                done.left.push(format!("contact {} of agent {id}: {broken}", contact.id));
+            }
             let mut keys = ContactKeys::of(&contact, &schema);
             if let Some(duplicate) = contacts::duplicate(db, number, Some(contact.id), None, &keys.unique)? {
                 done.left.push(format!(
