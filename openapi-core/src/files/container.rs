@@ -46,11 +46,8 @@ impl Archive {
         let has = |name: &str| names.iter().any(|own| own.eq_ignore_ascii_case(name));
         let below = |folder: &str| names.iter().any(|own| own.starts_with(folder));
         let ends = |end: &str| names.iter().any(|own| own.to_ascii_lowercase().ends_with(end));
-        let of = |kind: FileKind| Detected { kind, media_type: kind.media_type(), dangerous: false };
-        let program =
-            Detected { kind: FileKind::Other, media_type: "application/java-archive", dangerous: true };
         if has("AndroidManifest.xml") || has("classes.dex") || has("META-INF/MANIFEST.MF") && ends(".class") {
-            return program;
+            return Detected::dangerous("application/java-archive");
         }
         if has("[Content_Types].xml") {
             let office = [
@@ -61,13 +58,13 @@ impl Archive {
             if let Some((_, kind, with_macros)) = office.into_iter().find(|(folder, _, _)| below(folder)) {
                 // Documents with macros are documents of another type.
                 return if ends("vbaproject.bin") || has("xl/workbook.bin") {
-                    Detected { kind: FileKind::Other, media_type: with_macros, dangerous: false }
+                    Detected::other(with_macros)
                 } else {
-                    of(kind)
+                    Detected::of(kind)
                 };
             }
         }
-        of(FileKind::Zip)
+        Detected::of(FileKind::Zip)
     }
 
     /// The names in the directory at the end; `None` when it is damaged or does not lie in what was kept.
@@ -136,7 +133,7 @@ fn open_document(head: &[u8]) -> Option<Detected> {
     let media_type = std::str::from_utf8(head.get(content..content.checked_add(size)?)?).ok()?.trim();
     let known = [FileKind::Odt, FileKind::Ods, FileKind::Odp];
     let kind = known.into_iter().find(|kind| name == "mimetype" && kind.media_type() == media_type)?;
-    Some(Detected { kind, media_type: kind.media_type(), dangerous: false })
+    Some(Detected::of(kind))
 }
 
 /// The octets of an entry in the directory of a compound file; entries begin at multiples of it.
@@ -205,10 +202,8 @@ impl Compound {
 
     pub(super) fn finish(&self) -> Detected {
         if self.installer {
-            return Detected { kind: FileKind::Other, media_type: "application/x-msi", dangerous: true };
+            return Detected::dangerous("application/x-msi");
         }
-        let kind = self.found.unwrap_or(FileKind::Other);
-        let media_type = self.found.map_or("application/x-ole-storage", FileKind::media_type);
-        Detected { kind, media_type, dangerous: false }
+        self.found.map_or(Detected::other("application/x-ole-storage"), Detected::of)
     }
 }

@@ -110,15 +110,15 @@ pub struct Detected {
 }
 
 impl Detected {
-    fn of(kind: FileKind) -> Self {
+    pub(super) fn of(kind: FileKind) -> Self {
         Detected { kind, media_type: kind.media_type(), dangerous: false }
     }
 
-    fn other(media_type: &'static str) -> Self {
+    pub(super) fn other(media_type: &'static str) -> Self {
         Detected { kind: FileKind::Other, media_type, dangerous: false }
     }
 
-    fn dangerous(media_type: &'static str) -> Self {
+    pub(super) fn dangerous(media_type: &'static str) -> Self {
         Detected { kind: FileKind::Other, media_type, dangerous: true }
     }
 }
