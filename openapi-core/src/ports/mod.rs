@@ -1,11 +1,16 @@
 //! Ports: what the platform needs from the world around it. Each has a fixed or in-memory version for tests.
 
+mod blobs;
 mod clock;
 mod ids;
 #[cfg(feature = "system")]
 mod system;
 mod timer;
 
+pub use blobs::{
+    BlobEntry, BlobError, BlobErrorKind, BlobKey, BlobListing, BlobResult, BlobStore, BlobStream, BlobWriter,
+    InvalidBlobKey, MemoryBlobs, NoBlobs,
+};
 pub use clock::{Clock, FixedClock};
 pub use ids::{IdSource, SequentialIds};
 #[cfg(feature = "system")]

@@ -1,0 +1,111 @@
+//! File contents in memory, for tests and sandboxes.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use async_trait::async_trait;
+use bytes::{Bytes, BytesMut};
+use futures_core::Stream;
+
+use super::{BlobEntry, BlobErrorKind, BlobKey, BlobListing, BlobResult, BlobStore, BlobStream, BlobWriter};
+use crate::files::FileName;
+use crate::values::Timestamp;
+
+type Blobs = BTreeMap<BlobKey, Bytes>;
+
+/// File contents in memory. Nothing outlives the value; clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryBlobs(Arc<Mutex<Blobs>>);
+
+impl MemoryBlobs {
+    /// An empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        MemoryBlobs::default()
+    }
+
+    fn blobs(&self) -> MutexGuard<'_, Blobs> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl BlobStore for MemoryBlobs {
+    async fn create(&self, key: &BlobKey, _: &FileName) -> BlobResult<Box<dyn BlobWriter>> {
+        Ok(Box::new(Writer { blobs: self.clone(), key: key.clone(), octets: BytesMut::new() }))
+    }
+
+    async fn read(&self, key: &BlobKey, range: Range<u64>) -> BlobResult<BlobStream> {
+        let octets = self.blobs().get(key).cloned().ok_or(BlobErrorKind::Missing)?;
+        let place = |at: u64| usize::try_from(at).ok().filter(|at| *at <= octets.len());
+        let (Some(start), Some(end)) = (place(range.start), place(range.end)) else {
+            return Err(BlobErrorKind::Missing.into());
+        };
+        let octets = octets.slice(start.min(end)..end);
+        Ok(Box::pin(Items((!octets.is_empty()).then_some(octets).into_iter())))
+    }
+
+    async fn size(&self, key: &BlobKey) -> BlobResult<Option<u64>> {
+        Ok(self.blobs().get(key).map(|octets| octets.len() as u64))
+    }
+
+    async fn link(&self, _: &BlobKey, _: u64) -> BlobResult<Option<String>> {
+        Ok(None)
+    }
+
+    async fn remove(&self, key: &BlobKey) -> BlobResult<()> {
+        self.blobs().remove(key);
+        Ok(())
+    }
+
+    async fn list(&self) -> BlobResult<BlobListing> {
+        let entries: Vec<BlobEntry> = self
+            .blobs()
+            .iter()
+            .map(|(key, octets)| BlobEntry { key: key.clone(), size: octets.len() as u64 })
+            .collect();
+        Ok(Box::pin(Items(entries.into_iter())))
+    }
+
+    async fn sweep_unfinished(&self, _: Timestamp) -> BlobResult<u64> {
+        Ok(0)
+    }
+
+    async fn probe(&self) -> BlobResult<()> {
+        Ok(())
+    }
+}
+
+struct Writer {
+    blobs: MemoryBlobs,
+    key: BlobKey,
+    octets: BytesMut,
+}
+
+#[async_trait]
+impl BlobWriter for Writer {
+    async fn write(&mut self, octets: Bytes) -> BlobResult<()> {
+        self.octets.extend_from_slice(&octets);
+        Ok(())
+    }
+
+    async fn finish(self: Box<Self>) -> BlobResult<()> {
+        let Writer { blobs, key, octets } = *self;
+        blobs.blobs().insert(key, octets.freeze());
+        Ok(())
+    }
+}
+
+/// A stream of items that are all there.
+struct Items<I>(I);
+
+impl<I: Iterator + Unpin> Stream for Items<I> {
+    type Item = BlobResult<I::Item>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Poll::Ready(self.0.next().map(Ok))
+    }
+}
