@@ -15,7 +15,7 @@ use openapi_core::json::Json;
 use serde_json::Value;
 
 use crate::sandbox::{ADDRESS, Credentials, Sandbox, wait};
-use crate::{Reply, rules};
+use crate::{Form, Reply, rules};
 
 /// A request in the making.
 #[derive(Clone)]
@@ -104,6 +104,12 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// Sends a form.
+    #[must_use]
+    pub fn form(self, form: &Form) -> Self {
+        self.octets(&form.octets()).header("content-type", &form.content_type())
+    }
+
     /// Uses another key.
     #[must_use]
     pub fn with(mut self, credentials: &Credentials) -> Self {
@@ -184,18 +190,20 @@ impl<'a> Call<'a> {
     /// The reply, not yet held to the rules.
     ///
     /// # Panics
-    /// When the body is neither empty nor JSON.
+    /// When the body cannot be read to its end, or calls itself JSON and is not.
     pub async fn answer(&self) -> Reply {
         let (parts, body) = self.sandbox.api.handle(self.request()).await.into_parts();
-        let text = String::from_utf8(body.as_bytes().to_vec()).expect("a body in UTF-8");
-        let json = match text.as_str() {
-            "" => Value::Null,
-            text => read(text),
-        };
+        let octets = body.collect().await.expect("a body that comes to its end").to_bytes();
+        let text = String::from_utf8_lossy(&octets).into_owned();
+        let media_type = parts.headers.get(http::header::CONTENT_TYPE);
+        let is_json =
+            media_type.is_some_and(|media_type| media_type.as_bytes().starts_with(b"application/json;"));
+        let json = if is_json && !text.is_empty() { read(&text) } else { Value::Null };
         let handled = parts.extensions.get::<Handled>().expect("the response tells what became of it");
         Reply {
             status: parts.status.as_u16(),
             headers: parts.headers,
+            octets,
             text,
             json,
             operation: handled.operation,

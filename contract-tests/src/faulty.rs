@@ -11,13 +11,16 @@ use openapi_core::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use openapi_core::agents::Agent;
 use openapi_core::audit::AuditEntry;
 use openapi_core::contacts::{Contact, ContactRef, UniqueValue};
+use openapi_core::files::ContactFile;
+use openapi_core::ports::{BlobEntry, BlobKey};
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
     AgentStore, AuditQuery, AuditStore, ContactPage, ContactQuery, ContactSchemaStore, ContactStore,
-    ContactWrite, Duplicate, HealthProbe, KeyStore, RateWindow, RateWindowStore, Replay, ReplayKey,
-    ReplayStore, Result, Storage, StorageErrorKind,
+    ContactWrite, Duplicate, FileDeletion, FilePage, FileQuery, FileStore, FileTombstone, FileUsage,
+    FileWrite, HealthProbe, KeyStore, RateWindow, RateWindowStore, Replay, ReplayKey, ReplayStore, Result,
+    Storage, StorageErrorKind,
 };
-use openapi_core::values::{AgentId, ContactId, ExternalId, KeyId, Timestamp};
+use openapi_core::values::{AgentId, ContactId, ExternalId, FileId, KeyId, Timestamp};
 
 use crate::{Backend, Sandbox};
 
@@ -209,6 +212,58 @@ impl ContactStore for FaultyStorage {
 
     async fn erase_contact(&self, agent: &AgentId, contact: ContactId, audit: &AuditEntry) -> Result<()> {
         self.inner.erase_contact(agent, contact, audit).await
+    }
+}
+
+#[async_trait]
+impl FileStore for FaultyStorage {
+    async fn file(&self, agent: &AgentId, file: FileId) -> Result<Option<ContactFile>> {
+        self.ready()?;
+        self.inner.file(agent, file).await
+    }
+
+    async fn files(&self, agent: &AgentId, query: &FileQuery) -> Result<FilePage> {
+        self.ready()?;
+        self.inner.files(agent, query).await
+    }
+
+    async fn file_usage(&self, agent: &AgentId, contact: ContactId) -> Result<FileUsage> {
+        self.ready()?;
+        self.inner.file_usage(agent, contact).await
+    }
+
+    async fn insert_file(&self, agent: &AgentId, write: &FileWrite) -> Result<()> {
+        self.before_write().await?;
+        self.inner.insert_file(agent, write).await
+    }
+
+    async fn delete_file(&self, agent: &AgentId, deletion: &FileDeletion) -> Result<()> {
+        self.before_write().await?;
+        self.inner.delete_file(agent, deletion).await
+    }
+
+    async fn file_tombstone(&self, agent: &AgentId, file: FileId) -> Result<Option<FileTombstone>> {
+        self.inner.file_tombstone(agent, file).await
+    }
+
+    async fn hasten_purges(&self, agent: &AgentId, now: Timestamp, audit: &AuditEntry) -> Result<u64> {
+        self.inner.hasten_purges(agent, now, audit).await
+    }
+
+    async fn due_blobs(&self, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>> {
+        self.inner.due_blobs(now, at_most).await
+    }
+
+    async fn forget_blobs(&self, keys: &[BlobKey]) -> Result<()> {
+        self.inner.forget_blobs(keys).await
+    }
+
+    async fn known_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>> {
+        self.inner.known_blobs(keys).await
+    }
+
+    async fn needed_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>> {
+        self.inner.needed_blobs(after, at_most).await
     }
 }
 

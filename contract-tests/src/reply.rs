@@ -1,5 +1,6 @@
 //! A reply as a test reads it.
 
+use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
 
@@ -10,7 +11,9 @@ pub struct Reply {
     pub status: u16,
     /// The headers.
     pub headers: HeaderMap,
-    /// The body as text.
+    /// The body.
+    pub octets: Bytes,
+    /// The body as text; what is not UTF-8 is replaced.
     pub text: String,
     /// The body as JSON; `null` when there is none.
     pub json: Value,

@@ -26,11 +26,12 @@ fn details_of(code: &str) -> &'static [&'static str] {
         "INVALID_JSON" => &["line", "column"],
         "API_KEY_EXPIRED" => &["expiredAt"],
         "INSUFFICIENT_PERMISSIONS" => &["required"],
-        "CONTACT_NOT_FOUND" => &["resource", "id"],
+        "CONTACT_NOT_FOUND" | "FILE_NOT_FOUND" => &["resource", "id"],
         "DUPLICATE_EXTERNAL_REFERENCE_ID" => &["existingContactId", "archived"],
         "DUPLICATE_VALUE" => &["field", "existingContactId", "archived"],
         "CONTACT_ARCHIVED" => &["resource", "id", "archivedAt"],
-        "PAYLOAD_TOO_LARGE" => &["limit", "actual", "unit"],
+        "PAYLOAD_TOO_LARGE" | "FILE_TOO_LARGE" | "STORAGE_QUOTA_EXCEEDED" => &["limit", "actual", "unit"],
+        "UNSUPPORTED_FILE_TYPE" => &["detected", "allowed"],
         "RATE_LIMIT_EXCEEDED" => &["window", "limit", "retryAfterSeconds"],
         _ => &[],
     }
@@ -44,18 +45,27 @@ fn headers_of(code: &str) -> &'static [&'static str] {
         }
         "METHOD_NOT_ALLOWED" => &["allow"],
         "UNSUPPORTED_MEDIA_TYPE" => &["accept"],
+        "RANGE_NOT_SATISFIABLE" => &["content-range"],
         "CONCURRENT_UPDATE"
         | "IDEMPOTENCY_KEY_IN_USE"
         | "RATE_LIMIT_EXCEEDED"
         | "TOO_MANY_FAILED_ATTEMPTS"
-        | "SERVICE_UNAVAILABLE" => &["retry-after"],
+        | "SERVICE_UNAVAILABLE"
+        | "STORAGE_UNAVAILABLE" => &["retry-after"],
         _ => &[],
     }
 }
 
 /// Headers that a response may carry without the document naming them: they belong to HTTP or to every response.
-const UNDOCUMENTED: [&str; 5] =
-    ["content-type", "content-length", "cache-control", "x-content-type-options", "vary"];
+const UNDOCUMENTED: [&str; 7] = [
+    "content-type",
+    "content-length",
+    "cache-control",
+    "content-security-policy",
+    "referrer-policy",
+    "x-content-type-options",
+    "vary",
+];
 
 const RATE_HEADERS: [&str; 5] =
     ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "ratelimit-policy", "ratelimit"];
@@ -67,7 +77,9 @@ const RATE_HEADERS: [&str; 5] =
 #[track_caller]
 pub fn check(asked: &Asked<'_>, reply: &Reply) {
     transport(asked, reply);
-    if reply.text.is_empty() {
+    if is_content(reply) {
+        content(asked, reply);
+    } else if reply.octets.is_empty() {
         assert!(
             asked.request.method == Method::HEAD || matches!(reply.status, 204 | 304),
             "{} without a body",
@@ -95,11 +107,13 @@ fn transport(asked: &Asked<'_>, reply: &Reply) {
     }
     assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
     let tagged = reply.header("etag").is_some() && reply.status < 400;
-    let caching = if tagged { "private, no-cache" } else { "no-store" };
-    assert_eq!(reply.header("cache-control"), Some(caching), "{}", reply.status);
-    let has_content = !reply.text.is_empty() || reply.header("content-length").is_some_and(|n| n != "0");
-    let media_type = has_content.then_some("application/json; charset=utf-8");
-    assert_eq!(reply.header("content-type"), media_type);
+    if !is_content(reply) {
+        let caching = if tagged { "private, no-cache" } else { "no-store" };
+        assert_eq!(reply.header("cache-control"), Some(caching), "{}", reply.status);
+        let has_content = !reply.text.is_empty() || reply.header("content-length").is_some_and(|n| n != "0");
+        let media_type = has_content.then_some("application/json; charset=utf-8");
+        assert_eq!(reply.header("content-type"), media_type);
+    }
     if asked.request.method == Method::HEAD || matches!(reply.status, 204 | 304) {
         assert!(reply.text.is_empty(), "a body to {} {}", asked.request.method, reply.status);
     }
@@ -118,6 +132,33 @@ fn transport(asked: &Asked<'_>, reply: &Reply) {
         assert!(location.starts_with("/v1/open/") && location.bytes().all(unreserved), "{location}");
         assert!(reply.status < 300, "Location on {}", reply.status);
     }
+}
+
+/// Whether a reply is the content of a file.
+fn is_content(reply: &Reply) -> bool {
+    reply.operation == Some("downloadFile") && reply.status < 400
+}
+
+/// The content of a file (contract 2.2).
+fn content(asked: &Asked<'_>, reply: &Reply) {
+    for (name, value) in [
+        ("cache-control", "private, no-store"),
+        ("content-security-policy", "sandbox; default-src 'none'"),
+        ("referrer-policy", "no-referrer"),
+        ("accept-ranges", "bytes"),
+    ] {
+        assert_eq!(reply.header(name), Some(value));
+    }
+    let disposition = reply.header("content-disposition").expect("Content-Disposition");
+    assert!(disposition.contains("; filename=\"") && disposition.contains("; filename*=UTF-8''"));
+    assert_eq!(reply.header("etag").map(str::len), Some(66), "a SHA-256 in quotes");
+    let length: usize = reply.header("content-length").and_then(|n| n.parse().ok()).expect("a length");
+    if asked.request.method == Method::HEAD {
+        assert!(reply.octets.is_empty());
+    } else {
+        assert_eq!(reply.octets.len(), length);
+    }
+    assert_eq!(reply.status == 206, reply.header("content-range").is_some());
 }
 
 fn is_uuid_v7(text: &str) -> bool {
@@ -141,13 +182,13 @@ fn success(asked: &Asked<'_>, reply: &Reply) {
     }
     let expected: &[&str] = match operation {
         "health" => &["success", "message", "version"],
-        "listContacts" => &["success", "message", "data", "pagination"],
+        "listContacts" | "listFiles" => &["success", "message", "data", "pagination"],
         _ => &["success", "message", "data"],
     };
     assert_eq!(names(&reply.json), expected, "{}", reply.text);
     assert_eq!(reply.json["success"], true);
     sentence(&reply.json["message"]);
-    if operation == "listContacts" {
+    if operation.starts_with("list") {
         assert!(reply.data().is_array());
         pagination(asked, reply);
     } else if operation != "health" {
@@ -262,7 +303,9 @@ fn violations(reply: &Reply, code: &str) {
 
 /// Whether the request was counted against the limits of its key, as far as the reply tells; `None` when it does not.
 fn counted(asked: &Asked<'_>, reply: &Reply) -> Option<bool> {
-    let public = reply.operation.is_none_or(|operation| matches!(operation, "health" | "describeApi"));
+    let public = reply
+        .operation
+        .is_none_or(|operation| matches!(operation, "health" | "describeApi" | "downloadFile"));
     if public || asked.request.extensions.get::<Caller>().is_some() {
         return Some(false);
     }
@@ -344,7 +387,7 @@ fn documented(reply: &Reply) {
             || declared.iter().any(|known| known == name.as_str());
         assert!(known, "the header {name} is not documented for {operation} {}", reply.status);
     }
-    if !reply.text.is_empty() {
+    if !reply.octets.is_empty() && !is_content(reply) {
         if reply.status >= 400 {
             let codes = document::codes(operation, reply.status);
             assert!(codes.contains(&reply.code()), "{} is not documented for {operation}", reply.code());

@@ -6,8 +6,8 @@ use openapi_core::access::{Actor, KeySelector, Permissions, RateLimits};
 use openapi_core::admin::{Admin, AdminError, NewAgent, NewKey};
 use openapi_core::api::{Api, Settings};
 use openapi_core::json::{Json, Object};
-use openapi_core::platform::{Platform, Ports};
-use openapi_core::ports::{Clock, FixedClock, SequentialIds};
+use openapi_core::platform::{FileSettings, Platform, Ports};
+use openapi_core::ports::{Clock, FixedClock, MemoryBlobs, SequentialIds};
 use openapi_core::schema::ContactSchema;
 use openapi_core::server_keys::{ServerKey, ServerKeys};
 use openapi_core::values::{AgentId, Timestamp};
@@ -41,6 +41,8 @@ pub struct Sandbox {
     pub clock: Arc<FixedClock>,
     /// The store.
     pub store: Store,
+    /// The contents of files.
+    pub blobs: MemoryBlobs,
     /// The platform; the operator's port as well.
     pub platform: Arc<Platform>,
     /// The API.
@@ -108,14 +110,17 @@ impl Sandbox {
         change(&mut settings);
         let clock = Arc::new(FixedClock::at(instant(START)));
         let server_keys = ServerKeys::new(ServerKey::new(&[7; 32]), Vec::new());
+        let blobs = MemoryBlobs::new();
         let ports =
-            Ports::new(Arc::clone(&clock) as Arc<dyn Clock>, Arc::new(SequentialIds::default()), server_keys);
+            Ports::new(Arc::clone(&clock) as Arc<dyn Clock>, Arc::new(SequentialIds::default()), server_keys)
+                .with_blobs(Arc::new(blobs.clone()));
         let platform =
             Arc::new(Platform::new(Arc::clone(&store.storage), ports.clone(), settings.brand.clone()));
         let mut sandbox = Sandbox {
             api: platform.api(settings.clone()),
             clock,
             store,
+            blobs,
             platform,
             agent: AGENT.parse().expect("an agent id"),
             credentials: Credentials { key: String::new(), secret: String::new() },
@@ -130,12 +135,19 @@ impl Sandbox {
     /// Another process over the same store, clock and keys, as after a crash: nothing was drained.
     #[must_use]
     pub fn restarted(&self) -> Self {
-        let platform = Arc::new(Platform::new(
-            Arc::clone(&self.store.storage),
-            self.ports.clone(),
-            self.settings.brand.clone(),
-        ));
+        self.rebuilt(self.ports.clone(), |_| {})
+    }
+
+    /// The same store, clock and keys with other ports and other decisions about files.
+    #[must_use]
+    pub fn rebuilt(&self, ports: Ports, change: impl FnOnce(&mut FileSettings)) -> Self {
+        let mut files = FileSettings::default();
+        change(&mut files);
+        let platform =
+            Platform::new(Arc::clone(&self.store.storage), ports.clone(), self.settings.brand.clone());
+        let platform = Arc::new(platform.with_file_settings(files));
         Sandbox {
+            blobs: self.blobs.clone(),
             clock: Arc::clone(&self.clock),
             store: self.store.clone(),
             api: platform.api(self.settings.clone()),
@@ -143,8 +155,14 @@ impl Sandbox {
             agent: self.agent.clone(),
             credentials: self.credentials.clone(),
             settings: self.settings.clone(),
-            ports: self.ports.clone(),
+            ports,
         }
+    }
+
+    /// The ports of the platform.
+    #[must_use]
+    pub fn ports(&self) -> Ports {
+        self.ports.clone()
     }
 
     /// The settings of the API.

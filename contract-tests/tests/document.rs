@@ -109,7 +109,7 @@ fn every_endpoint_is_there() {
             assert!(operation[text].as_str().is_some_and(|text| !text.is_empty()), "{} {text}", meta.id);
         }
         match meta.access {
-            Access::Public => assert_eq!(operation["security"], json!([])),
+            Access::Public | Access::Link => assert_eq!(operation["security"], json!([])),
             Access::Key(permission) => {
                 assert_eq!(operation.get("security"), None, "the document's own applies");
                 assert_eq!(operation["x-permission"], permission.to_string());
@@ -139,7 +139,8 @@ fn every_parameter_is_declared() {
             .collect();
         assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len(), "{path}: a parameter twice");
         for parameter in parameters {
-            assert_eq!(parameter["in"] == "path", parameter["required"] == true);
+            let of_link = operation["operationId"] == "downloadFile" && parameter["in"] == "query";
+            assert_eq!(parameter["in"] == "path" || of_link, parameter["required"] == true);
             assert!(parameter["description"].as_str().is_some_and(|text| !text.is_empty()));
         }
     }
@@ -180,10 +181,24 @@ fn every_error_is_declared() {
     let update = format!("{every} {json} {preconditions} CONTACT_NOT_FOUND CONTACT_ARCHIVED {duplicates}");
     let archive = format!("{every} {json} {preconditions} CONTACT_NOT_FOUND");
     let get = format!("{every} CONTACT_NOT_FOUND");
+    let get_file = format!("{get} FILE_NOT_FOUND");
+    let upload = "UNSUPPORTED_MEDIA_TYPE UNSUPPORTED_FILE_TYPE REQUEST_TIMEOUT";
     for (id, expected) in [
         ("getContactSchema", every.to_owned()),
         ("createContact", format!("{every} {json} {idempotency} {duplicates} CONCURRENT_UPDATE")),
         ("listContacts", every.to_owned()),
+        (
+            "uploadFile",
+            format!("{get} {upload} {idempotency} CONTACT_ARCHIVED FILE_TOO_LARGE STORAGE_QUOTA_EXCEEDED STORAGE_UNAVAILABLE"),
+        ),
+        ("listFiles", get.clone()),
+        ("getFile", get_file.clone()),
+        ("signFileUrl", get_file.clone()),
+        ("deleteFile", format!("{get_file} {json} {preconditions} CONTACT_ARCHIVED")),
+        (
+            "downloadFile",
+            "BAD_REQUEST URI_TOO_LONG HEADERS_TOO_LARGE INTERNAL_ERROR TOO_MANY_FAILED_ATTEMPTS SIGNED_URL_INVALID SIGNED_URL_EXPIRED FILE_NOT_FOUND RANGE_NOT_SATISFIABLE SERVICE_UNAVAILABLE STORAGE_UNAVAILABLE".to_owned(),
+        ),
         ("getContact", get.clone()),
         ("getContactByPlatformId", get),
         ("updateContact", update.clone()),
@@ -215,7 +230,9 @@ fn successes_are_those_of_the_contract() {
             .collect();
         let expected: &[&str] = match operation["operationId"].as_str().expect("an id") {
             "createContact" | "updateContact" => &["200", "201"],
-            "getContact" | "getContactByPlatformId" | "getContactSchema" => &["200", "304"],
+            "getContact" | "getContactByPlatformId" | "getContactSchema" | "getFile" => &["200", "304"],
+            "uploadFile" => &["201"],
+            "downloadFile" => &["200", "206", "307"],
             _ => &["200"],
         };
         assert_eq!(statuses, expected, "{}", operation["operationId"]);

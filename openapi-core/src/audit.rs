@@ -22,13 +22,13 @@ pub struct AuditEntry {
     pub actor: Actor,
     /// What was done.
     pub action: AuditAction,
-    /// The id of what it was done to: a contact, a key, an agent.
+    /// The id of what it was done to: a contact, a file, a key, an agent.
     pub resource: Option<String>,
     /// The address the request came from.
     pub address: Option<IpAddr>,
     /// The id of the request.
     pub request_id: Option<String>,
-    /// The payload: names of changed fields, a reason. Emptied when the contact is erased.
+    /// The payload: names of changed fields, a reason. Emptied when the contact it is about is erased.
     pub details: RawObject,
 }
 
@@ -65,6 +65,12 @@ audit_actions! {
     ContactUnarchive = "contact.unarchive",
     /// A contact was erased with everything that belongs to it.
     ContactErase = "contact.erase",
+    /// A file was uploaded.
+    FileUpload = "file.upload",
+    /// A file was deleted.
+    FileDelete = "file.delete",
+    /// The contents of all deleted files of an agent were removed before their time.
+    FilePurge = "file.purge",
     /// A contact schema was replaced.
     ContactSchemaReplace = "contactSchema.replace",
     /// An agent was created.

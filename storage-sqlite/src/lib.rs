@@ -24,6 +24,7 @@ mod connect;
 mod contact_schemas;
 mod contacts;
 mod error;
+mod files;
 mod health;
 mod keys;
 mod maintain;

@@ -21,8 +21,10 @@ pub struct Migration {
 }
 
 /// Every migration, in order; `version` is the place in the list, counted from 1.
-pub(crate) const MIGRATIONS: &[Migration] =
-    &[Migration { version: 1, name: "contacts", sql: include_str!("migrations/0001_contacts.sql") }];
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    Migration { version: 1, name: "contacts", sql: include_str!("migrations/0001_contacts.sql") },
+    Migration { version: 2, name: "files", sql: include_str!("migrations/0002_files.sql") },
+];
 
 /// The version this release works with.
 pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;

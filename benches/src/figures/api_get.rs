@@ -82,13 +82,13 @@ async fn answer(api: &Api, requests: Vec<Request<Empty<Bytes>>>) -> Result<(Dura
             failed = Some(response);
             break;
         }
-        octets = response.into_body().into_bytes().len();
+        octets = response.into_body().into_bytes().map_or(0, |body| body.len());
     }
     let used = thread_cpu() - before;
     match failed {
         Some(response) => {
             let status = response.status();
-            let body = response.into_body().into_bytes();
+            let body = response.into_body().into_bytes().unwrap_or_default();
             Err(format!("answered {status}: {}", String::from_utf8_lossy(&body)).into())
         }
         None => Ok((used, octets)),

@@ -59,7 +59,7 @@ impl Lists {
         let response = pollster::block_on(self.api.handle(request));
         let took = begun.elapsed().as_secs_f64() * 1e6;
         let status = response.status();
-        let body = response.into_body().into_bytes();
+        let body = response.into_body().into_bytes().unwrap_or_default();
         if status != StatusCode::OK {
             return Err(format!("{query}: answered {status}: {}", String::from_utf8_lossy(&body)).into());
         }

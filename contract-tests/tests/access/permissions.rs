@@ -24,7 +24,7 @@ fn the_example(backend: Backend) {
 }
 
 /// The Action columns of the specification; archive requires update.
-const REQUIRED: [(&str, &str, &str); 11] = [
+const REQUIRED: [(&str, &str, &str); 16] = [
     ("GET", "/contacts/schema/chatbots/<A>", "contacts:read"),
     ("POST", "/contacts/chatbots/<A>", "contacts:create"),
     ("GET", "/contacts/chatbots/<A>", "contacts:read"),
@@ -36,6 +36,11 @@ const REQUIRED: [(&str, &str, &str); 11] = [
     ("PUT", "/contacts/platformid/x/chatbots/<A>", "contacts:update"),
     ("PATCH", "/contacts/platformid/x/chatbots/<A>/archive", "contacts:update"),
     ("PATCH", "/contacts/platformid/x/chatbots/<A>/unarchive", "contacts:update"),
+    ("POST", "/files/chatbots/<A>/x", "contacts:create"),
+    ("GET", "/files/chatbots/<A>/x", "contacts:read"),
+    ("GET", "/files/chatbots/<A>/x/files/y", "contacts:read"),
+    ("GET", "/files/chatbots/<A>/x/files/y/signed-url", "contacts:read"),
+    ("DELETE", "/files/chatbots/<A>/x/files/y", "contacts:delete"),
 ];
 
 fn the_permissions_of_the_specification(backend: Backend) {

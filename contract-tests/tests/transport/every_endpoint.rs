@@ -4,7 +4,9 @@ use contract_tests::{Backend, Credentials, on_every_backend};
 use openapi_core::operation::{BodyKind, Conditional};
 use serde_json::json;
 
-use crate::table::{all, good, path, prepared, real_path, with_body, with_key};
+use crate::table::{
+    Known, Named, all, good, path, prepared, real_path, to, upload, with_json, with_key, with_query,
+};
 
 on_every_backend!(
     good_requests_succeed,
@@ -22,20 +24,20 @@ on_every_backend!(
 );
 
 fn good_requests_succeed(backend: Backend) {
-    let (cx, id) = prepared(backend);
+    let (cx, known) = prepared(backend);
     for meta in all() {
-        let reply = good(&cx, meta, &id).send();
-        let status = if meta.id == "createContact" { 201 } else { 200 };
+        let reply = good(&cx, meta, &known).send();
+        let status = if matches!(meta.id, "createContact" | "uploadFile") { 201 } else { 200 };
         assert_eq!((reply.status, reply.operation), (status, Some(meta.id)), "{}", reply.text);
         let _ = cx.patch("/contacts/crm-1001/chatbots/<A>/unarchive");
     }
 }
 
 fn unauthenticated_requests(backend: Backend) {
-    let (cx, id) = prepared(backend);
+    let (cx, known) = prepared(backend);
     let Credentials { key, secret } = cx.credentials.clone();
     for meta in with_key() {
-        let call = good(&cx, meta, &id).anonymous();
+        let call = good(&cx, meta, &known).anonymous();
         let from = |last: u8| format!("198.51.100.{last}");
         let _ = call.clone().from(&from(1)).send().fails(401, "MISSING_CREDENTIALS");
         let _ =
@@ -54,12 +56,14 @@ fn unauthenticated_requests(backend: Backend) {
 }
 
 fn agents_of_others(backend: Backend) {
-    let (cx, id) = prepared(backend);
+    let (cx, known) = prepared(backend);
     let other = cx.new_agent("other");
     let _ = other;
     for meta in with_key().filter(|meta| meta.names_agent()) {
         for agent in ["other", "nobody"] {
-            let call = cx.at(meta.method.as_str(), &path(meta, "crm-1001", &id, agent));
+            let Known { contact, file, .. } = &known;
+            let named = Named { external_id: "crm-1001", contact, file, agent };
+            let call = cx.at(meta.method.as_str(), &path(meta, named));
             let reply = call.text("not json").header("content-type", "text/plain").send();
             let reply = reply.fails(403, "AGENT_FORBIDDEN");
             assert_eq!(reply.json["message"], "The API key does not belong to this agent");
@@ -68,15 +72,17 @@ fn agents_of_others(backend: Backend) {
 }
 
 fn absent_contacts(backend: Backend) {
-    let (cx, _) = prepared(backend);
+    let (cx, known) = prepared(backend);
     for meta in with_key()
         .filter(|meta| meta.path.contains("{externalReferenceId}") || meta.path.contains("{contactId}"))
     {
         let absent = "0123456789abcdef01234567";
-        let call = cx.at(meta.method.as_str(), &path(meta, absent, absent, "<A>"));
-        let reply = match meta.body {
-            BodyKind::None => call.send(),
-            _ => call.json(&json!({ "nonsense": 1 })).send(),
+        let named = Named { external_id: absent, contact: absent, file: &known.file, agent: "<A>" };
+        let target = path(meta, named);
+        let reply = if meta.body.is_json() {
+            cx.at(meta.method.as_str(), &target).json(&json!({ "nonsense": 1 })).send()
+        } else {
+            to(&cx, meta, &target).send()
         };
         let reply = reply.fails(404, "CONTACT_NOT_FOUND");
         assert_eq!(reply.json["details"], json!({ "resource": "contact", "id": absent }));
@@ -84,14 +90,12 @@ fn absent_contacts(backend: Backend) {
 }
 
 fn unknown_query_parameters(backend: Backend) {
-    let (cx, id) = prepared(backend);
+    let (cx, known) = prepared(backend);
     for meta in all() {
         let call = |query: &str| {
-            let call = cx.at(meta.method.as_str(), &format!("{}?{query}", real_path(meta, &id)));
-            match crate::table::body(meta) {
-                Some(body) => call.json(&body),
-                None => call,
-            }
+            let file = if meta.id == "deleteFile" { upload(&cx, &known.contact) } else { known.file.clone() };
+            let known = Known { contact: known.contact.clone(), file, link: known.link.clone() };
+            to(&cx, meta, &with_query(&real_path(meta, &known), query))
         };
         let ignored = call("_=1&_x=2&_=3").send();
         assert!(ignored.status < 300, "{}: {}", meta.id, ignored.text);
@@ -112,10 +116,10 @@ fn unknown_query_parameters(backend: Backend) {
 }
 
 fn media_types(backend: Backend) {
-    let (cx, id) = prepared(backend);
-    for meta in with_body() {
+    let (cx, known) = prepared(backend);
+    for meta in with_json() {
         let send = |media_type: &str| {
-            let call = cx.at(meta.method.as_str(), &real_path(meta, &id)).text("{}");
+            let call = cx.at(meta.method.as_str(), &real_path(meta, &known)).text("{}");
             call.header("content-type", media_type).send()
         };
         for bad in [
@@ -149,13 +153,13 @@ fn media_types(backend: Backend) {
 }
 
 fn large_bodies(backend: Backend) {
-    let (cx, id) = prepared(backend);
-    for meta in with_body() {
+    let (cx, known) = prepared(backend);
+    for meta in with_json() {
         let send = |octets: usize| {
             let mut body = vec![b' '; octets];
             body[0] = b'{';
             body[octets - 1] = b'}';
-            cx.at(meta.method.as_str(), &real_path(meta, &id)).octets(&body).send()
+            cx.at(meta.method.as_str(), &real_path(meta, &known)).octets(&body).send()
         };
         assert_ne!(send(1_048_576).status, 413);
         let reply = send(1_048_577).fails(413, "PAYLOAD_TOO_LARGE");
@@ -168,9 +172,9 @@ fn large_bodies(backend: Backend) {
 }
 
 fn invalid_json(backend: Backend) {
-    let (cx, id) = prepared(backend);
-    for meta in with_body() {
-        let reply = cx.at(meta.method.as_str(), &real_path(meta, &id)).text("{\n  \"a\": }").send();
+    let (cx, known) = prepared(backend);
+    for meta in with_json() {
+        let reply = cx.at(meta.method.as_str(), &real_path(meta, &known)).text("{\n  \"a\": }").send();
         let reply = reply.fails(400, "INVALID_JSON");
         assert_eq!(reply.json["details"], json!({ "line": 2, "column": 8 }));
         assert!(
@@ -182,10 +186,10 @@ fn invalid_json(backend: Backend) {
 }
 
 fn bodies_of_other_types(backend: Backend) {
-    let (cx, id) = prepared(backend);
-    for meta in with_body() {
+    let (cx, known) = prepared(backend);
+    for meta in with_json() {
         for body in [json!([]), json!("x"), json!(1), json!(null), json!(true)] {
-            let reply = cx.at(meta.method.as_str(), &real_path(meta, &id)).json(&body).send();
+            let reply = cx.at(meta.method.as_str(), &real_path(meta, &known)).json(&body).send();
             let reply = reply.invalid(&[("body", "type")]);
             assert_eq!(reply.violation(0)["in"], "body");
         }
@@ -193,10 +197,12 @@ fn bodies_of_other_types(backend: Backend) {
 }
 
 fn missing_bodies(backend: Backend) {
-    let (cx, id) = prepared(backend);
-    for meta in with_body() {
+    let (cx, known) = prepared(backend);
+    for meta in with_json() {
         for media_type in [None, Some("application/json"), Some("text/plain")] {
-            let mut call = cx.at(meta.method.as_str(), &real_path(meta, &id));
+            let file = if meta.id == "deleteFile" { upload(&cx, &known.contact) } else { known.file.clone() };
+            let known = Known { contact: known.contact.clone(), file, link: known.link.clone() };
+            let mut call = cx.at(meta.method.as_str(), &real_path(meta, &known));
             if let Some(media_type) = media_type {
                 call = call.header("content-type", media_type);
             }
@@ -213,32 +219,35 @@ fn missing_bodies(backend: Backend) {
 }
 
 fn tags_and_conditions(backend: Backend) {
-    let (cx, id) = prepared(backend);
+    let (cx, known) = prepared(backend);
     for meta in all() {
-        let reply = good(&cx, meta, &id).send();
-        assert_eq!(reply.header("etag").is_some(), meta.conditional != Conditional::No, "{}", meta.id);
-        let unmatched = good(&cx, meta, &id).header("if-match", "\"none\"").send();
+        let reply = good(&cx, meta, &known).send();
+        // What was deleted has no tag any more; the content of a file has one of its own.
+        let tagged =
+            meta.conditional != Conditional::No && meta.id != "deleteFile" || meta.id == "downloadFile";
+        assert_eq!(reply.header("etag").is_some(), tagged, "{}", meta.id);
+        let unmatched = good(&cx, meta, &known).header("if-match", "\"none\"").send();
         assert_eq!(unmatched.status == 412, meta.conditional == Conditional::Write, "{}", meta.id);
-        let same = good(&cx, meta, &id).header("if-none-match", "*").send();
+        let same = good(&cx, meta, &known).header("if-none-match", "*").send();
         assert_eq!(same.status == 304, meta.conditional == Conditional::Read, "{}", meta.id);
         let _ = cx.patch("/contacts/crm-1001/chatbots/<A>/unarchive");
     }
 }
 
 fn heads_equal_gets(backend: Backend) {
-    let (cx, id) = prepared(backend);
+    let (cx, known) = prepared(backend);
     for meta in all().filter(|meta| meta.method.as_str() == "GET") {
         for target in [
-            real_path(meta, &id),
-            format!("{}?nonsense=1", real_path(meta, &id)),
-            path(meta, "none", "none", "<A>"),
-            path(meta, "x", "x", "other"),
+            real_path(meta, &known),
+            with_query(&real_path(meta, &known), "nonsense=1"),
+            path(meta, Named { external_id: "none", contact: "none", file: "none", agent: "<A>" }),
+            path(meta, Named { external_id: "x", contact: "x", file: "x", agent: "other" }),
         ] {
             let ask = |method: &str| cx.at(method, &target).header("x-request-id", "same").send();
             let (get, head) = (ask("GET"), ask("HEAD"));
             assert_eq!(head.status, get.status, "{target}");
             assert_eq!(head.text, "");
-            assert_eq!(head.header("content-length"), Some(get.text.len().to_string().as_str()));
+            assert_eq!(head.header("content-length"), Some(get.octets.len().to_string().as_str()));
             for (name, value) in &get.headers {
                 if !name.as_str().contains("ratelimit") && name != "content-length" {
                     assert_eq!(head.headers.get(name), Some(value), "{target} {name}");

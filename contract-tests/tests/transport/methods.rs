@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use contract_tests::{Backend, Sandbox, on_every_backend};
 
-use crate::table::{all, prepared, real_path};
+use crate::table::{Known, all, prepared, real_path, with_query};
 
 on_every_backend!(every_method_on_every_path, options, unknown_methods, case_of_methods);
 
 /// The methods that a path has in the table, HEAD and OPTIONS included.
-fn methods_of(target: &str, id: &str) -> BTreeSet<&'static str> {
+fn methods_of(target: &str, known: &Known) -> BTreeSet<&'static str> {
     let mut methods: BTreeSet<&str> =
-        all().filter(|meta| real_path(meta, id) == target).map(|meta| meta.method.as_str()).collect();
+        all().filter(|meta| real_path(meta, known) == target).map(|meta| meta.method.as_str()).collect();
     if methods.contains("GET") {
         methods.insert("HEAD");
     }
@@ -25,10 +25,10 @@ fn allowed(header: Option<&str>) -> BTreeSet<&str> {
 
 fn every_method_on_every_path(backend: Backend) {
     // Many wrong methods from one address would be too many.
-    let (_, id) = prepared(backend);
+    let (_, stored) = prepared(backend);
     let cx = Sandbox::with_settings(backend, |settings| settings.address_limits.unrouted = 0);
-    for target in all().map(|meta| real_path(meta, &id)).collect::<BTreeSet<_>>() {
-        let known = methods_of(&target, &id);
+    for target in all().map(|meta| real_path(meta, &stored)).collect::<BTreeSet<_>>() {
+        let known = methods_of(&target, &stored);
         for method in
             ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "QUERY", "PROPFIND"]
         {
@@ -49,13 +49,13 @@ fn every_method_on_every_path(backend: Backend) {
 }
 
 fn options(backend: Backend) {
-    let (cx, id) = prepared(backend);
-    for target in all().map(|meta| real_path(meta, &id)).collect::<BTreeSet<_>>() {
+    let (cx, known) = prepared(backend);
+    for target in all().map(|meta| real_path(meta, &known)).collect::<BTreeSet<_>>() {
         let reply = cx.at("OPTIONS", &target).anonymous().send().expect(204);
-        assert_eq!(allowed(reply.header("allow")), methods_of(&target, &id));
+        assert_eq!(allowed(reply.header("allow")), methods_of(&target, &known));
         assert_eq!(reply.text, "");
         // Neither body nor query nor agent matter.
-        let call = cx.at("OPTIONS", &format!("{target}?nonsense=1")).anonymous().text("{");
+        let call = cx.at("OPTIONS", &with_query(&target, "nonsense=1")).anonymous().text("{");
         let _ = call.header("origin", "https://app.example.com").send().expect(204);
     }
     let _ = cx.call("OPTIONS", "/contacts/none/chatbots/nobody").anonymous().send().expect(204);

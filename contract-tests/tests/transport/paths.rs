@@ -36,7 +36,11 @@ fn unknown_paths(backend: Backend) {
         "/v1/open/contacts/x/chatbots/<A>/archived",
         "/v1/open/contacts/x/chatbots/<A>/archive/now",
         "/v1/open/contacts/platformid/x/chatbots",
-        "/v1/open/files/chatbots/<A>/x",
+        "/v1/open/files/chatbots/<A>",
+        "/v1/open/files/chatbots/<A>/x/files",
+        "/v1/open/files/chatbots/<A>/x/files/y/signed-urls",
+        "/v1/open/download/files/x",
+        "/download/files",
         "/v1/open/forms/templates/chatbots/<A>",
         "/favicon.ico",
         "/docs%2F",
@@ -91,7 +95,8 @@ fn segments_are_decoded_once(backend: Backend) {
 }
 
 fn literals_are_compared_after_decoding(backend: Backend) {
-    let (cx, id) = prepared(backend);
+    let (cx, known) = prepared(backend);
+    let id = known.contact;
     let _ = cx.at("GET", "/%76%31/o%70en/%68ealth").send().expect(200);
     let _ = cx.get("/contact%73/crm-1001/chatbots/<A>").expect(200);
     let _ = cx.get(&format!("/contacts/%70latformid/{id}/chatbots/<A>")).expect(200);
@@ -114,7 +119,8 @@ fn literals_win_over_placeholders(backend: Backend) {
 }
 
 fn trailing_slashes(backend: Backend) {
-    let (cx, id) = prepared(backend);
+    let (cx, known) = prepared(backend);
+    let id = known.contact;
     for path in [
         "/contacts/crm-1001/chatbots/<A>",
         "/contacts/chatbots/<A>",

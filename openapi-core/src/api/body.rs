@@ -1,14 +1,17 @@
-//! Reading a JSON body: media type, size, text (contract 6.3 step 8).
+//! Reading a body (contract 6.3 step 8): JSON as a whole, with its media type, size and text; a form as a stream.
 
-use std::pin::pin;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes, BytesMut};
+use futures_core::Stream;
 use http::request::Parts;
 use http::{HeaderValue, header};
 use http_body::Body;
 use http_body_util::BodyExt;
 
 use super::{BoxError, ReceiptTimeout};
+use crate::files::{BodyStream, Form, MAX_BEYOND_FILE, Upload, file_too_large};
 use crate::json;
 use crate::operation::JsonBody;
 use crate::reply::{ApiError, ErrorCode};
@@ -20,13 +23,7 @@ where
     B::Error: Into<BoxError>,
 {
     let mut body = pin!(body);
-    let declared = body.size_hint().exact().or_else(|| {
-        parts
-            .headers
-            .get(header::CONTENT_LENGTH)
-            .and_then(|length| length.to_str().ok())
-            .and_then(|length| length.parse().ok())
-    });
+    let declared = declared_octets(parts, &*body);
     if body.is_end_stream() || declared == Some(0) {
         return Ok(JsonBody::Absent);
     }
@@ -69,6 +66,87 @@ where
     })
 }
 
+/// The length of a body, where it is told beforehand.
+fn declared_octets<B: Body>(parts: &Parts, body: &B) -> Option<u64> {
+    body.size_hint().exact().or_else(|| {
+        parts
+            .headers
+            .get(header::CONTENT_LENGTH)
+            .and_then(|length| length.to_str().ok())
+            .and_then(|length| length.parse().ok())
+    })
+}
+
+/// Opens a form with a file of up to `max_file_octets`. Nothing is read of it yet.
+pub(super) fn open_form<B>(parts: &Parts, body: B, max_file_octets: u64) -> Result<Upload, ApiError>
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let declared = declared_octets(parts, &body);
+    if body.is_end_stream() || declared == Some(0) {
+        return Ok(Upload::absent());
+    }
+    let content_type = form_type(parts)?;
+    if let Some(declared) = declared.filter(|octets| *octets > max_file_octets + MAX_BEYOND_FILE) {
+        return Err(file_too_large(max_file_octets, Some(declared)));
+    }
+    let octets: BodyStream = Box::pin(Octets(Box::pin(body)));
+    Ok(Upload::of_form(Form::new(content_type, octets, max_file_octets)?, max_file_octets))
+}
+
+/// The data of a body, its errors as they are answered.
+struct Octets<B>(Pin<Box<B>>);
+
+impl<B> Stream for Octets<B>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    type Item = Result<Bytes, ApiError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            match ready!(self.0.as_mut().poll_frame(cx)) {
+                Some(Ok(frame)) => {
+                    if let Ok(octets) = frame.into_data() {
+                        return Poll::Ready(Some(Ok(octets)));
+                    }
+                }
+                Some(Err(error)) => return Poll::Ready(Some(Err(unreadable(error.into())))),
+                None => return Poll::Ready(None),
+            }
+        }
+    }
+}
+
+/// The media type of a form, not encoded any further.
+fn form_type(parts: &Parts) -> Result<&str, ApiError> {
+    const FORM: &str = "multipart/form-data";
+    refuse_encoding(parts, FORM)?;
+    let value = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let essence = value.split(';').next().unwrap_or("").trim();
+    if essence.eq_ignore_ascii_case(FORM) {
+        Ok(value)
+    } else {
+        Err(unsupported("Send the request body as multipart/form-data with a part named file", FORM))
+    }
+}
+
+fn unsupported(message: &'static str, accepted: &'static str) -> ApiError {
+    ApiError::new(ErrorCode::UnsupportedMediaType, message)
+        .with_header(header::ACCEPT, HeaderValue::from_static(accepted))
+}
+
+fn refuse_encoding(parts: &Parts, accepted: &'static str) -> Result<(), ApiError> {
+    let identity = |value: &HeaderValue| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"identity");
+    if parts.headers.get_all(header::CONTENT_ENCODING).iter().all(identity) {
+        Ok(())
+    } else {
+        Err(unsupported("The request body must not be encoded", accepted))
+    }
+}
+
 fn refuse_larger(octets: u64, limit: u64, declared: Option<u64>) -> Result<(), ApiError> {
     if octets <= limit {
         return Ok(());
@@ -90,17 +168,15 @@ fn unreadable(error: BoxError) -> ApiError {
 
 /// JSON in UTF-8, not encoded any further; an absent media type is read as JSON.
 fn refuse_media_type(parts: &Parts) -> Result<(), ApiError> {
-    let unsupported = |message: &'static str| {
-        Err(ApiError::new(ErrorCode::UnsupportedMediaType, message)
-            .with_header(header::ACCEPT, HeaderValue::from_static("application/json")))
-    };
-    let identity = |value: &HeaderValue| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"identity");
-    if !parts.headers.get_all(header::CONTENT_ENCODING).iter().all(identity) {
-        return unsupported("The request body must not be encoded");
-    }
+    const JSON: &str = "application/json";
+    refuse_encoding(parts, JSON)?;
     let Some(value) = parts.headers.get(header::CONTENT_TYPE) else { return Ok(()) };
     let is_json = value.to_str().is_ok_and(is_json_type);
-    if is_json { Ok(()) } else { unsupported("Send the request body as application/json in UTF-8") }
+    if is_json {
+        Ok(())
+    } else {
+        Err(unsupported("Send the request body as application/json in UTF-8", JSON))
+    }
 }
 
 fn is_json_type(value: &str) -> bool {

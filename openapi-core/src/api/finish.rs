@@ -22,8 +22,15 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 /// What a request came to.
 pub(super) enum Outcome {
     Answered { reply: Reply<()>, body: Vec<u8>, links: Option<HeaderValue> },
+    Content { status: u16, headers: HeaderMap, body: ApiBody },
     Options { allow: HeaderValue },
     Failed(ApiError),
+}
+
+/// The body of a response before it gets its headers.
+enum Body {
+    Json(Vec<u8>),
+    Content(ApiBody),
 }
 
 /// What is learnt of a request on its way.
@@ -91,10 +98,17 @@ pub(super) fn response(
     let mut headers = HeaderMap::with_capacity(12);
     let mut code = None;
     let (status, body) = match outcome {
-        Outcome::Answered { reply, body, links } => answered(parts, &trace, reply, body, links, &mut headers),
+        Outcome::Answered { reply, body, links } => {
+            let (status, body) = answered(parts, &trace, reply, body, links, &mut headers);
+            (status, Body::Json(body))
+        }
+        Outcome::Content { status, headers: of_content, body } => {
+            headers = of_content;
+            (StatusCode::from_u16(status).unwrap_or(StatusCode::OK), Body::Content(body))
+        }
         Outcome::Options { allow } => {
             headers.insert(header::ALLOW, allow);
-            (StatusCode::NO_CONTENT, Vec::new())
+            (StatusCode::NO_CONTENT, Body::Json(Vec::new()))
         }
         Outcome::Failed(error) => {
             code = Some(error.code().as_str());
@@ -103,14 +117,15 @@ pub(super) fn response(
             }
             let status =
                 StatusCode::from_u16(error.code().status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-            (status, error.to_json(&trace.request_id).into_bytes())
+            (status, Body::Json(error.to_json(&trace.request_id).into_bytes()))
         }
     };
     let caching = match headers.get(header::ETAG) {
         Some(_) if code.is_none() => REVALIDATE,
         _ => NO_STORE,
     };
-    headers.insert(header::CACHE_CONTROL, caching);
+    // Contents of files bring their own.
+    headers.entry(header::CACHE_CONTROL).or_insert(caching);
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
     if settings.strict_transport_security {
         headers.insert(
@@ -132,15 +147,17 @@ pub(super) fn response(
     if let Ok(value) = HeaderValue::from_str(&trace.request_id) {
         headers.insert(REQUEST_ID, value);
     }
-    let body = if body.is_empty() {
-        ApiBody::empty()
-    } else {
-        headers.insert(header::CONTENT_TYPE, content_type());
-        if parts.method == Method::HEAD {
-            headers.insert(header::CONTENT_LENGTH, body.len().into());
-            ApiBody::empty()
-        } else {
-            ApiBody::from(body)
+    let body = match body {
+        Body::Content(body) => body,
+        Body::Json(body) if body.is_empty() => ApiBody::empty(),
+        Body::Json(body) => {
+            headers.insert(header::CONTENT_TYPE, content_type());
+            if parts.method == Method::HEAD {
+                headers.insert(header::CONTENT_LENGTH, body.len().into());
+                ApiBody::empty()
+            } else {
+                ApiBody::from(body)
+            }
         }
     };
     let meta = trace.endpoint.map(|endpoint| endpoint.meta);

@@ -10,7 +10,7 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr};
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context as TaskContext, Poll};
 
 use bytes::Bytes;
@@ -26,7 +26,7 @@ use crate::access::Caller;
 use crate::gate::{AddressGate, Gate, Refusal};
 use crate::limits::AddressClass;
 use crate::operation::{
-    Access, Answer, BodyKind, Context, Endpoint, Incoming, JsonBody, Operation, Shared, Visitor,
+    Access, Answer, BodyKind, Context, Endpoint, Incoming, JsonBody, Operation, Payload, Shared, Visitor,
 };
 use crate::reply::{ApiError, ErrorCode, Reply};
 use crate::service::OpenApiService;
@@ -75,7 +75,7 @@ impl Api {
     /// [`Handled`].
     pub async fn handle<B>(&self, request: Request<B>) -> Response<ApiBody>
     where
-        B: Body<Data = Bytes> + Send,
+        B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
         let inner = &*self.0;
@@ -138,7 +138,7 @@ impl Inner {
     /// The steps of contract 6.3, one after another.
     async fn answer<B>(&self, parts: &Parts, body: B, trace: &mut Trace) -> Result<Outcome, ApiError>
     where
-        B: Body<Data = Bytes> + Send,
+        B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
         let now = trace.now;
@@ -169,11 +169,20 @@ impl Inner {
             query_pairs: &target.query_pairs,
             headers: &parts.headers,
             body: &JsonBody::Absent,
+            upload: Mutex::default(),
+            is_head: parts.method == http::Method::HEAD,
             now,
         };
-        let Access::Key(permission) = endpoint.meta.access else {
-            self.addresses.admit(address, AddressClass::Health, now)?;
-            return self.run(endpoint, None, &incoming).await;
+        let permission = match endpoint.meta.access {
+            Access::Key(permission) => permission,
+            Access::Public => {
+                self.addresses.admit(address, AddressClass::Health, now)?;
+                return self.run(endpoint, None, &incoming).await;
+            }
+            Access::Link => {
+                self.addresses.admit(address, AddressClass::Download, now)?;
+                return self.run(endpoint, None, &incoming).await;
+            }
         };
         let caller = self.caller(parts, address, trace).await?;
         let further = (endpoint.further_permission)(&incoming);
@@ -190,7 +199,14 @@ impl Inner {
         }
         let body = match endpoint.meta.body {
             BodyKind::None => JsonBody::Absent,
-            _ => body::read_json(parts, body, self.settings.max_json_octets).await?,
+            BodyKind::File => {
+                incoming.upload =
+                    Mutex::new(Some(body::open_form(parts, body, self.settings.max_file_octets)?));
+                JsonBody::Absent
+            }
+            BodyKind::Required | BodyKind::Optional => {
+                body::read_json(parts, body, self.settings.max_json_octets).await?
+            }
         };
         incoming.body = &body;
         self.run(endpoint, Some(&caller), &incoming).await
@@ -203,6 +219,12 @@ impl Inner {
         incoming: &Incoming<'_>,
     ) -> Result<Outcome, ApiError> {
         let Answer { reply, body } = (endpoint.run)(&self.shared, caller, incoming).await?;
+        let body = match body {
+            Payload::Json(body) => body,
+            Payload::Content { status, headers, body } => {
+                return Ok(Outcome::Content { status, headers, body });
+            }
+        };
         let links = match &reply.pagination {
             Some(pagination) => finish::links(&self.settings, incoming, pagination),
             None => None,

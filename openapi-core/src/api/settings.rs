@@ -12,6 +12,8 @@ pub struct Settings {
     pub brand: Brand,
     /// The largest JSON body, in octets (1 MiB).
     pub max_json_octets: u64,
+    /// The largest file of a contact, in octets (25 MiB); at most [`Settings::MAX_FILE_OCTETS`].
+    pub max_file_octets: u64,
     /// The longest path and query, in octets (8 KiB).
     pub max_uri_octets: usize,
     /// The largest header block, in octets of names and values (16 KiB).
@@ -25,12 +27,16 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The most that [`Settings::max_file_octets`] may be: 1 GiB (contract 9).
+    pub const MAX_FILE_OCTETS: u64 = 1024 * 1024 * 1024;
+
     /// The contract's settings under these names.
     #[must_use]
     pub fn new(brand: Brand) -> Self {
         Settings {
             brand,
             max_json_octets: 1024 * 1024,
+            max_file_octets: 25 * 1024 * 1024,
             max_uri_octets: 8 * 1024,
             max_header_octets: 16 * 1024,
             address_limits: AddressLimits::default(),
@@ -45,7 +51,7 @@ impl Settings {
 pub struct AddressLimits {
     /// Health and description (300).
     pub health: u32,
-    /// Downloads (300); there is no endpoint of this kind yet.
+    /// Downloads (300).
     pub download: u32,
     /// Unknown routes, 405, OPTIONS and requests without credentials, together (60).
     pub unrouted: u32,

@@ -9,14 +9,15 @@ use super::Backend;
 use super::fixture::{World, at, parsed};
 use crate::audit::AuditAction;
 use crate::contacts::{Contact, ContactKeys, SearchTerm};
+use crate::ports::BlobKey;
 use crate::schema::ContactSchema;
 use crate::storage::memory::MemoryStorage;
 use crate::storage::{
-    ContactFilter, ContactPage, ContactQuery, ContactSort, Order, ReplayKey, SortPosition, Storage,
-    StorageErrorKind, Window,
+    ContactFilter, ContactPage, ContactQuery, ContactSort, FilePage, FileQuery, FileQuota, FileSort, Order,
+    ReplayKey, SortPosition, Storage, StorageErrorKind, Window,
 };
 use crate::strategies;
-use crate::values::{AgentId, ContactId};
+use crate::values::{AgentId, ContactId, FileId};
 
 /// One step of a history, over two agents and a handful of ids.
 #[derive(Clone, Debug)]
@@ -54,6 +55,36 @@ pub enum Step {
         query: Box<ContactQuery>,
         /// Whether to go on behind the first contact of the page.
         onward: bool,
+    },
+    /// Stores a file of a contact, or of one that is not there.
+    InsertFile {
+        /// Which agent.
+        agent: usize,
+        /// Which contact.
+        contact: ContactId,
+        /// Which file; its name, size and time follow from it.
+        file: u8,
+    },
+    /// Deletes a file of a contact, or of another one.
+    DeleteFile {
+        /// Which agent.
+        agent: usize,
+        /// Which contact.
+        contact: ContactId,
+        /// Which file.
+        file: u8,
+    },
+    /// Lists the files of a contact.
+    ListFiles {
+        /// Which agent.
+        agent: usize,
+        /// The query.
+        query: Box<FileQuery>,
+    },
+    /// Forgets contents that are due.
+    ForgetDue {
+        /// How many.
+        at_most: u32,
     },
     /// Sets one of a few schemas.
     Redefine {
@@ -129,6 +160,20 @@ fn small_query() -> impl Strategy<Value = Box<ContactQuery>> {
     })
 }
 
+fn contact_id() -> impl Strategy<Value = ContactId> {
+    (0..6_u8).prop_map(|id| ContactId::from_bytes([id; 12]))
+}
+
+fn small_file_query() -> impl Strategy<Value = Box<FileQuery>> {
+    let sort = proptest::sample::select(&FileSort::ALL[..]);
+    (contact_id(), sort, any::<bool>(), 0..3_u64, 1..4_u32).prop_map(
+        |(contact, sort, ascending, offset, limit)| {
+            let order = if ascending { Order::Ascending } else { Order::Descending };
+            Box::new(FileQuery { contact, sort, order, window: Window::Page { offset, limit } })
+        },
+    )
+}
+
 /// A history of up to `steps` steps.
 pub fn history(steps: usize) -> impl Strategy<Value = Vec<Step>> {
     let agent = || 0..2_usize;
@@ -137,9 +182,15 @@ pub fn history(steps: usize) -> impl Strategy<Value = Vec<Step>> {
             .prop_map(|(agent, contact, replay)| Step::Insert { agent, contact, replay }),
         4 => (agent(), small_contact(), proptest::bool::weighted(0.1))
             .prop_map(|(agent, contact, stale)| Step::Update { agent, contact, stale }),
-        1 => (agent(), 0..6_u8).prop_map(|(agent, id)| Step::Erase { agent, contact: ContactId::from_bytes([id; 12]) }),
+        1 => (agent(), contact_id()).prop_map(|(agent, contact)| Step::Erase { agent, contact }),
         5 => (agent(), small_query(), any::<bool>())
             .prop_map(|(agent, query, onward)| Step::List { agent, query, onward }),
+        4 => (agent(), contact_id(), 0..8_u8)
+            .prop_map(|(agent, contact, file)| Step::InsertFile { agent, contact, file }),
+        2 => (agent(), contact_id(), 0..8_u8)
+            .prop_map(|(agent, contact, file)| Step::DeleteFile { agent, contact, file }),
+        2 => (agent(), small_file_query()).prop_map(|(agent, query)| Step::ListFiles { agent, query }),
+        1 => (1..4_u32).prop_map(|at_most| Step::ForgetDue { at_most }),
         1 => (agent(), 0..SCHEMAS.len()).prop_map(|(agent, schema)| Step::Redefine { agent, schema }),
     ];
     proptest::collection::vec(step, 1..=steps)
@@ -151,6 +202,8 @@ enum Outcome {
     Done,
     Failed(StorageErrorKind),
     Page(ContactPage),
+    Files(FilePage),
+    Contents(Vec<BlobKey>),
 }
 
 fn outcome(result: crate::storage::Result<()>) -> Outcome {
@@ -196,6 +249,36 @@ async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, n: i64) -> Out
                 page = world.storage.contacts(agent, &query).await.expect("list");
             }
             Outcome::Page(page)
+        }
+        Step::InsertFile { agent, contact, file } => {
+            let agent = &agents[*agent];
+            let Some(contact) = world.by_id(agent, *contact).await else {
+                return Outcome::Failed(StorageErrorKind::Missing);
+            };
+            let name = ["a.pdf", "A.pdf", "é.pdf", "b.pdf"][usize::from(file % 4)];
+            let file = super::files::file_of(&contact, *file, name, u64::from(file % 3) + 1, n % 3);
+            let mut write = world.file_write(&file, &contact, millis);
+            write.quota = FileQuota { files_of_contact: 3, octets_of_agent: Some(12) };
+            outcome(world.storage.insert_file(agent, &write).await)
+        }
+        Step::DeleteFile { agent, contact, file } => {
+            let agent = &agents[*agent];
+            let Some(contact) = world.by_id(agent, *contact).await else {
+                return Outcome::Failed(StorageErrorKind::Missing);
+            };
+            let deletion = world.deletion(FileId::from_bytes([*file; 12]), &contact, at(millis + 5));
+            outcome(world.storage.delete_file(agent, &deletion).await)
+        }
+        Step::ListFiles { agent, query } => {
+            Outcome::Files(world.storage.files(&agents[*agent], query).await.expect("list"))
+        }
+        Step::ForgetDue { at_most } => {
+            let mut due = world.storage.due_blobs(at(millis), 1_000).await.expect("due");
+            // Other histories share the store.
+            due.retain(|key| agents.contains(&key.agent));
+            due.truncate(*at_most as usize);
+            world.storage.forget_blobs(&due).await.expect("forget");
+            Outcome::Contents(due)
         }
         Step::Redefine { agent, schema } => {
             outcome(world.redefine(&agents[*agent], SCHEMAS[*schema], millis).await)

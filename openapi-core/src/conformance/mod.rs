@@ -11,6 +11,7 @@ mod agents;
 mod audit;
 mod contacts;
 mod faults;
+mod files;
 mod fixture;
 mod histories;
 mod keys;
@@ -131,6 +132,19 @@ cases! {
         short_terms_are_found
         search_follows_every_change
         search_combines_with_filters_sorts_and_pages
+    }
+    files {
+        files_come_back_as_stored
+        file_lists_sort_and_page
+        file_quotas_are_exact
+        file_writes_need_the_contact_as_read
+        uploads_are_noted_and_answered_again
+        a_deleted_file_is_absent_everywhere
+        contents_are_due_in_their_time
+        erasing_makes_contents_due
+        contents_of_deleted_agents_are_due
+        contents_are_known_and_needed
+        files_belong_to_their_agent
     }
     replays {
         answers_are_stored_with_the_change

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::operation::{
-    Access, Anyone, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation,
+    Access, Answer, Anyone, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation, Payload,
 };
 use crate::reply::{ApiError, Reply};
 
@@ -39,8 +39,9 @@ impl Operation for Description {
     }
 
     /// Bare: a description fits no envelope.
-    fn encode(reply: &Reply<String>) -> Result<Vec<u8>, ApiError> {
-        Ok(reply.data.clone().into_bytes())
+    fn encode(mut reply: Reply<String>) -> Result<Answer, ApiError> {
+        let document = std::mem::take(&mut reply.data).into_bytes();
+        Ok(Answer { reply: reply.map(|_| ()), body: Payload::Json(document) })
     }
 
     fn response_schema() -> Value {

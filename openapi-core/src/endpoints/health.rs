@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::operation::{
-    Access, Anyone, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation,
+    Access, Answer, Anyone, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation, Payload,
 };
 use crate::reply::{ApiError, CONTRACT_VERSION, ErrorCode, Reply};
 
@@ -39,10 +39,9 @@ impl Operation for Health {
     }
 
     /// Flat: there is no `data`.
-    fn encode(reply: &Reply<()>) -> Result<Vec<u8>, ApiError> {
-        Ok(json!({ "success": true, "message": reply.message, "version": CONTRACT_VERSION })
-            .to_string()
-            .into_bytes())
+    fn encode(reply: Reply<()>) -> Result<Answer, ApiError> {
+        let body = json!({ "success": true, "message": reply.message, "version": CONTRACT_VERSION });
+        Ok(Answer { reply, body: Payload::Json(body.to_string().into_bytes()) })
     }
 
     fn response_schema() -> Value {

@@ -3,7 +3,9 @@
 
 pub mod contacts;
 pub mod description;
+pub mod files;
 pub mod health;
+mod shapes;
 
 use crate::operation::Endpoint;
 use contacts::{ByExternalId, ByPlatformId};
@@ -23,4 +25,10 @@ pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint::of::<contacts::Update<ByPlatformId>>(),
     Endpoint::of::<contacts::Archive<ByPlatformId>>(),
     Endpoint::of::<contacts::Unarchive<ByPlatformId>>(),
+    Endpoint::of::<files::Upload>(),
+    Endpoint::of::<files::List>(),
+    Endpoint::of::<files::Get>(),
+    Endpoint::of::<files::SignUrl>(),
+    Endpoint::of::<files::Delete>(),
+    Endpoint::of::<files::Download>(),
 ];

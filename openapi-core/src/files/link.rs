@@ -1,12 +1,15 @@
 //! Signed links: who has one may download the file until it expires (contract 2.2).
 
+use std::fmt;
+use std::ops::RangeInclusive;
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::Disposition;
 use crate::access::ApiKey;
 use crate::server_keys::ServerKeys;
-use crate::values::{FileId, Timestamp};
+use crate::values::{AgentId, FileId, Timestamp};
 
 /// What separates signatures of links from other uses of a server key.
 const PURPOSE: &str = "file link";
@@ -18,76 +21,91 @@ pub struct Link {
     pub file: FileId,
     /// When the link ends, in whole seconds.
     pub expires_at: Timestamp,
-    /// The key that the link was issued to; it ends with the key.
-    pub key: ApiKey,
+    /// Who asked for it: the link ends with them.
+    pub issuer: Issuer,
     /// How the file is offered.
     pub disposition: Disposition,
 }
 
-/// Why a query is no link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LinkFault {
-    /// A part is missing or altered.
-    Invalid,
-    /// The link is genuine, but over.
-    Expired,
+/// Whom a link was issued to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Issuer {
+    /// A key; written as the key.
+    Key(ApiKey),
+    /// Somebody whom the host platform authenticated itself, acting for an agent; written `agent:<id>`.
+    Agent(AgentId),
+}
+
+impl Issuer {
+    fn parse(text: &str) -> Option<Self> {
+        match text.strip_prefix("agent:") {
+            Some(agent) => agent.parse().ok().map(Issuer::Agent),
+            None => ApiKey::parse(text).map(Issuer::Key),
+        }
+    }
+}
+
+impl fmt::Display for Issuer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Issuer::Key(key) => key.fmt(f),
+            Issuer::Agent(agent) => write!(f, "agent:{agent}"),
+        }
+    }
 }
 
 impl Link {
     /// The shortest and the longest life, in seconds.
-    pub const LIFETIMES: std::ops::RangeInclusive<u64> = 60..=86_400;
+    pub const LIFETIMES: RangeInclusive<u64> = 60..=86_400;
 
     /// The life of a link that asks for none, in seconds.
     pub const USUAL_LIFETIME: u64 = 900;
 
     /// What is signed. No part can hold the separator.
     fn message(&self) -> String {
-        let Link { file, expires_at, key, disposition } = self;
-        format!("{file}\n{}\n{key}\n{}", expires_at.seconds(), disposition.as_str())
+        let Link { file, expires_at, issuer, disposition } = self;
+        format!("{file}\n{}\n{issuer}\n{}", expires_at.seconds(), disposition.as_str())
     }
 
     /// Path and query below {origin}.
     #[must_use]
     pub fn target(&self, keys: &ServerKeys) -> String {
-        let Link { file, expires_at, key, disposition } = self;
+        let Link { file, expires_at, issuer, disposition } = self;
         let signature = URL_SAFE_NO_PAD.encode(keys.tag(PURPOSE, self.message().as_bytes()));
         format!(
-            "/download/files/{file}?exp={}&kid={key}&d={}&sig={signature}",
+            "/download/files/{file}?exp={}&kid={issuer}&d={}&sig={signature}",
             expires_at.seconds(),
             disposition.as_str()
         )
     }
 
-    /// Reads the query of a download of `file` at `now`. Other parameters are ignored.
-    ///
-    /// # Errors
-    /// Why it allows nothing.
-    pub fn read(
-        keys: &ServerKeys,
-        file: FileId,
-        query: &[(String, String)],
-        now: Timestamp,
-    ) -> Result<Self, LinkFault> {
+    /// Reads the query of a download of `file`; `None` when a part is missing or altered. Other parameters are ignored.
+    /// Whether the link is over is not looked at: what comes before is (contract 2.2).
+    #[must_use]
+    pub fn read(keys: &ServerKeys, file: FileId, query: &[(String, String)]) -> Option<Self> {
         let part = |name: &str| {
             let mut values = query.iter().filter(|(known, _)| known == name).map(|(_, value)| value.as_str());
-            values.next().filter(|_| values.next().is_none()).ok_or(LinkFault::Invalid)
+            values.next().filter(|_| values.next().is_none())
         };
         let seconds = part("exp")?;
         // Another spelling of the same number is an altered link.
         let spelled = seconds.bytes().all(|octet| octet.is_ascii_digit()) && !seconds.starts_with('0');
-        let seconds: i64 =
-            seconds.parse().ok().filter(|_| spelled && seconds.len() <= 12).ok_or(LinkFault::Invalid)?;
+        let seconds: i64 = seconds.parse().ok().filter(|_| spelled && seconds.len() <= 12)?;
         let link = Link {
             file,
             expires_at: Timestamp::from_millis(seconds * 1_000),
-            key: ApiKey::parse(part("kid")?).ok_or(LinkFault::Invalid)?,
-            disposition: Disposition::of_word(part("d")?).ok_or(LinkFault::Invalid)?,
+            issuer: Issuer::parse(part("kid")?)?,
+            disposition: Disposition::of_word(part("d")?)?,
         };
-        let signature = URL_SAFE_NO_PAD.decode(part("sig")?).map_err(|_| LinkFault::Invalid)?;
-        if signature.len() != 32 || !keys.verifies(PURPOSE, link.message().as_bytes(), &signature) {
-            return Err(LinkFault::Invalid);
-        }
-        if now >= link.expires_at { Err(LinkFault::Expired) } else { Ok(link) }
+        let signature = URL_SAFE_NO_PAD.decode(part("sig")?).ok()?;
+        (signature.len() == 32 && keys.verifies(PURPOSE, link.message().as_bytes(), &signature))
+            .then_some(link)
+    }
+
+    /// Whether the link has ended.
+    #[must_use]
+    pub fn is_over(&self, now: Timestamp) -> bool {
+        now >= self.expires_at
     }
 }
 
@@ -103,7 +121,7 @@ mod tests {
         Link {
             file: "697dc94b74a1f572c54b78cf".parse().expect("an id"),
             expires_at: Timestamp::from_millis(1_769_852_400_000),
-            key: ApiKey::parse(KEY).expect("a key"),
+            issuer: Issuer::Key(ApiKey::parse(KEY).expect("a key")),
             disposition: Disposition::Attachment,
         }
     }
@@ -132,18 +150,20 @@ mod tests {
         assert!(target.starts_with(&begin), "{target}");
         let mut query = pairs(&target);
         query.push(("utm".to_owned(), "x".to_owned()));
-        assert_eq!(Link::read(&keys(), link().file, &query, BEFORE), Ok(link()));
-        let at_the_end = link().expires_at;
-        assert_eq!(Link::read(&keys(), link().file, &query, at_the_end), Err(LinkFault::Expired));
+        assert_eq!(Link::read(&keys(), link().file, &query), Some(link()));
+        assert!(!link().is_over(BEFORE) && link().is_over(link().expires_at));
+        let host = Link { issuer: Issuer::Agent("acme".parse().expect("an id")), ..link() };
+        let query = pairs(&host.target(&keys()));
+        assert_eq!(Link::read(&keys(), host.file, &query), Some(host));
     }
 
     #[test]
     fn rotation_keeps_links_for_as_long_as_the_key_is_known() {
         let older = ServerKeys::new(ServerKey::new(&[8; 32]), Vec::new());
         let query = pairs(&link().target(&older));
-        assert_eq!(Link::read(&keys(), link().file, &query, BEFORE), Ok(link()));
+        assert_eq!(Link::read(&keys(), link().file, &query), Some(link()));
         let unknown = ServerKeys::new(ServerKey::new(&[9; 32]), Vec::new());
-        assert_eq!(Link::read(&unknown, link().file, &query, BEFORE), Err(LinkFault::Invalid));
+        assert_eq!(Link::read(&unknown, link().file, &query), None);
     }
 
     #[test]
@@ -152,13 +172,13 @@ mod tests {
         for at in 0..query.len() {
             let mut fewer = query.clone();
             let part = fewer.remove(at);
-            assert_eq!(Link::read(&keys(), link().file, &fewer, BEFORE), Err(LinkFault::Invalid), "{part:?}");
+            assert_eq!(Link::read(&keys(), link().file, &fewer), None, "{part:?}");
             let mut twice = query.clone();
             twice.push(part);
-            assert_eq!(Link::read(&keys(), link().file, &twice, BEFORE), Err(LinkFault::Invalid));
+            assert_eq!(Link::read(&keys(), link().file, &twice), None);
         }
         let other: FileId = "697dc94b74a1f572c54b78d0".parse().expect("an id");
-        assert_eq!(Link::read(&keys(), other, &query, BEFORE), Err(LinkFault::Invalid));
+        assert_eq!(Link::read(&keys(), other, &query), None);
     }
 
     proptest! {
@@ -167,7 +187,7 @@ mod tests {
             let mut query = pairs(&link().target(&keys()));
             prop_assume!(query[at].1 != value);
             query[at].1 = value;
-            prop_assert_eq!(Link::read(&keys(), link().file, &query, BEFORE), Err(LinkFault::Invalid));
+            prop_assert_eq!(Link::read(&keys(), link().file, &query), None);
         }
     }
 }

@@ -9,11 +9,14 @@ mod markup;
 mod name;
 mod range;
 mod record;
+mod upload;
 
 pub use content::{Detected, Inspector};
 pub use disposition::Disposition;
 pub use kind::{FileKind, FileTypes, InvalidFileTypes};
-pub use link::{Link, LinkFault};
+pub use link::{Issuer, Link};
 pub use name::FileName;
 pub use range::{Selection, selection};
 pub use record::{ContactFile, Sha256Digest};
+pub(crate) use upload::{BodyStream, Form, MAX_BEYOND_FILE, file_too_large};
+pub use upload::{Received, ReceivedFile, Upload};

@@ -4,7 +4,7 @@ use compact_str::CompactString;
 use unicode_normalization::UnicodeNormalization;
 
 use crate::values::text_value;
-use crate::values::{TextValue, fold};
+use crate::values::{TextValue, fold_case};
 use crate::violation::{Fault, Rule};
 
 /// The name of a file: 1 to 255 octets, a single path component that no common file system gives a meaning of its own.
@@ -45,7 +45,7 @@ impl FileName {
     /// What the name sorts by: without regard to case (contract 4.3).
     #[must_use]
     pub fn sort_key(&self) -> String {
-        fold(&self.0)
+        fold_case(&self.0)
     }
 }
 

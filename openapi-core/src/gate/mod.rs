@@ -179,6 +179,20 @@ impl Gate {
         }
     }
 
+    /// The agent of a key that works now, whoever asks.
+    pub(crate) async fn agent_of(
+        &self,
+        key: &ApiKey,
+        now: Timestamp,
+    ) -> Result<Option<AgentId>, StorageError> {
+        let Some(cached) = self.key(key.as_str(), now).await? else { return Ok(None) };
+        let StoredKey { key, .. } = &cached.stored;
+        let works = cached.agent_status == AgentStatus::Active
+            && key.status == KeyStatus::Active
+            && key.expires_at.is_none_or(|expires_at| now < expires_at);
+        Ok(works.then(|| key.agent_id.clone()))
+    }
+
     async fn key(&self, sent: &str, now: Timestamp) -> Result<Option<Arc<CachedKey>>, StorageError> {
         let fresh =
             |cached: &&Arc<CachedKey>| (0..KEY_LIFETIME_MILLIS).contains(&now.millis_since(cached.read_at));

@@ -12,6 +12,8 @@ use crate::values::Timestamp;
 pub(crate) enum AddressClass {
     /// Health and description.
     Health,
+    /// Downloads by signed links.
+    Download,
     /// Unknown routes, 405, OPTIONS, requests without credentials.
     Unrouted,
     /// Failed authentication, addresses outside an allowlist.
@@ -42,6 +44,7 @@ impl AddressLimiter {
     pub(crate) fn admit(&self, address: IpAddr, class: AddressClass, now: Timestamp) -> Result<(), u64> {
         let limit = match class {
             AddressClass::Health => self.limits.health,
+            AddressClass::Download => self.limits.download,
             AddressClass::Unrouted => self.limits.unrouted,
             AddressClass::FailedAuthentication => self.limits.failed_authentication,
         } as usize;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::operation::Endpoint;
-use crate::operation::{Conditional, Method};
+use crate::operation::{Access, Conditional, Method};
 
 const HEADERS: &[(&str, &str, &str)] = &[
     ("X-Request-Id", "string", "The id of the request: the client's own, or a new one."),
@@ -22,6 +22,9 @@ const HEADERS: &[(&str, &str, &str)] = &[
     ("Link", "string", "The first, previous, next and last page (RFC 8288)."),
     ("Idempotent-Replayed", "string", "`true` when a stored answer is given again."),
     ("Allow", "string", "The methods of the path."),
+    ("Accept-Ranges", "string", "`bytes`"),
+    ("Content-Range", "string", "Which part of the file is sent, or that none can be."),
+    ("Content-Disposition", "string", "How the file is offered, and its name (RFC 6266, RFC 8187)."),
     ("Accept", "string", "The media types that work."),
     ("WWW-Authenticate", "string", "`ApiKey realm=\"open-api\"`"),
     (
@@ -60,10 +63,19 @@ pub(super) fn of_success(endpoint: &Endpoint, status: u16) -> Value {
         names.extend(COUNTED);
         names.push("X-API-Secret-Expires");
     }
-    if meta.conditional != Conditional::No {
+    if meta.access == Access::Link && status != 307 {
+        names.extend(["ETag", "Accept-Ranges", "Content-Disposition"]);
+    }
+    if status == 206 {
+        names.push("Content-Range");
+    }
+    if meta.conditional == Conditional::Read
+        || meta.conditional == Conditional::Tagged
+        || meta.conditional == Conditional::Write && meta.method != Method::Delete
+    {
         names.push("ETag");
     }
-    if status == 201 || meta.method == Method::Put {
+    if matches!(status, 201 | 307) || meta.method == Method::Put {
         names.push("Location");
     }
     if meta.idempotent {
@@ -88,6 +100,7 @@ pub(super) fn of_error(endpoint: &Endpoint, status: u16) -> Value {
         409 | 429 | 503 => &["Retry-After"],
         412 => &["ETag"],
         415 => &["Accept"],
+        416 => &["Content-Range"],
         _ => &[],
     });
     references(&names)

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::access::Scope;
 use crate::brand::Brand;
-use crate::endpoints::{ENDPOINTS, contacts};
+use crate::endpoints::{ENDPOINTS, contacts, files};
 use crate::reply::{CONTRACT_VERSION, ErrorCode};
 use crate::violation::{Place, Rule};
 
@@ -34,6 +34,7 @@ pub fn document(brand: &Brand) -> Value {
         "servers": [{ "url": brand.public_url() }],
         "tags": [
             { "name": "Contacts", "description": "People in the CRM of an agent." },
+            { "name": "Files", "description": "Files of contacts." },
             { "name": "Health", "description": "Whether the service can answer." },
             { "name": "Description", "description": "This document." },
         ],
@@ -59,14 +60,17 @@ fn description() -> String {
         })
         .collect();
     format!(
-        "Server-to-server access to one agent. Every request but the health check and this document carries the headers `X-API-Key` and `X-API-Secret`. A key is scoped to exactly one agent and has permissions of the scopes {}. Errors have one envelope; clients treat an unknown `code` by its HTTP status.",
+        "Server-to-server access to one agent. Every request but the health check, downloads by signed URLs and this document carries the headers `X-API-Key` and `X-API-Secret`. A key is scoped to exactly one agent and has permissions of the scopes {}. Errors have one envelope; clients treat an unknown `code` by its HTTP status.",
         scopes.join(", ")
     )
 }
 
 fn schemas() -> Value {
-    let mut schemas: Map<String, Value> =
-        contacts::components().into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();
+    let mut schemas: Map<String, Value> = contacts::components()
+        .into_iter()
+        .chain(files::components())
+        .map(|(name, schema)| (name.to_owned(), schema))
+        .collect();
     schemas.insert(
         "Pagination".to_owned(),
         json!({

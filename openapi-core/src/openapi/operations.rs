@@ -20,7 +20,7 @@ pub(super) fn operation(endpoint: &Endpoint) -> Value {
         "responses": responses(endpoint),
     });
     match meta.access {
-        Access::Public => operation["security"] = json!([]),
+        Access::Public | Access::Link => operation["security"] = json!([]),
         Access::Key(permission) => operation["x-permission"] = permission.to_string().into(),
     }
     if let Some(schema) = (endpoint.request_schema)() {
@@ -28,9 +28,16 @@ pub(super) fn operation(endpoint: &Endpoint) -> Value {
         if let Some(example) = (endpoint.request_example)() {
             content["example"] = example;
         }
-        operation["requestBody"] = json!({ "required": meta.body == BodyKind::Required, "content": { "application/json": content } });
+        let media_type = if meta.body.is_json() { "application/json" } else { "multipart/form-data" };
+        operation["requestBody"] =
+            json!({ "required": meta.body != BodyKind::Optional, "content": { media_type: content } });
     }
     operation
+}
+
+/// A platform id as a path may spell it.
+fn platform_id() -> Value {
+    json!({ "type": "string", "pattern": "^[0-9A-Fa-f]{24}$" })
 }
 
 fn parameters(endpoint: &Endpoint) -> Vec<Value> {
@@ -39,16 +46,19 @@ fn parameters(endpoint: &Endpoint) -> Vec<Value> {
         let (schema, example, description) = match name {
             "agentId" => (AgentId::json_schema(), "695b6f80de7378c4412112d3", "The key's agent."),
             "externalReferenceId" => (ExternalId::json_schema(), "crm-1001", "Your own id of the contact, percent-encoded."),
-            _ => (
-                json!({ "type": "string", "pattern": "^[0-9A-Fa-f]{24}$" }),
-                "697dc8165d4ffa83cfc35cfc",
-                "The platform id of the contact.",
-            ),
+            "fileId" => (platform_id(), "697dc94b74a1f572c54b78cf", "The platform id of the file."),
+            _ => (platform_id(), "697dc8165d4ffa83cfc35cfc", "The platform id of the contact."),
         };
         json!({ "name": name, "in": "path", "required": true, "description": description, "schema": schema, "example": example })
     });
     let query = meta.query.iter().map(|parameter| {
-        json!({ "name": parameter.name, "in": "query", "description": parameter.description, "schema": (parameter.schema)() })
+        json!({
+            "name": parameter.name,
+            "in": "query",
+            "required": meta.access == Access::Link,
+            "description": parameter.description,
+            "schema": (parameter.schema)(),
+        })
     });
     let header = |name: &str, description: &str, schema: Value| json!({ "name": name, "in": "header", "description": description, "schema": schema });
     let mut headers = Vec::new();
@@ -91,17 +101,27 @@ fn responses(endpoint: &Endpoint) -> Value {
         let dry_run = (endpoint.dry_run_schema)().filter(|_| *status == 200);
         let mut body = json!({ "schema": dry_run.unwrap_or_else(endpoint.response_schema) });
         let is_main = meta.success.last() == Some(status) || meta.success.len() == 1;
-        if is_main {
+        let is_content = meta.access == Access::Link;
+        if is_main && !is_content {
             body["example"] = (endpoint.response_example)();
         }
         let description = match (status, meta.idempotent) {
             (201, _) => "Created",
             (200, true) => "Valid: the answer to a dry run; id and times are `null`",
+            (206, _) => "The part that `Range` names",
             _ => "Done",
         };
+        // The media type of a file is its own.
+        let media_type = if is_content { "*/*" } else { "application/json" };
         responses.insert(
             status.to_string(),
-            json!({ "description": description, "headers": headers::of_success(endpoint, *status), "content": { "application/json": body } }),
+            json!({ "description": description, "headers": headers::of_success(endpoint, *status), "content": { media_type: body } }),
+        );
+    }
+    if meta.access == Access::Link {
+        responses.insert(
+            "307".to_owned(),
+            json!({ "description": "The content is at the store of file contents", "headers": headers::of_success(endpoint, 307) }),
         );
     }
     if meta.conditional == Conditional::Read {
@@ -158,6 +178,21 @@ fn error_example(code: ErrorCode) -> Value {
         ErrorCode::ContactNotFound => (
             "Contact not found; platform ids are 24 hexadecimal characters",
             Some(json!({ "resource": "contact", "id": "crm-1001" })),
+        ),
+        ErrorCode::FileNotFound => {
+            ("File not found", Some(json!({ "resource": "file", "id": "697dc94b74a1f572c54b78cf" })))
+        }
+        ErrorCode::FileTooLarge => (
+            "The file exceeds 26214400 bytes",
+            Some(json!({ "limit": 26_214_400, "actual": 31_457_280, "unit": "bytes" })),
+        ),
+        ErrorCode::StorageQuotaExceeded => (
+            "The contact may have 1000 files",
+            Some(json!({ "limit": 1_000, "actual": 1_001, "unit": "files" })),
+        ),
+        ErrorCode::UnsupportedFileType => (
+            "Files with active content are not accepted, whatever their name",
+            Some(json!({ "detected": "text/html", "allowed": ["application/pdf", "text/plain"] })),
         ),
         ErrorCode::DuplicateExternalReferenceId => (
             "externalReferenceId 'crm-1001' is already used by another contact",

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::brand::Brand;
 use crate::endpoints::ENDPOINTS;
-use crate::operation::{Access, Endpoint};
+use crate::operation::{Access, BodyKind, Endpoint};
 use crate::reply::ErrorCode;
 
 /// The pages by file name: one for each tag, one for errors, an index.
@@ -29,6 +29,7 @@ pub fn pages(brand: &Brand) -> Vec<(String, String)> {
             let meta = endpoint.meta;
             let permission = match meta.access {
                 Access::Public => "none".to_owned(),
+                Access::Link => "a signed link".to_owned(),
                 Access::Key(permission) => format!("`{permission}`"),
             };
             let path = meta.template(brand.id_segment());
@@ -77,7 +78,14 @@ fn section(page: &mut String, endpoint: &Endpoint, path: &str, permission: &str)
     if let Some(example) = (endpoint.request_example)() {
         let _ = write!(page, "\nRequest:\n\n```json\n{}\n```\n", pretty(&example));
     }
-    let _ = write!(page, "\nResponse:\n\n```json\n{}\n```\n", pretty(&(endpoint.response_example)()));
+    if meta.body == BodyKind::File {
+        page.push_str("\nRequest: `multipart/form-data` with one part named `file`.\n");
+    }
+    if meta.access == Access::Link {
+        page.push_str("\nResponse: the content of the file.\n");
+    } else {
+        let _ = write!(page, "\nResponse:\n\n```json\n{}\n```\n", pretty(&(endpoint.response_example)()));
+    }
     let codes: Vec<String> = meta.error_codes().iter().map(|code| format!("`{}`", code.as_str())).collect();
     let _ = write!(page, "\nErrors: {}.\n", codes.join(", "));
 }

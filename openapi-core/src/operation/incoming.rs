@@ -1,15 +1,18 @@
 //! A request between transport and type: captured path parameters, query pairs, headers, the parsed body.
 
 use std::cell::RefCell;
+use std::sync::{Mutex, PoisonError};
 
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, header};
 use sha2::{Digest, Sha256};
 
+use crate::files::Upload;
 use crate::json::{Json, Object};
 use crate::operation::Meta;
 use crate::reply::MAX_REACH;
-use crate::service::{Idempotency, PageRequest, PageStart};
-use crate::values::{TextValue, Timestamp};
+use crate::service::{Idempotency, PageRequest, PageStart, TagMatch};
+use crate::storage::Order;
+use crate::values::{Block, TextValue, Timestamp};
 use crate::violation::{Fault, Place, Rule, Violation, Violations};
 
 /// A request that was let in, with its body read.
@@ -24,8 +27,12 @@ pub struct Incoming<'a> {
     pub query_pairs: &'a [(String, String)],
     /// The headers.
     pub headers: &'a HeaderMap,
-    /// The body.
+    /// The JSON body.
     pub body: &'a JsonBody,
+    /// The form, until the operation takes it.
+    pub upload: Mutex<Option<Upload>>,
+    /// Whether only the head of the answer is wanted.
+    pub is_head: bool,
     /// The present instant.
     pub now: Timestamp,
 }
@@ -52,6 +59,12 @@ impl Incoming<'_> {
     #[must_use]
     pub fn query(&self) -> Query<'_> {
         Query::new(self.meta, self.query_pairs)
+    }
+
+    /// The form with the file.
+    #[must_use]
+    pub fn take_upload(&self) -> Upload {
+        self.upload.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_else(Upload::absent)
     }
 
     /// The text of a header; lines of one name are joined as a list.
@@ -264,6 +277,50 @@ fn fingerprint(value: &Json, hash: &mut Sha256) {
     }
 }
 
+/// The `If-Match` header (contract 5.4).
+pub(crate) fn if_match(incoming: &Incoming<'_>, faults: &mut Violations) -> Option<TagMatch> {
+    let words = "must be *, an entity tag or a list of entity tags";
+    match incoming.header(&header::IF_MATCH) {
+        Ok(None) => None,
+        Ok(Some(text)) => {
+            let tags = TagMatch::parse(&text);
+            if tags.is_none() {
+                faults.push(header_fault(&header::IF_MATCH, words));
+            }
+            tags
+        }
+        Err(violation) => {
+            faults.push(*violation);
+            None
+        }
+    }
+}
+
+/// The member `reason` of a body that may have no other: text of up to 500 characters, blank is none.
+pub(crate) fn reason_member(incoming: &Incoming<'_>, faults: &mut Violations) -> Option<Block<500>> {
+    let members = incoming.members(faults);
+    let mut reason = None;
+    for (name, value) in members.iter().flat_map(|members| members.iter()) {
+        let fault = match (name, value) {
+            ("reason", Json::Null) => continue,
+            ("reason", Json::String(text)) => match Block::parse(text) {
+                Ok(text) => {
+                    reason = Some(text);
+                    continue;
+                }
+                // Blank is none.
+                Err(fault) if fault.rule == Rule::Required => continue,
+                Err(fault) => fault,
+            },
+            ("reason", _) => Fault::wrong_type("a string"),
+            (name, _) if name.contains('\0') => Fault::invalid_characters(),
+            _ => Fault::new(Rule::Unknown, "is not a member of this request"),
+        };
+        faults.push(Violation::new(Place::Body, name, Some(value), fault));
+    }
+    reason
+}
+
 /// `page`, `limit` and `cursor` (contract 2.5).
 pub(crate) fn page_request(query: &Query<'_>, default_limit: u32) -> PageRequest {
     let limit =
@@ -289,4 +346,13 @@ pub(crate) fn page_request(query: &Query<'_>, default_limit: u32) -> PageRequest
         None => PageStart::Page(page.unwrap_or(1)),
     };
     PageRequest { limit, start }
+}
+
+/// `sortOrder`: `asc` or `desc`.
+pub(crate) fn sort_order(text: &str) -> Result<Order, Fault> {
+    match text {
+        "asc" => Ok(Order::Ascending),
+        "desc" => Ok(Order::Descending),
+        _ => Err(Fault::not_one_of(&["asc", "desc"])),
+    }
 }

@@ -80,6 +80,8 @@ pub enum Base {
 pub enum Access {
     /// Anyone.
     Public,
+    /// Whoever has a link signed by the service.
+    Link,
     /// A key with this permission.
     Key(Permission),
 }
@@ -88,11 +90,11 @@ impl Access {
     /// Whether no key is needed.
     #[must_use]
     pub const fn is_public(self) -> bool {
-        matches!(self, Access::Public)
+        matches!(self, Access::Public | Access::Link)
     }
 }
 
-/// Whether an endpoint takes a JSON body.
+/// Which body an endpoint takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyKind {
     /// None; what is sent is ignored.
@@ -101,6 +103,16 @@ pub enum BodyKind {
     Required,
     /// A JSON object or nothing.
     Optional,
+    /// A `multipart/form-data` form with one file.
+    File,
+}
+
+impl BodyKind {
+    /// Whether it is JSON.
+    #[must_use]
+    pub const fn is_json(self) -> bool {
+        matches!(self, BodyKind::Required | BodyKind::Optional)
+    }
 }
 
 /// Which conditional headers an endpoint honours (contract 5.4).
@@ -153,6 +165,10 @@ const JSON: &[ErrorCode] = &[
     ErrorCode::RequestTimeout,
 ];
 
+/// Group M: a form with a file.
+const MULTIPART: &[ErrorCode] =
+    &[ErrorCode::UnsupportedMediaType, ErrorCode::UnsupportedFileType, ErrorCode::RequestTimeout];
+
 /// Group I: idempotency.
 const IDEMPOTENT: &[ErrorCode] = &[ErrorCode::IdempotencyKeyInUse, ErrorCode::IdempotencyKeyReused];
 
@@ -169,11 +185,12 @@ impl Meta {
     /// Every error code that the endpoint may answer, in the order of the catalogue.
     #[must_use]
     pub fn error_codes(&self) -> Vec<ErrorCode> {
-        let groups: [(bool, &[ErrorCode]); 7] = [
+        let groups: [(bool, &[ErrorCode]); 8] = [
             (!self.access.is_public(), EVERY),
             (self.access.is_public(), KEYLESS),
             (self.names_agent(), &[ErrorCode::AgentForbidden]),
-            (self.body != BodyKind::None, JSON),
+            (self.body.is_json(), JSON),
+            (self.body == BodyKind::File, MULTIPART),
             (self.idempotent, IDEMPOTENT),
             (self.conditional == Conditional::Write, PRECONDITION),
             (true, self.errors),

@@ -8,17 +8,18 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
+use http::HeaderMap;
 use serde::Serialize;
 use serde_json::Value;
 
 pub use incoming::{Incoming, JsonBody, Query};
-pub(crate) use incoming::{header_fault as incoming_header_fault, idempotency, page_request};
+pub(crate) use incoming::{idempotency, if_match, page_request, reason_member, sort_order};
 pub use meta::{Access, Base, BodyKind, Conditional, Meta, Method};
 pub use parameters::Parameter;
 
 use crate::access::{Caller, Permission};
 use crate::brand::Brand;
-use crate::reply::{ApiError, Reply, success_body};
+use crate::reply::{ApiBody, ApiError, Reply, success_body};
 use crate::service::OpenApiService;
 
 /// One endpoint: its description, how a request becomes its input, and what it does.
@@ -50,8 +51,9 @@ pub trait Operation: 'static {
     ///
     /// # Errors
     /// INTERNAL_ERROR when the output cannot be serialised.
-    fn encode(reply: &Reply<Self::Output>) -> Result<Vec<u8>, ApiError> {
-        success_body(reply.message, &reply.data, reply.pagination.as_ref())
+    fn encode(reply: Reply<Self::Output>) -> Result<Answer, ApiError> {
+        let body = success_body(reply.message, &reply.data, reply.pagination.as_ref())?;
+        Ok(Answer { reply: reply.map(|_| ()), body: Payload::Json(body) })
     }
 
     /// The JSON Schema of the request body, if there is one.
@@ -121,9 +123,26 @@ impl Visitor for Anyone {
 pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// What an operation answered, its output already written.
-pub(crate) struct Answer {
-    pub(crate) reply: Reply<()>,
-    pub(crate) body: Vec<u8>,
+pub struct Answer {
+    /// The outcome without its data.
+    pub reply: Reply<()>,
+    /// The body.
+    pub body: Payload,
+}
+
+/// The body of an answer.
+pub enum Payload {
+    /// JSON.
+    Json(Vec<u8>),
+    /// The content of a file, with the status and the headers that belong to it.
+    Content {
+        /// 200, 206 or 307.
+        status: u16,
+        /// The headers, `Content-Length` included.
+        headers: HeaderMap,
+        /// The octets.
+        body: ApiBody,
+    },
 }
 
 /// What all operations of one `Api` share.
@@ -188,8 +207,9 @@ fn run<'a, Op: Operation>(
         };
         let Shared { service, brand, document } = shared;
         let reply = Op::run(Context { service: &**service, caller, brand, document }, input).await?;
-        let body = if reply.replay.is_some() { Vec::new() } else { Op::encode(&reply)? };
-        let Reply { status, message, data: _, pagination, location, etag, replay } = reply;
-        Ok(Answer { reply: Reply { status, message, data: (), pagination, location, etag, replay }, body })
+        if reply.replay.is_some() {
+            return Ok(Answer { reply: reply.map(|_| ()), body: Payload::Json(Vec::new()) });
+        }
+        Op::encode(reply)
     })
 }

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::storage::ContactSort;
+use crate::files::Link;
+use crate::storage::{ContactSort, FileSort};
 use crate::values::{ContactStatus, Email, TextValue, Timestamp};
 
 /// A query parameter.
@@ -89,6 +90,51 @@ impl Parameter {
         description: "Only contacts updated at this time or later.",
         schema: Timestamp::json_schema,
     };
+    /// `sortBy` of files
+    pub const FILE_SORT: Parameter = Parameter {
+        name: "sortBy",
+        description: "What files are sorted by; names without regard to case.",
+        schema: || json!({ "type": "string", "enum": FileSort::ALL.map(FileSort::as_str), "default": "createdAt" }),
+    };
+    /// `expiresIn`
+    pub const EXPIRES_IN: Parameter = Parameter {
+        name: "expiresIn",
+        description: "How long the URL lives, in seconds.",
+        schema: || json!({ "type": "integer", "minimum": Link::LIFETIMES.start(), "maximum": Link::LIFETIMES.end(), "default": Link::USUAL_LIFETIME }),
+    };
+    /// `disposition`
+    pub const DISPOSITION: Parameter = Parameter {
+        name: "disposition",
+        description: "Whether a browser saves the file or shows it; `inline` only for PDF, images, audio, video and plain text.",
+        schema: || json!({ "type": "string", "enum": ["attachment", "inline"], "default": "attachment" }),
+    };
+    /// `reason`
+    pub const REASON: Parameter = Parameter {
+        name: "reason",
+        description: "Why, for the audit log: the same as the member of the body, because some intermediaries drop the body of a DELETE.",
+        schema: || json!({ "type": "string", "maxLength": 500 }),
+    };
+    /// `exp`
+    pub const EXP: Parameter = Parameter {
+        name: "exp",
+        description: "When the link ends, in epoch seconds.",
+        schema: || json!({ "type": "string" }),
+    };
+    /// `kid`
+    pub const KID: Parameter = Parameter {
+        name: "kid",
+        description: "Whom the link was issued to.",
+        schema: || json!({ "type": "string" }),
+    };
+    /// `d`
+    pub const D: Parameter = Parameter {
+        name: "d",
+        description: "How the file is offered.",
+        schema: || json!({ "type": "string" }),
+    };
+    /// `sig`
+    pub const SIG: Parameter =
+        Parameter { name: "sig", description: "The signature.", schema: || json!({ "type": "string" }) };
     /// `dryRun`
     pub const DRY_RUN: Parameter = Parameter {
         name: "dryRun",

@@ -2,21 +2,23 @@
 
 use std::sync::Arc;
 
+use super::cursor::ContactCursors;
 use super::errors::{concurrent_update, contact_archived, contact_not_found, duplicate, precondition_failed};
 use super::idempotency::{Claimed, claim};
-use super::{ATTEMPTS, Platform, audit, cursor};
+use super::paging::Part;
+use super::{ATTEMPTS, Platform, audit};
 use crate::access::Caller;
 use crate::audit::AuditAction;
 use crate::contacts::{Contact, ContactKeys, SearchTerm};
 use crate::endpoints::contacts::stored_reply;
 use crate::json::Object;
-use crate::reply::{ApiError, Pagination};
+use crate::reply::ApiError;
 use crate::schema::{CompiledSchema, Identity};
 use crate::service::{
-    ArchiveContact, ContactListQuery, ContactTarget, CreateContact, Created, ListContacts, Page, PageStart,
+    ArchiveContact, ContactListQuery, ContactTarget, CreateContact, Created, ListContacts, Page,
     UpdateContact, Updated, Upsert,
 };
-use crate::storage::{ContactFilter, ContactQuery, ContactWrite, Effects, Replay, StorageErrorKind, Window};
+use crate::storage::{ContactFilter, ContactQuery, ContactWrite, Effects, Replay, StorageErrorKind};
 use crate::values::{AgentId, Timestamp};
 use crate::violation::{Fault, Place, Rule, Violation, Violations};
 
@@ -101,7 +103,9 @@ pub(super) async fn create(
                         return Ok(Created::Replayed(stored));
                     }
                 }
-                StorageErrorKind::Unavailable | StorageErrorKind::Internal => return Err(error.into()),
+                StorageErrorKind::QuotaExceeded(_)
+                | StorageErrorKind::Unavailable
+                | StorageErrorKind::Internal => return Err(error.into()),
             },
         }
     }
@@ -306,42 +310,12 @@ pub(super) async fn list(
 ) -> Result<Page<Contact>, ApiError> {
     let agent = &caller.agent_id;
     let query = request.query.check()?;
-    let limit = query.page.limit;
-    let keys = &platform.ports.server_keys;
-    let (window, current_page) = match &query.page.start {
-        PageStart::Page(page) => (Window::Page { offset: (page - 1) * u64::from(limit), limit }, *page),
-        PageStart::Cursor(text) => {
-            let (position, page) = cursor::read(keys, agent, &query, text).ok_or_else(|| bad_cursor(text))?;
-            // One more tells whether a page follows.
-            (Window::After { position, limit: limit + 1 }, page)
-        }
-    };
-    let by_cursor = matches!(window, Window::After { .. });
-    let stored = ContactQuery { filter: filter(&query), sort: query.sort, order: query.order, window };
-    let mut page = platform.storage.contacts(agent, &stored).await?;
-    let total_pages = page.total.div_ceil(u64::from(limit));
-    let has_next_page =
-        if by_cursor { page.contacts.len() > limit as usize } else { current_page < total_pages };
-    page.contacts.truncate(limit as usize);
-    let last = page.contacts.last().filter(|_| has_next_page);
-    let next_cursor = last.map(|last| cursor::issue(keys, agent, &query, last, current_page + 1));
-    let pagination = Pagination {
-        current_page,
-        total_pages,
-        total_items: page.total,
-        items_per_page: limit,
-        has_next_page,
-        has_previous_page: current_page > 1 && total_pages > 0,
-        next_cursor,
-    };
-    Ok(Page { items: page.contacts, pagination })
-}
-
-fn bad_cursor(text: &str) -> ApiError {
-    let fault = Fault::new(Rule::Format, "was not issued for these parameters");
-    let mut violations = Violations::new();
-    violations.push(Violation::new(Place::Query, "cursor", Some(&text.into()), fault));
-    violations.into()
+    let cursors = ContactCursors { keys: &platform.ports.server_keys, agent, query: &query };
+    let part = Part::of(&query.page, |text| cursors.read(text))?;
+    let stored =
+        ContactQuery { filter: filter(&query), sort: query.sort, order: query.order, window: part.window() };
+    let found = platform.storage.contacts(agent, &stored).await?;
+    Ok(part.page(found.contacts, found.total, |last, page| cursors.issue(last, page)))
 }
 
 fn filter(query: &ContactListQuery) -> ContactFilter {

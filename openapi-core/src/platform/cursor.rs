@@ -2,15 +2,15 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::contacts::Contact;
+use crate::files::ContactFile;
 use crate::server_keys::ServerKeys;
-use crate::service::ContactListQuery;
-use crate::storage::{ContactSort, SortKey, SortPosition};
+use crate::service::{ContactListQuery, FileListQuery};
+use crate::storage::{ContactSort, FilePosition, FileSort, FileSortKey, Order, SortKey, SortPosition};
 use crate::values::{AgentId, ContactId, Timestamp};
-
-const PURPOSE: &str = "contact list cursor";
 
 /// Octets of the signature that a cursor carries.
 const TAG_OCTETS: usize = 16;
@@ -18,9 +18,9 @@ const TAG_OCTETS: usize = 16;
 /// What a cursor says.
 #[derive(Serialize, Deserialize)]
 struct Payload {
-    /// The time of the last item, when sorted by time.
+    /// The time of the last item, when sorted by time; its size, when sorted by size.
     #[serde(rename = "t", skip_serializing_if = "Option::is_none", default)]
-    time: Option<i64>,
+    number: Option<i64>,
     /// The text key of the last item; absent when `null`.
     #[serde(rename = "k", skip_serializing_if = "Option::is_none", default)]
     text: Option<String>,
@@ -32,68 +32,127 @@ struct Payload {
     page: u64,
 }
 
-/// The cursor behind a contact.
-pub(super) fn issue(
-    keys: &ServerKeys,
-    agent: &AgentId,
-    query: &ContactListQuery,
-    last: &Contact,
-    next_page: u64,
-) -> String {
-    let fold = |text: Option<&str>| text.map(crate::values::fold);
-    let (time, text) = match query.sort {
-        ContactSort::CreatedAt => (Some(last.created_at.millis()), None),
-        ContactSort::UpdatedAt => (Some(last.updated_at.millis()), None),
-        ContactSort::FirstName => (None, fold(last.first_name.as_ref().map(|name| name.as_str()))),
-        ContactSort::LastName => (None, fold(last.last_name.as_ref().map(|name| name.as_str()))),
-        ContactSort::PrimaryEmail => (None, fold(Some(last.primary_email.as_str()))),
-    };
-    let payload = Payload { time, text, id: last.id.to_string(), page: next_page };
-    let payload = URL_SAFE_NO_PAD.encode(serde_json::to_vec(&payload).unwrap_or_default());
-    let tag = keys.tag(PURPOSE, &message(agent, query, &payload));
+/// A payload under the signature of this list, which covers all parameters but the page.
+fn seal(keys: &ServerKeys, list: &str, parameters: &impl Serialize, payload: &impl Serialize) -> String {
+    let payload = URL_SAFE_NO_PAD.encode(serde_json::to_vec(payload).unwrap_or_default());
+    let message = serde_json::to_vec(&(&payload, parameters)).unwrap_or_default();
+    let tag = keys.tag(list, &message);
     format!("{payload}.{}", URL_SAFE_NO_PAD.encode(&tag[..TAG_OCTETS]))
 }
 
-/// The place that a cursor stands for and the page it leads to; `None` when it was altered or issued for other
-/// parameters.
-pub(super) fn read(
+/// The payload of a cursor; `None` when it was altered or issued for other parameters.
+fn unseal<T: DeserializeOwned>(
     keys: &ServerKeys,
-    agent: &AgentId,
-    query: &ContactListQuery,
+    list: &str,
+    parameters: &impl Serialize,
     cursor: &str,
-) -> Option<(SortPosition, u64)> {
+) -> Option<T> {
     let (payload, tag) = cursor.split_once('.')?;
     let tag = URL_SAFE_NO_PAD.decode(tag).ok().filter(|tag| tag.len() == TAG_OCTETS)?;
-    if !keys.verifies(PURPOSE, &message(agent, query, payload), &tag) {
+    let message = serde_json::to_vec(&(payload, parameters)).ok()?;
+    if !keys.verifies(list, &message, &tag) {
         return None;
     }
-    let payload: Payload = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).ok()?).ok()?;
-    let key = match query.sort {
-        ContactSort::CreatedAt | ContactSort::UpdatedAt => {
-            SortKey::Time(Timestamp::from_millis(payload.time?))
-        }
-        _ => SortKey::Text(payload.text),
-    };
-    let id: ContactId = payload.id.parse().ok()?;
-    Some((SortPosition { key, id }, payload.page))
+    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).ok()?).ok()
 }
 
-/// What is signed: the payload, the agent and every parameter but the page.
-fn message(agent: &AgentId, query: &ContactListQuery, payload: &str) -> Vec<u8> {
-    let text = |part: Option<&str>| part.map(str::to_owned);
-    let parts = (
-        agent.as_str(),
-        payload,
-        text(query.search.as_deref()),
-        query.status.map(|status| status.as_str()),
-        text(query.tag.as_deref()),
-        query.include_archived,
-        query.primary_email.as_ref().map(|email| email.normalized()),
-        query.created_since.map(Timestamp::millis),
-        query.updated_since.map(Timestamp::millis),
-        query.sort.as_str(),
-        query.order == crate::storage::Order::Ascending,
-        query.page.limit,
-    );
-    serde_json::to_vec(&parts).unwrap_or_default()
+/// Cursors of the list of contacts.
+pub(super) struct ContactCursors<'a> {
+    pub(super) keys: &'a ServerKeys,
+    pub(super) agent: &'a AgentId,
+    pub(super) query: &'a ContactListQuery,
+}
+
+impl ContactCursors<'_> {
+    const LIST: &'static str = "contact list cursor";
+
+    fn parameters(&self) -> impl Serialize {
+        let query = self.query;
+        (
+            self.agent.as_str().to_owned(),
+            query.search.clone(),
+            query.status.map(|status| status.as_str()),
+            query.tag.clone(),
+            query.include_archived,
+            query.primary_email.as_ref().map(|email| email.normalized()),
+            query.created_since.map(Timestamp::millis),
+            query.updated_since.map(Timestamp::millis),
+            query.sort.as_str(),
+            query.order == Order::Ascending,
+            query.page.limit,
+        )
+    }
+
+    /// The cursor behind a contact.
+    pub(super) fn issue(&self, last: &Contact, page: u64) -> String {
+        let fold = |text: Option<&str>| text.map(crate::values::fold);
+        let (number, text) = match self.query.sort {
+            ContactSort::CreatedAt => (Some(last.created_at.millis()), None),
+            ContactSort::UpdatedAt => (Some(last.updated_at.millis()), None),
+            ContactSort::FirstName => (None, fold(last.first_name.as_ref().map(|name| name.as_str()))),
+            ContactSort::LastName => (None, fold(last.last_name.as_ref().map(|name| name.as_str()))),
+            ContactSort::PrimaryEmail => (None, fold(Some(last.primary_email.as_str()))),
+        };
+        let payload = Payload { number, text, id: last.id.to_string(), page };
+        seal(self.keys, Self::LIST, &self.parameters(), &payload)
+    }
+
+    /// The place that a cursor stands for and the page it leads to.
+    pub(super) fn read(&self, cursor: &str) -> Option<(SortPosition, u64)> {
+        let payload: Payload = unseal(self.keys, Self::LIST, &self.parameters(), cursor)?;
+        let key = match self.query.sort {
+            ContactSort::CreatedAt | ContactSort::UpdatedAt => {
+                SortKey::Time(Timestamp::from_millis(payload.number?))
+            }
+            _ => SortKey::Text(payload.text),
+        };
+        let id: ContactId = payload.id.parse().ok()?;
+        Some((SortPosition { key, id }, payload.page))
+    }
+}
+
+/// Cursors of the list of a contact's files.
+pub(super) struct FileCursors<'a> {
+    pub(super) keys: &'a ServerKeys,
+    pub(super) agent: &'a AgentId,
+    pub(super) contact: ContactId,
+    pub(super) query: &'a FileListQuery,
+}
+
+impl FileCursors<'_> {
+    const LIST: &'static str = "file list cursor";
+
+    fn parameters(&self) -> impl Serialize {
+        let FileListQuery { sort, order, page } = self.query;
+        (
+            self.agent.as_str().to_owned(),
+            self.contact.to_string(),
+            sort.as_str(),
+            *order == Order::Ascending,
+            page.limit,
+        )
+    }
+
+    /// The cursor behind a file.
+    pub(super) fn issue(&self, last: &ContactFile, page: u64) -> String {
+        let FilePosition { key, id } = self.query.sort.position(last);
+        let (number, text) = match key {
+            FileSortKey::Time(time) => (Some(time.millis()), None),
+            FileSortKey::Name(name) => (None, Some(name)),
+            FileSortKey::Size(octets) => (i64::try_from(octets).ok(), None),
+        };
+        let payload = Payload { number, text, id: id.to_string(), page };
+        seal(self.keys, Self::LIST, &self.parameters(), &payload)
+    }
+
+    /// The place that a cursor stands for and the page it leads to.
+    pub(super) fn read(&self, cursor: &str) -> Option<(FilePosition, u64)> {
+        let payload: Payload = unseal(self.keys, Self::LIST, &self.parameters(), cursor)?;
+        let key = match self.query.sort {
+            FileSort::CreatedAt => FileSortKey::Time(Timestamp::from_millis(payload.number?)),
+            FileSort::FileName => FileSortKey::Name(payload.text?),
+            FileSort::FileSize => FileSortKey::Size(u64::try_from(payload.number?).ok()?),
+        };
+        Some((FilePosition { key, id: payload.id.parse().ok()? }, payload.page))
+    }
 }

@@ -3,12 +3,14 @@
 use http::{HeaderValue, header};
 
 use crate::contacts::Contact;
+use crate::files::{Detected, FileTypes};
 use crate::json::Json;
+use crate::ports::ScanError;
 use crate::reply::{ApiError, ErrorCode};
 use crate::schema::ContactSchema;
 use crate::service::ContactTarget;
-use crate::storage::Duplicate;
-use crate::values::ContactId;
+use crate::storage::{Duplicate, Excess, ExcessUnit};
+use crate::values::{ContactId, FileId};
 use crate::violation::Rule;
 
 pub(super) fn contact_not_found(target: &ContactTarget) -> ApiError {
@@ -21,6 +23,59 @@ pub(super) fn contact_not_found(target: &ContactTarget) -> ApiError {
     ApiError::new(ErrorCode::ContactNotFound, message)
         .with_detail("resource", "contact")
         .with_detail("id", target.as_str())
+}
+
+pub(super) fn file_not_found(sent: &str) -> ApiError {
+    let message = if sent.parse::<FileId>().is_err() {
+        "File not found; platform ids are 24 hexadecimal characters"
+    } else {
+        "File not found"
+    };
+    ApiError::new(ErrorCode::FileNotFound, message).with_detail("resource", "file").with_detail("id", sent)
+}
+
+/// 415 of a file whose content is not accepted.
+pub(super) fn unsupported_file(detected: &Detected, types: &FileTypes) -> ApiError {
+    let message = if detected.dangerous {
+        "Files with active content are not accepted, whatever their name"
+    } else {
+        "Files of this type are not accepted"
+    };
+    refused_file(message, detected, types)
+}
+
+/// 415 of a file in which the scanner found malware.
+pub(super) fn infected_file(detected: &Detected, types: &FileTypes) -> ApiError {
+    refused_file("The scanner found malware in the file", detected, types)
+}
+
+fn refused_file(message: &'static str, detected: &Detected, types: &FileTypes) -> ApiError {
+    let allowed = types.media_types().into_iter().map(Json::from).collect();
+    ApiError::new(ErrorCode::UnsupportedFileType, message)
+        .with_detail("detected", detected.media_type)
+        .with_detail("allowed", Json::Array(allowed))
+}
+
+pub(super) fn quota_exceeded(excess: Excess) -> ApiError {
+    let message = match excess.unit {
+        ExcessUnit::Files => format!("The contact may have {} files", excess.limit),
+        ExcessUnit::Bytes => format!("The files of the agent may have {} bytes in all", excess.limit),
+    };
+    ApiError::new(ErrorCode::StorageQuotaExceeded, message)
+        .with_detail("limit", excess.limit)
+        .with_detail("actual", excess.actual)
+        .with_detail("unit", excess.unit.as_str())
+}
+
+/// The scanner could not say whether a file is clean, so that it is not accepted.
+pub(super) fn scanner_failed(error: &ScanError) -> ApiError {
+    tracing::error!(%error, "an upload was refused because it could not be scanned");
+    ApiError::new(ErrorCode::ServiceUnavailable, "The file could not be scanned; try again")
+}
+
+/// What was refused when the upload began would be accepted now, but its octets were not kept.
+pub(super) fn upload_overtaken() -> ApiError {
+    ApiError::new(ErrorCode::ServiceUnavailable, "The contact changed during the upload; try again")
 }
 
 pub(super) fn contact_archived(contact: &Contact) -> ApiError {
@@ -65,8 +120,14 @@ fn value_of(contact: &Contact, field: &str) -> Json {
 }
 
 pub(super) fn precondition_failed(current: Option<&Contact>) -> ApiError {
-    let error = ApiError::new(ErrorCode::PreconditionFailed, "The contact has changed since it was read");
-    match current.and_then(|contact| HeaderValue::from_str(&contact.etag()).ok()) {
+    stale_tag("contact", current.map(Contact::etag).as_deref())
+}
+
+/// 412 with the current tag.
+pub(super) fn stale_tag(resource: &str, current: Option<&str>) -> ApiError {
+    let message = format!("The {resource} has changed since it was read");
+    let error = ApiError::new(ErrorCode::PreconditionFailed, message);
+    match current.and_then(|etag| HeaderValue::from_str(etag).ok()) {
         Some(etag) => error.with_header(header::ETAG, etag),
         None => error,
     }

@@ -5,8 +5,12 @@ mod audit;
 mod contacts;
 mod cursor;
 mod errors;
+mod files;
 mod idempotency;
 mod keys;
+mod paging;
+
+pub use files::{ContentCheck, ContentFault, FileSettings, MaintainError};
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -17,14 +21,16 @@ use crate::access::Caller;
 use crate::api::{Api, Settings};
 use crate::brand::Brand;
 use crate::contacts::Contact;
+use crate::files::ContactFile;
 use crate::gate::Gate;
-use crate::ports::{Clock, IdSource, NoTimer, Timer, within};
+use crate::ports::{BlobStore, Clock, FileScanner, IdSource, NoBlobs, NoScanner, NoTimer, Timer, within};
 use crate::reply::ApiError;
 use crate::schema::{CompiledSchema, ContactSchema};
 use crate::server_keys::ServerKeys;
 use crate::service::{
-    ArchiveContact, ContactTarget, CreateContact, Created, ListContacts, OpenApiService, Page, UpdateContact,
-    Updated,
+    ArchiveContact, ContactTarget, CreateContact, Created, DeleteFile, DeletedFile, DownloadFile,
+    FileContent, FileTarget, ListContacts, ListFiles, OpenApiService, Page, SignUrl, SignedUrl,
+    UpdateContact, Updated, UploadFile,
 };
 use crate::storage::{ReplayKey, Storage, StorageError};
 use crate::values::{AgentId, Timestamp};
@@ -51,15 +57,26 @@ pub struct Ports {
     pub ids: Arc<dyn IdSource>,
     /// The keys of the server.
     pub server_keys: ServerKeys,
+    /// Where contents of files are kept; [`NoBlobs`] where none was given: uploads are then refused.
+    pub blobs: Arc<dyn BlobStore>,
+    /// Looks at uploads; [`NoScanner`] where none was given.
+    pub scanner: Arc<dyn FileScanner>,
     /// Waiting; [`NoTimer`] where no deadline is to be enforced: the health check then waits for the store.
     pub timer: Arc<dyn Timer>,
 }
 
 impl Ports {
-    /// Ports without deadlines.
+    /// Ports without deadlines, a store of file contents or a scanner.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>, server_keys: ServerKeys) -> Self {
-        Ports { clock, ids, server_keys, timer: Arc::new(NoTimer) }
+        Ports {
+            clock,
+            ids,
+            server_keys,
+            blobs: Arc::new(NoBlobs),
+            scanner: Arc::new(NoScanner),
+            timer: Arc::new(NoTimer),
+        }
     }
 
     /// The machine's clock and randomness (feature `system`), without deadlines.
@@ -68,6 +85,20 @@ impl Ports {
     pub fn system(server_keys: ServerKeys) -> Self {
         use crate::ports::{SystemClock, SystemIds};
         Ports::new(Arc::new(SystemClock), Arc::new(SystemIds::default()), server_keys)
+    }
+
+    /// Sets the store of file contents.
+    #[must_use]
+    pub fn with_blobs(mut self, blobs: Arc<dyn BlobStore>) -> Self {
+        self.blobs = blobs;
+        self
+    }
+
+    /// Sets the scanner of uploads.
+    #[must_use]
+    pub fn with_scanner(mut self, scanner: Arc<dyn FileScanner>) -> Self {
+        self.scanner = scanner;
+        self
     }
 
     /// Sets the timer.
@@ -83,6 +114,8 @@ pub struct Platform {
     storage: Arc<dyn Storage>,
     ports: Ports,
     brand: Brand,
+    files: FileSettings,
+    sweeps: files::Sweeps,
     gate: Arc<Gate>,
     schemas: RwLock<HashMap<AgentId, (Timestamp, Arc<CompiledSchema>)>>,
     running: Mutex<HashSet<ReplayKey>>,
@@ -99,10 +132,19 @@ impl Platform {
             storage,
             ports,
             brand,
+            files: FileSettings::default(),
+            sweeps: files::Sweeps::default(),
             gate: Arc::new(gate),
             schemas: RwLock::default(),
             running: Mutex::default(),
         }
+    }
+
+    /// Sets what an operator decides about files.
+    #[must_use]
+    pub fn with_file_settings(mut self, settings: FileSettings) -> Self {
+        self.files = settings;
+        self
     }
 
     /// The API over this platform, under the platform's own names: `settings.brand` is replaced by them.
@@ -127,16 +169,17 @@ impl Platform {
     }
 
     /// Work that is due from time to time: saves last uses of keys, gives back the leases of keys that rest, sweeps
-    /// expired answers. Call it about every 20 s. Where it is never called, last uses are noted only at the end and
-    /// expired answers stay in the store, unseen.
+    /// expired answers, removes contents of files that are due and, every six hours, those that no record knows of.
+    /// Call it about every 20 s. Where it is never called, last uses are noted only at the end, and expired answers and
+    /// contents stay, unseen.
     ///
     /// # Errors
     /// When the store fails; the next call goes on.
-    pub async fn maintain(&self) -> Result<(), StorageError> {
+    pub async fn maintain(&self) -> Result<(), MaintainError> {
         self.gate.maintain().await?;
         const BATCH: u32 = 500;
         while self.storage.sweep_replays(self.now(), BATCH).await? >= u64::from(BATCH) {}
-        Ok(())
+        self.maintain_contents().await
     }
 
     /// The orderly end: saves last uses and gives back what the rate limits had leased.
@@ -239,5 +282,33 @@ impl OpenApiService for Platform {
 
     async fn unarchive_contact(&self, caller: &Caller, request: ArchiveContact) -> Result<Contact, ApiError> {
         contacts::set_archived(self, caller, request, false).await
+    }
+
+    async fn upload_file(
+        &self,
+        caller: &Caller,
+        request: UploadFile,
+    ) -> Result<Created<ContactFile>, ApiError> {
+        files::upload(self, caller, request).await
+    }
+
+    async fn list_files(&self, caller: &Caller, request: ListFiles) -> Result<Page<ContactFile>, ApiError> {
+        files::list(self, caller, request).await
+    }
+
+    async fn file(&self, caller: &Caller, target: &FileTarget) -> Result<ContactFile, ApiError> {
+        files::find(self, caller, target).await
+    }
+
+    async fn sign_url(&self, caller: &Caller, request: SignUrl) -> Result<SignedUrl, ApiError> {
+        files::sign_url(self, caller, request).await
+    }
+
+    async fn delete_file(&self, caller: &Caller, request: DeleteFile) -> Result<DeletedFile, ApiError> {
+        files::delete(self, caller, request).await
+    }
+
+    async fn download_file(&self, request: DownloadFile) -> Result<FileContent, ApiError> {
+        files::download(self, request).await
     }
 }

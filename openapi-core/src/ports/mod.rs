@@ -3,6 +3,7 @@
 mod blobs;
 mod clock;
 mod ids;
+mod scanner;
 #[cfg(feature = "system")]
 mod system;
 mod timer;
@@ -13,6 +14,7 @@ pub use blobs::{
 };
 pub use clock::{Clock, FixedClock};
 pub use ids::{IdSource, SequentialIds};
+pub use scanner::{FileScan, FileScanner, NoScanner, ScanError, Verdict};
 #[cfg(feature = "system")]
 pub use system::{SystemClock, SystemIds};
 pub(crate) use timer::within;

@@ -1,18 +1,31 @@
 //! The body of a reply.
 
+use std::fmt;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-/// The body of a reply: known as a whole before the first octet is sent.
-#[derive(Clone, Debug, Default)]
-pub struct ApiBody {
-    bytes: Bytes,
+use crate::ports::BlobStream;
+
+/// The body of a reply: known as a whole before the first octet is sent, or the content of a file of known length.
+#[derive(Default)]
+pub struct ApiBody(Source);
+
+enum Source {
+    Known(Bytes),
+    Content { stream: BlobStream, left: u64 },
 }
 
-/// The error of a reply's body. Bodies known as a whole never fail; the type is concrete because some servers need one.
+impl Default for Source {
+    fn default() -> Self {
+        Source::Known(Bytes::new())
+    }
+}
+
+/// The error of a reply's body: the content of a file could not be read to its end. Bodies known as a whole never fail;
+/// the type is concrete because some servers need one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the reply could not be completed")]
 pub struct ApiBodyError;
@@ -24,34 +37,54 @@ impl ApiBody {
         ApiBody::default()
     }
 
-    /// The octets that are left to be sent.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes
+    /// The content of a file, of exactly `octets` octets.
+    pub(crate) fn content(stream: BlobStream, octets: u64) -> Self {
+        ApiBody(Source::Content { stream, left: octets })
     }
 
-    /// Takes the octets.
+    /// The octets that are left to be sent; `None` of the content of a file, which is read as it is sent.
     #[must_use]
-    pub fn into_bytes(self) -> Bytes {
-        self.bytes
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        match &self.0 {
+            Source::Known(bytes) => Some(bytes),
+            Source::Content { .. } => None,
+        }
+    }
+
+    /// Takes the octets; `None` of the content of a file.
+    #[must_use]
+    pub fn into_bytes(self) -> Option<Bytes> {
+        match self.0 {
+            Source::Known(bytes) => Some(bytes),
+            Source::Content { .. } => None,
+        }
+    }
+}
+
+impl fmt::Debug for ApiBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Source::Known(bytes) => f.debug_tuple("ApiBody").field(bytes).finish(),
+            Source::Content { left, .. } => f.debug_struct("ApiBody").field("left", left).finish(),
+        }
     }
 }
 
 impl From<Bytes> for ApiBody {
     fn from(bytes: Bytes) -> Self {
-        ApiBody { bytes }
+        ApiBody(Source::Known(bytes))
     }
 }
 
 impl From<Vec<u8>> for ApiBody {
     fn from(octets: Vec<u8>) -> Self {
-        ApiBody { bytes: octets.into() }
+        ApiBody(Source::Known(octets.into()))
     }
 }
 
 impl From<String> for ApiBody {
     fn from(text: String) -> Self {
-        ApiBody { bytes: text.into() }
+        ApiBody(Source::Known(text.into()))
     }
 }
 
@@ -61,17 +94,41 @@ impl Body for ApiBody {
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
+        cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, ApiBodyError>>> {
-        let bytes = std::mem::take(&mut self.bytes);
-        Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
+        let (stream, left) = match &mut self.0 {
+            Source::Known(bytes) => {
+                let bytes = std::mem::take(bytes);
+                return Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))));
+            }
+            Source::Content { left: 0, .. } => return Poll::Ready(None),
+            Source::Content { stream, left } => (stream, left),
+        };
+        let read = match ready!(stream.as_mut().poll_next(cx)) {
+            Some(Ok(octets)) if octets.len() as u64 <= *left => {
+                *left -= octets.len() as u64;
+                return Poll::Ready(Some(Ok(Frame::data(octets))));
+            }
+            Some(Ok(_)) => "the content is longer than its record says".to_owned(),
+            None => "the content is shorter than its record says".to_owned(),
+            Some(Err(error)) => format!("{error}: {:?}", error.source),
+        };
+        tracing::error!(error = read, "the content of a file could not be read to its end");
+        *left = 0;
+        Poll::Ready(Some(Err(ApiBodyError)))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.bytes.is_empty()
+        match &self.0 {
+            Source::Known(bytes) => bytes.is_empty(),
+            Source::Content { left, .. } => *left == 0,
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.bytes.len() as u64)
+        SizeHint::with_exact(match &self.0 {
+            Source::Known(bytes) => bytes.len() as u64,
+            Source::Content { left, .. } => *left,
+        })
     }
 }

@@ -35,9 +35,9 @@ macro_rules! error_codes {
 }
 
 error_codes! {
-    BadRequest = 400 "BAD_REQUEST", "Bad percent-encoding, conflicting lengths, or a repeated key header.";
+    BadRequest = 400 "BAD_REQUEST", "Bad percent-encoding or multipart framing, conflicting lengths, or a repeated key header.";
     InvalidJson = 400 "INVALID_JSON", "The body is not JSON; `details` has `line` and `column`.";
-    ValidationError = 400 "VALIDATION_ERROR", "A rule on body, query, path or header is broken; `validationErrors` lists every fault.";
+    ValidationError = 400 "VALIDATION_ERROR", "A rule on body, query, path, header or form part is broken; `validationErrors` lists every fault.";
     MissingCredentials = 401 "MISSING_CREDENTIALS", "A key header is absent or blank.";
     InvalidCredentials = 401 "INVALID_CREDENTIALS", "Unknown key, wrong secret, or a disabled agent.";
     ApiKeyRevoked = 401 "API_KEY_REVOKED", "The secret is right, the key is revoked or disabled.";
@@ -45,8 +45,12 @@ error_codes! {
     IpNotAllowed = 403 "IP_NOT_ALLOWED", "The address is outside the key's allowlist.";
     InsufficientPermissions = 403 "INSUFFICIENT_PERMISSIONS", "The key lacks the scope or action; `details` has `required`.";
     AgentForbidden = 403 "AGENT_FORBIDDEN", "The agent in the path is not the key's agent, whether or not it exists.";
+    StorageQuotaExceeded = 403 "STORAGE_QUOTA_EXCEEDED", "The contact has as many files, or the agent as many octets, as it may have; `details` has `limit`, `actual` and `unit`.";
+    SignedUrlInvalid = 403 "SIGNED_URL_INVALID", "The link was altered, or the key it was issued to is revoked, disabled or expired.";
+    SignedUrlExpired = 403 "SIGNED_URL_EXPIRED", "The link is over.";
     RouteNotFound = 404 "ROUTE_NOT_FOUND", "No such path.";
     ContactNotFound = 404 "CONTACT_NOT_FOUND", "No such contact in this agent; `details` has `resource` and `id`.";
+    FileNotFound = 404 "FILE_NOT_FOUND", "No such file of this contact; `details` has `resource` and `id`.";
     MethodNotAllowed = 405 "METHOD_NOT_ALLOWED", "The path exists, the method does not; see the header `Allow`.";
     RequestTimeout = 408 "REQUEST_TIMEOUT", "The body was not received in time.";
     DuplicateExternalReferenceId = 409 "DUPLICATE_EXTERNAL_REFERENCE_ID", "Another contact has the external id; `details` has `existingContactId` and `archived`.";
@@ -56,12 +60,16 @@ error_codes! {
     IdempotencyKeyInUse = 409 "IDEMPOTENCY_KEY_IN_USE", "A request with this idempotency key is still running; see the header `Retry-After`.";
     PreconditionFailed = 412 "PRECONDITION_FAILED", "No tag of `If-Match` is the current one; see the header `ETag`.";
     PayloadTooLarge = 413 "PAYLOAD_TOO_LARGE", "The body is too large; `details` has `limit`, `actual` and `unit`.";
+    FileTooLarge = 413 "FILE_TOO_LARGE", "The file is too large; `details` has `limit`, `actual` and `unit`.";
     UriTooLong = 414 "URI_TOO_LONG", "Path and query are too long.";
     UnsupportedMediaType = 415 "UNSUPPORTED_MEDIA_TYPE", "The media type or encoding of the body is not accepted; see the header `Accept`.";
+    UnsupportedFileType = 415 "UNSUPPORTED_FILE_TYPE", "The content of the file is of a type that is not accepted; `details` has `detected` and `allowed`.";
+    RangeNotSatisfiable = 416 "RANGE_NOT_SATISFIABLE", "The range lies outside the file; see the header `Content-Range`.";
     IdempotencyKeyReused = 422 "IDEMPOTENCY_KEY_REUSED", "The idempotency key was used with another payload.";
     RateLimitExceeded = 429 "RATE_LIMIT_EXCEEDED", "The key has used up its requests; `details` has `window`, `limit` and `retryAfterSeconds`.";
     TooManyFailedAttempts = 429 "TOO_MANY_FAILED_ATTEMPTS", "The address has made too many requests of this kind; see the header `Retry-After`.";
     HeadersTooLarge = 431 "HEADERS_TOO_LARGE", "The header block is too large.";
     InternalError = 500 "INTERNAL_ERROR", "A fault of the service.";
     ServiceUnavailable = 503 "SERVICE_UNAVAILABLE", "The data store is down, or the service overloaded or ending; see the header `Retry-After`.";
+    StorageUnavailable = 503 "STORAGE_UNAVAILABLE", "The store of file contents is down or full; see the header `Retry-After`.";
 }

@@ -30,6 +30,13 @@ impl<T> Reply<T> {
         Reply { status: 200, message, data, pagination: None, location: None, etag: None, replay: None }
     }
 
+    /// The same outcome with other data.
+    #[must_use]
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Reply<U> {
+        let Reply { status, message, data, pagination, location, etag, replay } = self;
+        Reply { status, message, data: change(data), pagination, location, etag, replay }
+    }
+
     /// Sets the status 201 and the path of what was created.
     #[must_use]
     pub fn created(mut self, location: String) -> Self {

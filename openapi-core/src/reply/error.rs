@@ -7,6 +7,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::ErrorCode;
 use crate::json::Json;
+use crate::ports::{BlobError, BlobErrorKind};
 use crate::storage::{StorageError, StorageErrorKind};
 use crate::violation::{MAX_LISTED, Place, Rule, Violation, Violations};
 
@@ -42,7 +43,10 @@ impl ApiError {
             | ErrorCode::ApiKeyExpired => {
                 vec![(header::WWW_AUTHENTICATE, HeaderValue::from_static("ApiKey realm=\"open-api\""))]
             }
-            ErrorCode::ConcurrentUpdate | ErrorCode::IdempotencyKeyInUse | ErrorCode::ServiceUnavailable => {
+            ErrorCode::ConcurrentUpdate
+            | ErrorCode::IdempotencyKeyInUse
+            | ErrorCode::ServiceUnavailable
+            | ErrorCode::StorageUnavailable => {
                 vec![(header::RETRY_AFTER, HeaderValue::from_static("1"))]
             }
             _ => Vec::new(),
@@ -167,8 +171,26 @@ impl From<StorageError> for ApiError {
                     "The change lost a race against another one; try again",
                 )
             }
-            StorageErrorKind::Missing | StorageErrorKind::Duplicate(_) | StorageErrorKind::Internal => {
+            StorageErrorKind::Missing
+            | StorageErrorKind::Duplicate(_)
+            | StorageErrorKind::QuotaExceeded(_)
+            | StorageErrorKind::Internal => {
                 tracing::error!(kind = %error.kind, error = ?error.source, "the data store failed");
+                ApiError::internal()
+            }
+        }
+    }
+}
+
+impl From<BlobError> for ApiError {
+    fn from(error: BlobError) -> Self {
+        match error.kind {
+            BlobErrorKind::Unavailable => {
+                tracing::warn!(error = ?error.source, "the store of file contents is not available");
+                ApiError::new(ErrorCode::StorageUnavailable, "The store of file contents is not available")
+            }
+            BlobErrorKind::Missing | BlobErrorKind::Internal => {
+                tracing::error!(kind = %error.kind, error = ?error.source, "the store of file contents failed");
                 ApiError::internal()
             }
         }

@@ -1,5 +1,6 @@
 //! The error of every storage method: few kinds, each saying what the caller does next.
 
+use super::Excess;
 use crate::values::ContactId;
 
 /// Why a storage method failed.
@@ -31,6 +32,9 @@ pub enum StorageErrorKind {
     /// The id is taken: choose another one.
     #[error("the id already exists")]
     AlreadyExists,
+    /// A file more would exceed what may be stored: answer so.
+    #[error("more files would be stored than may be")]
+    QuotaExceeded(Excess),
     /// The store does not answer now, or is out of space: try later.
     #[error("the data store is not available")]
     Unavailable,

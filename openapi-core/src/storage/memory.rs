@@ -9,15 +9,17 @@ use async_trait::async_trait;
 use super::model::World;
 use super::{
     AgentStore, AuditQuery, AuditStore, ContactPage, ContactQuery, ContactSchemaStore, ContactStore,
-    ContactWrite, Duplicate, HealthProbe, KeyStore, RateWindow, RateWindowStore, Replay, ReplayKey,
-    ReplayStore, Result,
+    ContactWrite, Duplicate, FileDeletion, FilePage, FileQuery, FileStore, FileTombstone, FileUsage,
+    FileWrite, HealthProbe, KeyStore, RateWindow, RateWindowStore, Replay, ReplayKey, ReplayStore, Result,
 };
 use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use crate::agents::Agent;
 use crate::audit::AuditEntry;
 use crate::contacts::{Contact, ContactRef, UniqueValue};
+use crate::files::ContactFile;
+use crate::ports::{BlobEntry, BlobKey};
 use crate::schema::ContactSchema;
-use crate::values::{AgentId, ContactId, ExternalId, KeyId, Timestamp};
+use crate::values::{AgentId, ContactId, ExternalId, FileId, KeyId, Timestamp};
 
 /// A store in memory. Nothing outlives the value.
 #[derive(Debug, Default)]
@@ -163,6 +165,54 @@ impl ContactStore for MemoryStorage {
 
     async fn erase_contact(&self, agent: &AgentId, contact: ContactId, audit: &AuditEntry) -> Result<()> {
         self.write().erase_contact(agent, contact, audit)
+    }
+}
+
+#[async_trait]
+impl FileStore for MemoryStorage {
+    async fn file(&self, agent: &AgentId, file: FileId) -> Result<Option<ContactFile>> {
+        Ok(self.read().file(agent, file))
+    }
+
+    async fn files(&self, agent: &AgentId, query: &FileQuery) -> Result<FilePage> {
+        Ok(self.read().files(agent, query))
+    }
+
+    async fn file_usage(&self, agent: &AgentId, contact: ContactId) -> Result<FileUsage> {
+        Ok(self.read().file_usage(agent, contact))
+    }
+
+    async fn insert_file(&self, agent: &AgentId, write: &FileWrite) -> Result<()> {
+        self.write().insert_file(agent, write)
+    }
+
+    async fn delete_file(&self, agent: &AgentId, deletion: &FileDeletion) -> Result<()> {
+        self.write().delete_file(agent, deletion)
+    }
+
+    async fn file_tombstone(&self, agent: &AgentId, file: FileId) -> Result<Option<FileTombstone>> {
+        Ok(self.read().file_tombstone(agent, file))
+    }
+
+    async fn hasten_purges(&self, agent: &AgentId, now: Timestamp, audit: &AuditEntry) -> Result<u64> {
+        Ok(self.write().hasten_purges(agent, now, audit))
+    }
+
+    async fn due_blobs(&self, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>> {
+        Ok(self.read().due_blobs(now, at_most))
+    }
+
+    async fn forget_blobs(&self, keys: &[BlobKey]) -> Result<()> {
+        self.write().forget_blobs(keys);
+        Ok(())
+    }
+
+    async fn known_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>> {
+        Ok(self.read().known_blobs(keys))
+    }
+
+    async fn needed_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>> {
+        Ok(self.read().needed_blobs(after, at_most))
     }
 }
 

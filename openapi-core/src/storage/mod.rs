@@ -12,6 +12,7 @@
 
 mod effects;
 mod error;
+mod files;
 pub mod memory;
 mod model;
 mod query;
@@ -20,6 +21,10 @@ use async_trait::async_trait;
 
 pub use effects::{ContactWrite, Effects, RateWindow, Replay, ReplayKey};
 pub use error::{Duplicate, StorageError, StorageErrorKind};
+pub use files::{
+    Excess, ExcessUnit, FileDeletion, FilePage, FilePosition, FileQuery, FileQuota, FileSort, FileSortKey,
+    FileTombstone, FileUsage, FileWrite,
+};
 pub use query::{
     AuditQuery, ContactFilter, ContactPage, ContactQuery, ContactSort, Order, SortKey, SortPosition, Window,
 };
@@ -28,20 +33,22 @@ use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use crate::agents::Agent;
 use crate::audit::AuditEntry;
 use crate::contacts::{Contact, ContactRef, UniqueValue};
+use crate::files::ContactFile;
+use crate::ports::{BlobEntry, BlobKey};
 use crate::schema::ContactSchema;
-use crate::values::{AgentId, ContactId, ExternalId, KeyId, Timestamp};
+use crate::values::{AgentId, ContactId, ExternalId, FileId, KeyId, Timestamp};
 
 /// The result of a storage method.
 pub type Result<T, E = StorageError> = std::result::Result<T, E>;
 
 /// Everything the platform stores. Implement the parts; this follows.
 pub trait Storage:
-    AccessStore + AgentStore + ContactSchemaStore + ContactStore + ReplayStore + HealthProbe
+    AccessStore + AgentStore + ContactSchemaStore + ContactStore + FileStore + ReplayStore + HealthProbe
 {
 }
 
 impl<S> Storage for S where
-    S: AccessStore + AgentStore + ContactSchemaStore + ContactStore + ReplayStore + HealthProbe
+    S: AccessStore + AgentStore + ContactSchemaStore + ContactStore + FileStore + ReplayStore + HealthProbe
 {
 }
 
@@ -72,8 +79,9 @@ pub trait AgentStore: Send + Sync {
     /// [`Missing`](StorageErrorKind::Missing) when there is no such agent or it is deleted.
     async fn update_agent(&self, agent: &Agent, audit: &AuditEntry) -> Result<()>;
 
-    /// Removes up to `at_most` rows of a deleted agent (contacts, keys, schemas, replays, rate windows and the payloads
-    /// of audit entries, not the tombstone) and returns how many; 0 when nothing is left.
+    /// Removes up to `at_most` rows of a deleted agent (contacts, files, keys, schemas, replays, rate windows and the payloads
+    /// of audit entries, not the tombstone) and returns how many; 0 when nothing is left. The contents of its files are
+    /// due at once ([`FileStore::due_blobs`]).
     async fn purge_agent(&self, id: &AgentId, at_most: u32) -> Result<u64>;
 }
 
@@ -185,12 +193,63 @@ pub trait ContactStore: Send + Sync {
         write: &ContactWrite,
     ) -> Result<()>;
 
-    /// Removes a contact with everything that belongs to it; of audit entries about it the payload is emptied, and
-    /// stored answers ([`ReplayStore`]) whose [`Replay::resource`] is the contact go too.
+    /// Removes a contact with everything that belongs to it: its files, deleted ones included, whose contents are due
+    /// from the time of `audit` on ([`FileStore::due_blobs`]); of audit entries about the contact or one of its files
+    /// the payload is emptied, and stored answers ([`ReplayStore`]) whose [`Replay::resource`] is the contact go too.
     ///
     /// # Errors
     /// [`Missing`](StorageErrorKind::Missing) when the contact is not there.
     async fn erase_contact(&self, agent: &AgentId, contact: ContactId, audit: &AuditEntry) -> Result<()>;
+}
+
+/// Files of contacts: the records, and which contents are to go. The contents themselves are in a
+/// [`BlobStore`](crate::ports::BlobStore).
+#[async_trait]
+pub trait FileStore: Send + Sync {
+    /// One file; deleted ones are absent.
+    async fn file(&self, agent: &AgentId, file: FileId) -> Result<Option<ContactFile>>;
+
+    /// A page of the files of a contact and the exact number of all it has.
+    async fn files(&self, agent: &AgentId, query: &FileQuery) -> Result<FilePage>;
+
+    /// How much is stored of a contact and of its agent.
+    async fn file_usage(&self, agent: &AgentId, contact: ContactId) -> Result<FileUsage>;
+
+    /// Stores a new file.
+    ///
+    /// # Errors
+    /// In this order: [`Missing`](StorageErrorKind::Missing) without such a contact,
+    /// [`Stale`](StorageErrorKind::Stale) when another version of the contact is stored,
+    /// [`ReplayExists`](StorageErrorKind::ReplayExists), [`QuotaExceeded`](StorageErrorKind::QuotaExceeded),
+    /// [`AlreadyExists`](StorageErrorKind::AlreadyExists) for a used id.
+    async fn insert_file(&self, agent: &AgentId, write: &FileWrite) -> Result<()>;
+
+    /// Makes a file absent. Its tombstone and its content stay until the content is due.
+    ///
+    /// # Errors
+    /// [`Missing`](StorageErrorKind::Missing) without such a file of the contact, [`Stale`](StorageErrorKind::Stale)
+    /// when another version of the contact is stored.
+    async fn delete_file(&self, agent: &AgentId, deletion: &FileDeletion) -> Result<()>;
+
+    /// What is kept of a deleted file whose content is not yet gone.
+    async fn file_tombstone(&self, agent: &AgentId, file: FileId) -> Result<Option<FileTombstone>>;
+
+    /// Makes all contents of deleted files of an agent due at `now`; returns how many that were not. The operator's own.
+    async fn hasten_purges(&self, agent: &AgentId, now: Timestamp, audit: &AuditEntry) -> Result<u64>;
+
+    /// Up to `at_most` contents of all agents that are to be removed by `now`, those due longest first.
+    async fn due_blobs(&self, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>>;
+
+    /// Forgets contents that are gone, and the tombstones of their files. Keys of files that are not deleted change
+    /// nothing.
+    async fn forget_blobs(&self, keys: &[BlobKey]) -> Result<()>;
+
+    /// Of each key, whether the store knows of it: as the content of a file, deleted or not, or as one that is to go.
+    /// What no store knows of is an orphan.
+    async fn known_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>>;
+
+    /// Up to `at_most` files of all agents that are not deleted, behind `after`, by key: which contents there must be.
+    async fn needed_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>>;
 }
 
 /// Stored answers of idempotent requests (contract 5.5). They are written with the change they answer.

@@ -110,20 +110,20 @@ pub enum Order {
     Descending,
 }
 
-/// Which part of a list.
+/// Which part of a list; `P` is a place in it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Window {
-    /// `limit` contacts behind the first `offset`.
+pub enum Window<P = SortPosition> {
+    /// `limit` items behind the first `offset`.
     Page {
         /// How many to pass over.
         offset: u64,
         /// How many to return at the most.
         limit: u32,
     },
-    /// `limit` contacts behind a position, whether or not a contact still stands there.
+    /// `limit` items behind a position, whether or not one still stands there.
     After {
         /// The position.
-        position: SortPosition,
+        position: P,
         /// How many to return at the most.
         limit: u32,
     },

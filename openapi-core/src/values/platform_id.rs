@@ -29,6 +29,13 @@ impl PlatformId {
         PlatformId(octets)
     }
 
+    /// When the id was made, in whole seconds.
+    #[must_use]
+    pub const fn created_at(&self) -> Timestamp {
+        let [a, b, c, d, ..] = self.0;
+        Timestamp::from_millis(u32::from_be_bytes([a, b, c, d]) as i64 * 1_000)
+    }
+
     /// The octets.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 12] {
@@ -114,6 +121,12 @@ macro_rules! platform_ids {
             #[must_use]
             pub const fn from_bytes(octets: [u8; 12]) -> Self {
                 $name(PlatformId::from_bytes(octets))
+            }
+
+            /// When the id was made, in whole seconds.
+            #[must_use]
+            pub const fn created_at(&self) -> Timestamp {
+                self.0.created_at()
             }
         }
 

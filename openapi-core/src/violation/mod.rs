@@ -281,6 +281,14 @@ pub struct Violations {
     total: usize,
 }
 
+impl From<Violation> for Violations {
+    fn from(violation: Violation) -> Self {
+        let mut violations = Violations::new();
+        violations.push(violation);
+        violations
+    }
+}
+
 impl Violations {
     /// No violation.
     #[must_use]

@@ -68,7 +68,7 @@ impl Platforms {
         loop {
             tokio::time::sleep(MAINTENANCE).await;
             if let Err(error) = self.current().maintain().await {
-                tracing::warn!(%error, source = ?error.source, "maintenance of the store failed; trying again later");
+                tracing::warn!(%error, source = ?std::error::Error::source(&error), "maintenance of the store failed; trying again later");
             }
         }
     }

@@ -5,16 +5,17 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
 
 use openapi_core::contacts::ContactKeys;
+use openapi_core::files::FileName;
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::StorageError;
-use openapi_core::values::AgentId;
+use openapi_core::storage::{StorageError, StorageErrorKind};
+use openapi_core::values::{AgentId, TextValue};
 use rusqlite::{Connection, Row};
 
 use super::integrity;
 use crate::contacts::{Derived, row_number, tokens};
 use crate::error::{Fault, Result, corrupt};
 use crate::readers::snapshot;
-use crate::{SqliteStorage, connect, contact_schemas, contacts};
+use crate::{SqliteStorage, connect, contact_schemas, contacts, files};
 
 /// The most findings of one kind that are listed; the last one then says how many more there are.
 const LISTED: usize = 20;
@@ -103,7 +104,18 @@ impl SqliteStorage {
     /// # Errors
     /// When the file cannot be read at all.
     pub fn check(&self) -> Result<Vec<Finding>, StorageError> {
-        let db = connect::reader(&self.config).map_err(Fault::from)?;
+        match self.findings().map_err(StorageError::from) {
+            // Too damaged even to be opened for reading.
+            Err(error) if error.kind == StorageErrorKind::Internal => {
+                let detail = error.source.map_or_else(String::new, |source| source.to_string());
+                Ok(vec![Finding { kind: FindingKind::File, detail }])
+            }
+            findings => findings,
+        }
+    }
+
+    fn findings(&self) -> Result<Vec<Finding>> {
+        let db = connect::reader(&self.config)?;
         let findings = snapshot(&db, |db| {
             let mut findings = Findings::default();
             for fault in integrity(db)? {
@@ -133,7 +145,10 @@ fn everything(db: &Connection, findings: &mut Findings) -> Result<()> {
         let id: String = row.get(0)?;
         let number: i64 = row.get(1)?;
         match id.parse::<AgentId>() {
-            Ok(id) => contacts_of(db, &id, number, &mut expected, findings)?,
+            Ok(id) => {
+                contacts_of(db, &id, number, &mut expected, findings)?;
+                files_of(db, &id, number, findings)?;
+            }
             Err(invalid) => findings.note(FindingKind::Record, format_args!("agent '{id}': {invalid}")),
         }
     }
@@ -168,6 +183,15 @@ fn references(db: &Connection, findings: &mut Findings) -> Result<()> {
         while let Some(row) = rows.next()? {
             findings.note(FindingKind::Keys, format_args!("row {} {words}", row.get::<_, i64>(0)?));
         }
+    }
+    let mut statement = db.prepare(
+        "SELECT f.n FROM file f JOIN agent a ON a.n = f.agent AND a.status <> 2 \
+         LEFT JOIN contact c ON c.agent = f.agent AND c.id = f.contact WHERE c.n IS NULL",
+    )?;
+    let mut rows = statement.query(())?;
+    while let Some(row) = rows.next()? {
+        let words = format_args!("the file in row {} belongs to no contact", row.get::<_, i64>(0)?);
+        findings.note(FindingKind::Reference, words);
     }
     Ok(())
 }
@@ -235,6 +259,31 @@ fn contacts_of(
     Ok(())
 }
 
+/// Reads each file of an agent, and compares what is derived from it with its record.
+fn files_of(db: &Connection, id: &AgentId, number: i64, findings: &mut Findings) -> Result<()> {
+    let mut statement = db.prepare_cached(files::EVERY_OF_AGENT)?;
+    let mut rows = statement.query([number])?;
+    while let Some(row) = rows.next()? {
+        match files::read(id, row) {
+            Ok(file) => {
+                if FileName::parse(file.file_name.as_str()).is_err() {
+                    let words =
+                        format_args!("file {} of agent {id} has a name that breaks its rule", file.id);
+                    findings.note(FindingKind::Record, words);
+                }
+                if row.get_ref("name_key")?.as_str() != Ok(&file.file_name.sort_key()) {
+                    let words = format_args!("the sort key of file {} of agent {id} is wrong", file.id);
+                    findings.note(FindingKind::Keys, words);
+                }
+            }
+            Err(fault) => {
+                findings.note(FindingKind::Record, format_args!("a file of agent {id}: {}", text(fault)));
+            }
+        }
+    }
+    Ok(())
+}
+
 fn text(fault: Fault) -> String {
     StorageError::from(fault).source.map_or_else(String::new, |source| source.to_string())
 }
@@ -277,6 +326,13 @@ fn counters(db: &Connection, findings: &mut Findings) -> Result<()> {
                 UNION ALL SELECT agent, tag, archived, status, 0, total FROM tag_count) \
              GROUP BY agent, tag, archived, status HAVING sum(counted) <> sum(stored)",
             "contacts with a tag",
+        ),
+        (
+            "SELECT agent, 0, 0, sum(counted), sum(stored) FROM (\
+                SELECT agent, size AS counted, 0 AS stored FROM file WHERE deleted_at IS NULL \
+                UNION ALL SELECT agent, 0, octets FROM file_total) \
+             GROUP BY 1 HAVING sum(counted) <> sum(stored)",
+            "octets of files",
         ),
     ] {
         let mut statement = db.prepare(sql)?;

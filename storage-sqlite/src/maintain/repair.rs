@@ -3,11 +3,11 @@
 use openapi_core::contacts::ContactKeys;
 use openapi_core::storage::StorageError;
 use openapi_core::values::AgentId;
-use rusqlite::Connection;
+use rusqlite::{Connection, params};
 
 use crate::contacts::{self, row_number};
 use crate::error::{Result, corrupt};
-use crate::{SqliteStorage, contact_schemas};
+use crate::{SqliteStorage, contact_schemas, files};
 
 /// What a repair did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,7 +40,10 @@ fn repair(db: &Connection) -> Result<Repair> {
         "REINDEX;
          DELETE FROM contact_count; DELETE FROM tag_count; DELETE FROM contact_tag; DELETE FROM contact_unique;
          DELETE FROM contact_key; DELETE FROM search_pending;
-         INSERT INTO search_gram (search_gram) VALUES ('delete-all');",
+         INSERT INTO search_gram (search_gram) VALUES ('delete-all');
+         DELETE FROM file_total;
+         INSERT INTO file_total (agent, octets)
+            SELECT agent, sum(size) FROM file WHERE deleted_at IS NULL GROUP BY agent;",
     )?;
     let mut agents = db.prepare("SELECT id, n FROM agent ORDER BY n")?;
     let mut rows = agents.query(())?;
@@ -76,6 +79,26 @@ fn repair(db: &Connection) -> Result<Repair> {
             contacts::insert_derived(db, number, n, &contact, &keys)?;
             done.contacts += 1;
         }
+        rekey_files(db, &id, number)?;
     }
     Ok(done)
+}
+
+/// Computes the sort keys of the files of an agent anew. What cannot be read, a check lists.
+fn rekey_files(db: &Connection, id: &AgentId, number: i64) -> Result<()> {
+    let mut every = db.prepare_cached(files::EVERY_OF_AGENT)?;
+    let mut rows = every.query([number])?;
+    let mut wrong = Vec::new();
+    while let Some(row) = rows.next()? {
+        let Ok(file) = files::read(id, row) else { continue };
+        let key = file.file_name.sort_key();
+        if row.get_ref("name_key")?.as_str() != Ok(&key) {
+            wrong.push((file.id, key));
+        }
+    }
+    let mut update = db.prepare_cached("UPDATE file SET name_key = ?3 WHERE agent = ?1 AND id = ?2")?;
+    for (file, key) in wrong {
+        update.execute(params![number, file.as_bytes(), key])?;
+    }
+    Ok(())
 }

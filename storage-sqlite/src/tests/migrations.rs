@@ -9,14 +9,16 @@ use openapi_core::access::{ApiKey, Key, KeyStatus, KeyTag, Permissions, RateLimi
 use openapi_core::agents::AgentStatus;
 use openapi_core::audit::AuditAction;
 use openapi_core::contacts::{Contact, ContactRef, SearchTerm};
+use openapi_core::files::{ContactFile, FileKind, Sha256Digest};
 use openapi_core::json::RawObject;
-use openapi_core::ports::SequentialIds;
+use openapi_core::ports::{BlobKey, SequentialIds};
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
     AgentStore, AuditQuery, AuditStore, ContactFilter, ContactQuery, ContactSchemaStore, ContactSort,
-    ContactStore, KeyStore, Order, RateWindow, RateWindowStore, Replay, ReplayKey, ReplayStore, Window,
+    ContactStore, Effects, FileDeletion, FileQuota, FileStore, FileTombstone, FileUsage, FileWrite, KeyStore,
+    Order, RateWindow, RateWindowStore, Replay, ReplayKey, ReplayStore, Window,
 };
-use openapi_core::values::{AgentId, ContactStatus, KeyId, PlatformId, Tag, TextValue};
+use openapi_core::values::{AgentId, ContactStatus, FileId, KeyId, PlatformId, Tag, TextValue};
 use rusqlite::Connection;
 
 use super::support::{Folder, agent, agent_id, at, contact, entry, insert_agent, wait, write};
@@ -24,7 +26,7 @@ use crate::migrate::{APPLICATION_ID, KNOWN, MIGRATIONS};
 use crate::{SqliteConfig, SqliteStorage};
 
 /// A hash of each step (FNV-1a, 64 bits). A released line is never changed, only followed by others.
-const STEPS: &[u64] = &[6094190099166932005];
+const STEPS: &[u64] = &[6094190099166932005, 3561129581130498672];
 
 fn hash(text: &str) -> u64 {
     text.bytes()
@@ -103,6 +105,52 @@ fn window() -> RateWindow {
     RateWindow { counted: vec![(at(1), 3), (at(2), 4)], leased: 5 }
 }
 
+/// Two files of the first contact; the second is deleted.
+fn files() -> [ContactFile; 2] {
+    [1_u8, 2].map(|number| ContactFile {
+        id: FileId::from_bytes([number; 12]),
+        agent_id: agent_id("695b6f80de7378c4412112d3"),
+        contact_id: contacts()[0].id,
+        file_name: TextValue::parse(["Überweisung.pdf", "b.txt"][usize::from(number - 1)]).unwrap(),
+        file_size: u64::from(number) * 5_000_000_000,
+        content_type: FileKind::Pdf,
+        sha256: Sha256Digest([number; 32]),
+        source: "api".to_owned(),
+        uploaded_by: openapi_core::access::Actor::User("tests".to_owned()),
+        created_at: at(40),
+        updated_at: at(40),
+    })
+}
+
+fn deletion() -> FileDeletion {
+    let [_, file] = files();
+    FileDeletion {
+        contact: file.contact_id,
+        contact_version: contacts()[0].version,
+        tombstone: FileTombstone {
+            file: file.id,
+            at: at(41),
+            by: openapi_core::access::Actor::Operator("tests".to_owned()),
+            reason: TextValue::parse("Uploaded twice").ok(),
+        },
+        purge_at: at(5_000),
+        audit: entry(&file.agent_id, 41, AuditAction::FileDelete, &file.id.to_string()),
+    }
+}
+
+/// Files, from the version on that brought them.
+fn compare_files(store: &SqliteStorage) {
+    let [live, deleted] = files();
+    let id = &live.agent_id;
+    assert_eq!(wait(store.file(id, live.id)).unwrap().as_ref(), Some(&live));
+    assert_eq!(wait(store.file(id, deleted.id)).unwrap(), None);
+    assert_eq!(wait(store.file_tombstone(id, deleted.id)).unwrap(), Some(deletion().tombstone));
+    let usage = wait(store.file_usage(id, live.contact_id)).unwrap();
+    assert_eq!(usage, FileUsage { files_of_contact: 1, octets_of_agent: 5_000_000_000 });
+    let due = wait(store.due_blobs(at(5_000), 9)).unwrap();
+    assert_eq!(due, [BlobKey::new(id.clone(), deleted.id)]);
+}
+
 /// Fills a store with some of everything.
 fn fill(store: &SqliteStorage) {
     let id = agent_id("695b6f80de7378c4412112d3");
@@ -117,6 +165,13 @@ fn fill(store: &SqliteStorage) {
     let changed = ContactSchema { version: 2, allow_undeclared_custom_fields: false, ..schema };
     let audit = entry(&id, 30, AuditAction::ContactSchemaReplace, id.as_str());
     wait(store.replace_contact_schema(&id, &changed, &audit)).unwrap();
+    for file in files() {
+        let audit = entry(&id, 40, AuditAction::FileUpload, &file.id.to_string());
+        let quota = FileQuota { files_of_contact: 9, octets_of_agent: None };
+        let effects = Effects { audit, replay: None };
+        wait(store.insert_file(&id, &FileWrite::new(file, &contacts()[0], quota, effects))).unwrap();
+    }
+    wait(store.delete_file(&id, &deletion())).unwrap();
     let gone = agent_id("deleted");
     insert_agent(store, &gone);
     let mut deleted = agent(&gone);
@@ -147,7 +202,9 @@ fn compare(store: &SqliteStorage) {
     assert_eq!(wait(store.rate_window(&id, key(&id).key.id)).unwrap(), Some(window()));
     assert_eq!(wait(store.replay(&id, &replay().key, at(0))).unwrap(), Some(replay()));
     let query = AuditQuery { agent: Some(id.clone()), after: None, newest_first: false, limit: 100 };
-    assert_eq!(wait(store.audit_entries(&query)).unwrap().len(), 8);
+    let noted = wait(store.audit_entries(&query)).unwrap();
+    let of_files = noted.iter().filter(|entry| entry.action.as_str().starts_with("file.")).count();
+    assert_eq!(noted.len() - of_files, 8);
     assert_eq!(wait(store.agent(&agent_id("deleted"))).unwrap().unwrap().status, AgentStatus::Deleted);
     assert_eq!(store.check().unwrap(), []);
 }
@@ -175,6 +232,9 @@ fn each_version_is_upgraded_with_its_rows() {
         assert_eq!(pending.len() as i64, KNOWN - version);
         let store = folder.open();
         compare(&store);
+        if version >= 2 {
+            compare_files(&store);
+        }
         // And it can be written.
         let id = agent_id("695b6f80de7378c4412112d3");
         let schema = wait(store.contact_schema(&id)).unwrap().unwrap();
@@ -191,6 +251,7 @@ fn write_the_rows_of_this_version() {
     let store = folder.open();
     fill(&store);
     compare(&store);
+    compare_files(&store);
     drop(store);
     let db = Connection::open(folder.database()).unwrap();
     let mut tables = db

@@ -155,7 +155,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 fn json(body: &ApiBody) -> Json {
-    parse(body.as_bytes()).expect("an answer is JSON")
+    parse(body.as_bytes().expect("a body known as a whole")).expect("an answer is JSON")
 }
 
 fn platform() -> Arc<Platform> {

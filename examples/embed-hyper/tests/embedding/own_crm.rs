@@ -6,13 +6,15 @@ use async_trait::async_trait;
 use openapi_core::access::Caller;
 use openapi_core::api::{Api, Settings};
 use openapi_core::contacts::{Contact, ContactKeys, ContactRef, SearchTerm};
+use openapi_core::files::ContactFile;
 use openapi_core::platform::Platform;
 use openapi_core::ports::{Clock, IdSource, SystemClock, SystemIds};
 use openapi_core::reply::{ApiError, ErrorCode, Pagination};
 use openapi_core::schema::{CompiledSchema, ContactSchema, Identity};
 use openapi_core::service::{
-    ArchiveContact, ContactListQuery, ContactTarget, CreateContact, Created, ListContacts, OpenApiService,
-    Page, PageStart, TagMatch, UpdateContact, Updated,
+    ArchiveContact, ContactListQuery, ContactTarget, CreateContact, Created, DeleteFile, DeletedFile,
+    DownloadFile, FileContent, FileTarget, ListContacts, ListFiles, OpenApiService, Page, PageStart, SignUrl,
+    SignedUrl, TagMatch, UpdateContact, Updated, UploadFile,
 };
 use openapi_core::storage::{ContactFilter, SortPosition};
 use openapi_core::values::{ContactId, Timestamp};
@@ -107,6 +109,11 @@ fn filter(query: &ContactListQuery) -> ContactFilter {
         created_since: query.created_since,
         updated_since: query.updated_since,
     }
+}
+
+/// A CRM without files.
+fn no_files() -> ApiError {
+    ApiError::new(ErrorCode::StorageUnavailable, "This service keeps no files")
 }
 
 #[async_trait]
@@ -224,5 +231,29 @@ impl OpenApiService for OwnCrm {
             Ok(Contact { archived_at: None, ..current.clone() })
         });
         Ok(open?.1)
+    }
+
+    async fn upload_file(&self, _: &Caller, _: UploadFile) -> Result<Created<ContactFile>, ApiError> {
+        Err(no_files())
+    }
+
+    async fn list_files(&self, _: &Caller, _: ListFiles) -> Result<Page<ContactFile>, ApiError> {
+        Err(no_files())
+    }
+
+    async fn file(&self, _: &Caller, _: &FileTarget) -> Result<ContactFile, ApiError> {
+        Err(no_files())
+    }
+
+    async fn sign_url(&self, _: &Caller, _: SignUrl) -> Result<SignedUrl, ApiError> {
+        Err(no_files())
+    }
+
+    async fn delete_file(&self, _: &Caller, _: DeleteFile) -> Result<DeletedFile, ApiError> {
+        Err(no_files())
+    }
+
+    async fn download_file(&self, _: DownloadFile) -> Result<FileContent, ApiError> {
+        Err(no_files())
     }
 }

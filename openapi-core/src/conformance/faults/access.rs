@@ -33,7 +33,12 @@ impl AgentStore for Faulty {
 
     async fn purge_agent(&self, id: &AgentId, at_most: u32) -> Result<u64> {
         let at_most = if self.is(PlantedFault::PurgeUnbounded) { u32::MAX } else { at_most };
-        self.inner.purge_agent(id, at_most).await
+        let removed = self.inner.purge_agent(id, at_most).await?;
+        if self.is(PlantedFault::PurgeForgetsContents) {
+            let due = self.inner.due_blobs(Timestamp::from_millis(0), u32::MAX).await?;
+            self.inner.forget_blobs(&due).await?;
+        }
+        Ok(removed)
     }
 }
 

@@ -347,6 +347,15 @@ impl ContactStore for Faulty {
                 self.inner.append_audit(entry).await?;
             }
         }
+        if self.is(PlantedFault::EraseKeepsFilePayloads) {
+            for entry in entries.iter().filter(|entry| entry.action.as_str().starts_with("file.")) {
+                self.inner.append_audit(entry).await?;
+            }
+        }
+        if self.is(PlantedFault::EraseForgetsContents) {
+            let due = self.inner.due_blobs(audit.at, u32::MAX).await?;
+            self.inner.forget_blobs(&due).await?;
+        }
         if self.is(PlantedFault::EraseEmptiesOtherPayloads) {
             for entry in entries {
                 self.inner.append_audit(&AuditEntry { details: RawObject::default(), ..entry }).await?;

@@ -2,6 +2,7 @@
 
 mod access;
 mod contacts;
+mod files;
 mod records;
 
 use std::net::IpAddr;
@@ -11,15 +12,18 @@ use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use crate::agents::{Agent, AgentStatus};
 use crate::audit::AuditEntry;
 use crate::contacts::{Contact, ContactKeys, ContactRef, UniqueValue};
+use crate::files::ContactFile;
 use crate::json::RawObject;
+use crate::ports::{BlobEntry, BlobKey};
 use crate::schema::ContactSchema;
 use crate::storage::memory::MemoryStorage;
 use crate::storage::{
     AgentStore, AuditQuery, AuditStore, ContactPage, ContactQuery, ContactSchemaStore, ContactStore,
-    ContactWrite, Duplicate, HealthProbe, KeyStore, Order, RateWindow, RateWindowStore, Replay, ReplayKey,
+    ContactWrite, Duplicate, FileDeletion, FilePage, FileQuery, FileSort, FileStore, FileTombstone,
+    FileUsage, FileWrite, HealthProbe, KeyStore, Order, RateWindow, RateWindowStore, Replay, ReplayKey,
     ReplayStore, Result, SortKey, SortPosition, StorageErrorKind, Window,
 };
-use crate::values::{AgentId, ContactId, ExternalId, KeyId, Timestamp};
+use crate::values::{AgentId, ContactId, ExternalId, FileId, KeyId, Timestamp};
 
 macro_rules! faults {
     ($($(#[$doc:meta])* $name:ident,)*) => {
@@ -161,6 +165,62 @@ faults! {
     AuditSkipsTies,
     /// Unique values are compared whatever their field.
     UniqueIgnoresField,
+    /// A file is found by its id under any agent.
+    FileCrossesAgents,
+    /// A deleted file is still found.
+    DeletedFileAnswers,
+    /// Deleted files are listed.
+    DeletedFilesListed,
+    /// A list shows the files of all contacts.
+    FilesOfAllContactsListed,
+    /// File names are sorted by case.
+    FileNamesSortByCase,
+    /// Ties of files are always sorted by ascending id.
+    FileTiesAlwaysAscending,
+    /// The total of a list of files counts the page.
+    FileTotalOfPage,
+    /// A position's own file is shown again.
+    FilePositionInclusive,
+    /// Deleted files count as octets.
+    FileUsageCountsDeleted,
+    /// A contact may have a file too many.
+    FileQuotaOffByOne,
+    /// The octets of an agent have no bound.
+    FileQuotaIgnoresOctets,
+    /// An upload is not noted in the audit log.
+    FileInsertWithoutAudit,
+    /// A deletion is not noted in the audit log.
+    FileDeleteWithoutAudit,
+    /// A change of files does not compare the version of the contact.
+    FileIgnoresContactVersion,
+    /// The answer to an upload is not stored.
+    FileAnswerNotStored,
+    /// The name of a file is stored in its sort form.
+    FileNameFolded,
+    /// A file can be deleted under any contact.
+    FileDeletedUnderAnyContact,
+    /// A tombstone does not tell why.
+    TombstoneLosesReason,
+    /// Contents of all agents become due when one agent's are hastened.
+    HastenCrossesAgents,
+    /// Contents are due as soon as their file is deleted.
+    ContentsDueAtOnce,
+    /// More contents are due than were asked for.
+    DueContentsUnbounded,
+    /// Contents are due in the order of their keys.
+    DueContentsByKey,
+    /// Contents that are gone stay due.
+    ForgetsNothing,
+    /// The contents of deleted files are taken for orphans.
+    DeletedContentsUnknown,
+    /// Needed contents are listed for the first agent of a page only.
+    NeededContentsEndAtAgent,
+    /// Erasing a contact leaves its contents.
+    EraseForgetsContents,
+    /// Erasing a contact leaves the payloads of audit entries about its files.
+    EraseKeepsFilePayloads,
+    /// Purging an agent leaves its contents.
+    PurgeForgetsContents,
 }
 
 /// The memory backend with one planted fault.
@@ -169,6 +229,7 @@ pub struct Faulty {
     fault: Option<PlantedFault>,
     agents: Mutex<Vec<AgentId>>,
     held: Mutex<Vec<(AgentId, ExternalId)>>,
+    deleted_files: Mutex<Vec<ContactFile>>,
 }
 
 impl Faulty {
@@ -181,7 +242,13 @@ impl Faulty {
     /// The same store without a fault: the control, which must pass.
     #[must_use]
     pub fn sound() -> Self {
-        Faulty { inner: MemoryStorage::new(), fault: None, agents: Mutex::default(), held: Mutex::default() }
+        Faulty {
+            inner: MemoryStorage::new(),
+            fault: None,
+            agents: Mutex::default(),
+            held: Mutex::default(),
+            deleted_files: Mutex::default(),
+        }
     }
 
     fn is(&self, fault: PlantedFault) -> bool {

@@ -7,10 +7,11 @@ use crate::access::{Action, Caller, Permission, Scope};
 use crate::contacts::Contact;
 use crate::operation::{
     Access, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation, Parameter, page_request,
+    sort_order,
 };
 use crate::reply::{ApiError, Reply};
 use crate::service::{ContactListQuery, ListContacts, Unchecked};
-use crate::storage::{ContactSort, Order};
+use crate::storage::ContactSort;
 use crate::values::{ContactStatus, Email, Tag, TextValue, Timestamp, refuse_longer};
 use crate::violation::Fault;
 
@@ -69,7 +70,7 @@ impl Operation for List {
             created_since: query.read("createdSince", Timestamp::parse),
             updated_since: query.read("updatedSince", Timestamp::parse),
             sort: query.read("sortBy", sort).unwrap_or_default(),
-            order: query.read("sortOrder", order).unwrap_or_default(),
+            order: query.read("sortOrder", sort_order).unwrap_or_default(),
             page: page_request(&query, 20),
         };
         ListContacts { query: Unchecked::new(Some(parsed), query.into_faults()) }
@@ -93,12 +94,4 @@ impl Operation for List {
 fn sort(text: &str) -> Result<ContactSort, Fault> {
     let known = ContactSort::ALL.into_iter().find(|sort| sort.as_str() == text);
     known.ok_or_else(|| Fault::not_one_of(&ContactSort::ALL.map(ContactSort::as_str)))
-}
-
-fn order(text: &str) -> Result<Order, Fault> {
-    match text {
-        "asc" => Ok(Order::Ascending),
-        "desc" => Ok(Order::Descending),
-        _ => Err(Fault::not_one_of(&["asc", "desc"])),
-    }
 }

@@ -20,14 +20,11 @@ pub use update::Update;
 pub(crate) use create::stored_reply;
 pub(crate) use shapes::components;
 
-use http::header;
-
 use crate::brand::Brand;
 use crate::contacts::Contact;
-use crate::operation::{Incoming, incoming_header_fault};
-use crate::service::{ArchiveContact, ContactTarget, TagMatch, Unchecked};
-use crate::values::{Block, TextValue};
-use crate::violation::{Fault, Place, Rule, Violation, Violations};
+use crate::operation::{Incoming, if_match, reason_member};
+use crate::service::{ArchiveContact, ContactTarget, Unchecked};
+use crate::violation::Violations;
 
 /// How a path names a contact.
 pub trait Addressing: Send + Sync + 'static {
@@ -85,51 +82,12 @@ pub(crate) fn percent_encode(text: &str) -> String {
     encoded
 }
 
-/// The `If-Match` header.
-fn if_match(incoming: &Incoming<'_>, faults: &mut Violations) -> Option<TagMatch> {
-    let words = "must be *, an entity tag or a list of entity tags";
-    match incoming.header(&header::IF_MATCH) {
-        Ok(None) => None,
-        Ok(Some(text)) => {
-            let tags = TagMatch::parse(&text);
-            if tags.is_none() {
-                faults.push(incoming_header_fault(&header::IF_MATCH, words));
-            }
-            tags
-        }
-        Err(violation) => {
-            faults.push(*violation);
-            None
-        }
-    }
-}
-
 /// The input of archive and unarchive.
 fn archive_input<A: Addressing>(incoming: &Incoming<'_>) -> ArchiveContact {
     let mut faults = Violations::new();
     let if_match = if_match(incoming, &mut faults);
     faults.extend(incoming.query().into_faults());
-    let members = incoming.members(&mut faults);
-    let mut reason = None;
-    for (name, value) in members.iter().flat_map(|members| members.iter()) {
-        use crate::json::Json;
-        let fault = match (name, value) {
-            ("reason", Json::Null) => continue,
-            ("reason", Json::String(text)) => match Block::parse(text) {
-                Ok(text) => {
-                    reason = Some(text);
-                    continue;
-                }
-                // Blank is none.
-                Err(fault) if fault.rule == Rule::Required => continue,
-                Err(fault) => fault,
-            },
-            ("reason", _) => Fault::wrong_type("a string"),
-            (name, _) if name.contains('\0') => Fault::invalid_characters(),
-            _ => Fault::new(Rule::Unknown, "is not a member of this request"),
-        };
-        faults.push(Violation::new(Place::Body, name, Some(value), fault));
-    }
+    let reason = reason_member(incoming, &mut faults);
     ArchiveContact { target: target::<A>(incoming), reason: Unchecked::new(Some(reason), faults), if_match }
 }
 

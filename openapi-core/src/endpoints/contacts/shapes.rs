@@ -2,56 +2,13 @@
 
 use serde_json::{Value, json};
 
+pub(crate) use crate::endpoints::shapes::{
+    described, envelope, envelope_example, id_schema, list_envelope, list_example, nullable, reference,
+};
 use crate::schema::ContactSchema;
 use crate::values::{
     AgentId, Block, ContactStatus, Date, Email, ExternalId, Line, Phone, PhoneCode, Tag, TextValue, Timestamp,
 };
-
-/// A reference to a named schema.
-pub(crate) fn reference(name: &str) -> Value {
-    json!({ "$ref": format!("#/components/schemas/{name}") })
-}
-
-/// The success envelope around `data`.
-pub(crate) fn envelope(data: Value) -> Value {
-    json!({
-        "type": "object",
-        "required": ["success", "message", "data"],
-        "properties": { "success": { "const": true }, "message": { "type": "string" }, "data": data },
-    })
-}
-
-/// The success envelope of a list.
-pub(crate) fn list_envelope(item: Value) -> Value {
-    json!({
-        "type": "object",
-        "required": ["success", "message", "data", "pagination"],
-        "properties": {
-            "success": { "const": true },
-            "message": { "type": "string" },
-            "data": { "type": "array", "items": item },
-            "pagination": reference("Pagination"),
-        },
-    })
-}
-
-/// An example of a success.
-pub(crate) fn envelope_example(message: &str, data: Value) -> Value {
-    json!({ "success": true, "message": message, "data": data })
-}
-
-/// An example of a list with one item of two.
-pub(crate) fn list_example(message: &str, item: Value) -> Value {
-    json!({
-        "success": true,
-        "message": message,
-        "data": [item],
-        "pagination": {
-            "currentPage": 1, "totalPages": 2, "totalItems": 2, "itemsPerPage": 1,
-            "hasNextPage": true, "hasPreviousPage": false, "nextCursor": "eyJvIjoxfQ.8Jk2vQ",
-        },
-    })
-}
 
 const ID: &str = "697dc8165d4ffa83cfc35cfc";
 const AGENT: &str = "695b6f80de7378c4412112d3";
@@ -104,22 +61,6 @@ pub(crate) fn schema_example() -> Value {
     document
 }
 
-/// A schema that takes `null` as well.
-fn nullable(mut schema: Value) -> Value {
-    if let Some(name) = schema.get("type").cloned() {
-        schema["type"] = json!([name, "null"]);
-    }
-    if let Some(values) = schema.get_mut("enum").and_then(Value::as_array_mut) {
-        values.push(Value::Null);
-    }
-    schema
-}
-
-fn described(mut schema: Value, description: &str) -> Value {
-    schema["description"] = description.into();
-    schema
-}
-
 /// The writable fields, as a request carries them.
 fn writable() -> Value {
     let block = Block::<1000>::json_schema();
@@ -144,10 +85,6 @@ fn writable() -> Value {
         "id": { "readOnly": true }, "agentId": { "readOnly": true }, "isArchived": { "readOnly": true },
         "archivedAt": { "readOnly": true }, "createdAt": { "readOnly": true }, "updatedAt": { "readOnly": true },
     })
-}
-
-fn id_schema() -> Value {
-    json!({ "type": "string", "pattern": "^[0-9a-f]{24}$" })
 }
 
 /// The named schemas of contacts.

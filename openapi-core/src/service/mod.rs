@@ -1,9 +1,17 @@
 //! The service behind the API: one method for each endpoint, typed in, typed out.
 
+mod files;
+
 use async_trait::async_trait;
+
+pub use files::{
+    ContentSource, DeleteFile, DeletedFile, DownloadFile, FileContent, FileListQuery, FileTarget, ListFiles,
+    SignUrl, SignUrlQuery, SignedUrl, UploadFile,
+};
 
 use crate::access::Caller;
 use crate::contacts::{Contact, ContactFields, ContactRef};
+use crate::files::ContactFile;
 use crate::json::Object;
 use crate::reply::{ApiError, Pagination, StoredReply};
 use crate::schema::ContactSchema;
@@ -53,6 +61,29 @@ pub trait OpenApiService: Send + Sync {
 
     /// Takes a contact out of the archive.
     async fn unarchive_contact(&self, caller: &Caller, request: ArchiveContact) -> Result<Contact, ApiError>;
+
+    /// Takes in a file of a contact, as a stream. All of the body is read before anything but a failure to read it is
+    /// answered; nothing is kept of a failed upload.
+    async fn upload_file(
+        &self,
+        caller: &Caller,
+        request: UploadFile,
+    ) -> Result<Created<ContactFile>, ApiError>;
+
+    /// Lists the files of a contact.
+    async fn list_files(&self, caller: &Caller, request: ListFiles) -> Result<Page<ContactFile>, ApiError>;
+
+    /// One file of a contact.
+    async fn file(&self, caller: &Caller, target: &FileTarget) -> Result<ContactFile, ApiError>;
+
+    /// Gives out a URL under which anyone can download a file for a while.
+    async fn sign_url(&self, caller: &Caller, request: SignUrl) -> Result<SignedUrl, ApiError>;
+
+    /// Deletes a file.
+    async fn delete_file(&self, caller: &Caller, request: DeleteFile) -> Result<DeletedFile, ApiError>;
+
+    /// The content of a file, for whoever has a signed URL.
+    async fn download_file(&self, request: DownloadFile) -> Result<FileContent, ApiError>;
 }
 
 /// A value together with what was found wrong around it: it is reached only by asking for the faults.

@@ -1,19 +1,23 @@
 //! The model: what storage means, as plain data and plain functions. Backends are compared with it step by step.
 
+mod files;
+
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 
 use super::{
-    AuditQuery, ContactPage, ContactQuery, ContactWrite, Duplicate, RateWindow, Replay, ReplayKey, Result,
-    SortPosition, StorageErrorKind, Window,
+    AuditQuery, ContactPage, ContactQuery, ContactWrite, Duplicate, Effects, RateWindow, Replay, ReplayKey,
+    Result, SortPosition, StorageErrorKind, Window,
 };
 use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use crate::agents::{Agent, AgentStatus};
 use crate::audit::AuditEntry;
 use crate::contacts::{Contact, ContactKeys, ContactRef, UniqueValue};
 use crate::json::RawObject;
+use crate::ports::BlobKey;
 use crate::schema::ContactSchema;
-use crate::values::{AgentId, AuditId, ContactId, ExternalId, KeyId, Timestamp};
+use crate::values::{AgentId, AuditId, ContactId, ExternalId, FileId, KeyId, Timestamp};
+use files::StoredFile;
 
 /// Everything that is stored.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +26,8 @@ pub(crate) struct World {
     api_keys: HashMap<ApiKey, (AgentId, KeyId)>,
     key_ids: HashMap<KeyId, AgentId>,
     audit: BTreeMap<(Timestamp, AuditId), AuditEntry>,
+    /// Contents of files that are to be removed, and from when on.
+    purges: BTreeMap<BlobKey, Timestamp>,
 }
 
 /// Everything of one agent.
@@ -32,6 +38,7 @@ struct Tenant {
     keys: BTreeMap<KeyId, StoredKey>,
     contacts: BTreeMap<ContactId, (Contact, ContactKeys)>,
     external: HashMap<ExternalId, ContactId>,
+    files: BTreeMap<FileId, StoredFile>,
     replays: HashMap<ReplayKey, Replay>,
     windows: HashMap<KeyId, RateWindow>,
 }
@@ -79,16 +86,20 @@ impl Tenant {
         }
     }
 
+    fn refuse_replayed(&self, effects: &Effects) -> Result<()> {
+        let stored = effects.replay.as_ref().and_then(|replay| self.replays.get(&replay.key));
+        if stored.is_some_and(|known| known.expires_at > effects.audit.at) {
+            return Err(StorageErrorKind::ReplayExists.into());
+        }
+        Ok(())
+    }
+
     /// What an insert and an update check alike.
     fn check(&self, write: &ContactWrite) -> Result<()> {
         if write.schema_version != self.schema_version() {
             return Err(StorageErrorKind::Stale.into());
         }
-        if let Some(replay) = &write.effects.replay
-            && self.replays.get(&replay.key).is_some_and(|known| known.expires_at > write.effects.audit.at)
-        {
-            return Err(StorageErrorKind::ReplayExists.into());
-        }
+        self.refuse_replayed(&write.effects)?;
         let contact = &write.contact;
         match self.duplicate(Some(contact.id), contact.external_reference_id.as_ref(), &write.keys.unique) {
             Some(duplicate) => Err(duplicate.into()),
@@ -125,6 +136,7 @@ impl World {
             keys: BTreeMap::new(),
             contacts: BTreeMap::new(),
             external: HashMap::new(),
+            files: BTreeMap::new(),
             replays: HashMap::new(),
             windows: HashMap::new(),
         };
@@ -170,6 +182,11 @@ impl World {
         }
         if tenant.contacts.is_empty() {
             tenant.external.clear();
+        }
+        for _ in 0..take(tenant.files.len()) {
+            if let Some((file, _)) = tenant.files.pop_first() {
+                self.purges.insert(BlobKey::new(id.clone(), file), Timestamp::from_millis(0));
+            }
         }
         for _ in 0..take(tenant.keys.len()) {
             if let Some((key_id, key)) = tenant.keys.pop_first() {
@@ -389,9 +406,20 @@ impl World {
         tenant.contacts.remove(&id).ok_or(StorageErrorKind::Missing)?;
         tenant.external.retain(|_, holder| *holder != id);
         tenant.replays.retain(|_, replay| replay.resource != Some(id));
-        let resource = id.to_string();
+        let mut resources = vec![id.to_string()];
+        let mut contents = Vec::new();
+        tenant.files.retain(|file, stored| {
+            let stays = stored.file.contact_id != id;
+            if !stays {
+                resources.push(file.to_string());
+                contents.push((BlobKey::new(agent.clone(), *file), audit.at));
+            }
+            stays
+        });
+        self.purges.extend(contents);
         for entry in self.audit.values_mut() {
-            if entry.agent_id.as_ref() == Some(agent) && entry.resource.as_deref() == Some(&resource) {
+            let about = |resource: &String| entry.resource.as_ref() == Some(resource);
+            if entry.agent_id.as_ref() == Some(agent) && resources.iter().any(about) {
                 entry.details = RawObject::default();
             }
         }

@@ -1,0 +1,105 @@
+//! GET {origin}/download/files/{fileId}
+
+use http::{HeaderMap, HeaderValue, header};
+use serde_json::{Value, json};
+
+use crate::files::Selection;
+use crate::operation::{
+    Access, Answer, Anyone, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation,
+    Parameter, Payload,
+};
+use crate::reply::{ApiBody, ApiError, ErrorCode, Reply};
+use crate::service::{ContentSource, DownloadFile, FileContent};
+
+/// Sends the content of a file to whoever has a signed URL.
+pub struct Download;
+
+impl Operation for Download {
+    const META: Meta = Meta {
+        id: "downloadFile",
+        method: Method::Get,
+        base: Base::Origin,
+        path: "/download/files/{fileId}",
+        tag: "Files",
+        summary: "Download a file",
+        description: "The content of a file, under a signed URL. A single `Range` is honoured; other parameters are ignored. An operator may redirect downloads to the store of file contents (307).",
+        access: Access::Link,
+        body: BodyKind::None,
+        query: &[Parameter::EXP, Parameter::KID, Parameter::D, Parameter::SIG],
+        success: &[200, 206],
+        errors: &[
+            ErrorCode::SignedUrlInvalid,
+            ErrorCode::SignedUrlExpired,
+            ErrorCode::FileNotFound,
+            ErrorCode::RangeNotSatisfiable,
+            ErrorCode::ServiceUnavailable,
+            ErrorCode::StorageUnavailable,
+        ],
+        idempotent: false,
+        conditional: Conditional::No,
+    };
+    type Caller = Anyone;
+    type Input = DownloadFile;
+    type Output = FileContent;
+
+    fn decode(incoming: &Incoming<'_>) -> DownloadFile {
+        DownloadFile {
+            file: incoming.path_value("fileId").to_owned(),
+            query: incoming.query_pairs.to_vec(),
+            headers: incoming.headers.clone(),
+            is_head: incoming.is_head,
+        }
+    }
+
+    async fn run(cx: Context<'_, Anyone>, input: DownloadFile) -> Result<Reply<FileContent>, ApiError> {
+        Ok(Reply::ok("", cx.service.download_file(input).await?))
+    }
+
+    fn encode(reply: Reply<FileContent>) -> Result<Answer, ApiError> {
+        let mut headers = HeaderMap::with_capacity(16);
+        let mut put = |name, value: Result<HeaderValue, _>| {
+            if let Ok(value) = value {
+                headers.insert(name, value);
+            }
+        };
+        let FileContent { file, disposition, selection, octets } = &reply.data;
+        let (status, length) = match selection {
+            _ if matches!(octets, ContentSource::Elsewhere(_)) => (307, 0),
+            Selection::Part { first, last } => {
+                let range = format!("bytes {first}-{last}/{}", file.file_size);
+                put(header::CONTENT_RANGE, HeaderValue::try_from(range));
+                (206, last - first + 1)
+            }
+            Selection::Whole | Selection::Unsatisfiable => (200, file.file_size),
+        };
+        put(header::CONTENT_LENGTH, Ok(length.into()));
+        put(header::CACHE_CONTROL, Ok(HeaderValue::from_static("private, no-store")));
+        put(header::REFERRER_POLICY, Ok(HeaderValue::from_static("no-referrer")));
+        if status != 307 {
+            put(header::CONTENT_TYPE, HeaderValue::from_str(file.content_type.media_type()));
+            put(header::CONTENT_DISPOSITION, Ok(disposition.header(&file.file_name)));
+            put(header::ETAG, HeaderValue::try_from(file.content_etag()));
+            put(header::ACCEPT_RANGES, Ok(HeaderValue::from_static("bytes")));
+            put(header::CONTENT_SECURITY_POLICY, Ok(HeaderValue::from_static("sandbox; default-src 'none'")));
+        }
+        let mut body = ApiBody::empty();
+        let reply = reply.map(|content| match content.octets {
+            ContentSource::None => {}
+            ContentSource::Stream(stream) => body = ApiBody::content(stream, length),
+            ContentSource::Elsewhere(url) => {
+                if let Ok(url) = HeaderValue::try_from(url) {
+                    headers.insert(header::LOCATION, url);
+                }
+            }
+        });
+        Ok(Answer { reply, body: Payload::Content { status, headers, body } })
+    }
+
+    fn response_schema() -> Value {
+        json!({ "type": "string", "contentMediaType": "application/octet-stream" })
+    }
+
+    fn response_example() -> Value {
+        Value::Null
+    }
+}

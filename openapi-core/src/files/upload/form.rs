@@ -1,0 +1,239 @@
+//! A `multipart/form-data` body, part by part, on `multer`.
+//!
+//! `multer` takes in whatever its stream has at once and knows no limit for the heads of parts, so that the stream here
+//! gives one chunk each time the parser can go no further without, and what is given while no part is found is counted.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use multer::{Field, Multipart};
+
+use super::{MAX_BEYOND_FILE, Piece, file_too_large, head};
+use crate::reply::{ApiError, ErrorCode};
+
+/// The most octets that are given to the parser at once.
+const CHUNK_OCTETS: usize = 64 * 1024;
+
+/// The most octets that may stand in front of a part's content: the heads of the part, or what precedes the first one.
+const MAX_HEAD_OCTETS: u64 = 128 * 1024;
+
+/// The longest boundary (RFC 2046).
+const MAX_BOUNDARY: usize = 70;
+
+/// The octets of a body; its errors are answers already.
+pub(crate) type BodyStream = Pin<Box<dyn Stream<Item = Result<Bytes, ApiError>> + Send>>;
+
+/// A form being read.
+pub(crate) struct Form {
+    parser: Multipart<'static>,
+    /// The part whose content is read.
+    field: Option<(Field<'static>, IsFile)>,
+    feed: Arc<Mutex<Feed>>,
+    /// Octets of parts named `file` that came out of the parser.
+    file_octets: u64,
+    max_file_octets: u64,
+    is_over: bool,
+}
+
+/// Whether a part is the file.
+type IsFile = bool;
+
+/// Between body and parser.
+struct Feed {
+    body: BodyStream,
+    /// What the body gave and the parser did not get yet.
+    rest: Bytes,
+    /// Whether the parser may have another chunk.
+    credit: bool,
+    /// Octets that the parser got.
+    given: u64,
+    /// Whether the body has ended.
+    ended: bool,
+    failure: Option<ApiError>,
+}
+
+/// The parser's end of the feed.
+struct Tap(Arc<Mutex<Feed>>);
+
+fn lock(feed: &Mutex<Feed>) -> MutexGuard<'_, Feed> {
+    feed.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The parser only needs to know that there will be no more; the answer is kept in the feed.
+#[derive(Debug, thiserror::Error)]
+#[error("the body failed")]
+struct BodyFailed;
+
+impl Feed {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ApiError>>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        while self.rest.is_empty() {
+            match ready!(self.body.as_mut().poll_next(cx)) {
+                Some(Ok(octets)) => self.rest = octets,
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => {
+                    self.ended = true;
+                    return Poll::Ready(None);
+                }
+            }
+        }
+        let chunk = self.rest.split_to(self.rest.len().min(CHUNK_OCTETS));
+        self.given += chunk.len() as u64;
+        Poll::Ready(Some(Ok(chunk)))
+    }
+}
+
+impl Stream for Tap {
+    type Item = Result<Bytes, BodyFailed>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let mut feed = lock(&self.0);
+        if !feed.credit {
+            // Nobody needs to be woken: `advance` polls again.
+            return Poll::Pending;
+        }
+        let chunk = ready!(feed.poll_chunk(cx));
+        feed.credit = false;
+        Poll::Ready(chunk.map(|chunk| {
+            chunk.map_err(|error| {
+                feed.failure = Some(error);
+                BodyFailed
+            })
+        }))
+    }
+}
+
+/// Polls the parser: first with what it has, then with one more chunk each time.
+fn advance<T>(
+    feed: &Mutex<Feed>,
+    cx: &mut Context<'_>,
+    mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
+) -> Poll<T> {
+    lock(feed).credit = false;
+    loop {
+        if let Poll::Ready(outcome) = poll(cx) {
+            return Poll::Ready(outcome);
+        }
+        let mut feed = lock(feed);
+        // A credit that was not used: the body itself has nothing yet.
+        if std::mem::replace(&mut feed.credit, true) {
+            return Poll::Pending;
+        }
+    }
+}
+
+fn bad_request(words: &str) -> ApiError {
+    ApiError::new(ErrorCode::BadRequest, format!("The multipart body cannot be read: {words}"))
+}
+
+impl Form {
+    /// A form with this media type.
+    ///
+    /// # Errors
+    /// BAD_REQUEST without a boundary that can be one.
+    pub(crate) fn new(content_type: &str, body: BodyStream, max_file_octets: u64) -> Result<Self, ApiError> {
+        let boundary = multer::parse_boundary(content_type)
+            .map_err(|_| bad_request("the Content-Type names no boundary"))?;
+        if boundary.is_empty() || boundary.len() > MAX_BOUNDARY {
+            return Err(bad_request("the boundary must have 1 to 70 characters"));
+        }
+        let feed = Feed { body, rest: Bytes::new(), credit: false, given: 0, ended: false, failure: None };
+        let feed = Arc::new(Mutex::new(feed));
+        Ok(Form {
+            parser: Multipart::new(Tap(Arc::clone(&feed)), boundary),
+            field: None,
+            feed,
+            file_octets: 0,
+            max_file_octets,
+            is_over: false,
+        })
+    }
+
+    /// The next piece; `None` at the end of the body.
+    pub(crate) async fn piece(&mut self) -> Result<Option<Piece>, ApiError> {
+        if let Some((field, is_file)) = &mut self.field {
+            let feed = &self.feed;
+            let octets = poll_fn(|cx| advance(feed, cx, |cx| Pin::new(&mut *field).poll_next(cx))).await;
+            match octets {
+                Some(Ok(octets)) => {
+                    if *is_file {
+                        self.file_octets += octets.len() as u64;
+                    }
+                    self.refuse_excess()?;
+                    return Ok(Some(Piece::Octets(octets)));
+                }
+                Some(Err(error)) => return Err(self.failure(&error)),
+                None => self.field = None,
+            }
+        }
+        if !self.is_over
+            && let Some(field) = self.next_part().await?
+        {
+            let head = head::read(field.headers()).map_err(bad_request)?;
+            self.field = Some((field, head.name == super::FILE_PART));
+            let head::Head { name, file_name, is_file } = head;
+            return Ok(Some(Piece::Part { name, file_name, is_file }));
+        }
+        self.is_over = true;
+        self.drain().await?;
+        Ok(None)
+    }
+
+    async fn next_part(&mut self) -> Result<Option<Field<'static>>, ApiError> {
+        let Form { parser, feed, .. } = self;
+        let given_before = lock(feed).given;
+        let found = poll_fn(|cx| {
+            advance(feed, cx, |cx| {
+                if lock(feed).given - given_before > MAX_HEAD_OCTETS {
+                    return Poll::Ready(None);
+                }
+                parser.poll_next_field(cx).map(Some)
+            })
+        })
+        .await;
+        match found {
+            Some(Ok(field)) => {
+                self.refuse_excess()?;
+                Ok(field)
+            }
+            Some(Err(error)) => Err(self.failure(&error)),
+            None => Err(bad_request("more than 128 KiB stand in front of the content of a part")),
+        }
+    }
+
+    /// Takes what stands behind the last boundary.
+    async fn drain(&mut self) -> Result<(), ApiError> {
+        while !lock(&self.feed).ended {
+            let chunk = poll_fn(|cx| lock(&self.feed).poll_chunk(cx)).await;
+            chunk.transpose()?;
+            self.refuse_excess()?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a body with more than 1 MiB beside its file. What the parser still holds may be the file's.
+    fn refuse_excess(&self) -> Result<(), ApiError> {
+        let feed = lock(&self.feed);
+        let unparsed = if self.is_over { 0 } else { 2 * CHUNK_OCTETS as u64 };
+        let beyond = feed.given.saturating_sub(self.file_octets).saturating_sub(unparsed);
+        if beyond > MAX_BEYOND_FILE { Err(file_too_large(self.max_file_octets, None)) } else { Ok(()) }
+    }
+
+    fn failure(&self, error: &multer::Error) -> ApiError {
+        if let Some(failure) = lock(&self.feed).failure.take() {
+            return failure;
+        }
+        bad_request(match error {
+            multer::Error::IncompleteStream | multer::Error::IncompleteFieldData { .. } => {
+                "it does not follow its boundary, or the closing boundary is missing"
+            }
+            _ => "the headers of a part are malformed",
+        })
+    }
+}

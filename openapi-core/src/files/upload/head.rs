@@ -1,0 +1,236 @@
+//! The head of a part: its name and the name of its file (RFC 7578, RFC 6266, RFC 8187).
+
+use http::{HeaderMap, header};
+
+/// What a part calls itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    /// The name of the part.
+    pub(super) name: String,
+    /// The name of the file: `filename*` where it can be read, else `filename`.
+    pub(super) file_name: Option<String>,
+    /// Whether it calls itself a file.
+    pub(super) is_file: bool,
+}
+
+/// Reads the `Content-Disposition` of a part; the error says what is wrong with it.
+pub(super) fn read(headers: &HeaderMap) -> Result<Head, &'static str> {
+    let mut lines = headers.get_all(header::CONTENT_DISPOSITION).iter();
+    let (Some(line), None) = (lines.next(), lines.next()) else {
+        return Err("every part needs exactly one Content-Disposition");
+    };
+    let (kind, mut rest) = split_at_semicolon(line.as_bytes());
+    if !kind.trim_ascii().eq_ignore_ascii_case(b"form-data") {
+        return Err("the Content-Disposition of a part must be form-data");
+    }
+    let (mut name, mut plain, mut extended) = (None, None, None);
+    while let Some((parameter, value, behind)) = parameter(rest)? {
+        rest = behind;
+        let slot = match parameter.to_ascii_lowercase().as_slice() {
+            b"name" => &mut name,
+            b"filename" => &mut plain,
+            b"filename*" => &mut extended,
+            _ => continue,
+        };
+        if slot.replace(value).is_some() {
+            return Err("a parameter of Content-Disposition is given twice");
+        }
+    }
+    let name = name.ok_or("every part needs a name")?;
+    let name = String::from_utf8(as_browsers_write(&name)).map_err(|_| "the name of a part is not UTF-8")?;
+    let is_file = plain.is_some() || extended.is_some();
+    let plain = plain.map(|name| String::from_utf8_lossy(&as_browsers_write(&name)).into_owned());
+    let file_name = extended.and_then(|name| extended_value(&name)).or(plain);
+    Ok(Head { name, file_name, is_file })
+}
+
+fn split_at_semicolon(octets: &[u8]) -> (&[u8], &[u8]) {
+    match octets.iter().position(|octet| *octet == b';') {
+        Some(at) => (&octets[..at], &octets[at..]),
+        None => (octets, &[]),
+    }
+}
+
+/// The first parameter of `; name=value…`, and what stands behind it.
+#[expect(clippy::type_complexity, reason = "three parts of one line")]
+fn parameter(rest: &[u8]) -> Result<Option<(&[u8], Vec<u8>, &[u8])>, &'static str> {
+    const MALFORMED: &str = "the Content-Disposition of a part is malformed";
+    let mut rest = rest.trim_ascii();
+    // Empty parameters are harmless: `form-data; ; name=a;`.
+    while let Some(behind) = rest.strip_prefix(b";") {
+        rest = behind.trim_ascii();
+    }
+    if rest.is_empty() {
+        return Ok(None);
+    }
+    let equals = rest.iter().position(|octet| *octet == b'=').ok_or(MALFORMED)?;
+    let name = rest[..equals].trim_ascii();
+    let is_token = |octet: &u8| octet.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(octet);
+    if name.is_empty() || !name.iter().all(is_token) {
+        return Err(MALFORMED);
+    }
+    let value = rest[equals + 1..].trim_ascii_start();
+    let Some(quoted) = value.strip_prefix(b"\"") else {
+        let (value, behind) = split_at_semicolon(value);
+        return Ok(Some((name, value.trim_ascii().to_vec(), behind)));
+    };
+    let mut text = Vec::new();
+    let mut at = 0;
+    loop {
+        match (quoted.get(at).ok_or(MALFORMED)?, quoted.get(at + 1)) {
+            (b'"', _) => break,
+            // Only these are escaped: some clients send the path of the file with its backslashes as they are.
+            (b'\\', Some(escaped @ (b'"' | b'\\'))) => {
+                text.push(*escaped);
+                at += 2;
+            }
+            (octet, _) => {
+                text.push(*octet);
+                at += 1;
+            }
+        }
+    }
+    let behind = quoted[at + 1..].trim_ascii_start();
+    if behind.is_empty() || behind.starts_with(b";") {
+        Ok(Some((name, text, behind)))
+    } else {
+        Err(MALFORMED)
+    }
+}
+
+/// Browsers write a quote and line ends as `%22`, `%0D` and `%0A`, and nothing else so.
+fn as_browsers_write(value: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(value.len());
+    let mut rest = value;
+    while let Some((first, behind)) = rest.split_first() {
+        let escape = rest.get(..3).and_then(|escape| match escape.to_ascii_uppercase().as_slice() {
+            b"%22" => Some(b'"'),
+            b"%0D" => Some(b'\r'),
+            b"%0A" => Some(b'\n'),
+            _ => None,
+        });
+        match escape {
+            Some(octet) => {
+                text.push(octet);
+                rest = &rest[3..];
+            }
+            None => {
+                text.push(*first);
+                rest = behind;
+            }
+        }
+    }
+    text
+}
+
+/// `charset'language'percent-encoded` (RFC 8187); `None` when it is not that.
+fn extended_value(value: &[u8]) -> Option<String> {
+    let mut parts = value.splitn(3, |octet| *octet == b'\'');
+    let (charset, _, encoded) = (parts.next()?, parts.next()?, parts.next()?);
+    let mut octets = Vec::with_capacity(encoded.len());
+    let mut rest = encoded.iter();
+    while let Some(octet) = rest.next() {
+        octets.push(match octet {
+            b'%' => {
+                let mut digit = || char::from(*rest.next()?).to_digit(16);
+                u8::try_from(digit()? * 16 + digit()?).ok()?
+            }
+            plain => *plain,
+        });
+    }
+    if charset.eq_ignore_ascii_case(b"UTF-8") {
+        String::from_utf8(octets).ok()
+    } else if charset.eq_ignore_ascii_case(b"ISO-8859-1") {
+        Some(octets.iter().map(|octet| char::from(*octet)).collect())
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+    use proptest::prelude::*;
+
+    fn of(line: &[u8]) -> Result<Head, &'static str> {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_bytes(line).expect("a value"));
+        read(&headers)
+    }
+
+    fn file_name(line: &str) -> Option<String> {
+        of(line.as_bytes()).expect("a head").file_name
+    }
+
+    #[test]
+    fn names_as_clients_write_them() {
+        for (line, name) in [
+            (r#"form-data; name="file"; filename="a.pdf""#, "a.pdf"),
+            (r#"Form-Data;name=file;filename=a.pdf"#, "a.pdf"),
+            (r#"form-data; NAME="file"; FileName="a.pdf""#, "a.pdf"),
+            (r#"form-data; name="file"; filename="a;b=c.pdf""#, "a;b=c.pdf"),
+            (r#"form-data; name="file"; filename="a\"b.pdf""#, "a\"b.pdf"),
+            (r#"form-data; name="file"; filename="a%22b.pdf""#, "a\"b.pdf"),
+            (r#"form-data; name="file"; filename="100%.pdf""#, "100%.pdf"),
+            (r#"form-data; name="file"; filename="C:\dir\a.pdf""#, r"C:\dir\a.pdf"),
+            (r#"form-data; name="file"; filename="Zoë.pdf""#, "Zoë.pdf"),
+            (r#"form-data; name="file"; filename="x"; filename*=UTF-8''Zo%C3%AB.pdf"#, "Zoë.pdf"),
+            (r#"form-data; name="file"; filename*=utf-8'en'Zo%C3%AB.pdf; filename="x""#, "Zoë.pdf"),
+            (r#"form-data; name="file"; filename="x"; filename*=iso-8859-1''Zo%EB.pdf"#, "Zoë.pdf"),
+            (r#"form-data; name="file"; filename="x"; filename*=UTF-8''%FF"#, "x"),
+            (r#"form-data; name="file"; filename="x"; filename*=UTF-8''%4"#, "x"),
+            (r#"form-data; name="file"; filename="x"; filename*=koi8-r''a"#, "x"),
+            (r#"form-data; name="file"; filename="""#, ""),
+            (r#"form-data; ; name="file"; filename = "a.pdf" ; other=1;"#, "a.pdf"),
+        ] {
+            assert_eq!(file_name(line).as_deref(), Some(name), "{line}");
+        }
+        assert_eq!(file_name(r#"form-data; name="file""#), None);
+        assert_eq!(
+            of(b"form-data; name=\"file\"; filename=\"\xff.pdf\"").expect("a head").file_name.as_deref(),
+            Some("\u{fffd}.pdf")
+        );
+    }
+
+    #[test]
+    fn broken_heads() {
+        for line in [
+            "",
+            "form-data",
+            "form-data; filename=\"a\"",
+            "attachment; name=\"file\"",
+            "form-data; name=\"file",
+            "form-data; name=\"file\" filename=\"a\"",
+            "form-data; name=\"a\"; name=\"b\"",
+            "form-data; name=\"file\"; filename=\"a\"; filename=\"b\"",
+            "form-data; name",
+            "form-data; =file",
+            "form-data; na me=file",
+        ] {
+            assert!(of(line.as_bytes()).is_err(), "{line}");
+        }
+        assert!(of(b"form-data; name=\"\xff\"").is_err());
+        assert!(read(&HeaderMap::new()).is_err());
+        let mut twice = HeaderMap::new();
+        twice.append(header::CONTENT_DISPOSITION, HeaderValue::from_static("form-data; name=a"));
+        twice.append(header::CONTENT_DISPOSITION, HeaderValue::from_static("form-data; name=b"));
+        assert!(read(&twice).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_is_read_or_refused(line in proptest::collection::vec(any::<u8>(), 0..80)) {
+            if HeaderValue::from_bytes(&line).is_ok() {
+                let _ = of(&line);
+            }
+        }
+
+        #[test]
+        fn what_a_browser_writes_is_read_back(name in "[^\\p{Cc}\\\\%]{0,40}") {
+            let written = name.replace('"', "%22");
+            let line = format!("form-data; name=\"file\"; filename=\"{written}\"");
+            prop_assert_eq!(of(line.as_bytes()).expect("a head").file_name, Some(name));
+        }
+    }
+}

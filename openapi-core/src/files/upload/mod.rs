@@ -1,0 +1,274 @@
+//! A file on its way in: its octets as they arrive, and in the end what came (contract 2.2, 5.1, 5.5).
+
+mod form;
+mod head;
+
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+
+use bytes::Bytes;
+use futures_core::Stream;
+use sha2::{Digest, Sha256};
+
+pub(crate) use form::{BodyStream, Form};
+
+use super::{Detected, FileName, Inspector, Sha256Digest};
+use crate::json::Json;
+use crate::reply::{ApiError, ErrorCode};
+use crate::violation::{Fault, Place, Rule, Violation, Violations};
+
+/// The part that holds the file.
+const FILE_PART: &str = "file";
+
+/// What a body may hold beyond the file, in octets (contract 9).
+pub(crate) const MAX_BEYOND_FILE: u64 = 1024 * 1024;
+
+/// Octets that are kept of a part that should not be there: enough for the 256 characters that its fault repeats.
+const ECHOED_OCTETS: usize = 257 * 4;
+
+/// A file on its way in. [`Upload::chunk`] gives its octets as they arrive, [`Upload::finish`] tells what came; nothing
+/// is held in memory as a whole.
+pub struct Upload {
+    source: Source,
+    max_octets: u64,
+    part: Part,
+    digest: Sha256,
+    fingerprint: Sha256,
+    file_parts: u32,
+    sent_name: Option<String>,
+    inspector: Inspector,
+    file: Option<(u64, Sha256Digest)>,
+    faults: Violations,
+}
+
+/// Octets of a file that does not come in a form.
+type Octets = Pin<Box<dyn Stream<Item = Result<Bytes, ApiError>> + Send>>;
+
+enum Source {
+    /// No body at all.
+    Absent,
+    Form(Box<Form>),
+    Octets(Octets),
+}
+
+/// The part that is being read.
+enum Part {
+    None,
+    /// The file.
+    File,
+    /// A file part after the first.
+    Repeated,
+    /// A part that is not declared; the begin of its text.
+    Unknown {
+        name: String,
+        text: Option<Vec<u8>>,
+    },
+}
+
+/// A file that has arrived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReceivedFile {
+    /// Its name.
+    pub name: FileName,
+    /// Its length in octets, at least 1.
+    pub size: u64,
+    /// SHA-256 of its content.
+    pub sha256: Sha256Digest,
+    /// What it is, by its content.
+    pub detected: Detected,
+}
+
+/// What an upload came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Received {
+    /// The file; none when the part is missing, repeated or empty, which the faults say.
+    pub file: Option<ReceivedFile>,
+    /// What is wrong with the form.
+    pub faults: Violations,
+    /// SHA-256 of the names of the parts, in order, with the digests of their contents (contract 5.5).
+    pub fingerprint: [u8; 32],
+}
+
+/// One thing that a form holds.
+pub(crate) enum Piece {
+    /// A part begins.
+    Part { name: String, file_name: Option<String>, is_file: bool },
+    /// Octets of the part that began last.
+    Octets(Bytes),
+}
+
+impl Upload {
+    fn new(source: Source, max_octets: u64) -> Self {
+        Upload {
+            source,
+            max_octets,
+            part: Part::None,
+            digest: Sha256::new(),
+            fingerprint: Sha256::new(),
+            file_parts: 0,
+            sent_name: None,
+            inspector: Inspector::new(),
+            file: None,
+            faults: Violations::new(),
+        }
+    }
+
+    /// A file without a form around it, for [`Api::call`](crate::api::Api::call): its name as given, its octets in
+    /// chunks of any size. More than `max_octets` are refused as FILE_TOO_LARGE.
+    pub fn of_octets(
+        name: Option<&str>,
+        octets: impl Stream<Item = Result<Bytes, ApiError>> + Send + 'static,
+        max_octets: u64,
+    ) -> Self {
+        let mut upload = Upload::new(Source::Octets(Box::pin(octets)), max_octets);
+        upload.begin(FILE_PART.to_owned(), name.map(str::to_owned), true);
+        upload
+    }
+
+    /// No body.
+    pub(crate) fn absent() -> Self {
+        Upload::new(Source::Absent, 0)
+    }
+
+    /// A form.
+    pub(crate) fn of_form(form: Form, max_octets: u64) -> Self {
+        Upload::new(Source::Form(Box::new(form)), max_octets)
+    }
+
+    /// The name as sent, known as soon as the first octets of the file are.
+    #[must_use]
+    pub fn sent_name(&self) -> Option<&str> {
+        self.sent_name.as_deref()
+    }
+
+    /// The next octets of the file; `None` when everything has arrived, what stands behind the file included.
+    ///
+    /// # Errors
+    /// What step 8 of contract 6.3 answers: BAD_REQUEST for broken framing, FILE_TOO_LARGE, REQUEST_TIMEOUT.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, ApiError> {
+        loop {
+            match self.next_piece().await? {
+                Some(Piece::Part { name, file_name, is_file }) => self.begin(name, file_name, is_file),
+                Some(Piece::Octets(octets)) => {
+                    self.digest.update(&octets);
+                    match &mut self.part {
+                        Part::File => {
+                            self.inspector.push(&octets);
+                            if self.inspector.octets() > self.max_octets {
+                                return Err(file_too_large(self.max_octets, None));
+                            }
+                            return Ok(Some(octets));
+                        }
+                        Part::Unknown { text: Some(text), .. } => {
+                            let room = ECHOED_OCTETS.saturating_sub(text.len());
+                            text.extend_from_slice(&octets[..room.min(octets.len())]);
+                        }
+                        Part::None | Part::Repeated | Part::Unknown { text: None, .. } => {}
+                    }
+                }
+                None => {
+                    self.end_part();
+                    return Ok(None);
+                }
+            }
+        }
+    }
+
+    async fn next_piece(&mut self) -> Result<Option<Piece>, ApiError> {
+        match &mut self.source {
+            Source::Absent => Ok(None),
+            Source::Form(form) => form.piece().await,
+            Source::Octets(octets) => {
+                let next = poll_fn(|cx| octets.as_mut().poll_next(cx)).await;
+                Ok(next.transpose()?.map(Piece::Octets))
+            }
+        }
+    }
+
+    fn begin(&mut self, name: String, file_name: Option<String>, is_file: bool) {
+        self.end_part();
+        self.fingerprint.update((name.len() as u64).to_be_bytes());
+        self.fingerprint.update(&name);
+        self.part = if name != FILE_PART {
+            Part::Unknown { name, text: (!is_file).then(Vec::new) }
+        } else if self.file_parts == 0 {
+            self.file_parts = 1;
+            self.sent_name = file_name;
+            Part::File
+        } else {
+            if self.file_parts == 1 {
+                let fault = Fault::new(Rule::MaxItems, "may be given only once");
+                self.faults.push(Violation::new(Place::Form, FILE_PART, None, fault));
+            }
+            self.file_parts += 1;
+            Part::Repeated
+        };
+    }
+
+    fn end_part(&mut self) {
+        let part = std::mem::replace(&mut self.part, Part::None);
+        if let Part::None = part {
+            return;
+        }
+        let digest: [u8; 32] = self.digest.finalize_reset().into();
+        self.fingerprint.update(digest);
+        match part {
+            Part::File => {
+                let octets = self.inspector.octets();
+                if octets == 0 {
+                    let fault = Fault::new(Rule::Minimum, "must not be empty");
+                    self.faults.push(Violation::new(Place::Form, FILE_PART, None, fault));
+                }
+                self.file = Some((octets, Sha256Digest(digest)));
+            }
+            Part::Unknown { name, text } => {
+                let value = text.and_then(|text| echo(&text)).map(Json::String);
+                let fault = Fault::new(Rule::Unknown, "is not a part of this form");
+                self.faults.push(Violation::new(Place::Form, name, value.as_ref(), fault));
+            }
+            Part::None | Part::Repeated => {}
+        }
+    }
+
+    /// What came, once [`Upload::chunk`] has given `None`.
+    #[must_use]
+    pub fn finish(mut self) -> Received {
+        self.end_part();
+        let file = self.file.filter(|(size, _)| *size > 0 && self.file_parts == 1).map(|(size, sha256)| {
+            let sent = self.sent_name.as_deref();
+            let detected = self.inspector.finish(&FileName::of_sent(sent, "").extension());
+            ReceivedFile { name: FileName::of_sent(sent, detected.kind.extension()), size, sha256, detected }
+        });
+        if self.file_parts == 0 {
+            self.faults.push(Violation::new(Place::Form, FILE_PART, None, Fault::required()));
+        }
+        Received { file, faults: self.faults, fingerprint: self.fingerprint.finalize().into() }
+    }
+}
+
+impl fmt::Debug for Upload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Upload").field("octets", &self.inspector.octets()).finish_non_exhaustive()
+    }
+}
+
+/// The begin of a text as a fault repeats it; what was cut within a character loses that character.
+fn echo(octets: &[u8]) -> Option<String> {
+    match std::str::from_utf8(octets) {
+        Ok(text) => Some(text.to_owned()),
+        Err(error) if error.error_len().is_none() => {
+            std::str::from_utf8(&octets[..error.valid_up_to()]).ok().map(str::to_owned)
+        }
+        Err(_) => None,
+    }
+}
+
+/// 413 of a file, and of a form that holds too much beside it.
+pub(crate) fn file_too_large(limit: u64, declared: Option<u64>) -> ApiError {
+    let actual = declared.map_or(Json::Null, |octets| Json::Number(octets.into()));
+    ApiError::new(ErrorCode::FileTooLarge, format!("The file exceeds {limit} bytes"))
+        .with_detail("limit", limit)
+        .with_detail("actual", actual)
+        .with_detail("unit", "bytes")
+}

@@ -1,0 +1,166 @@
+//! Whether records and contents agree.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::poll_fn;
+
+use super::{MaintainError, about};
+use crate::access::Actor;
+use crate::audit::AuditAction;
+use crate::platform::Platform;
+use crate::ports::{BlobEntry, BlobKey};
+use crate::storage::{FileDeletion, FileTombstone, StorageErrorKind};
+use crate::values::{Block, TextValue};
+
+/// Records that one step reads.
+const BATCH: u32 = 500;
+
+/// A disagreement between records and contents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ContentFault {
+    /// The content of a file is not there.
+    Missing(BlobKey),
+    /// The content of a file has another length than its record says.
+    WrongSize {
+        /// The file.
+        key: BlobKey,
+        /// The length in the record.
+        expected: u64,
+        /// The length that is stored.
+        found: u64,
+    },
+    /// A content belongs to no file.
+    Orphan(BlobKey),
+}
+
+impl fmt::Display for ContentFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ContentFault::Missing(key) => write!(f, "the content of file {key} is missing"),
+            ContentFault::WrongSize { key, expected, found } => {
+                write!(f, "the content of file {key} has {found} octets in place of {expected}")
+            }
+            ContentFault::Orphan(key) => write!(f, "the content {key} belongs to no file"),
+        }
+    }
+}
+
+/// What a check found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContentCheck {
+    /// Files that have a record.
+    pub files: u64,
+    /// The disagreements.
+    pub faults: Vec<ContentFault>,
+}
+
+impl ContentCheck {
+    /// Whether not one content of many files is there: then the wrong store of contents is being looked at.
+    #[must_use]
+    pub fn is_elsewhere(&self) -> bool {
+        let lost = self.faults.iter().filter(|fault| matches!(fault, ContentFault::Missing(_))).count();
+        self.files > 0 && lost as u64 == self.files
+    }
+}
+
+impl Platform {
+    /// Compares all records of files with all contents, by name and length. Takes memory for one entry for each
+    /// content. Uploads that are not over may be taken for orphans.
+    ///
+    /// # Errors
+    /// When a store fails.
+    pub async fn check_contents(&self) -> Result<ContentCheck, MaintainError> {
+        let mut stored: BTreeMap<BlobKey, u64> = BTreeMap::new();
+        let mut listing = self.ports.blobs.list().await?;
+        while let Some(entry) = poll_fn(|cx| listing.as_mut().poll_next(cx)).await.transpose()? {
+            stored.insert(entry.key, entry.size);
+        }
+        let mut check = ContentCheck::default();
+        let mut after: Option<BlobKey> = None;
+        loop {
+            let needed = self.storage.needed_blobs(after.as_ref(), BATCH).await?;
+            for BlobEntry { key, size } in &needed {
+                check.files += 1;
+                match stored.remove(key) {
+                    None => check.faults.push(ContentFault::Missing(key.clone())),
+                    Some(found) if found != *size => {
+                        let key = key.clone();
+                        check.faults.push(ContentFault::WrongSize { key, expected: *size, found });
+                    }
+                    Some(_) => {}
+                }
+            }
+            match needed.into_iter().last() {
+                Some(last) => after = Some(last.key),
+                None => break,
+            }
+        }
+        let rest: Vec<BlobKey> = stored.into_keys().collect();
+        for keys in rest.chunks(BATCH as usize) {
+            let known = self.storage.known_blobs(keys).await?;
+            let orphans = keys.iter().zip(known).filter(|(_, known)| !known);
+            check.faults.extend(orphans.map(|(key, _)| ContentFault::Orphan(key.clone())));
+        }
+        Ok(check)
+    }
+
+    /// Mends what [`Platform::check_contents`] found: orphans are removed, files whose content is lost or cut off are
+    /// deleted, with that reason. Returns what is left: everything, when not one content of all files is there, because
+    /// then it is the store of contents that is wrong and not the files.
+    ///
+    /// # Errors
+    /// When a store fails.
+    pub async fn repair_contents(
+        &self,
+        by: &Actor,
+        check: ContentCheck,
+    ) -> Result<Vec<ContentFault>, MaintainError> {
+        if check.is_elsewhere() {
+            return Ok(check.faults);
+        }
+        let mut left = Vec::new();
+        for fault in check.faults {
+            match &fault {
+                ContentFault::Orphan(key) => self.ports.blobs.remove(key).await?,
+                ContentFault::Missing(key) | ContentFault::WrongSize { key, .. } => {
+                    if !self.delete_lost(by, key).await? {
+                        left.push(fault);
+                    }
+                }
+            }
+        }
+        Ok(left)
+    }
+
+    /// Deletes a file whose content is lost; false when it kept changing meanwhile.
+    async fn delete_lost(&self, by: &Actor, key: &BlobKey) -> Result<bool, MaintainError> {
+        let Some(file) = self.storage.file(&key.agent, key.file).await? else { return Ok(true) };
+        let contact = crate::contacts::ContactRef::Id(file.contact_id);
+        let Some(contact) = self.storage.contact(&key.agent, &contact).await? else { return Ok(true) };
+        let now = self.now();
+        let reason = "The content was lost";
+        let mut details = about(&file);
+        details.insert("reason", reason.into());
+        let resource = file.id.to_string();
+        let deletion = FileDeletion {
+            contact: contact.id,
+            contact_version: contact.version,
+            tombstone: FileTombstone {
+                file: file.id,
+                at: now,
+                by: by.clone(),
+                reason: Block::parse(reason).ok(),
+            },
+            purge_at: now,
+            audit: self.operator_audit(by, AuditAction::FileDelete, &key.agent, &resource, &details, now),
+        };
+        match self.storage.delete_file(&key.agent, &deletion).await {
+            Ok(()) => Ok(true),
+            Err(error) => match error.kind {
+                StorageErrorKind::Missing => Ok(true),
+                StorageErrorKind::Stale => Ok(false),
+                _ => Err(error.into()),
+            },
+        }
+    }
+}

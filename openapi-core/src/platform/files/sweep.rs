@@ -1,0 +1,117 @@
+//! Keeping contents in agreement with records: what is due goes, and so do orphans.
+//!
+//! The order of every change makes this enough: an upload stores the content first and then the record, a deletion
+//! marks the record first. A crash in between leaves a content without a record, never a record without its content.
+
+use std::future::poll_fn;
+use std::sync::{Mutex, PoisonError};
+
+use crate::platform::Platform;
+use crate::ports::{BlobError, BlobKey};
+use crate::storage::StorageError;
+use crate::values::Timestamp;
+
+/// Contents that one step removes or looks up.
+const BATCH: u32 = 200;
+
+/// Contents without a record are left alone for so long: they may belong to an upload that is not over.
+const ORPHAN_AGE_MILLIS: i64 = 24 * 3_600_000;
+
+/// How often orphans are looked for.
+const ORPHANS_EVERY_MILLIS: i64 = 6 * 3_600_000;
+
+/// Why regular work was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum MaintainError {
+    /// The data store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The store of file contents failed.
+    #[error(transparent)]
+    Blobs(#[from] BlobError),
+}
+
+/// When orphans were last looked for.
+#[derive(Default)]
+pub(in crate::platform) struct Sweeps(Mutex<Option<Timestamp>>);
+
+impl Sweeps {
+    /// Whether it is time again; if so, now counts as the last time.
+    fn is_time(&self, now: Timestamp) -> bool {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_time = last.is_none_or(|last| now.millis_since(last) >= ORPHANS_EVERY_MILLIS);
+        if is_time {
+            *last = Some(now);
+        }
+        is_time
+    }
+}
+
+impl Platform {
+    /// Removes the contents that are due: of deleted files after their retention, of erased contacts and deleted agents
+    /// at once. Returns how many.
+    ///
+    /// # Errors
+    /// When a store fails; what could not be removed stays due.
+    pub async fn purge_due_contents(&self) -> Result<u64, MaintainError> {
+        let mut removed = 0;
+        loop {
+            let due = self.storage.due_blobs(self.now(), BATCH).await?;
+            let (mut gone, mut failure) = (Vec::with_capacity(due.len()), None);
+            for key in &due {
+                match self.ports.blobs.remove(key).await {
+                    Ok(()) => gone.push(key.clone()),
+                    Err(error) => failure = Some(error),
+                }
+            }
+            self.storage.forget_blobs(&gone).await?;
+            removed += gone.len() as u64;
+            if let Some(error) = failure {
+                return Err(error.into());
+            }
+            if due.len() < BATCH as usize {
+                return Ok(removed);
+            }
+        }
+    }
+
+    /// Removes contents that no record knows of and that are older than `age_millis`, and what uploads that never ended
+    /// have left behind. Returns how many. [`Platform::maintain`] does it every six hours for those older than a day.
+    ///
+    /// # Errors
+    /// When a store fails.
+    pub async fn sweep_orphans(&self, age_millis: i64) -> Result<u64, MaintainError> {
+        let before = self.now().plus_millis(age_millis.saturating_neg());
+        let mut swept = self.ports.blobs.sweep_unfinished(before).await?;
+        let mut listing = self.ports.blobs.list().await?;
+        let mut batch: Vec<BlobKey> = Vec::new();
+        loop {
+            let entry = poll_fn(|cx| listing.as_mut().poll_next(cx)).await.transpose()?;
+            let is_over = entry.is_none();
+            batch.extend(entry.map(|entry| entry.key).filter(|key| key.file.created_at() <= before));
+            if batch.len() == BATCH as usize || is_over {
+                let known = self.storage.known_blobs(&batch).await?;
+                for (key, _) in batch.iter().zip(known).filter(|(_, known)| !known) {
+                    self.ports.blobs.remove(key).await?;
+                    swept += 1;
+                }
+                batch.clear();
+            }
+            if is_over {
+                return Ok(swept);
+            }
+        }
+    }
+
+    /// The part of the regular work that concerns contents.
+    pub(in crate::platform) async fn maintain_contents(&self) -> Result<(), MaintainError> {
+        self.purge_due_contents().await?;
+        if self.sweeps.is_time(self.now()) {
+            let swept = self.sweep_orphans(ORPHAN_AGE_MILLIS).await?;
+            if swept > 0 {
+                tracing::info!(swept, "contents of files without a record were removed");
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,234 @@
+//! An upload: the content while it arrives, then the record.
+
+use super::{about, audit};
+use crate::access::Caller;
+use crate::audit::AuditAction;
+use crate::contacts::Contact;
+use crate::endpoints::files::stored_reply;
+use crate::files::{ContactFile, FileName, Received, ReceivedFile};
+use crate::platform::errors::{
+    contact_archived, infected_file, quota_exceeded, scanner_failed, unsupported_file, upload_overtaken,
+};
+use crate::platform::idempotency::{Claim, Claimed, claim};
+use crate::platform::{ATTEMPTS, Platform, contacts};
+use crate::ports::{BlobKey, BlobWriter, FileScan, Verdict};
+use crate::reply::ApiError;
+use crate::service::{Created, Idempotency, UploadFile};
+use crate::storage::{Effects, FileWrite, StorageErrorKind};
+use crate::values::FileId;
+
+/// Where the octets go while they arrive.
+struct Intake {
+    writer: Box<dyn BlobWriter>,
+    scan: Box<dyn FileScan>,
+}
+
+/// What became of the octets.
+enum Kept {
+    /// They are not wanted: the answer is going to be a refusal.
+    Unwanted,
+    /// They are being kept.
+    Open(Intake),
+    /// They could not be kept.
+    Failed(ApiError),
+}
+
+pub(in crate::platform) async fn upload(
+    platform: &Platform,
+    caller: &Caller,
+    request: UploadFile,
+) -> Result<Created<ContactFile>, ApiError> {
+    let UploadFile { contact: target, mut upload, idempotency, mut faults } = request;
+    let id: FileId = platform.ports.ids.platform_id(platform.now()).into();
+    let key = BlobKey::new(caller.agent_id.clone(), id);
+
+    // The body is read as a whole before a refusal, because its own faults go first (contract 6.3). What is refused
+    // anyway is not stored meanwhile.
+    let is_wanted = faults.is_empty() && has_room(platform, caller, &target).await?;
+    let mut kept = Kept::Unwanted;
+    let mut has_begun = false;
+    while let Some(octets) = upload.chunk().await? {
+        if is_wanted && !std::mem::replace(&mut has_begun, true) {
+            let name = FileName::of_sent(upload.sent_name(), "bin");
+            kept = begin(platform, &key, &name).await.map_or_else(Kept::Failed, Kept::Open);
+        }
+        if let Kept::Open(intake) = &mut kept
+            && let Err(error) = intake.push(octets).await
+        {
+            kept = Kept::Failed(error);
+        }
+    }
+    let Received { file, faults: of_form, fingerprint } = upload.finish();
+
+    let claimed = match idempotency {
+        Some(sent) => match claim(platform, caller, &Idempotency { fingerprint, ..sent }).await? {
+            Claimed::Answered(stored) => return Ok(Created::Replayed(stored)),
+            Claimed::Run(claim) => Some(claim),
+        },
+        None => None,
+    };
+    let contact = contacts::find(platform, &caller.agent_id, &target).await?;
+    let (writer, scan) = match kept {
+        Kept::Open(Intake { writer, scan }) => (Ok(Some(writer)), Some(scan)),
+        Kept::Unwanted => (Ok(None), None),
+        Kept::Failed(error) => (Err(error), None),
+    };
+    if let Some(file) = &file {
+        refuse_content(platform, file, scan).await?;
+    }
+    faults.extend(of_form);
+    let Some(file) = file.filter(|_| faults.is_empty()) else {
+        return Err(faults.into());
+    };
+    refuse_state(platform, &contact, file.size).await?;
+    let writer = writer?.ok_or_else(upload_overtaken)?;
+    writer.finish().await?;
+    let stored = Stored { platform, caller, id, file };
+    let outcome = stored.insert(contact, claimed.as_ref()).await;
+    if let Ok(Created::Replayed(_)) | Err(Refused::Definite(_)) = &outcome
+        && let Err(error) = platform.ports.blobs.remove(&key).await
+    {
+        tracing::warn!(%error, %key, "the content of a refused upload is still there; it is swept later");
+    }
+    outcome.map_err(|refused| match refused {
+        Refused::Definite(error) | Refused::Unclear(error) => error,
+    })
+}
+
+/// Whether a file more could be stored, as far as is known before its size is.
+async fn has_room(
+    platform: &Platform,
+    caller: &Caller,
+    target: &crate::service::ContactTarget,
+) -> Result<bool, ApiError> {
+    let Ok(contact) = target.resolve() else { return Ok(false) };
+    let Some(contact) = platform.storage.contact(&caller.agent_id, &contact).await? else {
+        return Ok(false);
+    };
+    let usage = platform.storage.file_usage(&caller.agent_id, contact.id).await?;
+    Ok(!contact.is_archived() && platform.files.quota().admit(usage, 1).is_ok())
+}
+
+async fn begin(platform: &Platform, key: &BlobKey, name: &FileName) -> Result<Intake, ApiError> {
+    let scan = platform.ports.scanner.begin().await.map_err(|error| scanner_failed(&error))?;
+    Ok(Intake { writer: platform.ports.blobs.create(key, name).await?, scan })
+}
+
+impl Intake {
+    async fn push(&mut self, octets: bytes::Bytes) -> Result<(), ApiError> {
+        self.scan.push(&octets).await.map_err(|error| scanner_failed(&error))?;
+        Ok(self.writer.write(octets).await?)
+    }
+}
+
+/// Step 11: what the content is.
+async fn refuse_content(
+    platform: &Platform,
+    file: &ReceivedFile,
+    scan: Option<Box<dyn FileScan>>,
+) -> Result<(), ApiError> {
+    let types = &platform.files.types;
+    if file.detected.dangerous || !types.allow(file.detected.kind) {
+        return Err(unsupported_file(&file.detected, types));
+    }
+    let Some(scan) = scan else { return Ok(()) };
+    match scan.finish().await.map_err(|error| scanner_failed(&error))? {
+        Verdict::Clean => Ok(()),
+        Verdict::Infected(name) => {
+            tracing::warn!(malware = name, sha256 = %file.sha256, "a file was refused by the scanner");
+            Err(infected_file(&file.detected, types))
+        }
+    }
+}
+
+/// Step 14: what is stored.
+async fn refuse_state(platform: &Platform, contact: &Contact, octets: u64) -> Result<(), ApiError> {
+    if contact.is_archived() {
+        return Err(contact_archived(contact));
+    }
+    let usage = platform.storage.file_usage(&contact.agent_id, contact.id).await?;
+    platform.files.quota().admit(usage, octets).map_err(quota_exceeded)
+}
+
+/// A file whose content is stored.
+struct Stored<'a> {
+    platform: &'a Platform,
+    caller: &'a Caller,
+    id: FileId,
+    file: ReceivedFile,
+}
+
+/// Why a record was not stored.
+enum Refused {
+    /// It certainly is not there: its content can go.
+    Definite(ApiError),
+    /// It may be there, for all that is known: its content stays until that is known.
+    Unclear(ApiError),
+}
+
+impl Stored<'_> {
+    /// Writes the record; the first time for the contact as it was read, after a race for what it has become.
+    async fn insert(
+        &self,
+        mut contact: Contact,
+        claimed: Option<&Claim<'_>>,
+    ) -> Result<Created<ContactFile>, Refused> {
+        let Stored { platform, caller, id, file } = self;
+        for _ in 0..ATTEMPTS {
+            let now = platform.now();
+            let record = ContactFile {
+                id: *id,
+                agent_id: caller.agent_id.clone(),
+                contact_id: contact.id,
+                file_name: file.name.clone(),
+                file_size: file.size,
+                content_type: file.detected.kind,
+                sha256: file.sha256,
+                source: "api".to_owned(),
+                uploaded_by: caller.actor.clone(),
+                created_at: now,
+                updated_at: now,
+            };
+            let replay = match claimed {
+                Some(claim) => {
+                    let reply = stored_reply(&record).map_err(Refused::Definite)?;
+                    Some(claim.replay(reply, contact.id, now))
+                }
+                None => None,
+            };
+            let audit = audit(platform, caller, AuditAction::FileUpload, &record, &about(&record), now);
+            let write = FileWrite::new(record, &contact, platform.files.quota(), Effects { audit, replay });
+            let Err(error) = platform.storage.insert_file(&caller.agent_id, &write).await else {
+                return Ok(Created::New(write.file));
+            };
+            match error.kind {
+                StorageErrorKind::Stale | StorageErrorKind::Missing => {
+                    contact = self.changed_contact(&contact).await?;
+                }
+                StorageErrorKind::QuotaExceeded(excess) => {
+                    return Err(Refused::Definite(quota_exceeded(excess)));
+                }
+                StorageErrorKind::ReplayExists => {
+                    // Another server was faster.
+                    if let Some(claim) = claimed
+                        && let Some(stored) = claim.answer(caller).await.map_err(Refused::Definite)?
+                    {
+                        return Ok(Created::Replayed(stored));
+                    }
+                }
+                _ => return Err(Refused::Unclear(error.into())),
+            }
+        }
+        Err(Refused::Definite(upload_overtaken()))
+    }
+
+    async fn changed_contact(&self, known: &Contact) -> Result<Contact, Refused> {
+        let target = crate::service::ContactTarget::Id(known.id.to_string());
+        let found = contacts::find(self.platform, &known.agent_id, &target).await;
+        let contact = found.map_err(Refused::Definite)?;
+        if contact.is_archived() {
+            return Err(Refused::Definite(contact_archived(&contact)));
+        }
+        Ok(contact)
+    }
+}

@@ -1,0 +1,71 @@
+//! Pages of a list: where one begins, and how the next is found (contract 2.5).
+
+use crate::reply::{ApiError, Pagination};
+use crate::service::{Page, PageRequest, PageStart};
+use crate::storage::Window;
+use crate::violation::{Fault, Place, Rule, Violation, Violations};
+
+/// A part of a list that is asked for, with the cursor read.
+pub(super) struct Part<P> {
+    page: u64,
+    limit: u32,
+    /// The place behind which it begins, in cursor mode.
+    after: Option<P>,
+}
+
+impl<P: Clone> Part<P> {
+    /// What `request` asks for. `read` gives the place that a cursor stands for and the page it leads to.
+    pub(super) fn of(
+        request: &PageRequest,
+        read: impl FnOnce(&str) -> Option<(P, u64)>,
+    ) -> Result<Self, ApiError> {
+        let limit = request.limit;
+        match &request.start {
+            PageStart::Page(page) => Ok(Part { page: *page, limit, after: None }),
+            PageStart::Cursor(text) => match read(text) {
+                Some((place, page)) => Ok(Part { page, limit, after: Some(place) }),
+                None => Err(bad_cursor(text)),
+            },
+        }
+    }
+
+    /// What is asked of the store.
+    pub(super) fn window(&self) -> Window<P> {
+        match &self.after {
+            // One more tells whether a page follows.
+            Some(position) => Window::After { position: position.clone(), limit: self.limit + 1 },
+            None => Window::Page { offset: (self.page - 1) * u64::from(self.limit), limit: self.limit },
+        }
+    }
+
+    /// The page of what the store found; `issue` makes the cursor behind an item, which leads to the page of that number.
+    pub(super) fn page<T>(
+        self,
+        mut items: Vec<T>,
+        total: u64,
+        issue: impl FnOnce(&T, u64) -> String,
+    ) -> Page<T> {
+        let total_pages = total.div_ceil(u64::from(self.limit));
+        let has_next_page = match self.after {
+            Some(_) => items.len() > self.limit as usize,
+            None => self.page < total_pages,
+        };
+        items.truncate(self.limit as usize);
+        let last = items.last().filter(|_| has_next_page);
+        let pagination = Pagination {
+            current_page: self.page,
+            total_pages,
+            total_items: total,
+            items_per_page: self.limit,
+            has_next_page,
+            has_previous_page: self.page > 1 && total_pages > 0,
+            next_cursor: last.map(|last| issue(last, self.page + 1)),
+        };
+        Page { items, pagination }
+    }
+}
+
+fn bad_cursor(text: &str) -> ApiError {
+    let fault = Fault::new(Rule::Format, "was not issued for these parameters");
+    Violations::from(Violation::new(Place::Query, "cursor", Some(&text.into()), fault)).into()
+}

@@ -1,0 +1,99 @@
+//! Files of contacts: their records, and which contents are to go.
+
+mod read;
+mod write;
+
+use async_trait::async_trait;
+use openapi_core::audit::AuditEntry;
+use openapi_core::files::ContactFile;
+use openapi_core::ports::{BlobEntry, BlobKey};
+use openapi_core::storage::{
+    FileDeletion, FilePage, FileQuery, FileSort, FileStore, FileTombstone, FileUsage, FileWrite, StorageError,
+};
+use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
+
+pub(crate) use read::EVERY_OF_AGENT;
+pub(crate) use read::file as read;
+pub(crate) use write::{erase_of, purge};
+
+use crate::readers::snapshot;
+use crate::{SqliteStorage, agents};
+
+#[async_trait]
+impl FileStore for SqliteStorage {
+    async fn file(&self, agent: &AgentId, file: FileId) -> Result<Option<ContactFile>, StorageError> {
+        self.readers.now(|db| read::one(db, agent, file))
+    }
+
+    async fn files(&self, agent: &AgentId, query: &FileQuery) -> Result<FilePage, StorageError> {
+        if query.sort == FileSort::CreatedAt {
+            return self.readers.now(|db| snapshot(db, |db| read::page(db, agent, query)));
+        }
+        // All files of the contact are sorted.
+        let (agent, query) = (agent.clone(), query.clone());
+        self.readers.later(move |db, _| snapshot(db, |db| read::page(db, &agent, &query))).await
+    }
+
+    async fn file_usage(&self, agent: &AgentId, contact: ContactId) -> Result<FileUsage, StorageError> {
+        self.readers.now(|db| {
+            snapshot(db, |db| match agents::living(db, agent)? {
+                Some(agent) => read::usage(db, agent.number, contact),
+                None => Ok(FileUsage::default()),
+            })
+        })
+    }
+
+    async fn insert_file(&self, agent: &AgentId, write: &FileWrite) -> Result<(), StorageError> {
+        let (agent, write) = (agent.clone(), write.clone());
+        self.writer.write(move |db| write::insert(db, &agent, &write)).await
+    }
+
+    async fn delete_file(&self, agent: &AgentId, deletion: &FileDeletion) -> Result<(), StorageError> {
+        let (agent, deletion) = (agent.clone(), deletion.clone());
+        self.writer.write(move |db| write::delete(db, &agent, &deletion)).await
+    }
+
+    async fn file_tombstone(
+        &self,
+        agent: &AgentId,
+        file: FileId,
+    ) -> Result<Option<FileTombstone>, StorageError> {
+        self.readers.now(|db| read::tombstone(db, agent, file))
+    }
+
+    async fn hasten_purges(
+        &self,
+        agent: &AgentId,
+        now: Timestamp,
+        audit: &AuditEntry,
+    ) -> Result<u64, StorageError> {
+        let (agent, audit) = (agent.clone(), audit.clone());
+        self.writer.write(move |db| write::hasten(db, &agent, now, &audit)).await
+    }
+
+    async fn due_blobs(&self, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>, StorageError> {
+        self.readers.now(|db| read::due(db, now, at_most))
+    }
+
+    async fn forget_blobs(&self, keys: &[BlobKey]) -> Result<(), StorageError> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let keys = keys.to_vec();
+        self.writer.write(move |db| write::forget(db, &keys)).await
+    }
+
+    async fn known_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>, StorageError> {
+        let keys = keys.to_vec();
+        self.readers.later(move |db, _| snapshot(db, |db| read::known(db, &keys))).await
+    }
+
+    async fn needed_blobs(
+        &self,
+        after: Option<&BlobKey>,
+        at_most: u32,
+    ) -> Result<Vec<BlobEntry>, StorageError> {
+        let after = after.cloned();
+        self.readers.later(move |db, _| snapshot(db, |db| read::needed(db, after.as_ref(), at_most))).await
+    }
+}

@@ -1,0 +1,193 @@
+//! Reading files.
+
+use openapi_core::access::Actor;
+use openapi_core::files::{ContactFile, FileKind, Sha256Digest};
+use openapi_core::ports::{BlobEntry, BlobKey};
+use openapi_core::storage::{
+    FilePage, FilePosition, FileQuery, FileSort, FileSortKey, FileTombstone, FileUsage, Order, Window,
+};
+use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+
+use crate::agents;
+use crate::contacts::Columns;
+use crate::error::{Result, corrupt};
+
+/// The columns in the order in which [`file`] reads them.
+macro_rules! columns {
+    () => {
+        "f.id, f.contact, f.name, f.size, f.content_type, f.sha256, f.source, f.uploaded_by, f.created_at, f.updated_at"
+    };
+}
+
+/// All files of an agent, deleted ones included, each with its sort key and the time of its deletion behind the
+/// columns of [`file`].
+pub(crate) const EVERY_OF_AGENT: &str =
+    concat!("SELECT ", columns!(), ", f.name_key, f.deleted_at FROM file f WHERE f.agent = ?1");
+
+/// Reads a row.
+pub(crate) fn file(agent: &AgentId, row: &Row<'_>) -> Result<ContactFile> {
+    let mut columns = Columns::of(row);
+    Ok(ContactFile {
+        id: FileId::from_bytes(columns.octets()?),
+        agent_id: agent.clone(),
+        contact_id: ContactId::from_bytes(columns.octets()?),
+        file_name: columns.text()?,
+        file_size: columns.count()?,
+        content_type: FileKind::of_media_type(columns.str()?),
+        sha256: Sha256Digest(columns.octets()?),
+        source: columns.str()?.to_owned(),
+        uploaded_by: actor(columns.str()?)?,
+        created_at: columns.time()?,
+        updated_at: columns.time()?,
+    })
+}
+
+fn actor(json: &str) -> Result<Actor> {
+    serde_json::from_str(json).map_err(corrupt)
+}
+
+pub(super) fn one(db: &Connection, agent: &AgentId, id: FileId) -> Result<Option<ContactFile>> {
+    let mut statement = db.prepare_cached(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM agent a CROSS JOIN file f ON f.agent = a.n",
+        " WHERE a.id = ?1 AND a.status <> 2 AND f.id = ?2 AND f.deleted_at IS NULL"
+    ))?;
+    let mut rows = statement.query(params![agent.as_str(), id.as_bytes()])?;
+    rows.next()?.map(|row| file(agent, row)).transpose()
+}
+
+pub(super) fn tombstone(db: &Connection, agent: &AgentId, id: FileId) -> Result<Option<FileTombstone>> {
+    let mut statement = db.prepare_cached(
+        "SELECT f.deleted_at, f.deleted_by, f.reason FROM agent a CROSS JOIN file f ON f.agent = a.n \
+         WHERE a.id = ?1 AND a.status <> 2 AND f.id = ?2 AND f.deleted_at IS NOT NULL",
+    )?;
+    let mut rows = statement.query(params![agent.as_str(), id.as_bytes()])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let mut columns = Columns::of(row);
+    Ok(Some(FileTombstone {
+        file: id,
+        at: columns.time()?,
+        by: actor(columns.str()?)?,
+        reason: columns.optional_text()?,
+    }))
+}
+
+pub(super) fn usage(db: &Connection, agent: i64, contact: ContactId) -> Result<FileUsage> {
+    let octets: Option<i64> = db
+        .prepare_cached("SELECT octets FROM file_total WHERE agent = ?1")?
+        .query_row([agent], |row| row.get(0))
+        .optional()?;
+    Ok(FileUsage {
+        files_of_contact: count(db, agent, contact)?,
+        octets_of_agent: u64::try_from(octets.unwrap_or(0)).map_err(corrupt)?,
+    })
+}
+
+fn count(db: &Connection, agent: i64, contact: ContactId) -> Result<u64> {
+    let counted: i64 = db
+        .prepare_cached("SELECT count(*) FROM file WHERE agent = ?1 AND contact = ?2 AND deleted_at IS NULL")?
+        .query_row(params![agent, contact.as_bytes()], |row| row.get(0))?;
+    u64::try_from(counted).map_err(corrupt)
+}
+
+pub(super) fn page(db: &Connection, id: &AgentId, query: &FileQuery) -> Result<FilePage> {
+    let Some(agent) = agents::living(db, id)? else { return Ok(FilePage::default()) };
+    let total = count(db, agent.number, query.contact)?;
+    let (sql, values) = statement(agent.number, query);
+    let mut statement = db.prepare_cached(&sql)?;
+    let mut rows = statement.query(params_from_iter(values))?;
+    let mut files = Vec::new();
+    while let Some(row) = rows.next()? {
+        files.push(file(id, row)?);
+    }
+    Ok(FilePage { files, total })
+}
+
+/// The statement of a page and its values.
+pub(crate) fn statement(agent: i64, query: &FileQuery) -> (String, Vec<Value>) {
+    let column = match query.sort {
+        FileSort::CreatedAt => "created_at",
+        FileSort::FileName => "name_key",
+        FileSort::FileSize => "size",
+    };
+    let (word, beyond) = match query.order {
+        Order::Ascending => ("", ">"),
+        Order::Descending => ("DESC", "<"),
+    };
+    let integer = |number: u64| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
+    let mut values = vec![Value::Integer(agent), Value::Blob(query.contact.as_bytes().to_vec())];
+    let (behind, offset, limit) = match &query.window {
+        Window::Page { offset, limit } => (String::new(), *offset, *limit),
+        Window::After { position: FilePosition { key, id }, limit } => {
+            values.push(match key {
+                FileSortKey::Time(time) => Value::Integer(time.millis()),
+                FileSortKey::Name(name) => Value::Text(name.clone()),
+                FileSortKey::Size(octets) => integer(*octets),
+            });
+            values.push(Value::Blob(id.as_bytes().to_vec()));
+            (format!(" AND (f.{column}, f.id) {beyond} (?, ?)"), 0, *limit)
+        }
+    };
+    values.extend([integer(limit.into()), integer(offset)]);
+    let sql = format!(
+        "SELECT {} FROM file f INDEXED BY file_by_contact WHERE f.agent = ? AND f.contact = ? \
+         AND f.deleted_at IS NULL{behind} ORDER BY f.{column} {word}, f.id {word} LIMIT ? OFFSET ?",
+        columns!()
+    );
+    (sql, values)
+}
+
+fn key(agent: &str, file: [u8; 12]) -> Result<BlobKey> {
+    Ok(BlobKey::new(agent.parse().map_err(corrupt)?, FileId::from_bytes(file)))
+}
+
+pub(super) fn due(db: &Connection, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>> {
+    let mut statement = db.prepare_cached(
+        "SELECT agent, file FROM blob_purge WHERE due_at <= ?1 ORDER BY due_at, agent, file LIMIT ?2",
+    )?;
+    let mut rows = statement.query(params![now.millis(), at_most])?;
+    let mut keys = Vec::new();
+    while let Some(row) = rows.next()? {
+        let mut columns = Columns::of(row);
+        keys.push(key(columns.str()?, columns.octets()?)?);
+    }
+    Ok(keys)
+}
+
+pub(super) fn known(db: &Connection, keys: &[BlobKey]) -> Result<Vec<bool>> {
+    let mut purges = db.prepare_cached("SELECT 1 FROM blob_purge WHERE agent = ?1 AND file = ?2")?;
+    let mut files = db.prepare_cached(
+        "SELECT 1 FROM agent a CROSS JOIN file f ON f.agent = a.n WHERE a.id = ?1 AND f.id = ?2",
+    )?;
+    keys.iter()
+        .map(|key| {
+            let place = params![key.agent.as_str(), key.file.as_bytes()];
+            Ok(purges.exists(place)? || files.exists(place)?)
+        })
+        .collect()
+}
+
+pub(super) fn needed(db: &Connection, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>> {
+    let mut entries = Vec::new();
+    // First the rest of the agent at which the last page ended, then the agents behind it.
+    let start = after.map_or(("", [0; 12]), |key| (key.agent.as_str(), *key.file.as_bytes()));
+    for sql in [
+        "SELECT a.id, f.id, f.size FROM agent a CROSS JOIN file f INDEXED BY file_by_id ON f.agent = a.n \
+         WHERE a.id = ?1 AND a.status <> 2 AND f.id > ?2 AND f.deleted_at IS NULL ORDER BY f.id LIMIT ?3",
+        "SELECT a.id, f.id, f.size FROM agent a CROSS JOIN file f INDEXED BY file_by_id ON f.agent = a.n \
+         WHERE a.id > ?1 AND a.status <> 2 AND f.deleted_at IS NULL AND f.id >= ?2 ORDER BY a.id, f.id LIMIT ?3",
+    ] {
+        let left = (at_most as usize).saturating_sub(entries.len());
+        let place = if entries.is_empty() && sql.contains("a.id = ?1") { start.1 } else { [0; 12] };
+        let mut statement = db.prepare_cached(sql)?;
+        let mut rows = statement.query(params![start.0, place, left as i64])?;
+        while let Some(row) = rows.next()? {
+            let mut columns = Columns::of(row);
+            entries.push(BlobEntry { key: key(columns.str()?, columns.octets()?)?, size: columns.count()? });
+        }
+    }
+    Ok(entries)
+}

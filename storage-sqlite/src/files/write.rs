@@ -1,0 +1,205 @@
+//! Changing files. Everything here runs inside the writer's transaction.
+
+use openapi_core::audit::AuditEntry;
+use openapi_core::ports::BlobKey;
+use openapi_core::storage::{FileDeletion, FileWrite, StorageErrorKind};
+use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::read;
+use crate::contacts::Columns;
+use crate::error::{Result, corrupt};
+use crate::{agents, audit, replays};
+
+/// As [`openapi_core::storage::FileStore::insert_file`].
+pub(super) fn insert(db: &Connection, agent_id: &AgentId, write: &FileWrite) -> Result<()> {
+    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
+    let file = &write.file;
+    refuse_stale(db, agent, file.contact_id, write.contact_version)?;
+    if let Some(replay) = &write.effects.replay
+        && replays::is_stored(db, agent, &replay.key, write.effects.audit.at)?
+    {
+        return Err(StorageErrorKind::ReplayExists.into());
+    }
+    let usage = read::usage(db, agent, file.contact_id)?;
+    write.quota.admit(usage, file.file_size).map_err(StorageErrorKind::QuotaExceeded)?;
+    let is_known = db
+        .prepare_cached("SELECT 1 FROM file WHERE agent = ?1 AND id = ?2")?
+        .exists(params![agent, file.id.as_bytes()])?;
+    if is_known {
+        return Err(StorageErrorKind::AlreadyExists.into());
+    }
+    let octets = i64::try_from(file.file_size).map_err(corrupt)?;
+    db.prepare_cached(
+        "INSERT INTO file (agent, id, contact, name, name_key, size, content_type, sha256, source, uploaded_by, \
+         created_at, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+    )?
+    .execute(params![
+        agent,
+        file.id.as_bytes(),
+        file.contact_id.as_bytes(),
+        file.file_name.as_str(),
+        write.name_key,
+        octets,
+        file.content_type.media_type(),
+        file.sha256.0,
+        file.source,
+        serde_json::to_string(&file.uploaded_by).map_err(corrupt)?,
+        file.created_at.millis(),
+        file.updated_at.millis()
+    ])?;
+    add_octets(db, agent, octets)?;
+    if let Some(replay) = &write.effects.replay {
+        replays::put(db, agent, replay)?;
+    }
+    audit::append(db, &write.effects.audit)
+}
+
+/// As [`openapi_core::storage::FileStore::delete_file`].
+pub(super) fn delete(db: &Connection, agent_id: &AgentId, deletion: &FileDeletion) -> Result<()> {
+    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
+    let tombstone = &deletion.tombstone;
+    let found: Option<(i64, i64)> = db
+        .prepare_cached(
+            "SELECT n, size FROM file WHERE agent = ?1 AND id = ?2 AND contact = ?3 AND deleted_at IS NULL",
+        )?
+        .query_row(params![agent, tombstone.file.as_bytes(), deletion.contact.as_bytes()], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .optional()?;
+    let (n, octets) = found.ok_or(StorageErrorKind::Missing)?;
+    refuse_stale(db, agent, deletion.contact, deletion.contact_version)?;
+    db.prepare_cached("UPDATE file SET deleted_at = ?2, deleted_by = ?3, reason = ?4 WHERE n = ?1")?
+        .execute(params![
+            n,
+            tombstone.at.millis(),
+            serde_json::to_string(&tombstone.by).map_err(corrupt)?,
+            tombstone.reason.as_ref().map(|reason| reason.as_str())
+        ])?;
+    add_octets(db, agent, -octets)?;
+    make_due(db, agent_id, tombstone.file, deletion.purge_at)?;
+    audit::append(db, &deletion.audit)
+}
+
+/// The contact of a change to its files is there as it was read.
+fn refuse_stale(db: &Connection, agent: i64, contact: ContactId, version: u64) -> Result<()> {
+    let stored: Option<i64> = db
+        .prepare_cached("SELECT version FROM contact WHERE agent = ?1 AND id = ?2")?
+        .query_row(params![agent, contact.as_bytes()], |row| row.get(0))
+        .optional()?;
+    match stored {
+        None => Err(StorageErrorKind::Missing.into()),
+        Some(stored) if u64::try_from(stored) != Ok(version) => Err(StorageErrorKind::Stale.into()),
+        Some(_) => Ok(()),
+    }
+}
+
+fn add_octets(db: &Connection, agent: i64, octets: i64) -> Result<()> {
+    db.prepare_cached(
+        "INSERT INTO file_total (agent, octets) VALUES (?1, ?2) \
+         ON CONFLICT (agent) DO UPDATE SET octets = octets + excluded.octets",
+    )?
+    .execute([agent, octets])?;
+    Ok(())
+}
+
+fn make_due(db: &Connection, agent: &AgentId, file: FileId, due_at: Timestamp) -> Result<()> {
+    db.prepare_cached("INSERT OR REPLACE INTO blob_purge (agent, file, due_at) VALUES (?1, ?2, ?3)")?
+        .execute(params![agent.as_str(), file.as_bytes(), due_at.millis()])?;
+    Ok(())
+}
+
+/// Removes the files of a contact, deleted ones included; their contents are due from now on.
+pub(crate) fn erase_of(
+    db: &Connection,
+    agent_id: &AgentId,
+    agent: i64,
+    contact: ContactId,
+    now: Timestamp,
+) -> Result<()> {
+    let mut statement = db.prepare_cached(
+        "SELECT n, id, size, deleted_at FROM file INDEXED BY file_by_contact WHERE agent = ?1 AND contact = ?2",
+    )?;
+    let mut rows = statement.query(params![agent, contact.as_bytes()])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(Found::read(row)?);
+    }
+    for file in found {
+        file.remove(db, agent_id, agent, now)?;
+        audit::empty_payloads(db, agent_id, &file.id.to_string())?;
+    }
+    Ok(())
+}
+
+/// Removes up to `at_most` files of a deleted agent and returns how many; their contents are due at once.
+pub(crate) fn purge(db: &Connection, agent_id: &AgentId, agent: i64, at_most: u32) -> Result<u64> {
+    let mut statement = db.prepare_cached(
+        "SELECT n, id, size, deleted_at FROM file INDEXED BY file_by_id WHERE agent = ?1 LIMIT ?2",
+    )?;
+    let mut rows = statement.query(params![agent, at_most])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(Found::read(row)?);
+    }
+    for file in &found {
+        file.remove(db, agent_id, agent, Timestamp::from_millis(0))?;
+    }
+    if found.len() < at_most as usize {
+        db.prepare_cached("DELETE FROM file_total WHERE agent = ?1")?.execute([agent])?;
+    }
+    Ok(found.len() as u64)
+}
+
+/// What removing a file needs to know of it.
+struct Found {
+    n: i64,
+    id: FileId,
+    size: i64,
+    is_deleted: bool,
+}
+
+impl Found {
+    fn read(row: &rusqlite::Row<'_>) -> Result<Self> {
+        let mut columns = Columns::of(row);
+        Ok(Found {
+            n: columns.integer()?,
+            id: FileId::from_bytes(columns.octets()?),
+            size: columns.integer()?,
+            is_deleted: columns.optional_time()?.is_some(),
+        })
+    }
+
+    fn remove(&self, db: &Connection, agent_id: &AgentId, agent: i64, due_at: Timestamp) -> Result<()> {
+        make_due(db, agent_id, self.id, due_at)?;
+        if !self.is_deleted {
+            add_octets(db, agent, -self.size)?;
+        }
+        db.prepare_cached("DELETE FROM file WHERE n = ?1")?.execute([self.n])?;
+        Ok(())
+    }
+}
+
+/// As [`openapi_core::storage::FileStore::hasten_purges`].
+pub(super) fn hasten(db: &Connection, agent: &AgentId, now: Timestamp, entry: &AuditEntry) -> Result<u64> {
+    let hastened = db
+        .prepare_cached("UPDATE blob_purge SET due_at = ?2 WHERE agent = ?1 AND due_at > ?2")?
+        .execute(params![agent.as_str(), now.millis()])?;
+    audit::append(db, entry)?;
+    Ok(hastened as u64)
+}
+
+/// As [`openapi_core::storage::FileStore::forget_blobs`].
+pub(super) fn forget(db: &Connection, keys: &[BlobKey]) -> Result<()> {
+    let mut purges = db.prepare_cached("DELETE FROM blob_purge WHERE agent = ?1 AND file = ?2")?;
+    let mut files = db.prepare_cached(
+        "DELETE FROM file WHERE agent = (SELECT n FROM agent WHERE id = ?1) AND id = ?2 \
+         AND deleted_at IS NOT NULL",
+    )?;
+    for key in keys {
+        let place = params![key.agent.as_str(), key.file.as_bytes()];
+        purges.execute(place)?;
+        files.execute(place)?;
+    }
+    Ok(())
+}
