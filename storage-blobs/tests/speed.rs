@@ -68,7 +68,8 @@ fn a_folder_is_nearly_as_fast_as_the_disk() {
     let blobs = FolderBlobs::open(folder.path().join("blobs")).expect("open");
     let octets: Bytes = (0..LENGTH).map(|at| (at * 7 + at / 251) as u8).collect::<Vec<u8>>().into();
     let key: BlobKey = "a/697e00000000000000000001".parse().expect("a key");
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("runtime");
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("runtime");
     let (mut plain, mut upload, mut read, mut download) = (vec![], vec![], vec![], vec![]);
     runtime.block_on(async {
         for _ in 0..ROUNDS {

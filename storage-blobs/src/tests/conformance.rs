@@ -26,3 +26,16 @@ mod folder {
         wait((case.run)(store));
     });
 }
+
+#[cfg(feature = "cloud")]
+mod objects {
+    use super::*;
+    use crate::tests::s3_server::S3Server;
+
+    openapi_core::blob_suite!(|case| {
+        wait(async {
+            let server = S3Server::start().await;
+            (case.run)(server.blobs("some/prefix")).await;
+        });
+    });
+}

@@ -223,7 +223,7 @@ impl Disk {
             match entry {
                 Some((_, Entry::Folder)) => std::fs::create_dir(path).unwrap(),
                 Some((_, Entry::File(file))) => {
-                    std::fs::write(path, self.files[*file].left(dice, share)).unwrap()
+                    std::fs::write(path, self.files[*file].left(dice, share)).unwrap();
                 }
                 Some((_, Entry::Nothing)) | None => {}
             }

@@ -4,4 +4,8 @@ mod conformance;
 #[cfg(target_os = "linux")]
 mod disk;
 mod folder;
+#[cfg(feature = "cloud")]
+mod objects;
 pub(crate) mod power_cuts;
+#[cfg(feature = "cloud")]
+mod s3_server;
