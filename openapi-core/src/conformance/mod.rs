@@ -9,6 +9,7 @@
 
 mod agents;
 mod audit;
+pub mod blobs;
 mod contacts;
 mod faults;
 mod files;

@@ -1,0 +1,152 @@
+//! Writing a blob: buffers that go to the disk while the next fills, then the step into its place.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use openapi_core::ports::{BlobError, BlobErrorKind, BlobKey, BlobResult, BlobWriter};
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use super::unfinished::Unfinished;
+use super::{Folder, blocking, failed, stopped, sync_content, sync_folder};
+
+/// What goes to the disk at once; a writer has two of them.
+const BUFFER: usize = 256 * 1024;
+
+/// A writer. Dropped at any moment, it takes its file along.
+pub(super) struct Writer {
+    folder: Arc<Folder>,
+    key: BlobKey,
+    filling: Vec<u8>,
+    state: State,
+}
+
+enum State {
+    /// The file, and an empty buffer.
+    Idle(Unfinished, Vec<u8>),
+    /// A buffer on its way to the disk.
+    Writing(JoinHandle<(io::Result<()>, Unfinished, Vec<u8>)>),
+    /// A write failed, or its future was dropped: octets may be missing.
+    Broken,
+}
+
+impl Writer {
+    pub(super) fn new(folder: Arc<Folder>, key: BlobKey, file: Unfinished) -> Self {
+        Writer { folder, key, filling: Vec::new(), state: State::Idle(file, Vec::new()) }
+    }
+
+    /// The file, once the disk has taken what was on its way. Until the caller gives it back the writer is broken.
+    async fn idle(&mut self) -> BlobResult<(Unfinished, Vec<u8>)> {
+        match std::mem::replace(&mut self.state, State::Broken) {
+            State::Idle(file, buffer) => Ok((file, buffer)),
+            State::Writing(writing) => {
+                let (written, file, buffer) = writing.await.map_err(stopped)?;
+                written.map_err(failed)?;
+                Ok((file, buffer))
+            }
+            State::Broken => {
+                Err(BlobError::new(BlobErrorKind::Internal, "an earlier write did not end well"))
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl BlobWriter for Writer {
+    async fn write(&mut self, octets: Bytes) -> BlobResult<()> {
+        let mut rest = &octets[..];
+        while !rest.is_empty() {
+            let (taken, later) = rest.split_at(rest.len().min(BUFFER - self.filling.len()));
+            self.filling.extend_from_slice(taken);
+            rest = later;
+            if self.filling.len() == BUFFER {
+                let (mut file, empty) = self.idle().await?;
+                let mut full = std::mem::replace(&mut self.filling, empty);
+                self.state = State::Writing(spawn_blocking(move || {
+                    let written = file.file.write_all(&full);
+                    full.clear();
+                    (written, file, full)
+                }));
+            }
+        }
+        Ok(())
+    }
+
+    async fn finish(mut self: Box<Self>) -> BlobResult<()> {
+        let (mut file, _) = self.idle().await?;
+        let Writer { folder, key, filling, .. } = *self;
+        blocking(move || {
+            file.file.write_all(&filling)?;
+            drop(filling);
+            folder.publish(file, &key)
+        })
+        .await
+    }
+}
+
+impl Folder {
+    /// Gives a written file its place. It is durable first, and replaces nothing.
+    fn publish(&self, unfinished: Unfinished, key: &BlobKey) -> io::Result<()> {
+        sync_content(&unfinished.file)?;
+        let agent = self.agent_folder(&key.agent)?;
+        let (from, to) = (unfinished.path.as_path(), self.path(key));
+        let mut placed = place(from, &to);
+        if matches!(&placed, Err(error) if error.kind() == io::ErrorKind::NotFound) {
+            // Somebody has removed the folder since it was made.
+            self.forget(&key.agent);
+            self.agent_folder(&key.agent)?;
+            placed = place(from, &to);
+        }
+        let is_new = placed? == Placed::Now;
+        sync_folder(&agent).inspect_err(|_| {
+            // What is not acknowledged is not to be read.
+            if is_new {
+                drop(fs::remove_file(&to));
+            }
+        })
+    }
+}
+
+#[derive(PartialEq)]
+enum Placed {
+    Now,
+    Before,
+}
+
+/// Gives a file a second name, unless there is another file of that name.
+fn place(from: &Path, to: &Path) -> io::Result<Placed> {
+    match fs::hard_link(from, to) {
+        Ok(()) => Ok(Placed::Now),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => same_content(from, to),
+        // Some file systems know no second names.
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) =>
+        {
+            if fs::exists(to)? {
+                same_content(from, to)
+            } else {
+                fs::rename(from, to).map(|()| Placed::Now)
+            }
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// A blob never changes: one that is there already must be this one.
+fn same_content(written: &Path, there: &Path) -> io::Result<Placed> {
+    let (mut written, mut there) = (File::open(written)?, File::open(there)?);
+    let mut same = written.metadata()?.len() == there.metadata()?.len();
+    let mut buffers = (vec![0; BUFFER / 2], vec![0; BUFFER / 2]);
+    while same {
+        let length = written.read(&mut buffers.0)?;
+        if length == 0 {
+            return Ok(Placed::Before);
+        }
+        there.read_exact(&mut buffers.1[..length])?;
+        same = buffers.0[..length] == buffers.1[..length];
+    }
+    Err(io::Error::other("there is another content under the same key"))
+}

@@ -1,0 +1,99 @@
+//! How fast a local folder is, against the plain system calls: `cargo test --release -p storage-blobs --test speed --
+//! --ignored --nocapture` on a machine that does nothing else.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use openapi_core::files::FileName;
+use openapi_core::ports::{BlobKey, BlobStore};
+use sha2::{Digest as _, Sha256};
+use storage_blobs::FolderBlobs;
+
+const LENGTH: usize = 25 * 1024 * 1024;
+const ROUNDS: usize = 15;
+
+/// What a socket hands over at a time.
+const CHUNK: usize = 64 * 1024;
+
+#[expect(clippy::disallowed_methods, reason = "a measurement")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+fn rate(time: Duration) -> f64 {
+    LENGTH as f64 / time.as_secs_f64() / 1e6
+}
+
+/// `cat > file; fsync`, and the SHA-256 of the same octets.
+fn plainly(folder: &Path, octets: &Bytes) -> Duration {
+    let path = folder.join("plain");
+    let begun = now();
+    let mut file = File::create(&path).expect("create");
+    for chunk in octets.chunks(128 * 1024) {
+        file.write_all(chunk).expect("write");
+    }
+    file.sync_all().expect("sync");
+    std::hint::black_box(Sha256::digest(octets));
+    let time = begun.elapsed();
+    std::fs::remove_file(path).expect("remove");
+    time
+}
+
+async fn uploaded(blobs: &FolderBlobs, key: &BlobKey, octets: &Bytes) -> Duration {
+    let begun = now();
+    let mut hash = Sha256::new();
+    let mut writer = blobs.create(key, &FileName::of_sent(None, "bin")).await.expect("create");
+    for at in (0..octets.len()).step_by(CHUNK) {
+        let chunk = octets.slice(at..octets.len().min(at + CHUNK));
+        hash.update(&chunk);
+        writer.write(chunk).await.expect("write");
+    }
+    writer.finish().await.expect("finish");
+    std::hint::black_box(hash.finalize());
+    begun.elapsed()
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn a_folder_is_nearly_as_fast_as_the_disk() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let blobs = FolderBlobs::open(folder.path().join("blobs")).expect("open");
+    let octets: Bytes = (0..LENGTH).map(|at| (at * 7 + at / 251) as u8).collect::<Vec<u8>>().into();
+    let key: BlobKey = "a/697e00000000000000000001".parse().expect("a key");
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("runtime");
+    let (mut plain, mut upload, mut read, mut download) = (vec![], vec![], vec![], vec![]);
+    runtime.block_on(async {
+        for _ in 0..ROUNDS {
+            plain.push(tokio::task::block_in_place(|| plainly(folder.path(), &octets)));
+            upload.push(uploaded(&blobs, &key, &octets).await);
+            let begun = now();
+            let mut file = File::open(folder.path().join("blobs").join(key.to_string())).expect("open");
+            let mut buffer = vec![0; 256 * 1024];
+            while file.read(&mut buffer).expect("read") > 0 {}
+            read.push(begun.elapsed());
+            let begun = now();
+            let mut stream = blobs.read(&key, 0..LENGTH as u64).await.expect("read");
+            let mut length = 0;
+            while let Some(chunk) = std::future::poll_fn(|context| stream.as_mut().poll_next(context)).await {
+                length += chunk.expect("chunk").len();
+            }
+            assert_eq!(length, LENGTH);
+            download.push(begun.elapsed());
+            blobs.remove(&key).await.expect("remove");
+        }
+    });
+    let (plain, upload, read, download) = (median(plain), median(upload), median(read), median(download));
+    eprintln!("write, fsync, SHA-256: {:.0} MB/s; upload: {:.0} MB/s", rate(plain), rate(upload));
+    eprintln!("plain read: {:.0} MB/s; download: {:.0} MB/s", rate(read), rate(download));
+    let share = plain.as_secs_f64() / upload.as_secs_f64();
+    assert!(share >= 0.7, "an upload has {share:.2} of the plain throughput");
+}
