@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::Actor;
 use crate::json::RawObject;
-use crate::values::{AgentId, AuditId, Timestamp};
+use crate::values::{AgentId, AuditId, ContactId, Timestamp};
 
 /// One entry of the log. Secrets and signatures are never in it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,6 +24,9 @@ pub struct AuditEntry {
     pub action: AuditAction,
     /// The id of what it was done to: a contact, a file, a key, an agent.
     pub resource: Option<String>,
+    /// The contact that the resource belongs to, where it is something of a contact's: erasing the contact empties the
+    /// payload.
+    pub contact_id: Option<ContactId>,
     /// The address the request came from.
     pub address: Option<IpAddr>,
     /// The id of the request.

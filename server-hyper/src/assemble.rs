@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use openapi_core::access::Actor;
 use openapi_core::brand::Brand;
-use openapi_core::platform::{Platform, Ports};
-use openapi_core::ports::Timer;
+use openapi_core::platform::{FileSettings, Platform, Ports};
+use openapi_core::ports::{BlobStore, NoBlobs, Timer};
 use openapi_core::storage::Storage;
 use openapi_core::storage::memory::MemoryStorage;
+use storage_blobs::{BlobsUrl, InvalidBlobsUrl};
 use storage_sqlite::{SqliteConfig, SqliteStorage};
 
 use crate::config::Config;
@@ -43,6 +44,16 @@ impl StoreUrl {
         Err(Failure::usage(format!("the store '{shown}' is not known; write sqlite:PATH or memory:")))
     }
 
+    /// The folder in which the store lies; of one in memory the working directory.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        let folder = match self {
+            StoreUrl::Memory => None,
+            StoreUrl::Sqlite(config) => config.path.parent(),
+        };
+        folder.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    }
+
     /// Where the server keys of this store are.
     #[must_use]
     pub fn key_source(&self, config: &Config) -> KeySource {
@@ -68,29 +79,74 @@ pub async fn open(url: &StoreUrl) -> Result<Arc<dyn Storage>, Failure> {
     }
 }
 
-/// The platform over the configured store.
+/// Opens the store of file contents: the configured one, or the one that goes with the store.
+///
+/// # Errors
+/// When it cannot be opened; the words say why.
+pub fn open_blobs(config: &Config, store: &StoreUrl) -> Result<Arc<dyn BlobStore>, Failure> {
+    let url = match (config.text("blobs"), store) {
+        (Some(url), _) => url.parse().map_err(|error: InvalidBlobsUrl| Failure::usage(error.to_string()))?,
+        (None, StoreUrl::Memory) => BlobsUrl::Memory,
+        (None, StoreUrl::Sqlite(config)) => {
+            BlobsUrl::Folder(config.path.parent().unwrap_or(Path::new("")).join("blobs"))
+        }
+    };
+    Ok(storage_blobs::open(&url, environment())?)
+}
+
+/// The variables from which stores in a cloud take their credentials.
+fn environment() -> Vec<(String, String)> {
+    let variables = std::env::vars_os();
+    variables
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
+/// What a platform is built over.
+#[derive(Clone)]
+pub struct Stores {
+    /// The records.
+    pub storage: Arc<dyn Storage>,
+    /// The contents of files; of a command that needs none [`NoBlobs`].
+    pub blobs: Arc<dyn BlobStore>,
+}
+
+/// The platform over the configured store, without contents of files.
 ///
 /// # Errors
 /// When the store or its server keys cannot be opened.
 pub async fn platform(config: &Config, brand: Brand) -> Result<Arc<Platform>, Failure> {
     let url = StoreUrl::parse(config.store())?;
-    let storage = open(&url).await?;
-    platform_over(storage, &url.key_source(config), brand)
+    let stores = Stores { storage: open(&url).await?, blobs: Arc::new(NoBlobs) };
+    platform_over(&stores, &url.key_source(config), brand, FileSettings::default())
 }
 
-/// The platform over an open store.
+/// The platform over the configured stores.
+///
+/// # Errors
+/// When a store or the server keys cannot be opened.
+pub async fn platform_with_contents(config: &Config, brand: Brand) -> Result<Arc<Platform>, Failure> {
+    let url = StoreUrl::parse(config.store())?;
+    let stores = Stores { storage: open(&url).await?, blobs: open_blobs(config, &url)? };
+    platform_over(&stores, &url.key_source(config), brand, FileSettings::default())
+}
+
+/// The platform over open stores.
 ///
 /// # Errors
 /// When the server keys cannot be had.
 pub fn platform_over(
-    storage: Arc<dyn Storage>,
+    stores: &Stores,
     keys: &KeySource,
     brand: Brand,
+    files: FileSettings,
 ) -> Result<Arc<Platform>, Failure> {
     let server_keys = keys.load(&SystemClock, &SystemRandom)?;
     let ports = Ports::new(Arc::new(SystemClock), Arc::new(SystemRandom), server_keys)
+        .with_blobs(Arc::clone(&stores.blobs))
         .with_timer(Arc::new(TokioTimer));
-    Ok(Arc::new(Platform::new(storage, ports, brand)))
+    let platform = Platform::new(Arc::clone(&stores.storage), ports, brand);
+    Ok(Arc::new(platform.with_file_settings(files)))
 }
 
 /// What `migrate` would apply, in order.
@@ -107,7 +163,7 @@ pub async fn pending_migrations(url: &StoreUrl) -> Result<Vec<String>, Failure> 
     }
 }
 
-/// The faults of a store; with `repair` those that are left after mending.
+/// The faults of a store's records; with `repair` those that are left after mending.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -123,21 +179,36 @@ pub async fn check(url: &StoreUrl, repair: bool) -> Result<Vec<String>, Failure>
     }
 }
 
-/// Copies a store into a new file.
+/// Copies the records of a store into a new file, and opens the copy.
 ///
 /// # Errors
 /// When the file exists, or cannot be written.
-pub async fn backup(url: &StoreUrl, to: &Path) -> Result<(), Failure> {
+pub async fn backup(url: &StoreUrl, to: &Path) -> Result<Arc<dyn Storage>, Failure> {
     match url {
         StoreUrl::Memory => Err(in_memory("copied")),
         StoreUrl::Sqlite(config) => {
             SqliteStorage::open(config.clone())?.backup(to, progress("copied"))?;
-            Ok(())
+            Ok(Arc::new(SqliteStorage::open(SqliteConfig::new(to))?))
         }
     }
 }
 
-/// Puts a backup in the place of a store.
+/// The records of a backup, by way of a copy at `scratch`.
+///
+/// # Errors
+/// When the backup is not there or not sound.
+pub fn open_backup(from: &Path, scratch: &Path) -> Result<Arc<dyn Storage>, Failure> {
+    if !from.is_file() {
+        return Err(Failure::new(format!(
+            "there is no backup: {} is missing; name the folder that `openapi-server backup` made",
+            from.display()
+        )));
+    }
+    std::fs::copy(from, scratch)?;
+    Ok(Arc::new(SqliteStorage::open(SqliteConfig::new(scratch))?))
+}
+
+/// Puts the records of a backup in the place of a store.
 ///
 /// # Errors
 /// When the backup is not sound, or the store is in use.

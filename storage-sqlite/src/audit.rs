@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use openapi_core::audit::{AuditAction, AuditEntry};
 use openapi_core::storage::{AuditQuery, AuditStore, StorageError};
-use openapi_core::values::{AgentId, AuditId};
+use openapi_core::values::{AgentId, AuditId, ContactId};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params};
 
@@ -15,14 +15,15 @@ use crate::error::{Result, corrupt};
 pub(crate) fn append(db: &Connection, entry: &AuditEntry) -> Result<()> {
     let actor = serde_json::to_string(&entry.actor).map_err(corrupt)?;
     db.prepare_cached(
-        "INSERT OR REPLACE INTO audit (at, id, agent, resource, action, actor, address, request_id, details) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        "INSERT OR REPLACE INTO audit (at, id, agent, resource, contact, action, actor, address, request_id, details) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
     )?
     .execute(params![
         entry.at.millis(),
         entry.id.as_bytes(),
         entry.agent_id.as_ref().map(AgentId::as_str),
         entry.resource,
+        entry.contact_id.as_ref().map(ContactId::as_bytes),
         entry.action.as_str(),
         actor,
         entry.address.map(|address| address.to_string()),
@@ -32,12 +33,16 @@ pub(crate) fn append(db: &Connection, entry: &AuditEntry) -> Result<()> {
     Ok(())
 }
 
-/// Empties the payloads of the entries about something.
-pub(crate) fn empty_payloads(db: &Connection, agent: &AgentId, resource: &str) -> Result<()> {
+/// Empties the payloads of the entries about a contact and about what belongs to it.
+pub(crate) fn empty_payloads(db: &Connection, agent: &AgentId, contact: ContactId) -> Result<()> {
     db.prepare_cached(
         "UPDATE audit SET details = NULL WHERE agent = ?1 AND resource = ?2 AND details IS NOT NULL",
     )?
-    .execute(params![agent.as_str(), resource])?;
+    .execute(params![agent.as_str(), contact.to_string()])?;
+    db.prepare_cached(
+        "UPDATE audit SET details = NULL WHERE agent = ?1 AND contact = ?2 AND details IS NOT NULL",
+    )?
+    .execute(params![agent.as_str(), contact.as_bytes()])?;
     Ok(())
 }
 
@@ -64,6 +69,7 @@ fn read(row: &Row<'_>) -> Result<AuditEntry> {
         id: AuditId::from_bytes(columns.octets()?),
         agent_id: columns.optional_text()?,
         resource: columns.optional_str()?.map(str::to_owned),
+        contact_id: columns.optional_octets()?.map(ContactId::from_bytes),
         action: action(columns.str()?)?,
         actor: serde_json::from_str(columns.str()?).map_err(corrupt)?,
         address: columns.optional_str()?.map(|address| address.parse().map_err(corrupt)).transpose()?,
@@ -88,7 +94,7 @@ fn entries(db: &Connection, query: &AuditQuery) -> Result<Vec<AuditEntry>> {
     let condition =
         if conditions.is_empty() { String::new() } else { format!("WHERE {}", conditions.join(" AND ")) };
     let mut statement = db.prepare_cached(&format!(
-        "SELECT at, id, agent, resource, action, actor, address, request_id, details FROM audit {condition} \
+        "SELECT at, id, agent, resource, contact, action, actor, address, request_id, details FROM audit {condition} \
          ORDER BY at{direction}, id{direction} LIMIT :limit"
     ))?;
     let bound: Vec<(&str, &dyn rusqlite::ToSql)> =

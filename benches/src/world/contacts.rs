@@ -177,6 +177,7 @@ pub(crate) fn write_of(
         actor: Actor::Operator("benches".to_owned()),
         action: AuditAction::ContactCreate,
         resource: Some(contact.id.to_string()),
+        contact_id: None,
         address: None,
         request_id: None,
         details: RawObject::new(&Object::new()),

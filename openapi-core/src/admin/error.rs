@@ -1,5 +1,7 @@
 //! Why an operator's action failed.
 
+use crate::platform::MaintainError;
+use crate::ports::BlobError;
 use crate::storage::StorageError;
 use crate::violation::Violations;
 
@@ -23,6 +25,13 @@ pub enum AdminError {
     /// The action is not possible with these arguments.
     #[error("{0}")]
     Refused(String),
+    /// The store of file contents failed.
+    #[error("{error}{}", .error.source.as_ref().map(|source| format!(": {source}")).unwrap_or_default())]
+    Contents {
+        /// The store's error.
+        #[from]
+        error: BlobError,
+    },
     /// The store failed.
     #[error("{error}{}", .error.source.as_ref().map(|source| format!(": {source}")).unwrap_or_default())]
     Storage {
@@ -30,6 +39,15 @@ pub enum AdminError {
         #[from]
         error: StorageError,
     },
+}
+
+impl From<MaintainError> for AdminError {
+    fn from(error: MaintainError) -> Self {
+        match error {
+            MaintainError::Storage(error) => error.into(),
+            MaintainError::Blobs(error) => error.into(),
+        }
+    }
 }
 
 fn list(violations: &Violations) -> String {

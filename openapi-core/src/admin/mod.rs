@@ -124,13 +124,20 @@ pub trait Admin: Send + Sync {
         limit: u32,
     ) -> Result<Vec<Contact>, AdminError>;
 
-    /// Erases a contact with everything that belongs to it; audit entries stay, emptied of their payload.
+    /// Erases a contact with everything that belongs to it, the contents of its files included; audit entries stay,
+    /// emptied of their payload. Contents that cannot be removed at once are removed later.
     async fn erase_contact(
         &self,
         by: &Actor,
         agent: &AgentId,
         contact: &ContactRef,
     ) -> Result<Contact, AdminError>;
+
+    /// Removes the contents of all deleted files of an agent now, before their retention is over; returns how many.
+    ///
+    /// # Errors
+    /// [`AdminError::Contents`] when the store of file contents fails: the rest is removed when it is back.
+    async fn purge_files(&self, by: &Actor, agent: &AgentId) -> Result<u64, AdminError>;
 
     /// Reads the audit log.
     async fn audit(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>, AdminError>;

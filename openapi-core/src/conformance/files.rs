@@ -4,7 +4,7 @@ use super::fixture::{World, assert_fails, at, parsed, replay};
 use super::{Backend, on};
 use crate::access::Actor;
 use crate::agents::AgentStatus;
-use crate::audit::AuditAction;
+use crate::audit::{AuditAction, AuditEntry};
 use crate::contacts::Contact;
 use crate::files::{ContactFile, FileKind, Sha256Digest};
 use crate::ports::{BlobEntry, BlobKey};
@@ -39,6 +39,7 @@ impl World {
     pub(super) fn file_write(&self, file: &ContactFile, contact: &Contact, millis: i64) -> FileWrite {
         let resource = file.id.to_string();
         let audit = self.audit(Some(&file.agent_id), AuditAction::FileUpload, &resource, millis);
+        let audit = AuditEntry { contact_id: Some(contact.id), ..audit };
         FileWrite::new(file.clone(), contact, ROOMY, Effects { audit, replay: None })
     }
 
@@ -64,7 +65,10 @@ impl World {
                 reason: Some(parsed("Uploaded\ntwice")),
             },
             purge_at,
-            audit: self.audit(Some(&contact.agent_id), AuditAction::FileDelete, &file.to_string(), 200),
+            audit: AuditEntry {
+                contact_id: Some(contact.id),
+                ..self.audit(Some(&contact.agent_id), AuditAction::FileDelete, &file.to_string(), 200)
+            },
         }
     }
 
@@ -337,6 +341,10 @@ pub(super) fn erasing_makes_contents_due(backend: &mut dyn Backend) {
         let deleted = world.add_file(&contact, 2, "b.pdf", 5, 2).await;
         let kept = world.add_file(&other, 3, "c.pdf", 5, 3).await;
         world.delete(&deleted, &contact, at(900_000)).await;
+        // A file whose content is gone already leaves its entries in the audit log.
+        let gone = world.add_file(&contact, 4, "d.pdf", 5, 4).await;
+        world.delete(&gone, &contact, at(250)).await;
+        world.storage.forget_blobs(&[key(&gone)]).await.expect("forget");
         let audit = world.audit(Some(&a), AuditAction::ContactErase, &contact.id.to_string(), 300);
         world.storage.erase_contact(&a, contact.id, &audit).await.expect("erase");
         let mut due = world.due(300, 10).await;
@@ -346,13 +354,14 @@ pub(super) fn erasing_makes_contents_due(backend: &mut dyn Backend) {
         assert_eq!(world.storage.file_tombstone(&a, deleted.id).await.expect("tombstone"), None);
         assert_eq!(world.page(&a, &every_file(contact.id)).await, FilePage::default());
         assert_eq!(world.file(&a, kept.id).await, Some(kept.clone()));
-        let payloads = |file: &ContactFile, entries: &[crate::audit::AuditEntry]| {
+        let payloads = |file: &ContactFile, entries: &[AuditEntry]| {
             let of_file = entries.iter().filter(|entry| entry.resource == Some(file.id.to_string()));
             of_file.map(|entry| entry.details.is_empty()).collect::<Vec<_>>()
         };
         let entries = world.audit_of(Some(&a)).await;
         assert_eq!(payloads(&live, &entries), [true]);
         assert_eq!(payloads(&deleted, &entries), [true, true]);
+        assert_eq!(payloads(&gone, &entries), [true, true]);
         assert_eq!(payloads(&kept, &entries), [false]);
     });
 }

@@ -80,6 +80,7 @@ impl World {
             actor: Actor::Operator("suite".to_owned()),
             action,
             resource: Some(resource.to_owned()),
+            contact_id: None,
             address: "192.0.2.7".parse().ok(),
             request_id: Some("request-1".to_owned()),
             details: RawObject::new(&details),

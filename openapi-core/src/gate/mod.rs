@@ -288,6 +288,7 @@ impl Gate {
             actor: key.map_or_else(|| Actor::Anonymous("unknown key".to_owned()), Actor::ApiKey),
             action: AuditAction::AuthenticationFailure,
             resource: None,
+            contact_id: None,
             address: Some(address),
             request_id: Some(request_id.to_owned()),
             details: RawObject::new(&details),

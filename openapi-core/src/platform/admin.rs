@@ -51,6 +51,13 @@ impl Platform {
         Ok(agent)
     }
 
+    /// Removes contents that have become due. What cannot be removed now stays due, for the maintenance.
+    async fn purge_now(&self) {
+        if let Err(error) = self.purge_due_contents().await {
+            tracing::warn!(%error, "contents of files could not be removed yet; it is tried again");
+        }
+    }
+
     /// The caller as which an operator imports.
     fn operator(&self, by: &Actor, agent: &AgentId) -> Caller {
         Caller {
@@ -129,6 +136,7 @@ impl Admin for Platform {
             _ => self.set_agent_status(by, id, AgentStatus::Deleted).await?,
         };
         while self.storage.purge_agent(id, PURGE_ROWS).await? > 0 {}
+        self.purge_now().await;
         Ok(agent)
     }
 
@@ -287,10 +295,23 @@ impl Admin for Platform {
         let audit =
             self.operator_audit(by, action, agent, &erased.id.to_string(), &Object::new(), self.now());
         match self.storage.erase_contact(agent, erased.id, &audit).await {
-            Ok(()) => Ok(erased),
+            Ok(()) => {
+                self.purge_now().await;
+                Ok(erased)
+            }
             Err(error) if error.kind == StorageErrorKind::Missing => Err(not_found()),
             Err(error) => Err(error.into()),
         }
+    }
+
+    async fn purge_files(&self, by: &Actor, agent: &AgentId) -> Result<u64, AdminError> {
+        self.living_agent(agent).await?;
+        let now = self.now();
+        let action = AuditAction::FilePurge;
+        let audit = self.operator_audit(by, action, agent, agent.as_str(), &Object::new(), now);
+        let hastened = self.storage.hasten_purges(agent, now, &audit).await?;
+        self.purge_due_contents().await?;
+        Ok(hastened)
     }
 
     async fn audit(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>, AdminError> {

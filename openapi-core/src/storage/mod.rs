@@ -194,8 +194,8 @@ pub trait ContactStore: Send + Sync {
     ) -> Result<()>;
 
     /// Removes a contact with everything that belongs to it: its files, deleted ones included, whose contents are due
-    /// from the time of `audit` on ([`FileStore::due_blobs`]); of audit entries about the contact or one of its files
-    /// the payload is emptied, and stored answers ([`ReplayStore`]) whose [`Replay::resource`] is the contact go too.
+    /// from the time of `audit` on ([`FileStore::due_blobs`]); of audit entries about the contact or something of it
+    /// ([`AuditEntry::contact_id`]) the payload is emptied, and stored answers ([`ReplayStore`]) whose [`Replay::resource`] is the contact go too.
     ///
     /// # Errors
     /// [`Missing`](StorageErrorKind::Missing) when the contact is not there.

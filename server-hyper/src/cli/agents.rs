@@ -3,10 +3,11 @@
 use clap::Subcommand;
 use openapi_core::admin::{Admin, NewAgent};
 use openapi_core::agents::{Agent, AgentStatus};
+use openapi_core::platform::Platform;
 use openapi_core::values::{AgentId, Line};
 
 use super::output::{print_record, print_table};
-use super::with_platform;
+use super::{with_contents, with_platform};
 use crate::assemble::operator;
 use crate::config::flags::EveryFlags;
 use crate::failure::Failure;
@@ -61,7 +62,9 @@ pub enum Agents {
 impl Agents {
     pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
         let json = every.json;
-        with_platform(every, async |platform| {
+        // Deleting an agent removes contents of files, the rest needs none.
+        let removes_contents = matches!(self, Agents::Delete { .. });
+        let work = async |platform: &Platform| {
             let by = operator();
             let agent = match self {
                 Agents::Create { name, id } => platform.create_agent(&by, NewAgent { id, name }).await?,
@@ -92,7 +95,8 @@ impl Agents {
                     ("updated", agent.updated_at.to_string()),
                 ],
             )
-        })
+        };
+        if removes_contents { with_contents(every, work) } else { with_platform(every, work) }
     }
 }
 

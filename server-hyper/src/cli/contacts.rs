@@ -8,7 +8,7 @@ use openapi_core::contacts::ContactRef;
 use openapi_core::values::AgentId;
 
 use super::output::{optional, print_record};
-use super::{contacts_export, contacts_import, with_platform};
+use super::{contacts_export, contacts_import, with_contents, with_platform};
 use crate::assemble::operator;
 use crate::config::flags::EveryFlags;
 use crate::failure::Failure;
@@ -54,7 +54,8 @@ pub enum Contacts {
     #[command(after_help = "Examples:\n  \
         openapi-server contacts erase --agent acme crm-1001\n  \
         openapi-server contacts erase --agent acme --external crm-1002\n\n\
-        The audit log keeps that something happened to the contact, emptied of what it was.")]
+        Its files go with it, contents included. The audit log keeps that something happened to the contact, emptied of \
+        what it was.")]
     Erase {
         /// The agent
         #[arg(long)]
@@ -95,7 +96,7 @@ impl Contacts {
                         contact.parse().map_err(|error| Failure::usage(format!("'{contact}' {error}")))?,
                     ),
                 };
-                with_platform(every, async |platform| {
+                with_contents(every, async |platform| {
                     let erased = platform.erase_contact(&operator(), &agent, &target).await?;
                     let lines = [
                         ("erased", erased.id.to_string()),

@@ -7,6 +7,7 @@ mod contacts_csv;
 mod contacts_export;
 mod contacts_import;
 mod demo;
+mod files;
 mod input;
 mod keys;
 mod output;
@@ -66,6 +67,9 @@ enum Command {
     /// Contacts: import, export, erase
     #[command(subcommand)]
     Contacts(contacts::Contacts),
+    /// Contact files: the contents of deleted ones
+    #[command(subcommand)]
+    Files(files::Files),
     /// The audit log
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -78,7 +82,7 @@ enum Command {
     /// Look whether the store is sound
     #[command(after_help = store::CHECK_EXAMPLES)]
     Check(store::Check),
-    /// Copy the store into a new file, while servers may run
+    /// Copy the store, contents of files included, into a new folder, while servers may run
     #[command(after_help = store::BACKUP_EXAMPLES)]
     Backup(store::Backup),
     /// Put a backup in the place of the store; no server may run
@@ -131,6 +135,7 @@ impl Cli {
             Command::Keys(command) => command.run(every),
             Command::ContactSchema(command) => command.run(every),
             Command::Contacts(command) => command.run(every),
+            Command::Files(command) => command.run(every),
             Command::Audit(command) => command.run(every),
             Command::ServerKey(command) => command.run(every),
             Command::Migrate(command) => command.run(every),
@@ -183,6 +188,20 @@ fn with_platform(
     on_runtime(async {
         let platform = crate::assemble::platform(&config, names.brand_without_listener()).await?;
         work(&platform).await
+    })
+}
+
+/// Runs an operator's command that concerns contents of files as well.
+fn with_contents(
+    every: &EveryFlags,
+    work: impl AsyncFnOnce(&openapi_core::platform::Platform) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let config = crate::config::Config::read(every, None)?;
+    let names = crate::config::typed::Names::of(&config)?;
+    let _log = Logged::install(&config)?;
+    on_runtime(async {
+        let brand = names.brand_without_listener();
+        work(&*crate::assemble::platform_with_contents(&config, brand).await?).await
     })
 }
 

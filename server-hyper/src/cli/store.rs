@@ -10,6 +10,7 @@ use super::{Logged, on_runtime};
 use crate::assemble::{self, StoreUrl};
 use crate::config::Config;
 use crate::config::flags::EveryFlags;
+use crate::contents;
 use crate::failure::Failure;
 
 /// Examples of `migrate`.
@@ -20,12 +21,16 @@ pub const CHECK_EXAMPLES: &str = "Examples:\n  openapi-server check\n  openapi-s
 
 /// Examples of `backup`.
 pub const BACKUP_EXAMPLES: &str = "Examples:\n  \
-    openapi-server backup backup.db\n\n\
-    The server keys are not in the backup: keep them apart from it. `openapi-server server-key list` says which are needed.";
+    openapi-server backup ./backups/monday\n\n\
+    The folder gets a copy of the database, openapi.db, and of the contents of files, blobs; every content is compared \
+    with the digest in its record. The server keys are not in the backup: keep them apart from it. \
+    `openapi-server server-key list` says which are needed.";
 
 /// Examples of `restore`.
 pub const RESTORE_EXAMPLES: &str = "Examples:\n  \
-    openapi-server restore backup.db --store sqlite:./restored/openapi.db";
+    openapi-server restore ./backups/monday --store sqlite:./restored/openapi.db\n\n\
+    Contents of files go to the configured place (--blobs), those that are there already stay. The former database is \
+    kept beside the new one.";
 
 #[derive(Debug, Args)]
 pub struct Migrate {
@@ -36,14 +41,15 @@ pub struct Migrate {
 
 #[derive(Debug, Args)]
 pub struct Check {
-    /// Mend what can be made anew from the records: indexes and counters
+    /// Mend what can be made anew from the records, indexes and counters; remove contents that belong to no file, and
+    /// delete files whose content is lost
     #[arg(long)]
     repair: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct Backup {
-    /// The file to be made
+    /// The folder to be made
     to: PathBuf,
 }
 
@@ -53,16 +59,17 @@ pub struct Restore {
     from: PathBuf,
 }
 
-/// The configured store, with the log on.
-fn store(every: &EveryFlags) -> Result<(StoreUrl, Logged), Failure> {
+/// The settings and the configured store, with the log on.
+fn configured(every: &EveryFlags) -> Result<(Config, StoreUrl, Logged), Failure> {
     let config = Config::read(every, None)?;
     let log = Logged::install(&config)?;
-    Ok((StoreUrl::parse(config.store())?, log))
+    let store = StoreUrl::parse(config.store())?;
+    Ok((config, store, log))
 }
 
 impl Migrate {
     pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
-        let (store, _log) = store(every)?;
+        let (_, store, _log) = configured(every)?;
         let pending = on_runtime(async {
             let pending = assemble::pending_migrations(&store).await?;
             if !self.plan {
@@ -83,8 +90,12 @@ impl Migrate {
 
 impl Check {
     pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
-        let (store, _log) = store(every)?;
-        let faults = on_runtime(assemble::check(&store, self.repair))?;
+        let (config, store, _log) = configured(every)?;
+        let faults = on_runtime(async {
+            let mut faults = assemble::check(&store, self.repair).await?;
+            faults.extend(contents::check(&config, self.repair).await?);
+            Ok(faults)
+        })?;
         if every.json {
             print_json(&json!({ "sound": faults.is_empty(), "faults": faults }))?;
         } else if faults.is_empty() {
@@ -105,22 +116,23 @@ impl Check {
 
 impl Backup {
     pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
-        let (store, _log) = store(every)?;
-        on_runtime(assemble::backup(&store, &self.to))?;
+        let (config, store, _log) = configured(every)?;
+        let files = on_runtime(contents::backup(&config, &store, &self.to))?;
         if every.json {
-            return print_json(&json!({ "backup": self.to }));
+            return print_json(&json!({ "backup": self.to, "files": files }));
         }
-        print(&format!("the store is in {}\n", self.to.display()))
+        print(&format!("the store is in {}, with the contents of {files} file(s)\n", self.to.display()))
     }
 }
 
 impl Restore {
     pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
-        let (store, _log) = store(every)?;
-        on_runtime(assemble::restore(&store, &self.from))?;
+        let (config, store, _log) = configured(every)?;
+        let files = on_runtime(contents::restore(&config, &store, &self.from))?;
         if every.json {
-            return print_json(&json!({ "restored": self.from }));
+            return print_json(&json!({ "restored": self.from, "files": files }));
         }
-        print(&format!("the store holds what was in {}\n", self.from.display()))
+        let from = self.from.display();
+        print(&format!("the store holds what was in {from}, with the contents of {files} file(s)\n"))
     }
 }

@@ -8,6 +8,8 @@ use std::time::Duration;
 use openapi_core::access::KeyTag;
 use openapi_core::api::{AddressLimits, Settings};
 use openapi_core::brand::Brand;
+use openapi_core::files::FileTypes;
+use openapi_core::platform::FileSettings;
 use tracing_subscriber::filter::Targets;
 
 use super::layers::Origin;
@@ -67,6 +69,8 @@ pub struct Serving {
     pub max_connections: usize,
     /// Connections at a time from one address.
     pub max_connections_per_address: usize,
+    /// What is decided about files.
+    pub files: FileSettings,
     /// Settings of the API but for its names.
     limits: Limits,
 }
@@ -74,6 +78,7 @@ pub struct Serving {
 #[derive(Clone, Debug)]
 struct Limits {
     max_json_octets: u64,
+    max_file_octets: u64,
     max_uri_octets: usize,
     max_header_octets: usize,
     address_limits: AddressLimits,
@@ -244,6 +249,17 @@ impl Serving {
             write: reader.positive("write_timeout", standard.write),
             ..standard
         };
+        let mut files = FileSettings::default();
+        files.max_files_of_contact = reader.number("files_per_contact", 0);
+        files.max_octets_of_agent = reader.optional("storage_quota", values::size);
+        if let Some(types) =
+            reader.optional("file_types", |text| text.parse::<FileTypes>().map_err(|error| error.to_string()))
+        {
+            files.types = types;
+        }
+        let retention = reader.one("deleted_file_retention", Duration::ZERO, values::duration);
+        files.retention_millis = u64::try_from(retention.as_millis()).unwrap_or(u64::MAX);
+        files.redirect_downloads = reader.one("redirect_downloads", false, values::switch);
         let certificate = reader.optional("tls_cert", |text| Ok(PathBuf::from(text)));
         let key = reader.optional("tls_key", |text| Ok(PathBuf::from(text)));
         match (&certificate, &key) {
@@ -263,8 +279,10 @@ impl Serving {
             drain: reader.one("drain_timeout", Duration::ZERO, values::duration),
             max_connections: reader.number("max_connections", 1),
             max_connections_per_address: reader.number("max_connections_per_address", 0),
+            files,
             limits: Limits {
                 max_json_octets: reader.octets("max_json_size", 0, 1024, 1 << 30),
+                max_file_octets: reader.octets("max_file_size", 0, 1, Settings::MAX_FILE_OCTETS),
                 max_uri_octets: octets(reader.octets("max_uri_size", 0, 256, 32 * 1024)),
                 max_header_octets: octets(reader.octets("max_header_size", 0, 1024, 60 * 1024)),
                 address_limits,
@@ -293,6 +311,7 @@ impl Serving {
     pub fn api_settings(&self, brand: Brand) -> Settings {
         let mut settings = Settings::new(brand);
         settings.max_json_octets = self.limits.max_json_octets;
+        settings.max_file_octets = self.limits.max_file_octets;
         settings.max_uri_octets = self.limits.max_uri_octets;
         settings.max_header_octets = self.limits.max_header_octets;
         settings.address_limits = self.limits.address_limits;
@@ -328,6 +347,7 @@ mod tests {
         let ours = serving.api_settings(brand.clone());
         let standard = Settings::new(brand);
         assert_eq!(format!("{ours:?}"), format!("{standard:?}"));
+        assert_eq!(serving.files, FileSettings::default());
         let timeouts = format!("{:?}", Timeouts::default());
         assert_eq!(format!("{:?}", serving.timeouts), timeouts);
         assert_eq!(serving.listen.to_string(), "127.0.0.1:8080");

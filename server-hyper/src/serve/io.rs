@@ -159,7 +159,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Watched<S> {
                 if self.write.armed {
                     self.write.armed = false;
                     // A client that takes its answer slowly does not rest.
-                    self.reading.since = self.reading.since.filter(|(awaited, _)| *awaited == Awaited::Head);
+                    self.answered();
                 }
                 Poll::Ready(result)
             }
@@ -168,6 +168,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Watched<S> {
             }
             Poll::Pending => Poll::Pending,
         }
+    }
+
+    /// Part of an answer went out: the connection did not rest until now, however slowly the answer is made.
+    fn answered(&mut self) {
+        self.reading.since = self.reading.since.filter(|(awaited, _)| *awaited == Awaited::Head);
     }
 
     /// Reads what the client still sends and throws it away. Closing a socket with unread octets resets the connection,
@@ -213,6 +218,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let result = Pin::new(&mut this.stream).poll_write(cx, octets);
+        if let Poll::Ready(Ok(1..)) = result {
+            this.answered();
+        }
         this.written(cx, result)
     }
 
@@ -223,6 +231,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let result = Pin::new(&mut this.stream).poll_write_vectored(cx, slices);
+        if let Poll::Ready(Ok(1..)) = result {
+            this.answered();
+        }
         this.written(cx, result)
     }
 

@@ -5,10 +5,9 @@ use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
 use openapi_core::api::{Api, Settings};
-use openapi_core::platform::Platform;
-use openapi_core::storage::Storage;
+use openapi_core::platform::{FileSettings, Platform};
 
-use crate::assemble;
+use crate::assemble::{self, Stores};
 use crate::failure::Failure;
 use crate::ports::{SystemClock, SystemRandom};
 use crate::server_keys::KeySource;
@@ -25,7 +24,8 @@ const HANDOVER: Duration = Duration::from_secs(1);
 /// The platform in use.
 pub struct Platforms {
     current: ArcSwap<Platform>,
-    storage: Arc<dyn Storage>,
+    stores: Stores,
+    files: FileSettings,
     keys: KeySource,
     /// When the file of the keys was changed, as far as known when they were read.
     keys_changed: Option<SystemTime>,
@@ -39,16 +39,22 @@ fn changed(keys: &KeySource) -> Option<SystemTime> {
 }
 
 impl Platforms {
-    /// A platform over the store, under these keys.
+    /// A platform over the stores, under these keys.
     ///
     /// # Errors
     /// When the server keys cannot be had.
-    pub fn new(storage: Arc<dyn Storage>, keys: KeySource, settings: Settings) -> Result<Self, Failure> {
+    pub fn new(
+        stores: Stores,
+        files: FileSettings,
+        keys: KeySource,
+        settings: Settings,
+    ) -> Result<Self, Failure> {
         // Makes the file when it is not there, so that the time is known before the keys are read.
         keys.entries(&SystemClock, &SystemRandom)?;
         let keys_changed = changed(&keys);
-        let platform = assemble::platform_over(Arc::clone(&storage), &keys, settings.brand.clone())?;
-        Ok(Platforms { current: ArcSwap::new(platform), storage, keys, keys_changed, settings })
+        let brand = settings.brand.clone();
+        let platform = assemble::platform_over(&stores, &keys, brand, files.clone())?;
+        Ok(Platforms { current: ArcSwap::new(platform), stores, files, keys, keys_changed, settings })
     }
 
     /// The platform in use.
@@ -85,7 +91,7 @@ impl Platforms {
             }
             known = now;
             let brand = self.settings.brand.clone();
-            match assemble::platform_over(Arc::clone(&self.storage), &self.keys, brand) {
+            match assemble::platform_over(&self.stores, &self.keys, brand, self.files.clone()) {
                 Ok(platform) => {
                     let former = self.current.swap(platform);
                     api.store(Arc::new(self.api()));

@@ -18,7 +18,7 @@ use super::platforms::Platforms;
 use super::service::Site;
 use super::tls::Tls;
 use super::web::Web;
-use crate::assemble::{self, StoreUrl};
+use crate::assemble::{self, StoreUrl, Stores};
 use crate::config::Config;
 use crate::config::typed::{Names, Serving};
 use crate::failure::Failure;
@@ -55,12 +55,18 @@ pub async fn run(
     let address = format!("{scheme}://{}", listening.local_addr()?);
 
     let store = StoreUrl::parse(config.store())?;
-    let storage = assemble::open(&store).await?;
+    let stores =
+        Stores { storage: assemble::open(&store).await?, blobs: assemble::open_blobs(config, &store)? };
+    // Nothing is lost yet when the contents cannot be reached: uploads and downloads are answered 503 meanwhile.
+    if let Err(error) = stores.blobs.probe().await {
+        tracing::error!(%error, source = ?error.source, "the store of file contents cannot be reached");
+    }
+    let storage = Arc::clone(&stores.storage);
     let brand = names.brand(&address);
     let keys = store.key_source(config);
     let settings = serving.api_settings(brand.clone());
     let secure = settings.strict_transport_security;
-    let platforms = Arc::new(Platforms::new(Arc::clone(&storage), keys, settings)?);
+    let platforms = Arc::new(Platforms::new(stores, serving.files.clone(), keys, settings)?);
     let web = Web::new(platforms.api(), Docs::new(secure));
     let exchange = web.exchange();
     let metrics = Arc::new(Metrics::new(env!("CARGO_PKG_VERSION"), sink.lost()));

@@ -55,7 +55,7 @@ pub(super) fn erase(db: &Connection, agent_id: &AgentId, id: ContactId, entry: &
     remove(db, agent.number, &stored)?;
     replays::remove_of(db, agent.number, id)?;
     files::erase_of(db, agent_id, agent.number, id, entry.at)?;
-    audit::empty_payloads(db, agent_id, &id.to_string())?;
+    audit::empty_payloads(db, agent_id, id)?;
     audit::append(db, entry)
 }
 

@@ -127,7 +127,6 @@ pub(crate) fn erase_of(
     }
     for file in found {
         file.remove(db, agent_id, agent, now)?;
-        audit::empty_payloads(db, agent_id, &file.id.to_string())?;
     }
     Ok(())
 }

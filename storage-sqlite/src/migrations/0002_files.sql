@@ -36,3 +36,7 @@ CREATE TABLE blob_purge (
     PRIMARY KEY (agent, file)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX blob_purge_by_due ON blob_purge (due_at);
+
+-- The contact that the entry's resource belongs to, where it is something of a contact's.
+ALTER TABLE audit ADD COLUMN contact BLOB;
+CREATE INDEX audit_by_contact ON audit (agent, contact) WHERE contact IS NOT NULL AND details IS NOT NULL;

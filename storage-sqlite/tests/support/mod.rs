@@ -99,6 +99,7 @@ pub fn entry(agent: &AgentId, number: u64, action: AuditAction, resource: &str) 
         actor: Actor::Operator("tests".to_owned()),
         action,
         resource: Some(resource.to_owned()),
+        contact_id: None,
         address: Some([192, 0, 2, 1].into()),
         request_id: Some("request".to_owned()),
         details: RawObject::from_text(r#"{"fields":["primaryEmail"]}"#).expect("an object"),

@@ -6,7 +6,7 @@ use std::future::poll_fn;
 
 use super::{MaintainError, about};
 use crate::access::Actor;
-use crate::audit::AuditAction;
+use crate::audit::{AuditAction, AuditEntry};
 use crate::platform::Platform;
 use crate::ports::{BlobEntry, BlobKey};
 use crate::storage::{FileDeletion, FileTombstone, StorageErrorKind};
@@ -152,7 +152,10 @@ impl Platform {
                 reason: Block::parse(reason).ok(),
             },
             purge_at: now,
-            audit: self.operator_audit(by, AuditAction::FileDelete, &key.agent, &resource, &details, now),
+            audit: AuditEntry {
+                contact_id: Some(file.contact_id),
+                ..self.operator_audit(by, AuditAction::FileDelete, &key.agent, &resource, &details, now)
+            },
         };
         match self.storage.delete_file(&key.agent, &deletion).await {
             Ok(()) => Ok(true),

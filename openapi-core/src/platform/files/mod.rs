@@ -152,7 +152,6 @@ pub(super) async fn delete(
 /// What the audit log says of every file.
 fn about(file: &ContactFile) -> Object {
     let mut details = Object::new();
-    details.insert("contactId", file.contact_id.to_string().as_str().into());
     details.insert("fileSize", Json::Number(file.file_size.into()));
     details.insert("contentType", file.content_type.media_type().into());
     details
@@ -174,6 +173,7 @@ fn audit(
         actor: caller.actor.clone(),
         action,
         resource: Some(file.id.to_string()),
+        contact_id: Some(file.contact_id),
         address: caller.address,
         request_id: Some(caller.request_id.clone()).filter(|id| !id.is_empty()),
         details: RawObject::new(details),

@@ -99,6 +99,11 @@ impl BlobWriter for Writer {
     }
 }
 
+/// The listing of a store without blobs.
+pub(super) fn no_entries() -> BlobListing {
+    Box::pin(Items(std::iter::empty()))
+}
+
 /// A stream of items that are all there.
 struct Items<I>(I);
 

@@ -406,20 +406,19 @@ impl World {
         tenant.contacts.remove(&id).ok_or(StorageErrorKind::Missing)?;
         tenant.external.retain(|_, holder| *holder != id);
         tenant.replays.retain(|_, replay| replay.resource != Some(id));
-        let mut resources = vec![id.to_string()];
         let mut contents = Vec::new();
         tenant.files.retain(|file, stored| {
             let stays = stored.file.contact_id != id;
             if !stays {
-                resources.push(file.to_string());
                 contents.push((BlobKey::new(agent.clone(), *file), audit.at));
             }
             stays
         });
         self.purges.extend(contents);
+        let resource = id.to_string();
         for entry in self.audit.values_mut() {
-            let about = |resource: &String| entry.resource.as_ref() == Some(resource);
-            if entry.agent_id.as_ref() == Some(agent) && resources.iter().any(about) {
+            let is_about = entry.resource.as_deref() == Some(&resource) || entry.contact_id == Some(id);
+            if entry.agent_id.as_ref() == Some(agent) && is_about {
                 entry.details = RawObject::default();
             }
         }

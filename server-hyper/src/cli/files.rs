@@ -1,0 +1,39 @@
+//! `files`: the contents of deleted files.
+
+use clap::Subcommand;
+use openapi_core::admin::Admin;
+use openapi_core::values::AgentId;
+use serde_json::json;
+
+use super::output::{print, print_json};
+use super::with_contents;
+use crate::assemble::operator;
+use crate::config::flags::EveryFlags;
+use crate::failure::Failure;
+
+#[derive(Debug, Subcommand)]
+pub enum Files {
+    /// Remove the contents of all deleted files now, before their retention is over; there is no way back
+    #[command(after_help = "Examples:\n  \
+        openapi-server files purge --agent acme\n\n\
+        Files that are not deleted stay as they are. The audit log keeps that files were deleted, by whom and why.")]
+    Purge {
+        /// The agent
+        #[arg(long)]
+        agent: AgentId,
+    },
+}
+
+impl Files {
+    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+        let Files::Purge { agent } = self;
+        let json = every.json;
+        with_contents(every, async |platform| {
+            let purged = platform.purge_files(&operator(), &agent).await?;
+            if json {
+                return print_json(&json!({ "agentId": agent, "purged": purged }));
+            }
+            print(&format!("the contents of {purged} deleted file(s) are gone\n"))
+        })
+    }
+}

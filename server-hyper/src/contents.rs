@@ -1,0 +1,195 @@
+//! Contents of files as an operator handles them: check, back up, restore. Every content that is copied is compared with
+//! the digest in its record.
+
+use std::future::poll_fn;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use openapi_core::files::{ContactFile, Sha256Digest};
+use openapi_core::ports::{BlobErrorKind, BlobKey, BlobStore};
+use openapi_core::storage::Storage;
+use sha2::{Digest, Sha256};
+use storage_blobs::FolderBlobs;
+
+use crate::assemble::{self, StoreUrl, operator};
+use crate::config::Config;
+use crate::config::typed::Names;
+use crate::failure::Failure;
+
+/// The database in the folder of a backup.
+const DATABASE: &str = "openapi.db";
+
+/// The contents of files in the folder of a backup.
+const CONTENTS: &str = "blobs";
+
+/// Records that one step reads.
+const BATCH: u32 = 500;
+
+/// After how many contents the progress is told.
+const TOLD_EVERY: u64 = 1_000;
+
+/// Compares records and contents; with `repair` what is left after mending.
+///
+/// # Errors
+/// When a store cannot be read.
+pub async fn check(config: &Config, repair: bool) -> Result<Vec<String>, Failure> {
+    let brand = Names::of(config)?.brand_without_listener();
+    let platform = assemble::platform_with_contents(config, brand).await?;
+    let found = platform.check_contents().await?;
+    let is_elsewhere = found.is_elsewhere() && found.files > 1;
+    let faults = if repair { platform.repair_contents(&operator(), found).await? } else { found.faults };
+    if is_elsewhere {
+        return Ok(vec![format!(
+            "the contents of all {} files are missing; is --blobs the place where they are kept?",
+            faults.len()
+        )]);
+    }
+    Ok(faults.iter().map(ToString::to_string).collect())
+}
+
+/// Copies the store into a new folder: the records as they are at one instant, then the contents that they need.
+/// Returns how many.
+///
+/// # Errors
+/// When the folder exists or cannot be written, or a content is missing or damaged.
+pub async fn backup(config: &Config, store: &StoreUrl, to: &Path) -> Result<u64, Failure> {
+    if to.exists() {
+        return Err(Failure::new(format!("{} exists; name a folder that does not", to.display())));
+    }
+    let live = assemble::open(store).await?;
+    let source = assemble::open_blobs(config, store)?;
+    let mut partial = to.as_os_str().to_owned();
+    partial.push(".partial");
+    let partial = PathBuf::from(partial);
+    if partial.exists() {
+        std::fs::remove_dir_all(&partial)?;
+    }
+    std::fs::create_dir_all(&partial)?;
+    restrict(&partial)?;
+    let copy = assemble::backup(store, &partial.join(DATABASE)).await?;
+    let target = FolderBlobs::open(partial.join(CONTENTS)).map_err(storage_blobs::OpenError::from)?;
+    let copied = copy_contents(&copy, &*source, &target, "copied", async |file| {
+        // Deleted and removed since the records were copied.
+        Ok(live.file(&file.agent_id, file.id).await?.is_none())
+    })
+    .await;
+    drop(copy);
+    let copied = copied?;
+    // What opening the copy has left beside it.
+    let _ = std::fs::remove_file(partial.join(format!("{DATABASE}-lock")));
+    std::fs::rename(&partial, to)?;
+    sync_folder(to)?;
+    Ok(copied)
+}
+
+/// Puts a backup in the place of the store: first the contents, then the records. Returns how many contents there are.
+///
+/// # Errors
+/// When the backup is not whole, or the store is in use.
+pub async fn restore(config: &Config, store: &StoreUrl, from: &Path) -> Result<u64, Failure> {
+    // The backup itself stays as it is: opening it would bring it to this version's schema.
+    std::fs::create_dir_all(store.folder())?;
+    let scratch = tempfile::tempdir_in(store.folder())?;
+    let records = assemble::open_backup(&from.join(DATABASE), &scratch.path().join(DATABASE))?;
+    let source = FolderBlobs::open(from.join(CONTENTS)).map_err(storage_blobs::OpenError::from)?;
+    let target = assemble::open_blobs(config, store)?;
+    let copied = copy_contents(&records, &source, &*target, "restored", async |_| Ok(false)).await?;
+    drop(records);
+    assemble::restore(store, &from.join(DATABASE)).await?;
+    Ok(copied)
+}
+
+/// Copies the contents that the records need, except those that are there already and as they should be. A content that
+/// is missing may be `dispensable`.
+async fn copy_contents(
+    records: &Arc<dyn Storage>,
+    from: &dyn BlobStore,
+    to: &dyn BlobStore,
+    done: &str,
+    dispensable: impl AsyncFn(&ContactFile) -> Result<bool, Failure>,
+) -> Result<u64, Failure> {
+    let (mut copied, mut after) = (0, None::<BlobKey>);
+    loop {
+        let needed = records.needed_blobs(after.as_ref(), BATCH).await?;
+        let Some(last) = needed.last() else { return Ok(copied) };
+        after = Some(last.key.clone());
+        for entry in needed {
+            let key = entry.key;
+            let Some(file) = records.file(&key.agent, key.file).await? else { continue };
+            if is_whole(to, &key, &file).await? {
+                copied += 1;
+            } else {
+                to.remove(&key).await?;
+                match copy(from, to, &key, &file).await {
+                    Ok(()) => copied += 1,
+                    Err(error) if dispensable(&file).await? => {
+                        tracing::debug!(%key, %error, "the file was deleted meanwhile");
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            if copied % TOLD_EVERY == 0 {
+                eprintln!("the contents of {copied} files {done}");
+            }
+        }
+    }
+}
+
+/// Whether a content is there with the digest of its record.
+async fn is_whole(store: &dyn BlobStore, key: &BlobKey, file: &ContactFile) -> Result<bool, Failure> {
+    if store.size(key).await? != Some(file.file_size) {
+        return Ok(false);
+    }
+    let mut octets = store.read(key, 0..file.file_size).await?;
+    let mut digest = Sha256::new();
+    while let Some(chunk) = poll_fn(|cx| octets.as_mut().poll_next(cx)).await.transpose()? {
+        digest.update(&chunk);
+    }
+    Ok(Sha256Digest(digest.finalize().into()) == file.sha256)
+}
+
+async fn copy(
+    from: &dyn BlobStore,
+    to: &dyn BlobStore,
+    key: &BlobKey,
+    file: &ContactFile,
+) -> Result<(), Failure> {
+    let mut octets = match from.read(key, 0..file.file_size).await {
+        Err(error) if error.kind == BlobErrorKind::Missing => {
+            return Err(Failure::new(format!(
+                "the content of file {key} is missing or cut off; `openapi-server check` lists all that is wrong"
+            )));
+        }
+        read => read?,
+    };
+    let mut writer = to.create(key, &file.file_name).await?;
+    let mut digest = Sha256::new();
+    while let Some(chunk) = poll_fn(|cx| octets.as_mut().poll_next(cx)).await.transpose()? {
+        digest.update(&chunk);
+        writer.write(chunk).await?;
+    }
+    if Sha256Digest(digest.finalize().into()) != file.sha256 {
+        return Err(Failure::new(format!(
+            "the content of file {key} is damaged: its digest is not its record's"
+        )));
+    }
+    Ok(writer.finish().await?)
+}
+
+/// Only the owner may read a backup.
+fn restrict(folder: &Path) -> Result<(), Failure> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+/// Makes the name of a folder durable.
+fn sync_folder(folder: &Path) -> Result<(), Failure> {
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    #[cfg(unix)]
+    std::fs::File::open(parent)?.sync_all()?;
+    Ok(())
+}
