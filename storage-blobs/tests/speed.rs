@@ -61,6 +61,47 @@ async fn uploaded(blobs: &FolderBlobs, key: &BlobKey, octets: &Bytes) -> Duratio
     begun.elapsed()
 }
 
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("runtime")
+}
+
+/// The most memory that this process had at once, in octets.
+#[cfg(target_os = "linux")]
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("status");
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("VmHWM");
+    line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).expect("KiB") * 1024
+}
+
+/// To be run alone, since the peak is the process's.
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "a measurement"]
+fn uploads_need_little_memory() {
+    const UPLOADS: usize = 64;
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let blobs = FolderBlobs::open(folder.path().join("blobs")).expect("open");
+    let octets: Bytes = vec![7; LENGTH].into();
+    let before = peak();
+    runtime().block_on(async {
+        let uploads: Vec<_> = (0..UPLOADS)
+            .map(|number| {
+                let (blobs, octets) = (blobs.clone(), octets.clone());
+                tokio::spawn(async move {
+                    let key: BlobKey = format!("a/{number:024x}").parse().expect("a key");
+                    uploaded(&blobs, &key, &octets).await
+                })
+            })
+            .collect();
+        for upload in uploads {
+            upload.await.expect("an upload");
+        }
+    });
+    let growth = peak() - before;
+    eprintln!("{UPLOADS} uploads at once: {:.1} MiB", growth as f64 / 1_048_576.0);
+    assert!(growth <= 64 * 1024 * 1024, "{growth} octets");
+}
+
 #[test]
 #[ignore = "a measurement"]
 fn a_folder_is_nearly_as_fast_as_the_disk() {
@@ -68,10 +109,8 @@ fn a_folder_is_nearly_as_fast_as_the_disk() {
     let blobs = FolderBlobs::open(folder.path().join("blobs")).expect("open");
     let octets: Bytes = (0..LENGTH).map(|at| (at * 7 + at / 251) as u8).collect::<Vec<u8>>().into();
     let key: BlobKey = "a/697e00000000000000000001".parse().expect("a key");
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("runtime");
     let (mut plain, mut upload, mut read, mut download) = (vec![], vec![], vec![], vec![]);
-    runtime.block_on(async {
+    runtime().block_on(async {
         for _ in 0..ROUNDS {
             plain.push(tokio::task::block_in_place(|| plainly(folder.path(), &octets)));
             upload.push(uploaded(&blobs, &key, &octets).await);

@@ -36,13 +36,21 @@ impl Unfinished {
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        let path = std::mem::take(&mut self.path);
-        // What cannot be removed is swept later.
-        let remove = move || drop(fs::remove_file(path));
+        let leftover = Leftover(std::mem::take(&mut self.path));
         // A dropped writer is on a thread that must not wait for the disk.
         match tokio::runtime::Handle::try_current() {
-            Ok(runtime) => drop(runtime.spawn_blocking(remove)),
-            Err(_) => remove(),
+            Ok(runtime) => drop(runtime.spawn_blocking(move || drop(leftover))),
+            Err(_) => drop(leftover),
         }
+    }
+}
+
+/// The name of a file that is to be removed: also when the runtime shuts down before it runs what it was given.
+struct Leftover(PathBuf);
+
+impl Drop for Leftover {
+    fn drop(&mut self) {
+        // What cannot be removed is swept later.
+        drop(fs::remove_file(&self.0));
     }
 }

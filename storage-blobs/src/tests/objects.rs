@@ -229,3 +229,17 @@ fn a_store_shows_no_secrets() {
     let blobs = crate::ObjectBlobs::open(&"s3://b/p".parse().unwrap(), &environment).unwrap();
     assert!(!format!("{blobs:?}").contains("hushhush") && format!("{blobs:?}").contains("\"p\""));
 }
+
+/// Azure signs links without being asked; no server of its kind runs in these tests.
+#[test]
+fn azure_has_links() {
+    wait(async {
+        let environment =
+            [("AZURE_STORAGE_ACCOUNT_NAME", "account"), ("AZURE_STORAGE_ACCOUNT_KEY", "c2VjcmV0")];
+        let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let blobs = open(&"az://container/some/prefix".parse().unwrap(), environment).unwrap();
+        let link = blobs.link(&key("a"), 60).await.unwrap().unwrap();
+        let place = "https://account.blob.core.windows.net/container/some/prefix/a/697e00000000000000000001?";
+        assert!(link.starts_with(place) && link.contains("sig=") && !link.contains("c2VjcmV0"), "{link}");
+    });
+}
