@@ -1,7 +1,7 @@
 //! `demo`: something to try in an empty store.
 
 use openapi_core::access::{Permissions, RateLimits};
-use openapi_core::admin::{Admin, IssuedKey, NewAgent, NewKey};
+use openapi_core::admin::{Admin, Imported, IssuedKey, NewAgent, NewKey};
 use openapi_core::agents::Agent;
 use openapi_core::json::{Json, Object, parse};
 use openapi_core::platform::Platform;
@@ -52,10 +52,14 @@ pub async fn prepare(
         expires_at: None,
     };
     let issued = platform.create_key(&by, key).await?;
+    let mut contact = None;
     for line in CONTACTS.lines() {
-        platform.import_contact(&by, &agent.id, &object(line)?).await?;
+        let (Imported::Created(imported) | Imported::Updated(imported) | Imported::Unchanged(imported)) =
+            platform.import_contact(&by, &agent.id, &object(line)?).await?;
+        contact.get_or_insert(imported.id);
     }
-    print(&what_to_try(&issued, &agent, origin, id_segment))
+    let contact = contact.map(|id| id.to_string()).unwrap_or_default();
+    print(&what_to_try(&issued, &agent, &contact, origin, id_segment))
 }
 
 fn object(line: &str) -> Result<Object, Failure> {
@@ -79,7 +83,7 @@ fn what_is_there(agents: &[Agent], store: &StoreUrl) -> String {
     )
 }
 
-fn what_to_try(issued: &IssuedKey, agent: &Agent, origin: &str, id_segment: &str) -> String {
+fn what_to_try(issued: &IssuedKey, agent: &Agent, contact: &str, origin: &str, id_segment: &str) -> String {
     let agent = &agent.id;
     let key = &issued.key.api_key;
     let secret = issued.secret.expose();
@@ -106,6 +110,12 @@ The secret is shown this once. To try it, paste into another terminal:
 
   # create one; the answer's id works as {contacts}/{id_segment}/<id>/chatbots/{agent}
   curl -H "$KEY" -H "$SECRET" -H 'Content-Type: application/json' -d '{{"primaryEmail":"new@example.com","firstName":"New"}}' '{contacts}/chatbots/{agent}'
+
+  # a file of a contact: upload it, list, ask for a link with the file's id
+  echo 'Hello' > note.txt
+  curl -H "$KEY" -H "$SECRET" -F 'file=@note.txt' '{origin}/v1/open/files/chatbots/{agent}/{contact}'
+  curl -H "$KEY" -H "$SECRET" '{origin}/v1/open/files/chatbots/{agent}/{contact}'
+  curl -H "$KEY" -H "$SECRET" '{origin}/v1/open/files/chatbots/{agent}/{contact}/files/<id>/signed-url'
 
 The reference, to read and to try: {origin}/docs
 

@@ -32,7 +32,8 @@ mod over_a_store {
         let store = SqliteStorage::open(SqliteConfig::new(folder.join("openapi.db")))?;
         let octets: [u8; 32] = std::fs::read(folder.join("server-key"))?.as_slice().try_into()?;
         let keys = ServerKeys::new(ServerKey::new(&octets), vec![]);
-        let ports = Ports::system(keys).with_timer(Arc::new(TokioTimer));
+        let contents = storage_blobs::open(&format!("file:{}", folder.join("blobs").display()).parse()?, [])?;
+        let ports = Ports::system(keys).with_blobs(contents).with_timer(Arc::new(TokioTimer));
         Ok(Arc::new(Platform::new(Arc::new(store), ports, Brand::new("https://api.example.com")?)))
     }
 
