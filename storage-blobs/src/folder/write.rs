@@ -13,8 +13,8 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use super::unfinished::Unfinished;
 use super::{Folder, blocking, failed, stopped, sync_content, sync_folder};
 
-/// What goes to the disk at once; a writer has two of them.
-const BUFFER: usize = 256 * 1024;
+/// What goes to the disk at once; a writer has two of them. Larger ones are no faster.
+const BUFFER: usize = 128 * 1024;
 
 /// A writer. Dropped at any moment, it takes its file along.
 pub(super) struct Writer {
