@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 
 use crate::machine::monotonic;
 use crate::report::{Failure, number};
-use crate::world::{Host, agent_id, write_of};
+use crate::world::{Credentials, Host, agent_id, write_of};
 
 /// Raised when the contacts that are generated change: databases of before are built anew.
 const GENERATION: u32 = 1;
@@ -83,6 +83,28 @@ pub(crate) fn empty(name: &str) -> Result<PathBuf, Failure> {
     remove_database(&path)?;
     runtime()?.block_on(async { open(&path)?.agent(&agent()?).await })?;
     Ok(path)
+}
+
+/// A folder of its own for a benchmark, empty.
+pub(crate) fn own_folder(name: &str) -> Result<PathBuf, Failure> {
+    let folder = folder()?.join(name);
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder)?;
+    }
+    std::fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+/// A new database with the agent, a key and one contact; the key and the id of the contact.
+pub(crate) fn with_one_contact(path: &Path) -> Result<(Credentials, String), Failure> {
+    let agent = agent()?;
+    runtime()?.block_on(async {
+        let host = open(path)?;
+        host.agent(&agent).await?;
+        let write = write_of(&host.schema(&agent).await?, &agent, 0)?;
+        host.storage().insert_contact(&agent, &write).await?;
+        Ok((host.key(&agent).await?, write.contact.id.to_string()))
+    })
 }
 
 fn remove(path: &Path) -> Result<(), Failure> {

@@ -1,8 +1,8 @@
-//! Processes that benchmarks start from this program: the load generator and the bare server.
+//! Processes that benchmarks start from this program: the load generator and the bare servers.
 
 use std::process::ExitCode;
 
-use crate::{bare, load};
+use crate::{bare, bare_file, load};
 
 /// The first argument of such a process; not for people.
 pub(crate) const ARGUMENT: &str = "internal";
@@ -13,6 +13,7 @@ pub(crate) fn run(arguments: &[std::ffi::OsString]) -> Option<ExitCode> {
     let outcome = match words[..] {
         [_, ARGUMENT, load::COMMAND] => load::serve(),
         [_, ARGUMENT, bare::COMMAND, octets] => bare::serve(octets),
+        [_, ARGUMENT, bare_file::COMMAND, path] => bare_file::serve(path),
         _ => return None,
     };
     Some(match outcome {

@@ -1,6 +1,7 @@
 //! The binary `benches`: one benchmark for each figure that `docs/performance.md` reports.
 
 mod bare;
+mod bare_file;
 mod cli;
 mod cores;
 mod data;

@@ -34,6 +34,13 @@ impl Server {
         Server::start(command, "bare")
     }
 
+    /// The bare hyper server of a file.
+    pub(crate) fn bare_file(path: &Path) -> Result<Self, Failure> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args([crate::internal::ARGUMENT, crate::bare_file::COMMAND]).arg(path);
+        Server::start(command, "bare")
+    }
+
     /// `openapi-server serve` on a SQLite file, with the settings of an operator who gave none, its log in a file beside
     /// the database.
     pub(crate) fn openapi(binary: &Path, database: &Path) -> Result<Self, Failure> {

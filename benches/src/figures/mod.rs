@@ -3,6 +3,7 @@
 mod api_get;
 mod durable_creates;
 mod faults;
+mod files;
 mod get_vs_hyper;
 mod limits;
 mod lists;
@@ -42,6 +43,12 @@ pub(crate) enum Benchmark {
     ListScale,
     /// A search for a rare term among a million contacts against page 1 of the list
     SearchScale,
+    /// Throughput of an upload of 25 MiB against writing, syncing and digesting the same octets
+    Upload,
+    /// Throughput of a download of 25 MiB against bare hyper serving the same file
+    Download,
+    /// Growth of memory with 64 uploads of 25 MiB at once
+    UploadMemory,
     /// Exactness of the rate limits over random arrival sequences
     Limits,
     /// Planted faults that the conformance suite catches
@@ -57,6 +64,9 @@ impl Benchmark {
             Benchmark::Start => start::run(options),
             Benchmark::ListScale => lists::list_scale(options),
             Benchmark::SearchScale => lists::search_scale(options),
+            Benchmark::Upload => files::upload(options),
+            Benchmark::Download => files::download(options),
+            Benchmark::UploadMemory => files::upload_memory(options),
             Benchmark::Limits => limits::run(options),
             Benchmark::Faults => faults::run(),
         }

@@ -1,7 +1,7 @@
 //! Writing a blob: buffers that go to the disk while the next fills, then the step into its place.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write as _};
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ impl BlobWriter for Writer {
                 let (mut file, empty) = self.idle().await?;
                 let mut full = std::mem::replace(&mut self.filling, empty);
                 self.state = State::Writing(spawn_blocking(move || {
-                    let written = file.file.write_all(&full);
+                    let written = file.write(&full);
                     full.clear();
                     (written, file, full)
                 }));
@@ -79,7 +79,7 @@ impl BlobWriter for Writer {
         let (mut file, _) = self.idle().await?;
         let Writer { folder, key, filling, .. } = *self;
         blocking(move || {
-            file.file.write_all(&filling)?;
+            file.write(&filling)?;
             drop(filling);
             folder.publish(file, &key)
         })
