@@ -285,6 +285,7 @@ fn the_content_is_kept_for_its_retention(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let id = upload(&cx, &contact, "a.txt", b"text").id();
     let kept = upload(&cx, &contact, "b.txt", b"text").id();
+    cx.advance(1_000);
     let _ = delete(&cx, &contact, &id, &json!({})).expect(200);
     assert_eq!((purge(&cx), blobs(&cx).len()), (0, 2));
     cx.advance(30 * DAY - 1);
