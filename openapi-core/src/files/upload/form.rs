@@ -224,7 +224,11 @@ impl Form {
         let unparsed = if self.is_over { 0 } else { 2 * CHUNK_OCTETS as u64 };
         let beyond = feed.given.saturating_sub(self.file_octets).saturating_sub(unparsed);
         let longest = self.max_file_octets.saturating_add(MAX_BEYOND_FILE);
-        if beyond > MAX_BEYOND_FILE || feed.given > longest { Err(file_too_large(self.max_file_octets, None)) } else { Ok(()) }
+        if beyond > MAX_BEYOND_FILE || feed.given > longest {
+            Err(file_too_large(self.max_file_octets, None))
+        } else {
+            Ok(())
+        }
     }
 
     fn failure(&self, error: &multer::Error) -> ApiError {
