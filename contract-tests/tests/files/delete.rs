@@ -337,7 +337,7 @@ fn erasure_of_the_contact(backend: Backend) {
     let _ = wait(cx.platform.erase_contact(&operator(), &cx.agent, &target)).expect("erased");
     wait(cx.platform.maintain()).expect("maintenance");
     let left: Vec<String> = blobs(&cx).iter().map(|blob| blob.key.file.to_string()).collect();
-    assert_eq!(left, [other.clone()]);
+    assert_eq!(left, std::slice::from_ref(&other));
     let _ = cx.get(&files_of(&own)).fails(404, "CONTACT_NOT_FOUND");
     let _ = read(&cx, &own, &file).fails(404, "CONTACT_NOT_FOUND");
     let _ = crate::support::follow(&cx, &url).fails(404, "FILE_NOT_FOUND");

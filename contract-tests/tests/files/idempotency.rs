@@ -95,6 +95,7 @@ fn another_payload(backend: Backend) {
         Form::of_file("a.txt", b""),
         Form::new(),
         Form::new().text("files", "text"),
+        Form::new().text("elif", "text"),
         text().text("x", "1"),
         text().file("a.txt", b"text"),
         Form::new().text("x", "").file("a.txt", b"text"),

@@ -11,6 +11,7 @@ mod precedence;
 mod quotas;
 mod repair;
 mod samples;
+mod scanner;
 mod sent_names;
 mod signed_url;
 mod stores;

@@ -523,7 +523,7 @@ fn pieces() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(Config { cases: 300, ..Config::default() })]
+    #![proptest_config(Config { cases: 300, failure_persistence: None, ..Config::default() })]
 
     /// However the pieces are put together and cut: documented answers, the same for every way of cutting.
     #[test]

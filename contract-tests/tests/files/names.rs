@@ -312,7 +312,7 @@ fn plain_names_stay(backend: Backend) {
 }
 
 proptest! {
-    #![proptest_config(Config { cases: 150, ..Config::default() })]
+    #![proptest_config(Config { cases: 150, failure_persistence: None, ..Config::default() })]
 
     /// Whatever is sent: a plain component of at most 255 octets that, sent again, stays as it is.
     #[test]

@@ -270,6 +270,12 @@ fn an_absent_body(backend: Backend) {
         assert_eq!(reply.violation(0)["in"], "form");
     }
     let _ = cx.call("POST", &path).octets(b"").send().invalid(&[("file", "required")]);
+    // One of unknown length turns out to be absent at its end.
+    for chunks in [vec![], vec![Chunk::Octets(Vec::new().into())]] {
+        let call = cx.call("POST", &path).chunks(chunks);
+        let _ = call.send().invalid(&[("file", "required")]);
+        let _ = call.header("content-type", "text/plain").send().invalid(&[("file", "required")]);
+    }
     nothing_is_kept(&cx, &contact);
 }
 
