@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use contract_tests::{Backend, Credentials, Reply, Sandbox};
+use contract_tests::{Backend, Call, Credentials, Form, Reply, Sandbox};
 use openapi_core::values::AgentId;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -36,10 +36,43 @@ enum Step {
     /// The n-th contact that any agent created, by its platform id.
     GetById(usize),
     List(&'static str),
+    /// A file for the n-th contact.
+    Upload {
+        at: usize,
+        content: &'static str,
+        key: Option<&'static str>,
+    },
+    /// The files of the n-th contact.
+    ListFiles(usize, &'static str),
+    /// The n-th file that any agent uploaded, under its own contact.
+    File(usize, FileAction),
+    /// The other agent's n-th file under the own first contact.
+    ForeignFile(usize, FileAction),
     /// The other agent's path with the own key.
     Trespass,
     Define(&'static str),
     Schema,
+}
+
+/// What is done with a file.
+#[derive(Clone, Copy, Debug)]
+enum FileAction {
+    Get,
+    Sign,
+    Delete,
+}
+
+impl Step {
+    /// Whether it asks for what is another's, if there is any: half of the ids are.
+    fn is_foreign(&self) -> bool {
+        match self {
+            Step::GetById(at) | Step::Upload { at, .. } | Step::ListFiles(at, _) | Step::File(at, _) => {
+                at % 2 == 1
+            }
+            Step::ForeignFile(..) => true,
+            _ => false,
+        }
+    }
 }
 
 const IDS: [&str; 3] = ["a", "b", "c"];
@@ -58,6 +91,12 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..6_usize).prop_map(Step::GetById),
         2 => select(vec!["", "search=zoe", "tag=t", "primaryEmail=ada@b.co", "sortBy=firstName&limit=2", "includeArchived=1", "sortBy=primaryEmail&sortOrder=asc"])
             .prop_map(Step::List),
+        4 => (0..4_usize, select(vec!["one", "two two", ""]), proptest::option::weighted(0.3, select(vec!["k1", "k2"])))
+            .prop_map(|(at, content, key)| Step::Upload { at, content, key }),
+        2 => (0..4_usize, select(vec!["", "sortBy=fileSize&limit=1", "sortBy=fileName&sortOrder=asc"]))
+            .prop_map(|(at, query)| Step::ListFiles(at, query)),
+        2 => (0..6_usize, file_action()).prop_map(|(at, action)| Step::File(at, action)),
+        1 => (0..3_usize, file_action()).prop_map(|(at, action)| Step::ForeignFile(at, action)),
         1 => Just(Step::Trespass),
         1 => select(vec![
             "{}",
@@ -67,6 +106,44 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Schema),
     ]
 }
+
+fn file_action() -> impl Strategy<Value = FileAction> {
+    select(vec![FileAction::Get, FileAction::Sign, FileAction::Delete])
+}
+
+/// What an agent has created, in order.
+#[derive(Default)]
+struct Created {
+    contacts: Vec<String>,
+    /// Each with its contact.
+    files: Vec<(String, String)>,
+}
+
+impl Created {
+    fn contact(&self, at: usize) -> &str {
+        self.contacts.get(at).map_or(NOBODY, String::as_str)
+    }
+
+    fn file(&self, at: usize) -> (&str, &str) {
+        self.files.get(at).map_or((NOBODY, NOBODY), |(contact, file)| (contact, file))
+    }
+
+    fn add(&mut self, step: &Step, reply: &Reply) {
+        if reply.status != 201 || reply.header("idempotent-replayed").is_some() {
+            return;
+        }
+        match step {
+            Step::Upload { .. } => {
+                let contact = reply.data()["contactId"].as_str().expect("an id").to_owned();
+                self.files.push((contact, reply.id()));
+            }
+            _ => self.contacts.push(reply.id()),
+        }
+    }
+}
+
+/// An id that nothing has.
+const NOBODY: &str = "697d00000000000000000000";
 
 /// One agent in a sandbox.
 struct Tenant {
@@ -120,6 +197,10 @@ fn seen(reply: &Reply, names: &mut Names) -> Seen {
     if let Some(cursor) = json.pointer_mut("/pagination/nextCursor").filter(|cursor| !cursor.is_null()) {
         *cursor = json!("a cursor");
     }
+    // It is signed, so that it cannot be named.
+    if let Some(url) = json.pointer_mut("/data/url") {
+        *url = json!("a URL");
+    }
     let headers = reply.headers.iter().filter(|(name, _)| *name != "link" && *name != "content-length");
     let headers = headers
         .map(|(name, value)| (name.to_string(), names.name(value.to_str().unwrap_or_default())))
@@ -134,7 +215,8 @@ impl Tenant {
         Tenant { agent: agent.clone(), other: other.clone(), key, address }
     }
 
-    fn run(&self, cx: &Sandbox, step: &Step, created: &[String]) -> Reply {
+    /// `known` is whose ids are asked for, `own` what this agent has.
+    fn run(&self, cx: &Sandbox, step: &Step, known: &Created, own: &Created) -> Reply {
         let call = |method: &str, path: &str| {
             let path = path.replace("<A>", self.agent.as_str()).replace("<B>", self.other.as_str());
             cx.call(method, &path).with(&self.key).from(self.address).header("x-request-id", "same")
@@ -165,9 +247,24 @@ impl Tenant {
             .send(),
             Step::Get(id) => call("GET", &format!("/contacts/{id}/chatbots/<A>")).send(),
             Step::GetById(at) => {
-                let id = created.get(*at).map_or("697d00000000000000000000", String::as_str);
-                call("GET", &format!("/contacts/platformid/{id}/chatbots/<A>")).send()
+                call("GET", &format!("/contacts/platformid/{}/chatbots/<A>", known.contact(*at))).send()
             }
+            Step::Upload { at, content, key } => {
+                let path = format!("/files/chatbots/<A>/{}", known.contact(*at / 2));
+                let call = call("POST", &path).form(&Form::of_file("a.txt", content.as_bytes()));
+                match key {
+                    Some(key) => call.header("idempotency-key", key).send(),
+                    None => call.send(),
+                }
+            }
+            Step::ListFiles(at, query) => {
+                call("GET", &format!("/files/chatbots/<A>/{}?{query}", known.contact(*at / 2))).send()
+            }
+            Step::File(at, action) => {
+                let (contact, file) = known.file(*at / 2);
+                on_file(call, contact, file, *action)
+            }
+            Step::ForeignFile(at, action) => on_file(call, own.contact(0), known.file(*at).1, *action),
             Step::List(query) => call("GET", &format!("/contacts/chatbots/<A>?{query}")).send(),
             Step::Trespass => call("GET", "/contacts/a/chatbots/<B>").send(),
             Step::Define(definition) => {
@@ -187,38 +284,48 @@ impl Tenant {
     }
 }
 
+fn on_file<'a>(
+    call: impl Fn(&str, &str) -> Call<'a>,
+    contact: &str,
+    file: &str,
+    action: FileAction,
+) -> Reply {
+    let path = format!("/files/chatbots/<A>/{contact}/files/{file}");
+    match action {
+        FileAction::Get => call("GET", &path).send(),
+        FileAction::Sign => call("GET", &format!("{path}/signed-url")).send(),
+        FileAction::Delete => call("DELETE", &path).send(),
+    }
+}
+
 /// What the second agent is answered, with or without the first one's part of the history.
 fn history(backend: Backend, steps: &[(bool, Step)], with_other: bool) -> Vec<Seen> {
     let cx = Sandbox::new(backend);
+    // Small enough that the octets of both agents together would exceed it.
+    let cx = cx.rebuilt(cx.ports(), |files| files.max_octets_of_agent = Some(15));
     let other = cx.agent.clone();
     let mine = cx.new_agent("mine");
     let (first, second) =
         (Tenant::new(&cx, &other, &mine, "192.0.2.1"), Tenant::new(&cx, &mine, &other, "192.0.2.2"));
     let mut names = Names::default();
-    let mut of_first: Vec<String> = Vec::new();
-    let mut of_second: Vec<String> = Vec::new();
+    let (mut of_first, mut of_second) = (Created::default(), Created::default());
     let mut answers = Vec::new();
     for (is_first, step) in steps {
         // Ids begin with the second of their creation: ties of a sort then do not depend on what the other agent drew.
         cx.advance(1_007);
+        let is_foreign = step.is_foreign();
         if *is_first {
             if with_other {
-                let reply = first.run(&cx, step, &of_second);
-                if reply.status == 201 {
-                    of_first.push(reply.id());
-                }
+                let reply = first.run(&cx, step, if is_foreign { &of_second } else { &of_first }, &of_first);
+                of_first.add(step, &reply);
             }
             continue;
         }
-        // Half of the ids that it asks for are another's, if there are any: the answer is the same as for unknown ones.
-        let foreign = matches!(step, Step::GetById(at) if at % 2 == 1);
-        let known: &[String] = if foreign { &of_first } else { &of_second };
-        let reply = second.run(&cx, step, known);
-        if reply.status == 201 && reply.header("idempotent-replayed").is_none() {
-            of_second.push(reply.id());
-        }
-        let mut reply = reply;
-        if foreign {
+        // What is another's is answered like what is unknown.
+        let known = if is_foreign { &of_first } else { &of_second };
+        let mut reply = second.run(&cx, step, known, &of_second);
+        of_second.add(step, &reply);
+        if is_foreign {
             assert_eq!(reply.status, 404, "{}", reply.text);
             reply.json["details"]["id"] = json!("as asked");
         }

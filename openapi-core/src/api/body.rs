@@ -1,5 +1,6 @@
 //! Reading a body (contract 6.3 step 8): JSON as a whole, with its media type, size and text; a form as a stream.
 
+use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 
@@ -77,8 +78,9 @@ fn declared_octets<B: Body>(parts: &Parts, body: &B) -> Option<u64> {
     })
 }
 
-/// Opens a form with a file of up to `max_file_octets`. Nothing is read of it yet.
-pub(super) fn open_form<B>(parts: &Parts, body: B, max_file_octets: u64) -> Result<Upload, ApiError>
+/// Opens a form with a file of up to `max_file_octets`. Nothing is read of one whose head tells its length; of another the
+/// begin, which tells whether there is a body at all.
+pub(super) async fn open_form<B>(parts: &Parts, body: B, max_file_octets: u64) -> Result<Upload, ApiError>
 where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
@@ -87,16 +89,27 @@ where
     if body.is_end_stream() || declared == Some(0) {
         return Ok(Upload::absent());
     }
+    let mut octets = Octets { begin: None, body: Box::pin(body) };
+    if declared.is_none() {
+        match poll_fn(|cx| Pin::new(&mut octets).poll_next(cx)).await.transpose()? {
+            Some(begin) => octets.begin = Some(begin),
+            None => return Ok(Upload::absent()),
+        }
+    }
     let content_type = form_type(parts)?;
     if let Some(declared) = declared.filter(|octets| *octets > max_file_octets + MAX_BEYOND_FILE) {
         return Err(file_too_large(max_file_octets, Some(declared)));
     }
-    let octets: BodyStream = Box::pin(Octets(Box::pin(body)));
+    let octets: BodyStream = Box::pin(octets);
     Ok(Upload::of_form(Form::new(content_type, octets, max_file_octets)?, max_file_octets))
 }
 
-/// The data of a body, its errors as they are answered.
-struct Octets<B>(Pin<Box<B>>);
+/// The data of a body, no chunk of it empty, its errors as they are answered.
+struct Octets<B> {
+    /// What was read already.
+    begin: Option<Bytes>,
+    body: Pin<Box<B>>,
+}
 
 impl<B> Stream for Octets<B>
 where
@@ -106,10 +119,13 @@ where
     type Item = Result<Bytes, ApiError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Some(begin) = self.begin.take() {
+            return Poll::Ready(Some(Ok(begin)));
+        }
         loop {
-            match ready!(self.0.as_mut().poll_frame(cx)) {
+            match ready!(self.body.as_mut().poll_frame(cx)) {
                 Some(Ok(frame)) => {
-                    if let Ok(octets) = frame.into_data() {
+                    if let Some(octets) = frame.into_data().ok().filter(|octets| !octets.is_empty()) {
                         return Poll::Ready(Some(Ok(octets)));
                     }
                 }

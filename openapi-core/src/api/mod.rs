@@ -200,8 +200,8 @@ impl Inner {
         let body = match endpoint.meta.body {
             BodyKind::None => JsonBody::Absent,
             BodyKind::File => {
-                incoming.upload =
-                    Mutex::new(Some(body::open_form(parts, body, self.settings.max_file_octets)?));
+                let upload = body::open_form(parts, body, self.settings.max_file_octets).await?;
+                incoming.upload = Mutex::new(Some(upload));
                 JsonBody::Absent
             }
             BodyKind::Required | BodyKind::Optional => {

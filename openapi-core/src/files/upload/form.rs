@@ -217,12 +217,18 @@ impl Form {
         Ok(())
     }
 
-    /// Refuses a body with more than 1 MiB beside its file. What the parser still holds may be the file's.
+    /// Refuses a body with more than 1 MiB beside its file, and one that is longer than any that would be accepted: parts
+    /// named `file` may be many. What the parser still holds may be the file's.
     fn refuse_excess(&self) -> Result<(), ApiError> {
         let feed = lock(&self.feed);
         let unparsed = if self.is_over { 0 } else { 2 * CHUNK_OCTETS as u64 };
         let beyond = feed.given.saturating_sub(self.file_octets).saturating_sub(unparsed);
-        if beyond > MAX_BEYOND_FILE { Err(file_too_large(self.max_file_octets, None)) } else { Ok(()) }
+        let longest = self.max_file_octets.saturating_add(MAX_BEYOND_FILE);
+        if beyond > MAX_BEYOND_FILE || feed.given > longest {
+            Err(file_too_large(self.max_file_octets, None))
+        } else {
+            Ok(())
+        }
     }
 
     fn failure(&self, error: &multer::Error) -> ApiError {

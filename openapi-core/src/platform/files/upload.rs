@@ -73,14 +73,16 @@ pub(in crate::platform) async fn upload(
         Kept::Unwanted => (Ok(None), None),
         Kept::Failed(error) => (Err(error), None),
     };
-    if let Some(file) = &file {
-        refuse_content(platform, file, scan).await?;
-    }
+    let scanned = match &file {
+        Some(file) => refuse_content(platform, file, scan).await?,
+        None => Ok(()),
+    };
     faults.extend(of_form);
     let Some(file) = file.filter(|_| faults.is_empty()) else {
         return Err(faults.into());
     };
     refuse_state(platform, &contact, file.size).await?;
+    scanned?;
     let writer = writer?.ok_or_else(upload_overtaken)?;
     writer.finish().await?;
     let stored = Stored { platform, caller, id, file };
@@ -121,20 +123,21 @@ impl Intake {
     }
 }
 
-/// Step 11: what the content is.
+/// Step 11: what the content is. A scanner that fails is another matter, of step 16: what is given back.
 async fn refuse_content(
     platform: &Platform,
     file: &ReceivedFile,
     scan: Option<Box<dyn FileScan>>,
-) -> Result<(), ApiError> {
+) -> Result<Result<(), ApiError>, ApiError> {
     let types = &platform.files.types;
     if file.detected.dangerous || !types.allow(file.detected.kind) {
         return Err(unsupported_file(&file.detected, types));
     }
-    let Some(scan) = scan else { return Ok(()) };
-    match scan.finish().await.map_err(|error| scanner_failed(&error))? {
-        Verdict::Clean => Ok(()),
-        Verdict::Infected(name) => {
+    let Some(scan) = scan else { return Ok(Ok(())) };
+    match scan.finish().await {
+        Err(error) => Ok(Err(scanner_failed(&error))),
+        Ok(Verdict::Clean) => Ok(Ok(())),
+        Ok(Verdict::Infected(name)) => {
             tracing::warn!(malware = name, sha256 = %file.sha256, "a file was refused by the scanner");
             Err(infected_file(&file.detected, types))
         }

@@ -1,0 +1,169 @@
+//! A store of contents that counts what it is given, and gives a few octets at a time.
+
+use std::future::poll_fn;
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_core::Stream;
+use openapi_core::files::FileName;
+use openapi_core::ports::{
+    BlobErrorKind, BlobKey, BlobListing, BlobResult, BlobStore, BlobStream, BlobWriter, MemoryBlobs,
+};
+use openapi_core::values::Timestamp;
+
+/// What went wrong with a store, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failing {
+    /// A blob cannot be begun.
+    Create,
+    /// The octets from this one on cannot be written.
+    Write(usize),
+    /// A blob cannot be finished; it is not there afterwards.
+    Finish,
+    /// A blob cannot be removed.
+    Remove,
+    /// A blob cannot be read.
+    Read,
+    /// The octets behind the first piece cannot be read.
+    ReadRest,
+}
+
+/// A store around [`MemoryBlobs`].
+#[derive(Clone)]
+pub struct PiecemealBlobs {
+    inner: MemoryBlobs,
+    piece: usize,
+    failing: Arc<Mutex<Option<(Failing, BlobErrorKind)>>>,
+    /// The longest chunk that was written.
+    pub longest_chunk: Arc<AtomicUsize>,
+    /// How many blobs were begun.
+    pub begun: Arc<AtomicUsize>,
+    /// How many octets were written.
+    pub written: Arc<AtomicUsize>,
+}
+
+impl PiecemealBlobs {
+    /// A store that gives `piece` octets at a time.
+    pub fn new(inner: MemoryBlobs, piece: usize) -> Self {
+        PiecemealBlobs {
+            inner,
+            piece,
+            failing: Arc::default(),
+            longest_chunk: Arc::default(),
+            begun: Arc::default(),
+            written: Arc::default(),
+        }
+    }
+
+    /// Lets the store fail from now on, or work again.
+    pub fn fail(&self, failing: Option<(Failing, BlobErrorKind)>) {
+        *self.failing.lock().expect("no panic") = failing;
+    }
+
+    fn check(&self, point: Failing) -> BlobResult<()> {
+        match *self.failing.lock().expect("no panic") {
+            Some((failing, kind)) if failing == point => Err(kind.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[async_trait]
+impl BlobStore for PiecemealBlobs {
+    async fn create(&self, key: &BlobKey, name: &FileName) -> BlobResult<Box<dyn BlobWriter>> {
+        self.check(Failing::Create)?;
+        self.begun.fetch_add(1, Ordering::SeqCst);
+        let inner = self.inner.create(key, name).await?;
+        Ok(Box::new(Writer { store: self.clone(), inner, octets: 0 }))
+    }
+
+    async fn read(&self, key: &BlobKey, range: Range<u64>) -> BlobResult<BlobStream> {
+        self.check(Failing::Read)?;
+        let mut whole = self.inner.read(key, range).await?;
+        let octets = poll_fn(|cx| whole.as_mut().poll_next(cx)).await.transpose()?.unwrap_or_default();
+        let breaks = self.check(Failing::ReadRest).err();
+        Ok(Box::pin(Pieces { octets, piece: self.piece, given: false, breaks }))
+    }
+
+    async fn size(&self, key: &BlobKey) -> BlobResult<Option<u64>> {
+        self.inner.size(key).await
+    }
+
+    async fn link(&self, key: &BlobKey, seconds: u64) -> BlobResult<Option<String>> {
+        self.inner.link(key, seconds).await
+    }
+
+    async fn remove(&self, key: &BlobKey) -> BlobResult<()> {
+        self.check(Failing::Remove)?;
+        self.inner.remove(key).await
+    }
+
+    async fn list(&self) -> BlobResult<BlobListing> {
+        self.inner.list().await
+    }
+
+    async fn sweep_unfinished(&self, before: Timestamp) -> BlobResult<u64> {
+        self.inner.sweep_unfinished(before).await
+    }
+
+    async fn probe(&self) -> BlobResult<()> {
+        self.inner.probe().await
+    }
+}
+
+struct Writer {
+    store: PiecemealBlobs,
+    inner: Box<dyn BlobWriter>,
+    octets: usize,
+}
+
+#[async_trait]
+impl BlobWriter for Writer {
+    async fn write(&mut self, octets: Bytes) -> BlobResult<()> {
+        self.octets += octets.len();
+        let failing = *self.store.failing.lock().expect("no panic");
+        if let Some((Failing::Write(from), kind)) = failing
+            && self.octets > from
+        {
+            return Err(kind.into());
+        }
+        self.store.longest_chunk.fetch_max(octets.len(), Ordering::SeqCst);
+        self.store.written.fetch_add(octets.len(), Ordering::SeqCst);
+        self.inner.write(octets).await
+    }
+
+    async fn finish(self: Box<Self>) -> BlobResult<()> {
+        self.store.check(Failing::Finish)?;
+        self.inner.finish().await
+    }
+}
+
+/// Octets in pieces.
+struct Pieces {
+    octets: Bytes,
+    piece: usize,
+    given: bool,
+    breaks: Option<openapi_core::ports::BlobError>,
+}
+
+impl Stream for Pieces {
+    type Item = BlobResult<Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<BlobResult<Bytes>>> {
+        if self.given
+            && let Some(error) = self.breaks.take()
+        {
+            self.octets.clear();
+            return Poll::Ready(Some(Err(error)));
+        }
+        self.given = true;
+        let piece = self.piece.min(self.octets.len());
+        let octets = self.octets.split_to(piece);
+        Poll::Ready((!octets.is_empty()).then_some(Ok(octets)))
+    }
+}
