@@ -66,7 +66,7 @@ fn paths(backend: Backend) {
             ("../", "file.txt"),
             ("..\\", "file.txt"),
             ("a/\u{0}", "file.txt"),
-            // Look-alikes of a slash are no slash.
+            // What looks like a slash is none.
             ("a\u{2215}b.txt", "a\u{2215}b.txt"),
             ("a\u{ff0f}b.txt", "a\u{ff0f}b.txt"),
             ("a\u{2044}b.txt", "a\u{2044}b.txt"),

@@ -56,7 +56,8 @@ pub async fn prepare(
     for line in CONTACTS.lines() {
         let (Imported::Created(imported) | Imported::Updated(imported) | Imported::Unchanged(imported)) =
             platform.import_contact(&by, &agent.id, &object(line)?).await?;
-        contact.get_or_insert(imported.id);
+        // Not the first one, which the lines above the files archive.
+        contact = Some(imported.id);
     }
     let contact = contact.map(|id| id.to_string()).unwrap_or_default();
     print(&what_to_try(&issued, &agent, &contact, origin, id_segment))
@@ -88,6 +89,7 @@ fn what_to_try(issued: &IssuedKey, agent: &Agent, contact: &str, origin: &str, i
     let key = &issued.key.api_key;
     let secret = issued.secret.expose();
     let contacts = format!("{origin}/v1/open/contacts");
+    let files = format!("{origin}/v1/open/files/chatbots/{agent}/{contact}");
     format!(
         r#"
 agent   {agent}
@@ -111,11 +113,11 @@ The secret is shown this once. To try it, paste into another terminal:
   # create one; the answer's id works as {contacts}/{id_segment}/<id>/chatbots/{agent}
   curl -H "$KEY" -H "$SECRET" -H 'Content-Type: application/json' -d '{{"primaryEmail":"new@example.com","firstName":"New"}}' '{contacts}/chatbots/{agent}'
 
-  # a file of a contact: upload it, list, ask for a link with the file's id
+  # a file of another contact: upload it, list, ask for a link to its content
   echo 'Hello' > note.txt
-  curl -H "$KEY" -H "$SECRET" -F 'file=@note.txt' '{origin}/v1/open/files/chatbots/{agent}/{contact}'
-  curl -H "$KEY" -H "$SECRET" '{origin}/v1/open/files/chatbots/{agent}/{contact}'
-  curl -H "$KEY" -H "$SECRET" '{origin}/v1/open/files/chatbots/{agent}/{contact}/files/<id>/signed-url'
+  FILE=$(curl -H "$KEY" -H "$SECRET" -F 'file=@note.txt' '{files}' | grep -o '"id":"[0-9a-f]*"' | head -n 1 | cut -d '"' -f 4)
+  curl -H "$KEY" -H "$SECRET" '{files}'
+  curl -H "$KEY" -H "$SECRET" "{files}/files/$FILE/signed-url"
 
 The reference, to read and to try: {origin}/docs
 

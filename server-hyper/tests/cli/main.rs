@@ -8,6 +8,7 @@
 
 mod contacts;
 mod examples;
+mod files;
 mod operators;
 mod service;
 mod settings;

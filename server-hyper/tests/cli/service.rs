@@ -194,6 +194,8 @@ fn the_demo_prints_lines_that_work() {
     assert_eq!(answers[0]["pagination"]["totalItems"], 10);
     assert_eq!(answers[1]["data"][0]["lastName"], "Okafor");
     assert_eq!(answers[4]["data"]["isArchived"], true);
+    assert_eq!(answers[6]["pagination"]["totalItems"], 1);
+    assert_eq!(answers[7]["data"]["fileName"], "note.txt");
     assert_eq!(server.get("/docs", &[]).0, 200);
     assert_eq!(server.end(), 0);
 

@@ -12,6 +12,9 @@ use crate::ports::{BlobEntry, BlobKey};
 use crate::storage::{FileDeletion, FileTombstone, StorageErrorKind};
 use crate::values::{Block, TextValue};
 
+/// What an upload has left behind and nobody touched for so long is swept by a repair.
+const UNFINISHED_MILLIS: i64 = 3_600_000;
+
 /// Records that one step reads.
 const BATCH: u32 = 500;
 
@@ -118,6 +121,8 @@ impl Platform {
         if check.is_elsewhere() {
             return Ok(check.faults);
         }
+        // An upload that is under way has written to its file lately.
+        self.ports.blobs.sweep_unfinished(self.now().plus_millis(-UNFINISHED_MILLIS)).await?;
         let mut left = Vec::new();
         for fault in check.faults {
             match &fault {
