@@ -37,7 +37,7 @@ macro_rules! cases {
         pub const BLOB_CASES: &[BlobCase] =
             &[$(BlobCase { name: stringify!($case), run: |store| Box::pin($case(store)) },)*];
 
-        /// Writes one named test for each case; `$run` runs a [`BlobCase`](openapi_core::conformance::blobs::BlobCase) on
+        /// Writes one named test for each case; `$run` runs a `BlobCase` on
         /// an empty store.
         #[macro_export]
         macro_rules! blob_suite {

@@ -55,6 +55,8 @@ struct Folder {
     root: PathBuf,
     /// Agents whose folder is there, and synced in `root`.
     synced: Mutex<HashSet<AgentId>>,
+    /// How long a write lets its caller wait.
+    pace: write::Pace,
 }
 
 #[async_trait]
@@ -125,6 +127,14 @@ impl FolderBlobs {
             done => done.map(Some),
         });
         done.await?.ok_or_else(|| BlobErrorKind::Missing.into())
+    }
+}
+
+#[cfg(test)]
+impl FolderBlobs {
+    /// Lets threads write everything, as on a disk that makes writers wait.
+    pub(crate) fn write_by_threads(&self) {
+        self.0.pace.slow_down();
     }
 }
 

@@ -51,7 +51,7 @@ impl FolderBlobs {
         let unfinished = root.join(UNFINISHED);
         let tried = make(&unfinished).and_then(|()| try_to_write(&unfinished));
         tried.map_err(|source| OpenFolderError::Write { folder: root.clone(), source })?;
-        Ok(FolderBlobs(Arc::new(Folder { root, synced: Mutex::default() })))
+        Ok(FolderBlobs(Arc::new(Folder { root, synced: Mutex::default(), pace: Default::default() })))
     }
 }
 

@@ -1,9 +1,15 @@
-//! Writing a blob: buffers that go to the disk while the next fills, then the step into its place.
+//! Writing a blob: buffers that go to the system, then the step into its place.
+//!
+//! A system takes a buffer into its memory in some tens of microseconds, less than handing it to another thread and
+//! back costs. So it is written where it is, until a write shows that the disk makes writers wait; then threads do it
+//! for a while, two buffers for each writer.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -15,6 +21,41 @@ use super::{Folder, blocking, failed, stopped, sync_content, sync_folder};
 
 /// What goes to the disk at once; a writer has two of them. Larger ones are no faster.
 const BUFFER: usize = 128 * 1024;
+
+/// A write that takes longer has waited for the disk.
+const QUICK: Duration = Duration::from_millis(2);
+
+/// How many buffers threads write after a write that has waited, before one is tried without a thread again.
+const WARY: u32 = 2_000;
+
+/// Whether the system takes writes at once, as far as the last ones tell. Shared by the writers of a folder.
+#[derive(Debug, Default)]
+pub(super) struct Pace(AtomicU32);
+
+impl Pace {
+    /// Whether a thread is to write the next buffer.
+    fn needs_thread(&self) -> bool {
+        let counted = |wary: u32| wary.checked_sub(1);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, counted).is_ok()
+    }
+
+    /// Leaves everything to threads from now on.
+    #[cfg(test)]
+    pub(super) fn slow_down(&self) {
+        self.0.store(u32::MAX, Ordering::Relaxed);
+    }
+
+    /// Runs a write and notes whether it had to wait.
+    #[expect(clippy::disallowed_methods, reason = "how long a write takes is no time of day")]
+    fn watch<T>(&self, write: impl FnOnce() -> T) -> T {
+        let begun = Instant::now();
+        let outcome = write();
+        if begun.elapsed() > QUICK {
+            self.0.store(WARY, Ordering::Relaxed);
+        }
+        outcome
+    }
+}
 
 /// A writer. Dropped at any moment, it takes its file along.
 pub(super) struct Writer {
@@ -65,11 +106,17 @@ impl BlobWriter for Writer {
             if self.filling.len() == BUFFER {
                 let (mut file, empty) = self.idle().await?;
                 let mut full = std::mem::replace(&mut self.filling, empty);
-                self.state = State::Writing(spawn_blocking(move || {
-                    let written = file.write(&full);
+                if self.folder.pace.needs_thread() {
+                    self.state = State::Writing(spawn_blocking(move || {
+                        let written = file.write(&full);
+                        full.clear();
+                        (written, file, full)
+                    }));
+                } else {
+                    self.folder.pace.watch(|| file.write(&full)).map_err(failed)?;
                     full.clear();
-                    (written, file, full)
-                }));
+                    self.state = State::Idle(file, full);
+                }
             }
         }
         Ok(())
@@ -149,4 +196,20 @@ fn same_content(written: &Path, there: &Path) -> io::Result<Placed> {
         same = buffers.0[..length] == buffers.1[..length];
     }
     Err(io::Error::other("there is another content under the same key"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_that_makes_writers_wait_is_left_to_threads() {
+        let pace = Pace::default();
+        assert!(!pace.needs_thread());
+        pace.watch(|| ());
+        assert!(!pace.needs_thread());
+        pace.watch(|| std::thread::sleep(2 * QUICK));
+        assert!((0..WARY).all(|_| pace.needs_thread()));
+        assert!(!pace.needs_thread());
+    }
 }

@@ -27,6 +27,18 @@ mod folder {
     });
 }
 
+/// On a disk that makes writers wait.
+mod folder_by_threads {
+    use super::*;
+
+    openapi_core::blob_suite!(|case| {
+        let folder = tempfile::tempdir().unwrap();
+        let store = FolderBlobs::open(folder.path().join("blobs")).unwrap();
+        store.write_by_threads();
+        wait((case.run)(Arc::new(store)));
+    });
+}
+
 #[cfg(feature = "cloud")]
 mod objects {
     use super::*;
