@@ -20,6 +20,10 @@ const ORPHAN_AGE_MILLIS: i64 = 24 * 3_600_000;
 /// How often orphans are looked for.
 const ORPHANS_EVERY_MILLIS: i64 = 6 * 3_600_000;
 
+/// A crash leaves as many orphans as uploads were under way. So many more belong to somebody: to another data store with
+/// the same place for its contents, or to records that a restored backup lacks. The regular work leaves them alone.
+const MOST_ORPHANS: usize = 100;
+
 /// Why regular work was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum MaintainError {
@@ -82,7 +86,13 @@ impl Platform {
     /// When a store fails.
     pub async fn sweep_orphans(&self, age_millis: i64) -> Result<u64, MaintainError> {
         let before = self.now().plus_millis(age_millis.saturating_neg());
-        let mut swept = self.ports.blobs.sweep_unfinished(before).await?;
+        let swept = self.ports.blobs.sweep_unfinished(before).await?;
+        Ok(swept + self.remove_orphans(&self.orphans(before).await?).await?)
+    }
+
+    /// Contents that no record knows of, made at or before this time.
+    async fn orphans(&self, before: Timestamp) -> Result<Vec<BlobKey>, MaintainError> {
+        let mut orphans = Vec::new();
         let mut listing = self.ports.blobs.list().await?;
         let mut batch: Vec<BlobKey> = Vec::new();
         loop {
@@ -91,26 +101,39 @@ impl Platform {
             batch.extend(entry.map(|entry| entry.key).filter(|key| key.file.created_at() <= before));
             if batch.len() == BATCH as usize || is_over {
                 let known = self.storage.known_blobs(&batch).await?;
-                for (key, _) in batch.iter().zip(known).filter(|(_, known)| !known) {
-                    self.ports.blobs.remove(key).await?;
-                    swept += 1;
-                }
-                batch.clear();
+                orphans.extend(batch.drain(..).zip(known).filter(|(_, known)| !known).map(|(key, _)| key));
             }
             if is_over {
-                return Ok(swept);
+                return Ok(orphans);
             }
         }
+    }
+
+    async fn remove_orphans(&self, orphans: &[BlobKey]) -> Result<u64, MaintainError> {
+        for key in orphans {
+            self.ports.blobs.remove(key).await?;
+        }
+        Ok(orphans.len() as u64)
     }
 
     /// The part of the regular work that concerns contents.
     pub(in crate::platform) async fn maintain_contents(&self) -> Result<(), MaintainError> {
         self.purge_due_contents().await?;
-        if self.sweeps.is_time(self.now()) {
-            let swept = self.sweep_orphans(ORPHAN_AGE_MILLIS).await?;
-            if swept > 0 {
-                tracing::info!(swept, "contents of files without a record were removed");
-            }
+        if !self.sweeps.is_time(self.now()) {
+            return Ok(());
+        }
+        let before = self.now().plus_millis(-ORPHAN_AGE_MILLIS);
+        self.ports.blobs.sweep_unfinished(before).await?;
+        let orphans = self.orphans(before).await?;
+        if orphans.len() > MOST_ORPHANS {
+            let found = orphans.len();
+            tracing::error!(
+                found,
+                "so many contents of files have no record that they are left alone: does another data store keep its \
+                 contents in the same place? If not, repair the store"
+            );
+        } else if self.remove_orphans(&orphans).await? > 0 {
+            tracing::info!(removed = orphans.len(), "contents of files without a record were removed");
         }
         Ok(())
     }
