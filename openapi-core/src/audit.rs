@@ -22,7 +22,7 @@ pub struct AuditEntry {
     pub actor: Actor,
     /// What was done.
     pub action: AuditAction,
-    /// The id of what it was done to: a contact, a file, a key, an agent.
+    /// The id of what it was done to: a contact, a file, a submission, a template, a key, an agent.
     pub resource: Option<String>,
     /// The contact that the resource belongs to, where it is something of a contact's: erasing the contact empties the
     /// payload.
@@ -74,6 +74,18 @@ audit_actions! {
     FileDelete = "file.delete",
     /// The contents of all deleted files of an agent were removed before their time.
     FilePurge = "file.purge",
+    /// A form was submitted, or a draft of one stored.
+    SubmissionCreate = "submission.create",
+    /// A submission was changed.
+    SubmissionUpdate = "submission.update",
+    /// A form template was created.
+    TemplateCreate = "template.create",
+    /// A form template was edited.
+    TemplateEdit = "template.edit",
+    /// A form template was activated.
+    TemplateActivate = "template.activate",
+    /// A form template was archived.
+    TemplateArchive = "template.archive",
     /// A contact schema was replaced.
     ContactSchemaReplace = "contactSchema.replace",
     /// An agent was created.

@@ -61,6 +61,7 @@ pub mod conformance;
 pub mod contacts;
 pub mod endpoints;
 pub mod files;
+pub mod forms;
 pub mod gate;
 pub mod json;
 pub mod limits;

@@ -80,6 +80,61 @@ impl Number {
     }
 }
 
+impl Number {
+    /// Whether the number is a whole multiple of `step`, exactly: `0.3` is one of `0.1`. No number is one of 0, and
+    /// steps of more than 18 digits have no multiples but 0.
+    #[must_use]
+    pub fn is_multiple_of(&self, step: &Number) -> bool {
+        let (digits, exponent) = self.decimal();
+        if digits.is_empty() {
+            return true;
+        }
+        let (step_digits, step_exponent) = step.decimal();
+        let Some(step) = step_digits.parse::<u64>().ok().filter(|_| step_digits.len() <= 18) else {
+            return false;
+        };
+        // Both end in a digit other than 0: with decimals beyond those of the step it cannot be a multiple.
+        let Ok(zeros) = u32::try_from(exponent.saturating_sub(step_exponent)) else { return false };
+        let modulus = u128::from(step);
+        let number =
+            digits.bytes().fold(0_u128, |rest, digit| (rest * 10 + u128::from(digit - b'0')) % modulus);
+        number * power_of_ten(zeros, modulus) % modulus == 0
+    }
+
+    /// The digits without sign, point and zeros at either end, and the power of ten that they count: `-1200` is 12 and
+    /// 2. Of zero there are no digits.
+    fn decimal(&self) -> (String, i64) {
+        let text = self.0.strip_prefix('-').unwrap_or(&self.0);
+        let (mantissa, exponent) = match text.find(['e', 'E']) {
+            Some(at) => {
+                let sent = &text[at + 1..];
+                let extreme = if sent.starts_with('-') { i64::MIN / 2 } else { i64::MAX / 2 };
+                (&text[..at], sent.parse().unwrap_or(extreme))
+            }
+            None => (text, 0),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let digits = format!("{whole}{fraction}");
+        let significant = digits.trim_end_matches('0');
+        let zeros = digits.len() - significant.len();
+        let exponent = exponent.saturating_sub(fraction.len() as i64).saturating_add(zeros as i64);
+        (significant.trim_start_matches('0').to_owned(), exponent)
+    }
+}
+
+/// 10 to a power, modulo a number below 2 to the 64.
+fn power_of_ten(exponent: u32, modulus: u128) -> u128 {
+    let (mut power, mut base, mut rest) = (1 % modulus, 10 % modulus, exponent);
+    while rest > 0 {
+        if rest % 2 == 1 {
+            power = power * base % modulus;
+        }
+        base = base * base % modulus;
+        rest /= 2;
+    }
+    power
+}
+
 impl fmt::Debug for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -256,6 +311,16 @@ impl Serialize for Number {
         match serde_json::from_str::<&RawValue>(&self.0) {
             Ok(raw) => raw.serialize(serializer),
             Err(_) => serializer.serialize_f64(self.as_f64()),
+        }
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Number {
+    /// Reads what this crate wrote, as [`Json`] does.
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Json::deserialize(deserializer)? {
+            Json::Number(number) => Ok(number),
+            _ => Err(serde::de::Error::custom("not a number")),
         }
     }
 }

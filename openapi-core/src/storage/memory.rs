@@ -10,16 +10,19 @@ use super::model::World;
 use super::{
     AgentStore, AuditQuery, AuditStore, ContactPage, ContactQuery, ContactSchemaStore, ContactStore,
     ContactWrite, Duplicate, FileDeletion, FilePage, FileQuery, FileStore, FileTombstone, FileUsage,
-    FileWrite, HealthProbe, KeyStore, RateWindow, RateWindowStore, Replay, ReplayKey, ReplayStore, Result,
+    FileWrite, FormStore, HealthProbe, KeyStore, LatestQuery, RateWindow, RateWindowStore, Replay, ReplayKey,
+    ReplayStore, Result, SubmissionChange, SubmissionPage, SubmissionQuery, SubmissionsWrite, TemplatePage,
+    TemplateQuery,
 };
 use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use crate::agents::Agent;
 use crate::audit::AuditEntry;
 use crate::contacts::{Contact, ContactRef, UniqueValue};
 use crate::files::ContactFile;
+use crate::forms::{FormDataRevision, FormTemplate, Submission};
 use crate::ports::{BlobEntry, BlobKey};
 use crate::schema::ContactSchema;
-use crate::values::{AgentId, ContactId, ExternalId, FileId, KeyId, Timestamp};
+use crate::values::{AgentId, ContactId, ExternalId, FileId, KeyId, SubmissionId, TemplateId, Timestamp};
 
 /// A store in memory. Nothing outlives the value.
 #[derive(Debug, Default)]
@@ -213,6 +216,90 @@ impl FileStore for MemoryStorage {
 
     async fn needed_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>> {
         Ok(self.read().needed_blobs(after, at_most))
+    }
+}
+
+#[async_trait]
+impl FormStore for MemoryStorage {
+    async fn template(&self, agent: &AgentId, template: TemplateId) -> Result<Option<FormTemplate>> {
+        Ok(self.read().template(agent, template))
+    }
+
+    async fn template_version(
+        &self,
+        agent: &AgentId,
+        template: TemplateId,
+        version: u64,
+    ) -> Result<Option<FormTemplate>> {
+        Ok(self.read().template_version(agent, template, version))
+    }
+
+    async fn templates(&self, agent: &AgentId, query: &TemplateQuery) -> Result<TemplatePage> {
+        Ok(self.read().templates(agent, query))
+    }
+
+    async fn insert_template(
+        &self,
+        agent: &AgentId,
+        template: &FormTemplate,
+        audit: &AuditEntry,
+    ) -> Result<()> {
+        self.write().insert_template(agent, template, audit)
+    }
+
+    async fn replace_template(
+        &self,
+        agent: &AgentId,
+        template: &FormTemplate,
+        audit: &AuditEntry,
+    ) -> Result<()> {
+        self.write().replace_template(agent, template, audit)
+    }
+
+    async fn submission(&self, agent: &AgentId, submission: SubmissionId) -> Result<Option<Submission>> {
+        Ok(self.read().submission(agent, submission))
+    }
+
+    async fn submissions(&self, agent: &AgentId, query: &SubmissionQuery) -> Result<SubmissionPage> {
+        Ok(self.read().submissions(agent, query))
+    }
+
+    async fn head_submission(
+        &self,
+        agent: &AgentId,
+        contact: ContactId,
+        template: TemplateId,
+    ) -> Result<Option<Submission>> {
+        Ok(self.read().head_submission(agent, contact, template))
+    }
+
+    async fn latest_submission(&self, agent: &AgentId, query: &LatestQuery) -> Result<Option<Submission>> {
+        Ok(self.read().latest_submission(agent, query))
+    }
+
+    async fn files_of_contact(
+        &self,
+        agent: &AgentId,
+        contact: ContactId,
+        files: &[FileId],
+    ) -> Result<Vec<bool>> {
+        Ok(self.read().files_of_contact(agent, contact, files))
+    }
+
+    async fn insert_submissions(&self, agent: &AgentId, write: &SubmissionsWrite) -> Result<()> {
+        self.write().insert_submissions(agent, write)
+    }
+
+    async fn update_submission(&self, agent: &AgentId, change: &SubmissionChange) -> Result<()> {
+        self.write().update_submission(agent, change)
+    }
+
+    async fn form_data_revisions(
+        &self,
+        agent: &AgentId,
+        submission: SubmissionId,
+    ) -> Result<Vec<FormDataRevision>> {
+        Ok(self.read().form_data_revisions(agent, submission))
     }
 }
 

@@ -13,6 +13,7 @@
 mod effects;
 mod error;
 mod files;
+mod forms;
 pub mod memory;
 mod model;
 mod query;
@@ -25,6 +26,10 @@ pub use files::{
     Excess, ExcessUnit, FileDeletion, FilePage, FilePosition, FileQuery, FileQuota, FileSort, FileSortKey,
     FileTombstone, FileUsage, FileWrite,
 };
+pub use forms::{
+    LatestQuery, NewSubmission, SubmissionChange, SubmissionFilter, SubmissionPage, SubmissionPosition,
+    SubmissionQuery, SubmissionsWrite, Succession, TemplatePage, TemplatePosition, TemplateQuery,
+};
 pub use query::{
     AuditQuery, ContactFilter, ContactPage, ContactQuery, ContactSort, Order, SortKey, SortPosition, Window,
 };
@@ -34,21 +39,36 @@ use crate::agents::Agent;
 use crate::audit::AuditEntry;
 use crate::contacts::{Contact, ContactRef, UniqueValue};
 use crate::files::ContactFile;
+use crate::forms::{FormDataRevision, FormTemplate, Submission};
 use crate::ports::{BlobEntry, BlobKey};
 use crate::schema::ContactSchema;
-use crate::values::{AgentId, ContactId, ExternalId, FileId, KeyId, Timestamp};
+use crate::values::{AgentId, ContactId, ExternalId, FileId, KeyId, SubmissionId, TemplateId, Timestamp};
 
 /// The result of a storage method.
 pub type Result<T, E = StorageError> = std::result::Result<T, E>;
 
 /// Everything the platform stores. Implement the parts; this follows.
 pub trait Storage:
-    AccessStore + AgentStore + ContactSchemaStore + ContactStore + FileStore + ReplayStore + HealthProbe
+    AccessStore
+    + AgentStore
+    + ContactSchemaStore
+    + ContactStore
+    + FileStore
+    + FormStore
+    + ReplayStore
+    + HealthProbe
 {
 }
 
 impl<S> Storage for S where
-    S: AccessStore + AgentStore + ContactSchemaStore + ContactStore + FileStore + ReplayStore + HealthProbe
+    S: AccessStore
+        + AgentStore
+        + ContactSchemaStore
+        + ContactStore
+        + FileStore
+        + FormStore
+        + ReplayStore
+        + HealthProbe
 {
 }
 
@@ -79,7 +99,7 @@ pub trait AgentStore: Send + Sync {
     /// [`Missing`](StorageErrorKind::Missing) when there is no such agent or it is deleted.
     async fn update_agent(&self, agent: &Agent, audit: &AuditEntry) -> Result<()>;
 
-    /// Removes up to `at_most` rows of a deleted agent (contacts, files, keys, schemas, replays, rate windows and the payloads
+    /// Removes up to `at_most` rows of a deleted agent (contacts, files, submissions, templates, keys, schemas, replays, rate windows and the payloads
     /// of audit entries, not the tombstone) and returns how many; 0 when nothing is left. The contents of its files are
     /// due at once ([`FileStore::due_blobs`]).
     async fn purge_agent(&self, id: &AgentId, at_most: u32) -> Result<u64>;
@@ -193,8 +213,8 @@ pub trait ContactStore: Send + Sync {
         write: &ContactWrite,
     ) -> Result<()>;
 
-    /// Removes a contact with everything that belongs to it: its files, deleted ones included, whose contents are due
-    /// from the time of `audit` on ([`FileStore::due_blobs`]); of audit entries about the contact or something of it
+    /// Removes a contact with everything that belongs to it: its submissions with their revision log; its files, deleted
+    /// ones included, whose contents are due from the time of `audit` on ([`FileStore::due_blobs`]); of audit entries about the contact or something of it
     /// ([`AuditEntry::contact_id`]) the payload is emptied, and stored answers ([`ReplayStore`]) whose [`Replay::resource`] is the contact go too.
     ///
     /// # Errors
@@ -250,6 +270,100 @@ pub trait FileStore: Send + Sync {
 
     /// Up to `at_most` files of all agents that are not deleted, behind `after`, by key: which contents there must be.
     async fn needed_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>>;
+}
+
+/// Form templates and submissions. A submission is shown with the external id that its contact has at the time of the
+/// read; what a write carries there is not stored.
+#[async_trait]
+pub trait FormStore: Send + Sync {
+    /// One template, at the version in force.
+    async fn template(&self, agent: &AgentId, template: TemplateId) -> Result<Option<FormTemplate>>;
+
+    /// One template with the name, the description and the fields that it had at a version; all else as it is now.
+    async fn template_version(
+        &self,
+        agent: &AgentId,
+        template: TemplateId,
+        version: u64,
+    ) -> Result<Option<FormTemplate>>;
+
+    /// A page of templates and the exact number of all.
+    async fn templates(&self, agent: &AgentId, query: &TemplateQuery) -> Result<TemplatePage>;
+
+    /// Stores a new template.
+    ///
+    /// # Errors
+    /// In this order: [`Missing`](StorageErrorKind::Missing) without such an agent,
+    /// [`AlreadyExists`](StorageErrorKind::AlreadyExists) for a used id.
+    async fn insert_template(
+        &self,
+        agent: &AgentId,
+        template: &FormTemplate,
+        audit: &AuditEntry,
+    ) -> Result<()>;
+
+    /// Replaces a template, but for its creation time, if its stored generation is `template.generation - 1`. The
+    /// content of `template.version` is replaced, or added when it is a new one; those of other versions stay.
+    ///
+    /// # Errors
+    /// [`Missing`](StorageErrorKind::Missing) when the template is not there, [`Stale`](StorageErrorKind::Stale) when
+    /// another generation is stored.
+    async fn replace_template(
+        &self,
+        agent: &AgentId,
+        template: &FormTemplate,
+        audit: &AuditEntry,
+    ) -> Result<()>;
+
+    /// One submission.
+    async fn submission(&self, agent: &AgentId, submission: SubmissionId) -> Result<Option<Submission>>;
+
+    /// A page of submissions and the exact number of all that the filter lets through.
+    async fn submissions(&self, agent: &AgentId, query: &SubmissionQuery) -> Result<SubmissionPage>;
+
+    /// The newest submission of the pair, by `submitted_at`, then id, that has `submitted_at` and is not superseded,
+    /// whatever its state: what a new one takes the place of. `status_history` is left empty.
+    async fn head_submission(
+        &self,
+        agent: &AgentId,
+        contact: ContactId,
+        template: TemplateId,
+    ) -> Result<Option<Submission>>;
+
+    /// The submission with the greatest [`LatestQuery::rank`].
+    async fn latest_submission(&self, agent: &AgentId, query: &LatestQuery) -> Result<Option<Submission>>;
+
+    /// Of each file, whether it is there, not deleted, and of this contact.
+    async fn files_of_contact(
+        &self,
+        agent: &AgentId,
+        contact: ContactId,
+        files: &[FileId],
+    ) -> Result<Vec<bool>>;
+
+    /// Stores submissions, all or none; with none only the answer to be given again.
+    ///
+    /// # Errors
+    /// In this order: [`Missing`](StorageErrorKind::Missing) without such a contact,
+    /// [`Stale`](StorageErrorKind::Stale) when another version of the contact is stored,
+    /// [`ReplayExists`](StorageErrorKind::ReplayExists); then for each submission in turn: `Missing` without such a
+    /// template, `Stale` when another generation of the template or another head is stored,
+    /// [`AlreadyExists`](StorageErrorKind::AlreadyExists) for a used id.
+    async fn insert_submissions(&self, agent: &AgentId, write: &SubmissionsWrite) -> Result<()>;
+
+    /// Replaces a submission.
+    ///
+    /// # Errors
+    /// [`Missing`](StorageErrorKind::Missing) when the submission is not there, [`Stale`](StorageErrorKind::Stale) when
+    /// another version of it or of its contact, or another head is stored.
+    async fn update_submission(&self, agent: &AgentId, change: &SubmissionChange) -> Result<()>;
+
+    /// What the data of a submission was before each change, oldest first; the operator's own.
+    async fn form_data_revisions(
+        &self,
+        agent: &AgentId,
+        submission: SubmissionId,
+    ) -> Result<Vec<FormDataRevision>>;
 }
 
 /// Stored answers of idempotent requests (contract 5.5). They are written with the change they answer.

@@ -19,7 +19,7 @@ pub use external_id::ExternalId;
 pub use fold::fold;
 pub(crate) use fold::fold_case;
 pub use phone::{Phone, PhoneCode};
-pub use platform_id::{AuditId, ContactId, FileId, KeyId, PlatformId};
+pub use platform_id::{AuditId, ContactId, FileId, KeyId, PlatformId, SubmissionId, TemplateId};
 pub use status::ContactStatus;
 pub use text::{Block, Line, Tag};
 pub use timestamp::Timestamp;

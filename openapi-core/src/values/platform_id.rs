@@ -163,6 +163,10 @@ platform_ids! {
     ContactId;
     /// The id of a contact's file: `<fileId>` of the specification.
     FileId;
+    /// The id of a form template: `<templateId>` of the specification.
+    TemplateId;
+    /// The id of a form submission: `<submissionId>` of the specification.
+    SubmissionId;
     /// The id of an API key's record; what callers see is the public key string.
     KeyId;
     /// The id of an audit entry.

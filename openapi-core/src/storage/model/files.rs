@@ -1,12 +1,12 @@
 //! Files in the model.
 
-use super::{Tenant, World};
+use super::{Tenant, World, window};
 use crate::audit::AuditEntry;
 use crate::files::ContactFile;
 use crate::ports::{BlobEntry, BlobKey};
 use crate::storage::{
     FileDeletion, FilePage, FilePosition, FileQuery, FileTombstone, FileUsage, FileWrite, Result,
-    StorageErrorKind, Window,
+    StorageErrorKind,
 };
 use crate::values::{AgentId, ContactId, FileId, Timestamp};
 
@@ -18,7 +18,7 @@ pub(super) struct StoredFile {
 }
 
 impl Tenant {
-    fn live_files(&self) -> impl Iterator<Item = &ContactFile> {
+    pub(super) fn live_files(&self) -> impl Iterator<Item = &ContactFile> {
         self.files.values().filter(|stored| stored.tombstone.is_none()).map(|stored| &stored.file)
     }
 
@@ -30,7 +30,7 @@ impl Tenant {
     }
 
     /// The contact of a change to its files is there as it was read.
-    fn refuse_stale(&self, contact: ContactId, version: u64) -> Result<()> {
+    pub(super) fn refuse_stale(&self, contact: ContactId, version: u64) -> Result<()> {
         match self.contacts.get(&contact) {
             None => Err(StorageErrorKind::Missing.into()),
             Some((contact, _)) if contact.version != version => Err(StorageErrorKind::Stale.into()),
@@ -47,22 +47,13 @@ impl World {
 
     pub(crate) fn files(&self, agent: &AgentId, query: &FileQuery) -> FilePage {
         let Some(tenant) = self.tenant(agent) else { return FilePage::default() };
-        let mut found: Vec<(FilePosition, &ContactFile)> = tenant
+        let found: Vec<(FilePosition, &ContactFile)> = tenant
             .live_files()
             .filter(|file| file.contact_id == query.contact)
             .map(|file| (query.sort.position(file), file))
             .collect();
-        found.sort_by(|(a, _), (b, _)| a.compare(b, query.order));
         let total = found.len() as u64;
-        let (skip, limit) = match &query.window {
-            Window::Page { offset, limit } => (usize::try_from(*offset).unwrap_or(usize::MAX), *limit),
-            Window::After { position, limit } => {
-                let behind =
-                    |(place, _): &(FilePosition, &ContactFile)| place.compare(position, query.order).is_gt();
-                (found.iter().position(behind).unwrap_or(found.len()), *limit)
-            }
-        };
-        let files = found.into_iter().skip(skip).take(limit as usize).map(|(_, file)| file.clone()).collect();
+        let files = window(found, &query.window, |a, b| a.compare(b, query.order));
         FilePage { files, total }
     }
 
@@ -74,7 +65,7 @@ impl World {
         let tenant = self.tenant_mut(agent)?;
         let file = &write.file;
         tenant.refuse_stale(file.contact_id, write.contact_version)?;
-        tenant.refuse_replayed(&write.effects)?;
+        tenant.refuse_replayed(write.effects.replay.as_ref(), write.effects.audit.at)?;
         let usage = tenant.usage(file.contact_id);
         write.quota.admit(usage, file.file_size).map_err(StorageErrorKind::QuotaExceeded)?;
         if tenant.files.contains_key(&file.id) {

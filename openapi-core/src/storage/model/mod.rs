@@ -1,13 +1,15 @@
 //! The model: what storage means, as plain data and plain functions. Backends are compared with it step by step.
 
 mod files;
+mod forms;
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 
 use super::{
-    AuditQuery, ContactPage, ContactQuery, ContactWrite, Duplicate, Effects, RateWindow, Replay, ReplayKey,
-    Result, SortPosition, StorageErrorKind, Window,
+    AuditQuery, ContactPage, ContactQuery, ContactWrite, Duplicate, RateWindow, Replay, ReplayKey, Result,
+    SortPosition, StorageErrorKind, Window,
 };
 use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use crate::agents::{Agent, AgentStatus};
@@ -16,8 +18,11 @@ use crate::contacts::{Contact, ContactKeys, ContactRef, UniqueValue};
 use crate::json::RawObject;
 use crate::ports::BlobKey;
 use crate::schema::ContactSchema;
-use crate::values::{AgentId, AuditId, ContactId, ExternalId, FileId, KeyId, Timestamp};
+use crate::values::{
+    AgentId, AuditId, ContactId, ExternalId, FileId, KeyId, SubmissionId, TemplateId, Timestamp,
+};
 use files::StoredFile;
+use forms::{StoredSubmission, StoredTemplate};
 
 /// Everything that is stored.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +44,8 @@ struct Tenant {
     contacts: BTreeMap<ContactId, (Contact, ContactKeys)>,
     external: HashMap<ExternalId, ContactId>,
     files: BTreeMap<FileId, StoredFile>,
+    templates: BTreeMap<TemplateId, StoredTemplate>,
+    submissions: BTreeMap<SubmissionId, StoredSubmission>,
     replays: HashMap<ReplayKey, Replay>,
     windows: HashMap<KeyId, RateWindow>,
 }
@@ -86,9 +93,9 @@ impl Tenant {
         }
     }
 
-    fn refuse_replayed(&self, effects: &Effects) -> Result<()> {
-        let stored = effects.replay.as_ref().and_then(|replay| self.replays.get(&replay.key));
-        if stored.is_some_and(|known| known.expires_at > effects.audit.at) {
+    fn refuse_replayed(&self, replay: Option<&Replay>, at: Timestamp) -> Result<()> {
+        let stored = replay.and_then(|replay| self.replays.get(&replay.key));
+        if stored.is_some_and(|known| known.expires_at > at) {
             return Err(StorageErrorKind::ReplayExists.into());
         }
         Ok(())
@@ -99,13 +106,30 @@ impl Tenant {
         if write.schema_version != self.schema_version() {
             return Err(StorageErrorKind::Stale.into());
         }
-        self.refuse_replayed(&write.effects)?;
+        self.refuse_replayed(write.effects.replay.as_ref(), write.effects.audit.at)?;
         let contact = &write.contact;
         match self.duplicate(Some(contact.id), contact.external_reference_id.as_ref(), &write.keys.unique) {
             Some(duplicate) => Err(duplicate.into()),
             None => Ok(()),
         }
     }
+}
+
+/// The part of a list that a window shows, in the order of `compare`.
+fn window<P, T: Clone>(
+    mut found: Vec<(P, &T)>,
+    window: &Window<P>,
+    compare: impl Fn(&P, &P) -> Ordering,
+) -> Vec<T> {
+    found.sort_by(|(a, _), (b, _)| compare(a, b));
+    let (skip, limit) = match window {
+        Window::Page { offset, limit } => (usize::try_from(*offset).unwrap_or(usize::MAX), *limit),
+        Window::After { position, limit } => {
+            let behind = |(place, _): &(P, &T)| compare(place, position).is_gt();
+            (found.iter().position(behind).unwrap_or(found.len()), *limit)
+        }
+    };
+    found.into_iter().skip(skip).take(limit as usize).map(|(_, item)| item.clone()).collect()
 }
 
 impl World {
@@ -137,6 +161,8 @@ impl World {
             contacts: BTreeMap::new(),
             external: HashMap::new(),
             files: BTreeMap::new(),
+            templates: BTreeMap::new(),
+            submissions: BTreeMap::new(),
             replays: HashMap::new(),
             windows: HashMap::new(),
         };
@@ -187,6 +213,12 @@ impl World {
             if let Some((file, _)) = tenant.files.pop_first() {
                 self.purges.insert(BlobKey::new(id.clone(), file), Timestamp::from_millis(0));
             }
+        }
+        for _ in 0..take(tenant.submissions.len()) {
+            tenant.submissions.pop_first();
+        }
+        for _ in 0..take(tenant.templates.len()) {
+            tenant.templates.pop_first();
         }
         for _ in 0..take(tenant.keys.len()) {
             if let Some((key_id, key)) = tenant.keys.pop_first() {
@@ -340,7 +372,7 @@ impl World {
 
     pub(crate) fn contacts(&self, agent: &AgentId, query: &ContactQuery) -> ContactPage {
         let Some(tenant) = self.tenant(agent) else { return ContactPage::default() };
-        let mut found: Vec<(SortPosition, &Contact)> = tenant
+        let found: Vec<(SortPosition, &Contact)> = tenant
             .contacts
             .values()
             .filter(|(contact, keys)| query.filter.admits(contact, keys))
@@ -348,18 +380,8 @@ impl World {
                 (SortPosition { key: query.sort.key(contact, keys), id: contact.id }, contact)
             })
             .collect();
-        found.sort_by(|(a, _), (b, _)| a.compare(b, query.order));
         let total = found.len() as u64;
-        let (skip, limit) = match &query.window {
-            Window::Page { offset, limit } => (usize::try_from(*offset).unwrap_or(usize::MAX), *limit),
-            Window::After { position, limit } => {
-                let behind =
-                    |(place, _): &(SortPosition, &Contact)| place.compare(position, query.order).is_gt();
-                (found.iter().position(behind).unwrap_or(found.len()), *limit)
-            }
-        };
-        let contacts =
-            found.into_iter().skip(skip).take(limit as usize).map(|(_, contact)| contact.clone()).collect();
+        let contacts = window(found, &query.window, |a, b| a.compare(b, query.order));
         ContactPage { contacts, total }
     }
 
@@ -406,6 +428,7 @@ impl World {
         tenant.contacts.remove(&id).ok_or(StorageErrorKind::Missing)?;
         tenant.external.retain(|_, holder| *holder != id);
         tenant.replays.retain(|_, replay| replay.resource != Some(id));
+        tenant.submissions.retain(|_, stored| stored.submission.contact_id != id);
         let mut contents = Vec::new();
         tenant.files.retain(|file, stored| {
             let stays = stored.file.contact_id != id;
