@@ -12,10 +12,11 @@ use crate::access::{Actor, Key, KeySelector};
 use crate::agents::Agent;
 use crate::audit::AuditEntry;
 use crate::contacts::{Contact, ContactRef};
+use crate::forms::{FormDataRevision, FormTemplate, Submission, TemplateSummary};
 use crate::json::Object;
 use crate::schema::ContactSchema;
-use crate::storage::{AuditQuery, SortPosition};
-use crate::values::AgentId;
+use crate::storage::{AuditQuery, SortPosition, SubmissionFilter, SubmissionPosition, TemplatePosition};
+use crate::values::{AgentId, SubmissionId, TemplateId};
 
 /// The operator's capabilities; the Open API has no endpoint for them. `by` is noted in the audit log.
 ///
@@ -132,6 +133,78 @@ pub trait Admin: Send + Sync {
         agent: &AgentId,
         contact: &ContactRef,
     ) -> Result<Contact, AdminError>;
+
+    /// Creates a form template: a draft at version 1. `definition` has `name`, `description`, `submissionPolicy`,
+    /// `disabledTransitions` and `fields` (contract 2.3.1); see
+    /// [`TemplateDefinition::read`](crate::forms::TemplateDefinition::read).
+    ///
+    /// # Errors
+    /// [`AdminError::Invalid`] with every fault of the definition.
+    async fn create_template(
+        &self,
+        by: &Actor,
+        agent: &AgentId,
+        definition: &Object,
+    ) -> Result<FormTemplate, AdminError>;
+
+    /// Replaces the definition of a form template as a whole. A template that was ever active gets a new version;
+    /// submissions stay with theirs. What changes nothing makes no version.
+    ///
+    /// # Errors
+    /// [`AdminError::Invalid`] with every fault of the definition.
+    async fn edit_template(
+        &self,
+        by: &Actor,
+        agent: &AgentId,
+        template: TemplateId,
+        definition: &Object,
+    ) -> Result<FormTemplate, AdminError>;
+
+    /// Puts a form template to use, be it a draft or archived.
+    async fn activate_template(
+        &self,
+        by: &Actor,
+        agent: &AgentId,
+        template: TemplateId,
+    ) -> Result<FormTemplate, AdminError>;
+
+    /// Takes a form template out of use. Its submissions stay and can be reviewed.
+    async fn archive_template(
+        &self,
+        by: &Actor,
+        agent: &AgentId,
+        template: TemplateId,
+    ) -> Result<FormTemplate, AdminError>;
+
+    /// Up to `limit` form templates in every state, by name, behind `after`
+    /// ([`TemplatePosition::of`](crate::storage::TemplatePosition::of) the last one).
+    async fn templates(
+        &self,
+        agent: &AgentId,
+        after: Option<TemplatePosition>,
+        limit: u32,
+    ) -> Result<Vec<TemplateSummary>, AdminError>;
+
+    /// One form template.
+    async fn template(&self, agent: &AgentId, template: TemplateId) -> Result<FormTemplate, AdminError>;
+
+    /// Up to `limit` submissions of an agent that the filter lets through, newest first, behind `after`
+    /// ([`SubmissionPosition::of`](crate::storage::SubmissionPosition::of) the last one). Their `status_history` is
+    /// left empty; [`Admin::submission`] has it.
+    async fn submissions(
+        &self,
+        agent: &AgentId,
+        filter: &SubmissionFilter,
+        after: Option<SubmissionPosition>,
+        limit: u32,
+    ) -> Result<Vec<Submission>, AdminError>;
+
+    /// One submission, and what its data was before each change.
+    async fn submission(
+        &self,
+        agent: &AgentId,
+        submission: SubmissionId,
+    ) -> Result<(Submission, Vec<FormDataRevision>), AdminError>;
 
     /// Removes the contents of all deleted files of an agent now, before their retention is over; returns how many.
     ///

@@ -4,6 +4,7 @@
 pub mod contacts;
 pub mod description;
 pub mod files;
+pub mod forms;
 pub mod health;
 mod shapes;
 
@@ -31,4 +32,13 @@ pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint::of::<files::SignUrl>(),
     Endpoint::of::<files::Delete>(),
     Endpoint::of::<files::Download>(),
+    Endpoint::of::<forms::Submit>(),
+    Endpoint::of::<forms::Batch>(),
+    Endpoint::of::<forms::List>(),
+    Endpoint::of::<forms::Get>(),
+    Endpoint::of::<forms::Update>(),
+    Endpoint::of::<forms::Latest>(),
+    Endpoint::of::<forms::Templates>(),
+    Endpoint::of::<forms::Schema>(),
+    Endpoint::of::<forms::Structure>(),
 ];

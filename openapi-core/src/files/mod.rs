@@ -17,6 +17,7 @@ pub use kind::{FileKind, FileTypes, InvalidFileTypes};
 pub use link::{Issuer, Link};
 pub use name::FileName;
 pub use range::{Selection, selection};
+pub(crate) use record::media_type;
 pub use record::{ContactFile, Sha256Digest};
 pub(crate) use upload::{BodyStream, Form, MAX_BEYOND_FILE, file_too_large};
 pub use upload::{Received, ReceivedFile, Upload};

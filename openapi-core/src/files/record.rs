@@ -38,7 +38,8 @@ pub struct ContactFile {
     pub updated_at: Timestamp,
 }
 
-fn media_type<S: Serializer>(kind: &FileKind, serializer: S) -> Result<S::Ok, S::Error> {
+/// A type as its media type.
+pub(crate) fn media_type<S: Serializer>(kind: &FileKind, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(kind.media_type())
 }
 

@@ -1,13 +1,15 @@
 //! The record of a submission and its JSON forms (contract 2.3.2).
 
-use serde::ser::{Serialize, SerializeStruct, Serializer};
 use serde::Deserializer;
+use serde::ser::{Serialize, SerializeStruct, Serializer};
 use sha2::{Digest, Sha256};
 
 use super::SubmissionStatus;
 use crate::access::Actor;
 use crate::json::RawObject;
-use crate::values::{AgentId, Block, ContactId, ExternalId, Line, SubmissionId, TemplateId, Timestamp};
+use crate::values::{
+    AgentId, Block, ContactId, ExternalId, Line, Opaque, SubmissionId, TemplateId, Timestamp,
+};
 
 /// A submission as stored. Its serialised form is the contract's JSON without `statusHistory`, as lists and batches
 /// answer it; [`WithHistory`] adds that.
@@ -36,7 +38,7 @@ pub struct Submission {
     /// Notes of whoever reviews.
     pub review_notes: Option<Block<4000>>,
     /// A reference of the caller's own; never changes.
-    pub client_id: Option<Line<128>>,
+    pub client_id: Option<Opaque<128>>,
     /// 1, and one more than the submission that it supersedes.
     pub revision: u64,
     /// The submission that this one took the place of.
@@ -206,7 +208,7 @@ impl<'de> serde::Deserialize<'de> for Submission {
             form_data: RawObject,
             submission_notes: Option<Block<4000>>,
             review_notes: Option<Block<4000>>,
-            client_id: Option<Line<128>>,
+            client_id: Option<Opaque<128>>,
             revision: u64,
             supersedes: Option<SubmissionId>,
             superseded_by: Option<SubmissionId>,

@@ -98,7 +98,7 @@ impl Number {
         let modulus = u128::from(step);
         let number =
             digits.bytes().fold(0_u128, |rest, digit| (rest * 10 + u128::from(digit - b'0')) % modulus);
-        number * power_of_ten(zeros, modulus) % modulus == 0
+        (number * power_of_ten(zeros, modulus)).is_multiple_of(modulus)
     }
 
     /// The digits without sign, point and zeros at either end, and the power of ten that they count: `-1200` is 12 and

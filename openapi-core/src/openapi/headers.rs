@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::operation::Endpoint;
 use crate::operation::{Access, Conditional, Method};
+use crate::reply::ErrorCode;
 
 const HEADERS: &[(&str, &str, &str)] = &[
     ("X-Request-Id", "string", "The id of the request: the client's own, or a new one."),
@@ -19,7 +20,12 @@ const HEADERS: &[(&str, &str, &str)] = &[
     ("Retry-After", "integer", "Seconds after which a request succeeds."),
     ("ETag", "string", "The strong entity tag of the record."),
     ("Location", "string", "The path of what was created or renamed."),
-    ("Link", "string", "The first, previous, next and last page (RFC 8288)."),
+    (
+        "Link",
+        "string",
+        "The first, previous, next and last page, or what takes the place of a deprecated endpoint (RFC 8288).",
+    ),
+    ("Deprecation", "string", "Since when the endpoint is deprecated (RFC 9745)."),
     ("Idempotent-Replayed", "string", "`true` when a stored answer is given again."),
     ("Allow", "string", "The methods of the path."),
     ("Accept-Ranges", "string", "`bytes`"),
@@ -75,7 +81,9 @@ pub(super) fn of_success(endpoint: &Endpoint, status: u16) -> Value {
     {
         names.push("ETag");
     }
-    if matches!(status, 201 | 307) || meta.method == Method::Put {
+    let renames = meta.errors.contains(&ErrorCode::DuplicateExternalReferenceId);
+    let makes_one = status == 201 && meta.conditional != Conditional::No;
+    if makes_one || status == 307 || meta.method == Method::Put && renames {
         names.push("Location");
     }
     if meta.idempotent {
@@ -83,6 +91,9 @@ pub(super) fn of_success(endpoint: &Endpoint, status: u16) -> Value {
     }
     if meta.query.iter().any(|parameter| parameter.name == "page") {
         names.push("Link");
+    }
+    if endpoint.deprecated {
+        names.extend(["Deprecation", "Link"]);
     }
     references(&names)
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::access::Scope;
 use crate::brand::Brand;
-use crate::endpoints::{ENDPOINTS, contacts, files};
+use crate::endpoints::{ENDPOINTS, contacts, files, forms};
 use crate::reply::{CONTRACT_VERSION, ErrorCode};
 use crate::violation::{Place, Rule};
 
@@ -35,6 +35,7 @@ pub fn document(brand: &Brand) -> Value {
         "tags": [
             { "name": "Contacts", "description": "People in the CRM of an agent." },
             { "name": "Files", "description": "Files of contacts." },
+            { "name": "Forms", "description": "Form templates and what is submitted under them." },
             { "name": "Health", "description": "Whether the service can answer." },
             { "name": "Description", "description": "This document." },
         ],
@@ -69,6 +70,7 @@ fn schemas() -> Value {
     let mut schemas: Map<String, Value> = contacts::components()
         .into_iter()
         .chain(files::components())
+        .chain(forms::components())
         .map(|(name, schema)| (name.to_owned(), schema))
         .collect();
     schemas.insert(

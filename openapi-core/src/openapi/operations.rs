@@ -19,6 +19,9 @@ pub(super) fn operation(endpoint: &Endpoint) -> Value {
         "parameters": parameters(endpoint),
         "responses": responses(endpoint),
     });
+    if endpoint.deprecated {
+        operation["deprecated"] = true.into();
+    }
     match meta.access {
         Access::Public | Access::Link => operation["security"] = json!([]),
         Access::Key(permission) => operation["x-permission"] = permission.to_string().into(),
@@ -46,6 +49,8 @@ fn parameters(endpoint: &Endpoint) -> Vec<Value> {
         let (schema, example, description) = match name {
             "agentId" => (AgentId::json_schema(), "695b6f80de7378c4412112d3", "The key's agent."),
             "externalReferenceId" => (ExternalId::json_schema(), "crm-1001", "Your own id of the contact, percent-encoded."),
+            "templateId" => (platform_id(), "69623f40cde3f537d8e4bddb", "The platform id of the template."),
+            "submissionId" => (platform_id(), "697dcbc5e0d14b96a816c9e5", "The platform id of the submission."),
             "fileId" => (platform_id(), "697dc94b74a1f572c54b78cf", "The platform id of the file."),
             _ => (platform_id(), "697dc8165d4ffa83cfc35cfc", "The platform id of the contact."),
         };
@@ -100,7 +105,8 @@ fn responses(endpoint: &Endpoint) -> Value {
     for status in meta.success {
         let dry_run = (endpoint.dry_run_schema)().filter(|_| *status == 200);
         let mut body = json!({ "schema": dry_run.unwrap_or_else(endpoint.response_schema) });
-        let is_main = meta.success.last() == Some(status) || meta.success.len() == 1;
+        let main = if meta.success.contains(&201) { Some(&201) } else { meta.success.last() };
+        let is_main = main == Some(status);
         let is_content = meta.access == Access::Link;
         if is_main && !is_content {
             body["example"] = (endpoint.response_example)();
@@ -108,6 +114,7 @@ fn responses(endpoint: &Endpoint) -> Value {
         let description = match (status, meta.idempotent) {
             (201, _) => "Created",
             (200, true) => "Valid: the answer to a dry run; id and times are `null`",
+            (207, _) => "Processed: at least one element failed",
             (206, _) => "The part that `Range` names",
             _ => "Done",
         };

@@ -26,6 +26,8 @@ use crate::service::OpenApiService;
 pub trait Operation: 'static {
     /// What the description, the router and the guards need to know.
     const META: Meta;
+    /// Whether another endpoint takes the place of this one (contract 10).
+    const DEPRECATED: bool = false;
     /// Who calls: [`Caller`] behind the key headers, [`Anyone`] without. Must agree with [`Meta::access`].
     type Caller: Visitor;
     /// The typed request. What is wrong with it travels inside, so that absent resources are answered first.
@@ -52,7 +54,7 @@ pub trait Operation: 'static {
     /// # Errors
     /// INTERNAL_ERROR when the output cannot be serialised.
     fn encode(reply: Reply<Self::Output>) -> Result<Answer, ApiError> {
-        let body = success_body(reply.message, &reply.data, reply.pagination.as_ref())?;
+        let body = success_body(&reply.message, &reply.data, reply.pagination.as_ref())?;
         Ok(Answer { reply: reply.map(|_| ()), body: Payload::Json(body) })
     }
 
@@ -159,6 +161,8 @@ type Run =
 pub struct Endpoint {
     /// Its description.
     pub meta: &'static Meta,
+    /// Whether another endpoint takes its place.
+    pub deprecated: bool,
     pub(crate) run: Run,
     pub(crate) further_permission: fn(&Incoming<'_>) -> Option<Permission>,
     pub(crate) request_schema: fn() -> Option<Value>,
@@ -180,6 +184,7 @@ impl Endpoint {
         };
         Endpoint {
             meta: &Op::META,
+            deprecated: Op::DEPRECATED,
             run: run::<Op>,
             further_permission: Op::further_permission,
             request_schema: Op::request_schema,

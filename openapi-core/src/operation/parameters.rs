@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::files::Link;
+use crate::forms::SubmissionStatus;
 use crate::storage::{ContactSort, FileSort};
 use crate::values::{ContactStatus, Email, TextValue, Timestamp};
 
@@ -135,6 +136,42 @@ impl Parameter {
     /// `sig`
     pub const SIG: Parameter =
         Parameter { name: "sig", description: "The signature.", schema: || json!({ "type": "string" }) };
+    /// `limit` of a list whose pages are large by default
+    pub const LIMIT_100: Parameter = Parameter {
+        name: "limit",
+        description: "Items of a page.",
+        schema: || json!({ "type": "integer", "minimum": 1, "maximum": 100, "default": 100 }),
+    };
+    /// `templateId`
+    pub const TEMPLATE_ID: Parameter = Parameter {
+        name: "templateId",
+        description: "Only submissions under this template; an unknown one gives an empty list.",
+        schema: || json!({ "type": "string", "pattern": "^[0-9A-Fa-f]{24}$" }),
+    };
+    /// `status` of submissions
+    pub const SUBMISSION_STATUS: Parameter = Parameter {
+        name: "status",
+        description: "Only submissions in this status.",
+        schema: SubmissionStatus::json_schema,
+    };
+    /// `includeSuperseded`
+    pub const INCLUDE_SUPERSEDED: Parameter = Parameter {
+        name: "includeSuperseded",
+        description: "Whether superseded submissions are shown as well.",
+        schema: || json!({ "type": "boolean", "default": false }),
+    };
+    /// `clientId`
+    pub const CLIENT_ID: Parameter = Parameter {
+        name: "clientId",
+        description: "Only submissions with exactly this reference of your own.",
+        schema: || json!({ "type": "string", "maxLength": 128 }),
+    };
+    /// `includeDrafts`
+    pub const INCLUDE_DRAFTS: Parameter = Parameter {
+        name: "includeDrafts",
+        description: "Whether drafts take part, by the time they were created.",
+        schema: || json!({ "type": "boolean", "default": false }),
+    };
     /// `dryRun`
     pub const DRY_RUN: Parameter = Parameter {
         name: "dryRun",

@@ -2,20 +2,22 @@
 
 use async_trait::async_trait;
 
-use super::{Platform, contacts, keys};
+use super::{Platform, contacts, forms, keys};
 use crate::access::{Actor, Caller, Key, KeySelector, KeyStatus, Permissions};
 use crate::admin::{Admin, AdminError, Imported, IssuedKey, KeyEdit, NewAgent, NewKey};
 use crate::agents::{Agent, AgentStatus};
 use crate::audit::{AuditAction, AuditEntry};
 use crate::contacts::{Contact, ContactRef};
+use crate::forms::{FormDataRevision, FormTemplate, Submission, TemplateStatus, TemplateSummary};
 use crate::json::{Json, Object};
 use crate::reply::{ApiError, ErrorCode};
 use crate::schema::ContactSchema;
 use crate::service::{ContactTarget, CreateContact, Created, UpdateContact, Updated, Upsert};
 use crate::storage::{
-    AuditQuery, ContactFilter, ContactQuery, ContactSort, Order, SortPosition, StorageErrorKind, Window,
+    AuditQuery, ContactFilter, ContactQuery, ContactSort, Order, SortPosition, StorageErrorKind,
+    SubmissionFilter, SubmissionPosition, SubmissionQuery, TemplatePosition, TemplateQuery, Window,
 };
-use crate::values::AgentId;
+use crate::values::{AgentId, SubmissionId, TemplateId};
 use crate::violation::Violations;
 
 /// Rows that one step of a purge removes, so that no step holds the store for long.
@@ -67,6 +69,14 @@ impl Platform {
             address: None,
             request_id: String::new(),
         }
+    }
+}
+
+/// The part of a list behind a place, or from its beginning.
+fn behind<P>(after: Option<P>, limit: u32) -> Window<P> {
+    match after {
+        Some(position) => Window::After { position, limit },
+        None => Window::Page { offset: 0, limit },
     }
 }
 
@@ -273,10 +283,7 @@ impl Admin for Platform {
         limit: u32,
     ) -> Result<Vec<Contact>, AdminError> {
         self.living_agent(agent).await?;
-        let window = match after {
-            Some(position) => Window::After { position, limit },
-            None => Window::Page { offset: 0, limit },
-        };
+        let window = behind(after, limit);
         let filter = ContactFilter { include_archived: true, ..ContactFilter::default() };
         let query = ContactQuery { filter, sort: ContactSort::CreatedAt, order: Order::Ascending, window };
         Ok(self.storage.contacts(agent, &query).await?.contacts)
@@ -302,6 +309,82 @@ impl Admin for Platform {
             Err(error) if error.kind == StorageErrorKind::Missing => Err(not_found()),
             Err(error) => Err(error.into()),
         }
+    }
+
+    async fn create_template(
+        &self,
+        by: &Actor,
+        agent: &AgentId,
+        definition: &Object,
+    ) -> Result<FormTemplate, AdminError> {
+        forms::create_template(self, by, agent, definition).await
+    }
+
+    async fn edit_template(
+        &self,
+        by: &Actor,
+        agent: &AgentId,
+        template: TemplateId,
+        definition: &Object,
+    ) -> Result<FormTemplate, AdminError> {
+        forms::edit_template(self, by, agent, template, definition).await
+    }
+
+    async fn activate_template(
+        &self,
+        by: &Actor,
+        agent: &AgentId,
+        template: TemplateId,
+    ) -> Result<FormTemplate, AdminError> {
+        forms::set_template_status(self, by, agent, template, TemplateStatus::Active).await
+    }
+
+    async fn archive_template(
+        &self,
+        by: &Actor,
+        agent: &AgentId,
+        template: TemplateId,
+    ) -> Result<FormTemplate, AdminError> {
+        forms::set_template_status(self, by, agent, template, TemplateStatus::Archived).await
+    }
+
+    async fn templates(
+        &self,
+        agent: &AgentId,
+        after: Option<TemplatePosition>,
+        limit: u32,
+    ) -> Result<Vec<TemplateSummary>, AdminError> {
+        self.living_agent(agent).await?;
+        let query = TemplateQuery { only_active: false, window: behind(after, limit) };
+        Ok(self.storage.templates(agent, &query).await?.templates)
+    }
+
+    async fn template(&self, agent: &AgentId, template: TemplateId) -> Result<FormTemplate, AdminError> {
+        self.stored_template(agent, template).await
+    }
+
+    async fn submissions(
+        &self,
+        agent: &AgentId,
+        filter: &SubmissionFilter,
+        after: Option<SubmissionPosition>,
+        limit: u32,
+    ) -> Result<Vec<Submission>, AdminError> {
+        self.living_agent(agent).await?;
+        let query = SubmissionQuery { filter: filter.clone(), window: behind(after, limit) };
+        Ok(self.storage.submissions(agent, &query).await?.submissions)
+    }
+
+    async fn submission(
+        &self,
+        agent: &AgentId,
+        submission: SubmissionId,
+    ) -> Result<(Submission, Vec<FormDataRevision>), AdminError> {
+        self.living_agent(agent).await?;
+        let stored = self.storage.submission(agent, submission).await?;
+        let stored =
+            stored.ok_or_else(|| AdminError::NotFound { what: "submission", id: submission.to_string() })?;
+        Ok((stored, self.storage.form_data_revisions(agent, submission).await?))
     }
 
     async fn purge_files(&self, by: &Actor, agent: &AgentId) -> Result<u64, AdminError> {

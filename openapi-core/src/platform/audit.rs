@@ -5,15 +5,16 @@ use crate::access::{Actor, Caller};
 use crate::audit::{AuditAction, AuditEntry};
 use crate::contacts::Contact;
 use crate::json::{Json, Object, RawObject};
-use crate::values::{AgentId, Timestamp};
+use crate::values::{AgentId, ContactId, Timestamp};
 
 impl Platform {
-    /// An entry about what a caller did to a contact.
-    pub(super) fn contact_audit(
+    /// An entry about what a caller did to a contact, or to something of a contact's, which `contact` then names.
+    pub(super) fn caller_audit(
         &self,
         caller: &Caller,
         action: AuditAction,
-        contact: &Contact,
+        resource: String,
+        contact: Option<ContactId>,
         details: &Object,
         now: Timestamp,
     ) -> AuditEntry {
@@ -23,8 +24,8 @@ impl Platform {
             at: now,
             actor: caller.actor.clone(),
             action,
-            resource: Some(contact.id.to_string()),
-            contact_id: None,
+            resource: Some(resource),
+            contact_id: contact,
             address: caller.address,
             request_id: Some(caller.request_id.clone()).filter(|id| !id.is_empty()),
             details: RawObject::new(details),

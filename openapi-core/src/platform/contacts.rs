@@ -47,7 +47,7 @@ fn write(
     details: &Object,
     now: Timestamp,
 ) -> ContactWrite {
-    let audit = platform.contact_audit(caller, action, &contact, details, now);
+    let audit = platform.caller_audit(caller, action, contact.id.to_string(), None, details, now);
     let keys = ContactKeys::of(&contact, schema.schema());
     ContactWrite {
         contact,

@@ -7,9 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::contacts::Contact;
 use crate::files::ContactFile;
+use crate::forms::{Submission, TemplateSummary};
 use crate::server_keys::ServerKeys;
-use crate::service::{ContactListQuery, FileListQuery};
-use crate::storage::{ContactSort, FilePosition, FileSort, FileSortKey, Order, SortKey, SortPosition};
+use crate::service::{ContactListQuery, FileListQuery, SubmissionListQuery};
+use crate::storage::{
+    ContactSort, FilePosition, FileSort, FileSortKey, Order, SortKey, SortPosition, SubmissionPosition,
+    TemplatePosition,
+};
 use crate::values::{AgentId, ContactId, Timestamp};
 
 /// Octets of the signature that a cursor carries.
@@ -154,5 +158,72 @@ impl FileCursors<'_> {
             FileSort::FileSize => FileSortKey::Size(u64::try_from(payload.number?).ok()?),
         };
         Some((FilePosition { key, id: payload.id.parse().ok()? }, payload.page))
+    }
+}
+
+/// Cursors of the list of a contact's submissions.
+pub(super) struct SubmissionCursors<'a> {
+    pub(super) keys: &'a ServerKeys,
+    pub(super) agent: &'a AgentId,
+    pub(super) contact: ContactId,
+    pub(super) query: &'a SubmissionListQuery,
+}
+
+impl SubmissionCursors<'_> {
+    const LIST: &'static str = "submission list cursor";
+
+    fn parameters(&self) -> impl Serialize {
+        let SubmissionListQuery { template, status, include_superseded, client_id, page } = self.query;
+        (
+            self.agent.as_str().to_owned(),
+            self.contact.to_string(),
+            template.map(|template| template.to_string()),
+            status.map(|status| status.as_str()),
+            *include_superseded,
+            client_id.clone(),
+            page.limit,
+        )
+    }
+
+    /// The cursor behind a submission.
+    pub(super) fn issue(&self, last: &Submission, page: u64) -> String {
+        let SubmissionPosition { created_at, id } = SubmissionPosition::of(last);
+        let payload = Payload { number: Some(created_at.millis()), text: None, id: id.to_string(), page };
+        seal(self.keys, Self::LIST, &self.parameters(), &payload)
+    }
+
+    /// The place that a cursor stands for and the page it leads to.
+    pub(super) fn read(&self, cursor: &str) -> Option<(SubmissionPosition, u64)> {
+        let payload: Payload = unseal(self.keys, Self::LIST, &self.parameters(), cursor)?;
+        let created_at = Timestamp::from_millis(payload.number?);
+        Some((SubmissionPosition { created_at, id: payload.id.parse().ok()? }, payload.page))
+    }
+}
+
+/// Cursors of the list of templates.
+pub(super) struct TemplateCursors<'a> {
+    pub(super) keys: &'a ServerKeys,
+    pub(super) agent: &'a AgentId,
+    pub(super) limit: u32,
+}
+
+impl TemplateCursors<'_> {
+    const LIST: &'static str = "template list cursor";
+
+    fn parameters(&self) -> impl Serialize {
+        (self.agent.as_str().to_owned(), self.limit)
+    }
+
+    /// The cursor behind a template.
+    pub(super) fn issue(&self, last: &TemplateSummary, page: u64) -> String {
+        let TemplatePosition { name_key, id } = TemplatePosition::of(last);
+        let payload = Payload { number: None, text: Some(name_key), id: id.to_string(), page };
+        seal(self.keys, Self::LIST, &self.parameters(), &payload)
+    }
+
+    /// The place that a cursor stands for and the page it leads to.
+    pub(super) fn read(&self, cursor: &str) -> Option<(TemplatePosition, u64)> {
+        let payload: Payload = unseal(self.keys, Self::LIST, &self.parameters(), cursor)?;
+        Some((TemplatePosition { name_key: payload.text?, id: payload.id.parse().ok()? }, payload.page))
     }
 }

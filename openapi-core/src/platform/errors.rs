@@ -4,13 +4,14 @@ use http::{HeaderValue, header};
 
 use crate::contacts::Contact;
 use crate::files::{Detected, FileTypes};
+use crate::forms::{FormTemplate, SubmissionStatus, TemplateStatus};
 use crate::json::Json;
 use crate::ports::ScanError;
 use crate::reply::{ApiError, ErrorCode};
 use crate::schema::ContactSchema;
 use crate::service::ContactTarget;
 use crate::storage::{Duplicate, Excess, ExcessUnit};
-use crate::values::{ContactId, FileId};
+use crate::values::{ContactId, FileId, SubmissionId, TemplateId};
 use crate::violation::Rule;
 
 pub(super) fn contact_not_found(target: &ContactTarget) -> ApiError {
@@ -32,6 +33,80 @@ pub(super) fn file_not_found(sent: &str) -> ApiError {
         "File not found"
     };
     ApiError::new(ErrorCode::FileNotFound, message).with_detail("resource", "file").with_detail("id", sent)
+}
+
+pub(super) fn template_not_found(sent: &str) -> ApiError {
+    let message = if sent.parse::<TemplateId>().is_err() {
+        "Template not found; platform ids are 24 hexadecimal characters"
+    } else {
+        "Template not found"
+    };
+    ApiError::new(ErrorCode::TemplateNotFound, message)
+        .with_detail("resource", "template")
+        .with_detail("id", sent)
+}
+
+pub(super) fn submission_not_found(sent: &str) -> ApiError {
+    let message = if sent.parse::<SubmissionId>().is_err() {
+        "Submission not found; platform ids are 24 hexadecimal characters"
+    } else {
+        "Submission not found"
+    };
+    ApiError::new(ErrorCode::SubmissionNotFound, message)
+        .with_detail("resource", "submission")
+        .with_detail("id", sent)
+}
+
+/// 404 of the latest submission; `id` is what the path names, the template.
+pub(super) fn no_latest_submission(template: &str, has_draft: bool) -> ApiError {
+    let message = if has_draft {
+        "The contact has submitted nothing under this template; there is a draft, which includeDrafts=true shows"
+    } else {
+        "The contact has submitted nothing under this template"
+    };
+    ApiError::new(ErrorCode::SubmissionNotFound, message)
+        .with_detail("resource", "submission")
+        .with_detail("id", template)
+}
+
+/// 409 of a submission to a template that is not in use; `index` is that of a batch's element.
+pub(super) fn template_inactive(template: &FormTemplate, index: Option<usize>) -> ApiError {
+    let message = match template.status {
+        TemplateStatus::Draft => "The template is a draft",
+        TemplateStatus::Active | TemplateStatus::Archived => "The template is archived",
+    };
+    let error = ApiError::new(ErrorCode::TemplateInactive, message)
+        .with_detail("resource", "template")
+        .with_detail("id", template.id.to_string().as_str())
+        .with_detail("status", template.status.as_str());
+    match index.and_then(|index| u32::try_from(index).ok()) {
+        Some(index) => error.with_detail("index", index),
+        None => error,
+    }
+}
+
+pub(super) fn submission_superseded(by: SubmissionId) -> ApiError {
+    ApiError::new(ErrorCode::SubmissionSuperseded, "The submission has been superseded")
+        .with_detail("supersededBy", by.to_string().as_str())
+}
+
+pub(super) fn submission_locked(field: &str, status: SubmissionStatus) -> ApiError {
+    let message = format!("{field} cannot change while the submission is {status}");
+    ApiError::new(ErrorCode::SubmissionLocked, message).with_detail("status", status.as_str())
+}
+
+pub(super) fn transition_refused(
+    from: SubmissionStatus,
+    to: SubmissionStatus,
+    allowed: &[SubmissionStatus],
+) -> ApiError {
+    let words = format!("cannot change from {from} to {to}");
+    let allowed = allowed.iter().map(|status| Json::from(status.as_str())).collect();
+    ApiError::new(ErrorCode::InvalidStatusTransition, format!("A submission cannot go from {from} to {to}"))
+        .with_violation("status", to.as_str().into(), Rule::Transition, words)
+        .with_detail("from", from.as_str())
+        .with_detail("to", to.as_str())
+        .with_detail("allowed", Json::Array(allowed))
 }
 
 /// 415 of a file whose content is not accepted.
@@ -134,7 +209,7 @@ pub(super) fn stale_tag(resource: &str, current: Option<&str>) -> ApiError {
 }
 
 pub(super) fn concurrent_update() -> ApiError {
-    ApiError::new(ErrorCode::ConcurrentUpdate, "The contact is being changed by others; try again")
+    ApiError::new(ErrorCode::ConcurrentUpdate, "The record is being changed by others; try again")
 }
 
 /// The agent went away while its key was at work: what its keys are answered from now on.

@@ -2,18 +2,20 @@
 
 mod admin;
 mod audit;
+mod cache;
 mod contacts;
 mod cursor;
 mod errors;
 mod files;
+mod forms;
 mod idempotency;
 mod keys;
 mod paging;
 
 pub use files::{ContentCheck, ContentFault, FileSettings, MaintainError};
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 
@@ -22,31 +24,26 @@ use crate::api::{Api, Settings};
 use crate::brand::Brand;
 use crate::contacts::Contact;
 use crate::files::ContactFile;
+use crate::forms::{CompiledTemplate, Submission, TemplateSummary};
 use crate::gate::Gate;
 use crate::ports::{BlobStore, Clock, FileScanner, IdSource, NoBlobs, NoScanner, NoTimer, Timer, within};
 use crate::reply::ApiError;
 use crate::schema::{CompiledSchema, ContactSchema};
 use crate::server_keys::ServerKeys;
 use crate::service::{
-    ArchiveContact, ContactTarget, CreateContact, Created, DeleteFile, DeletedFile, DownloadFile,
-    FileContent, FileTarget, ListContacts, ListFiles, OpenApiService, Page, SignUrl, SignedUrl,
-    UpdateContact, Updated, UploadFile,
+    ArchiveContact, BatchResult, ContactTarget, CreateContact, Created, DeleteFile, DeletedFile,
+    DownloadFile, FileContent, FileTarget, LatestSubmission, ListContacts, ListFiles, ListSubmissions,
+    ListTemplates, OpenApiService, Page, SignUrl, SignedUrl, SubmitForm, SubmitForms, UpdateContact,
+    UpdateSubmission, Updated, UploadFile,
 };
 use crate::storage::{ReplayKey, Storage, StorageError};
 use crate::values::{AgentId, Timestamp};
-
-/// How long a schema read from the store is used for checks without reading it again. Writes are safe all the same:
-/// the store refuses one that was checked against another version.
-const SCHEMA_LIFETIME_MILLIS: i64 = 4_000;
 
 /// How long the data store may take to answer the health check (contract 4.1).
 const HEALTH_MILLIS: u64 = 1_000;
 
 /// How often a write is tried again after losing a race.
 const ATTEMPTS: usize = 16;
-
-/// The most agents whose schemas are kept.
-const MAX_CACHED_SCHEMAS: usize = 10_000;
 
 /// What the platform needs from the world around it, the store apart.
 #[derive(Clone)]
@@ -117,7 +114,8 @@ pub struct Platform {
     files: FileSettings,
     sweeps: files::Sweeps,
     gate: Arc<Gate>,
-    schemas: RwLock<HashMap<AgentId, (Timestamp, Arc<CompiledSchema>)>>,
+    schemas: cache::Cache<AgentId, CompiledSchema>,
+    templates: forms::Templates,
     running: Mutex<HashSet<ReplayKey>>,
 }
 
@@ -135,7 +133,8 @@ impl Platform {
             files: FileSettings::default(),
             sweeps: files::Sweeps::default(),
             gate: Arc::new(gate),
-            schemas: RwLock::default(),
+            schemas: cache::Cache::default(),
+            templates: forms::Templates::default(),
             running: Mutex::default(),
         }
     }
@@ -197,13 +196,8 @@ impl Platform {
     /// The agent's schema, ready to check requests; read anew when `fresh` or old.
     async fn schema(&self, agent: &AgentId, fresh: bool) -> Result<Arc<CompiledSchema>, ApiError> {
         let now = self.now();
-        if !fresh {
-            let schemas = self.schemas.read().unwrap_or_else(PoisonError::into_inner);
-            if let Some((read_at, schema)) = schemas.get(agent)
-                && (0..SCHEMA_LIFETIME_MILLIS).contains(&now.millis_since(*read_at))
-            {
-                return Ok(Arc::clone(schema));
-            }
+        if !fresh && let Some(known) = self.schemas.fresh(agent, now) {
+            return Ok(known);
         }
         let schema = self.storage.contact_schema(agent).await?.ok_or_else(errors::agent_gone)?;
         self.remember_schema(schema, now)
@@ -215,23 +209,12 @@ impl Platform {
         now: Timestamp,
     ) -> Result<Arc<CompiledSchema>, ApiError> {
         let agent = schema.agent_id.clone();
-        let mut schemas = self.schemas.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some((read_at, known)) = schemas.get_mut(&agent)
-            && *known.schema() == schema
-        {
-            *read_at = now;
-            return Ok(Arc::clone(known));
-        }
-        let compiled = CompiledSchema::new(schema, &self.brand).map_err(|error| {
+        let same = schema.clone();
+        let compile = || CompiledSchema::new(schema, &self.brand);
+        self.schemas.keep(agent.clone(), now, |known| *known.schema() == same, compile).map_err(|error| {
             tracing::error!(%agent, %error, "a stored contact schema has a pattern that does not compile");
             ApiError::internal()
-        })?;
-        if schemas.len() >= MAX_CACHED_SCHEMAS {
-            schemas.clear();
-        }
-        let compiled = Arc::new(compiled);
-        schemas.insert(agent, (now, Arc::clone(&compiled)));
-        Ok(compiled)
+        })
     }
 }
 
@@ -310,5 +293,61 @@ impl OpenApiService for Platform {
 
     async fn download_file(&self, request: DownloadFile) -> Result<FileContent, ApiError> {
         files::download(self, request).await
+    }
+
+    async fn submit_form(
+        &self,
+        caller: &Caller,
+        request: SubmitForm,
+    ) -> Result<Created<Submission>, ApiError> {
+        forms::submit(self, caller, request).await
+    }
+
+    async fn submit_forms(
+        &self,
+        caller: &Caller,
+        request: SubmitForms,
+    ) -> Result<Created<BatchResult>, ApiError> {
+        forms::submit_all(self, caller, request).await
+    }
+
+    async fn list_submissions(
+        &self,
+        caller: &Caller,
+        request: ListSubmissions,
+    ) -> Result<Page<Submission>, ApiError> {
+        forms::list(self, caller, request).await
+    }
+
+    async fn submission(&self, caller: &Caller, id: &str) -> Result<Submission, ApiError> {
+        forms::find(self, caller, id).await
+    }
+
+    async fn update_submission(
+        &self,
+        caller: &Caller,
+        request: UpdateSubmission,
+    ) -> Result<Submission, ApiError> {
+        forms::update(self, caller, request).await
+    }
+
+    async fn latest_submission(
+        &self,
+        caller: &Caller,
+        request: LatestSubmission,
+    ) -> Result<Submission, ApiError> {
+        forms::latest(self, caller, request).await
+    }
+
+    async fn list_templates(
+        &self,
+        caller: &Caller,
+        request: ListTemplates,
+    ) -> Result<Page<TemplateSummary>, ApiError> {
+        forms::list_templates(self, caller, request).await
+    }
+
+    async fn template(&self, caller: &Caller, id: &str) -> Result<Arc<CompiledTemplate>, ApiError> {
+        self.path_template(&caller.agent_id, id, true).await
     }
 }

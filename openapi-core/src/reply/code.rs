@@ -51,11 +51,17 @@ error_codes! {
     RouteNotFound = 404 "ROUTE_NOT_FOUND", "No such path.";
     ContactNotFound = 404 "CONTACT_NOT_FOUND", "No such contact in this agent; `details` has `resource` and `id`.";
     FileNotFound = 404 "FILE_NOT_FOUND", "No such file of this contact; `details` has `resource` and `id`.";
+    TemplateNotFound = 404 "TEMPLATE_NOT_FOUND", "No such form template in this agent; `details` has `resource` and `id`.";
+    SubmissionNotFound = 404 "SUBMISSION_NOT_FOUND", "No such submission in this agent, or none that could be the latest; `details` has `resource` and `id`.";
     MethodNotAllowed = 405 "METHOD_NOT_ALLOWED", "The path exists, the method does not; see the header `Allow`.";
     RequestTimeout = 408 "REQUEST_TIMEOUT", "The body was not received in time.";
     DuplicateExternalReferenceId = 409 "DUPLICATE_EXTERNAL_REFERENCE_ID", "Another contact has the external id; `details` has `existingContactId` and `archived`.";
     DuplicateValue = 409 "DUPLICATE_VALUE", "Another contact has the value of a field marked unique; `details` has `field`, `existingContactId` and `archived`.";
     ContactArchived = 409 "CONTACT_ARCHIVED", "The contact is archived; `details` has `resource`, `id` and `archivedAt`.";
+    SubmissionSuperseded = 409 "SUBMISSION_SUPERSEDED", "A later submission has taken the place of this one, which can only be archived; `details` has `supersededBy`.";
+    SubmissionLocked = 409 "SUBMISSION_LOCKED", "The field cannot change in the state of the submission; `details` has `status`.";
+    InvalidStatusTransition = 409 "INVALID_STATUS_TRANSITION", "The status cannot change in this way; `details` has `from`, `to` and `allowed`.";
+    TemplateInactive = 409 "TEMPLATE_INACTIVE", "The form template is a draft or archived; `details` has `resource`, `id`, `status` and, in a batch, `index`.";
     ConcurrentUpdate = 409 "CONCURRENT_UPDATE", "The change lost a race against others after internal retries; see the header `Retry-After`.";
     IdempotencyKeyInUse = 409 "IDEMPOTENCY_KEY_IN_USE", "A request with this idempotency key is still running; see the header `Retry-After`.";
     PreconditionFailed = 412 "PRECONDITION_FAILED", "No tag of `If-Match` is the current one; see the header `ETag`.";

@@ -1,6 +1,8 @@
 //! Successful replies: the envelope, pagination, what becomes a header.
 
-use http::HeaderValue;
+use std::borrow::Cow;
+
+use http::{HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
 
 use super::ApiError;
@@ -8,10 +10,10 @@ use super::ApiError;
 /// A successful outcome of an operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reply<T> {
-    /// The HTTP status: 200 or 201.
+    /// The HTTP status: 200, 201 or 207.
     pub status: u16,
     /// A short English sentence.
-    pub message: &'static str,
+    pub message: Cow<'static, str>,
     /// What `data` holds.
     pub data: T,
     /// Of a list.
@@ -20,21 +22,32 @@ pub struct Reply<T> {
     pub location: Option<String>,
     /// The entity tag, quotes included: the header `ETag`.
     pub etag: Option<String>,
+    /// Further headers.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
     /// A stored answer that is given again instead of everything above (contract 5.5).
     pub replay: Option<StoredReply>,
 }
 
 impl<T> Reply<T> {
     /// A reply with status 200.
-    pub fn ok(message: &'static str, data: T) -> Self {
-        Reply { status: 200, message, data, pagination: None, location: None, etag: None, replay: None }
+    pub fn ok(message: impl Into<Cow<'static, str>>, data: T) -> Self {
+        Reply {
+            status: 200,
+            message: message.into(),
+            data,
+            pagination: None,
+            location: None,
+            etag: None,
+            headers: Vec::new(),
+            replay: None,
+        }
     }
 
     /// The same outcome with other data.
     #[must_use]
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Reply<U> {
-        let Reply { status, message, data, pagination, location, etag, replay } = self;
-        Reply { status, message, data: change(data), pagination, location, etag, replay }
+        let Reply { status, message, data, pagination, location, etag, headers, replay } = self;
+        Reply { status, message, data: change(data), pagination, location, etag, headers, replay }
     }
 
     /// Sets the status 201 and the path of what was created.
@@ -42,6 +55,13 @@ impl<T> Reply<T> {
     pub fn created(mut self, location: String) -> Self {
         self.status = 201;
         self.location = Some(location);
+        self
+    }
+
+    /// Adds a header.
+    #[must_use]
+    pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
         self
     }
 

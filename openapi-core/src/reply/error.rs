@@ -136,7 +136,13 @@ impl ApiError {
 
     /// A conflict that stems from one field of the body.
     #[must_use]
-    pub fn with_violation(mut self, field: &str, value: Json, rule: Rule, words: &'static str) -> Self {
+    pub fn with_violation(
+        mut self,
+        field: &str,
+        value: Json,
+        rule: Rule,
+        words: impl Into<Cow<'static, str>>,
+    ) -> Self {
         let fault = crate::violation::Fault::new(rule, words);
         let mut violations = Violations::new();
         violations.push(Violation::new(Place::Body, field, Some(&value), fault));
@@ -203,6 +209,35 @@ impl From<Violations> for ApiError {
     }
 }
 
+/// An error of one element of a batch: what its envelope would hold but for what belongs to the request.
+pub(crate) struct BatchError<'a>(&'a ApiError);
+
+impl Serialize for BatchError<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let inner = &self.0.0;
+        let mut error = serializer.serialize_map(None)?;
+        error.serialize_entry("code", inner.code.as_str())?;
+        error.serialize_entry("message", &inner.message)?;
+        inner.write_particulars(&mut error)?;
+        error.end()
+    }
+}
+
+impl Inner {
+    /// The violations and the details, where there are any.
+    fn write_particulars<M: SerializeMap>(&self, body: &mut M) -> Result<(), M::Error> {
+        if let Some(violations) = &self.violations {
+            body.serialize_entry("validationErrors", violations.listed())?;
+        }
+        if !self.details.is_empty() {
+            let details: crate::json::Object =
+                self.details.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+            body.serialize_entry("details", &details)?;
+        }
+        Ok(())
+    }
+}
+
 /// The error envelope of one request.
 struct ErrorBody<'a> {
     error: &'a ApiError,
@@ -217,14 +252,7 @@ impl Serialize for ErrorBody<'_> {
         body.serialize_entry("message", &inner.message)?;
         body.serialize_entry("code", inner.code.as_str())?;
         body.serialize_entry("requestId", self.request_id)?;
-        if let Some(violations) = &inner.violations {
-            body.serialize_entry("validationErrors", violations.listed())?;
-        }
-        if !inner.details.is_empty() {
-            let details: crate::json::Object =
-                inner.details.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-            body.serialize_entry("details", &details)?;
-        }
+        inner.write_particulars(&mut body)?;
         if let Some(version) = inner.version {
             body.serialize_entry("version", version)?;
         }
@@ -233,6 +261,11 @@ impl Serialize for ErrorBody<'_> {
 }
 
 impl ApiError {
+    /// The error as it stands in the result of a batch.
+    pub(crate) fn in_batch(&self) -> BatchError<'_> {
+        BatchError(self)
+    }
+
     /// The JSON of the error envelope.
     #[must_use]
     pub fn to_json(&self, request_id: &str) -> String {

@@ -3,7 +3,8 @@
 
 use std::collections::HashSet;
 
-use super::check::{compile_pattern, key};
+use super::check::key;
+use super::properties::{flag, label, option_list, pattern_text, text};
 use super::{CompiledSchema, ContactSchema, FieldDefinition, FieldOption, FieldType, Identity};
 use crate::brand::Brand;
 use crate::json::{Json, Object};
@@ -11,8 +12,6 @@ use crate::values::{ContactId, ContactStatus, Date, TextValue, Timestamp};
 use crate::violation::{Fault, Place, Rule, Violation, Violations};
 
 const MAX_CUSTOM_FIELDS: usize = 100;
-const MAX_OPTIONS: usize = 500;
-const MAX_PATTERN: usize = 500;
 const MAX_LABEL: usize = 100;
 const MAX_TEXT: usize = 500;
 
@@ -191,8 +190,8 @@ impl Reader {
                 "type" => fixed(value, &base.kind.as_str().into()),
                 "readOnly" => fixed(value, &base.read_only.into()),
                 "custom" => fixed(value, &base.custom.into()),
-                "label" => label(value).map(|label| field.label = label),
-                "description" => description(value).map(|description| field.description = description),
+                "label" => label(value, MAX_LABEL).map(|label| field.label = label),
+                "description" => text(value, MAX_TEXT).map(|description| field.description = description),
                 _ if base.read_only => unchanged(base, name, value),
                 "required" => required(base, value).map(|required| field.required = required),
                 "unique" => unique(base, value).map(|unique| field.unique = unique),
@@ -273,34 +272,6 @@ impl Reader {
     }
 }
 
-fn flag(value: &Json) -> Result<bool, Fault> {
-    match value {
-        Json::Bool(flag) => Ok(*flag),
-        _ => Err(Fault::wrong_type("true or false")),
-    }
-}
-
-fn label(value: &Json) -> Result<String, Fault> {
-    let text = value.as_str().ok_or_else(|| Fault::wrong_type("a string"))?;
-    if text.trim().is_empty() {
-        return Err(Fault::required());
-    }
-    crate::values::refuse_controls(text)?;
-    crate::values::refuse_longer(text, MAX_LABEL)?;
-    Ok(text.to_owned())
-}
-
-fn description(value: &Json) -> Result<Option<String>, Fault> {
-    match value {
-        Json::Null => Ok(None),
-        Json::String(text) => {
-            crate::values::refuse_longer(text, MAX_TEXT)?;
-            Ok(Some(text.clone()))
-        }
-        _ => Err(Fault::wrong_type("a string")),
-    }
-}
-
 fn fixed(value: &Json, known: &Json) -> Result<(), Fault> {
     if value == known { Ok(()) } else { Err(Fault::new(Rule::Conflict, "cannot be changed")) }
 }
@@ -355,19 +326,7 @@ fn pattern(base: &FieldDefinition, value: &Json) -> Result<Option<String>, Fault
     match value {
         Json::Null => Ok(None),
         Json::String(_) if !base.kind.is_text() => Err(not_for(base)),
-        Json::String(text) => {
-            crate::values::refuse_longer(text, MAX_PATTERN)?;
-            match compile_pattern(text) {
-                Ok(_) => Ok(Some(text.clone())),
-                Err(error) => Err(Fault::new(
-                    Rule::Format,
-                    format!(
-                        "must be a linear-time regular expression, without back-references and look-around: {error}"
-                    ),
-                )),
-            }
-        }
-        _ => Err(Fault::wrong_type("a string")),
+        value => pattern_text(value).map(Some),
     }
 }
 
@@ -394,44 +353,10 @@ fn options(base: &FieldDefinition, value: &Json) -> Result<Option<Vec<FieldOptio
     if !takes_options {
         return Err(not_for(base));
     }
-    if items.is_empty() {
-        return Err(Fault::new(Rule::MinItems, "must have at least 1 option"));
-    }
-    if items.len() > MAX_OPTIONS {
-        return Err(Fault::new(Rule::MaxItems, format!("must have at most {MAX_OPTIONS} options")));
-    }
-    let mut options: Vec<FieldOption> = Vec::with_capacity(items.len());
-    for item in items {
-        let option = match item {
-            Json::String(value) => FieldOption { value: value.clone(), label: value.clone() },
-            Json::Object(members) if members.iter().all(|(name, _)| matches!(name, "value" | "label")) => {
-                let text = |name: &str| members.get(name).and_then(Json::as_str).map(str::to_owned);
-                let value = text("value").ok_or_else(|| Fault::wrong_type("an array of { value, label }"))?;
-                FieldOption { label: text("label").unwrap_or_else(|| value.clone()), value }
-            }
-            _ => return Err(Fault::wrong_type("an array of { value, label }")),
-        };
-        let value = option.value.as_str();
-        if value.trim() != value
-            || value.is_empty()
-            || value.chars().count() > 200
-            || value.chars().any(char::is_control)
-        {
-            return Err(Fault::new(
-                Rule::Pattern,
-                "must have values of 1 to 200 characters without white space around them",
-            ));
-        }
-        if options.iter().any(|known| known.value == value) {
-            return Err(Fault::new(Rule::UniqueItems, format!("must not repeat the value '{value}'")));
-        }
-        if base.name == "status" && !base.custom && ContactStatus::parse(value).is_err() {
-            return Err(Fault::new(
-                Rule::Conflict,
-                "may only leave out values of active, inactive and blocked",
-            ));
-        }
-        options.push(option);
+    let options = option_list(items)?;
+    let is_unknown_status = |option: &FieldOption| ContactStatus::parse(&option.value).is_err();
+    if base.name == "status" && !base.custom && options.iter().any(is_unknown_status) {
+        return Err(Fault::new(Rule::Conflict, "may only leave out values of active, inactive and blocked"));
     }
     Ok(Some(options))
 }

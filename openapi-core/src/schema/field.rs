@@ -1,7 +1,9 @@
 //! The definition of one field, standard or custom: one shape for both.
 
+use regex::Regex;
 use serde::{Deserialize, Serialize};
 
+use super::rules::{Form, Limit, Rules};
 use crate::json::Json;
 
 /// What a field takes (contract 2.1.4).
@@ -152,7 +154,48 @@ pub struct FieldDefinition {
     pub default: Option<Json>,
 }
 
+/// The longest multi-line text of a contact's field, in characters.
+const MAX_TEXT: usize = 5_000;
+
 impl FieldDefinition {
+    /// The rules of a value of this field, with its pattern compiled.
+    pub(crate) fn rules<'a>(&'a self, pattern: Option<&'a Regex>) -> Rules<'a> {
+        let form = match self.kind {
+            FieldType::String => Form::Line,
+            FieldType::Text => Form::Block(MAX_TEXT),
+            FieldType::Email => Form::Email,
+            FieldType::Phone => Form::Phone,
+            FieldType::PhoneCode => Form::PhoneCode,
+            FieldType::Url => Form::Url,
+            FieldType::Integer => Form::Integer,
+            FieldType::Number => Form::Number,
+            FieldType::Boolean => Form::Boolean,
+            FieldType::Date => Form::Date,
+            FieldType::Datetime => Form::Datetime,
+            FieldType::Select => Form::Choice,
+            FieldType::Multiselect => Form::Choices,
+            FieldType::Tags => Form::Tags,
+            FieldType::Object => Form::Object,
+        };
+        fn limit(bound: Option<&Json>) -> Option<Limit<'_>> {
+            match bound {
+                Some(Json::Number(number)) => Some(Limit::Number(number)),
+                Some(Json::String(text)) => Some(Limit::Moment(text)),
+                _ => None,
+            }
+        }
+        Rules {
+            required: self.required,
+            min_length: self.min_length,
+            max_length: self.max_length,
+            pattern,
+            minimum: limit(self.minimum.as_ref()),
+            maximum: limit(self.maximum.as_ref()),
+            options: self.options.as_deref().unwrap_or_default(),
+            ..Rules::of(form)
+        }
+    }
+
     /// Whether a create must carry the field: it is required and no default stands in for it. An empty default is
     /// blank, and blank does not satisfy `required`.
     #[must_use]

@@ -5,7 +5,9 @@ mod check;
 mod definition;
 mod field;
 mod json_schema;
+pub(crate) mod properties;
 mod record;
+pub(crate) mod rules;
 
 pub use check::{CompiledSchema, Identity};
 pub use field::{FieldDefinition, FieldOption, FieldType};

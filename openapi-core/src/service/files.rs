@@ -96,14 +96,10 @@ pub struct SignedUrl {
     /// The name of the file.
     pub file_name: FileName,
     /// The media type of its content.
-    #[serde(serialize_with = "media_type")]
+    #[serde(serialize_with = "crate::files::media_type")]
     pub content_type: FileKind,
     /// Its size in octets.
     pub file_size: u64,
-}
-
-fn media_type<S: Serializer>(kind: &FileKind, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(kind.media_type())
 }
 
 /// `DELETE /files/chatbots/<A>/<cid>/files/<fid>`

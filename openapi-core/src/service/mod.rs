@@ -1,6 +1,9 @@
 //! The service behind the API: one method for each endpoint, typed in, typed out.
 
 mod files;
+mod forms;
+
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -9,9 +12,15 @@ pub use files::{
     SignUrl, SignUrlQuery, SignedUrl, UploadFile,
 };
 
+pub use forms::{
+    BatchItem, BatchResult, LatestSubmission, ListSubmissions, ListTemplates, SubmissionListQuery,
+    SubmitForm, SubmitForms, UpdateSubmission,
+};
+
 use crate::access::Caller;
 use crate::contacts::{Contact, ContactFields, ContactRef};
 use crate::files::ContactFile;
+use crate::forms::{CompiledTemplate, Submission, TemplateSummary};
 use crate::json::Object;
 use crate::reply::{ApiError, Pagination, StoredReply};
 use crate::schema::ContactSchema;
@@ -84,6 +93,54 @@ pub trait OpenApiService: Send + Sync {
 
     /// The content of a file, for whoever has a signed URL.
     async fn download_file(&self, request: DownloadFile) -> Result<FileContent, ApiError>;
+
+    /// Submits a form for a contact, or stores a draft of one.
+    async fn submit_form(
+        &self,
+        caller: &Caller,
+        request: SubmitForm,
+    ) -> Result<Created<Submission>, ApiError>;
+
+    /// Submits several forms for a contact: all or none of them, or each on its own.
+    async fn submit_forms(
+        &self,
+        caller: &Caller,
+        request: SubmitForms,
+    ) -> Result<Created<BatchResult>, ApiError>;
+
+    /// Lists the submissions of a contact; their `status_history` is not shown.
+    async fn list_submissions(
+        &self,
+        caller: &Caller,
+        request: ListSubmissions,
+    ) -> Result<Page<Submission>, ApiError>;
+
+    /// One submission; `id` as sent.
+    async fn submission(&self, caller: &Caller, id: &str) -> Result<Submission, ApiError>;
+
+    /// Changes a submission: its data, its notes, its status.
+    async fn update_submission(
+        &self,
+        caller: &Caller,
+        request: UpdateSubmission,
+    ) -> Result<Submission, ApiError>;
+
+    /// The latest submission of a contact under a template.
+    async fn latest_submission(
+        &self,
+        caller: &Caller,
+        request: LatestSubmission,
+    ) -> Result<Submission, ApiError>;
+
+    /// Lists the active templates of the agent, by name.
+    async fn list_templates(
+        &self,
+        caller: &Caller,
+        request: ListTemplates,
+    ) -> Result<Page<TemplateSummary>, ApiError>;
+
+    /// One template in whatever state, with what is made of it; `id` as sent.
+    async fn template(&self, caller: &Caller, id: &str) -> Result<Arc<CompiledTemplate>, ApiError>;
 }
 
 /// A value together with what was found wrong around it: it is reached only by asking for the faults.
@@ -97,6 +154,11 @@ impl<T> Unchecked<T> {
     /// A value with the faults found so far; `None` when the request holds none that could be checked.
     pub fn new(value: Option<T>, faults: Violations) -> Self {
         Unchecked { value, faults }
+    }
+
+    /// The value, whatever is wrong around it, to learn what its check will need.
+    pub(crate) fn peek(&self) -> Option<&T> {
+        self.value.as_ref()
     }
 
     /// The value, if nothing is wrong.

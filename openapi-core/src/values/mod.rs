@@ -21,7 +21,7 @@ pub(crate) use fold::fold_case;
 pub use phone::{Phone, PhoneCode};
 pub use platform_id::{AuditId, ContactId, FileId, KeyId, PlatformId, SubmissionId, TemplateId};
 pub use status::ContactStatus;
-pub use text::{Block, Line, Tag};
+pub use text::{Block, Line, Opaque, Tag};
 pub use timestamp::Timestamp;
 
 use crate::violation::Fault;

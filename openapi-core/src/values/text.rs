@@ -52,6 +52,27 @@ impl<const MAX: usize> TextValue for Block<MAX> {
     }
 }
 
+/// A reference of the caller's own: 1 to `MAX` characters on a single line, not all of them white space. Stored as sent.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Opaque<const MAX: usize>(CompactString);
+
+text_value!(Opaque<MAX>, const MAX);
+
+impl<const MAX: usize> TextValue for Opaque<MAX> {
+    fn parse(text: &str) -> Result<Self, Fault> {
+        refuse_controls(text)?;
+        if text.trim().is_empty() {
+            return Err(Fault::required());
+        }
+        refuse_longer(text, MAX)?;
+        Ok(Opaque(text.into()))
+    }
+
+    fn json_schema() -> serde_json::Value {
+        serde_json::json!({ "type": "string", "maxLength": MAX })
+    }
+}
+
 /// A tag: 1 to 64 characters on a single line, stored trimmed, compared without regard to case (contract 2.1.1).
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tag(CompactString);

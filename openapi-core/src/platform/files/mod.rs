@@ -19,7 +19,7 @@ use crate::access::Caller;
 use crate::audit::{AuditAction, AuditEntry};
 use crate::contacts::Contact;
 use crate::files::{ContactFile, FileTypes};
-use crate::json::{Json, Object, RawObject};
+use crate::json::{Json, Object};
 use crate::reply::ApiError;
 use crate::service::{DeleteFile, DeletedFile, FileTarget, ListFiles, Page};
 use crate::storage::{FileDeletion, FileQuery, FileQuota, FileTombstone, StorageErrorKind};
@@ -166,16 +166,5 @@ fn audit(
     details: &Object,
     now: Timestamp,
 ) -> AuditEntry {
-    AuditEntry {
-        id: platform.ports.ids.platform_id(now).into(),
-        agent_id: Some(caller.agent_id.clone()),
-        at: now,
-        actor: caller.actor.clone(),
-        action,
-        resource: Some(file.id.to_string()),
-        contact_id: Some(file.contact_id),
-        address: caller.address,
-        request_id: Some(caller.request_id.clone()).filter(|id| !id.is_empty()),
-        details: RawObject::new(details),
-    }
+    platform.caller_audit(caller, action, file.id.to_string(), Some(file.contact_id), details, now)
 }

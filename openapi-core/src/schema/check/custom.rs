@@ -1,7 +1,8 @@
 //! `customFields`: the limits of the whole, the rules of keys and values, declared fields (contract 2.1.1, 2.1.4).
 
-use super::{CompiledSchema, Found, required, value};
+use super::{CompiledSchema, Found, required};
 use crate::json::{Json, Object};
+use crate::schema::rules;
 use crate::violation::{Fault, Rule};
 
 /// The most top-level members.
@@ -66,8 +67,12 @@ impl CompiledSchema {
                 (Some(field), value) => {
                     let pattern = self.patterns.get(&path);
                     let before = found.total;
-                    value::declared(&path, value, field, pattern, &mut |path, value, fault| {
-                        found.push(at, self.violation(path, Some(value), fault));
+                    field.rules(pattern).check(value, &mut |index, value, fault| {
+                        let violation = match index {
+                            Some(index) => self.violation(&format!("{path}[{index}]"), Some(value), fault),
+                            None => self.violation(&path, Some(value), fault),
+                        };
+                        found.push(at, violation);
                     });
                     if found.total == before {
                         self.any_value(&path, value, at, found);
@@ -95,7 +100,7 @@ impl CompiledSchema {
             Json::String(text) if text.len() > MAX_STRING && text.chars().count() > MAX_STRING => {
                 Some(Fault::max_length(MAX_STRING))
             }
-            Json::Number(number) => value::number(number).err(),
+            Json::Number(number) => rules::number(number).err(),
             Json::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
                     self.any_value(&format!("{path}[{index}]"), item, at, found);

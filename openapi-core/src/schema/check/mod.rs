@@ -3,7 +3,6 @@
 
 mod custom;
 mod standard;
-mod value;
 
 pub(super) use custom::key;
 
@@ -12,6 +11,7 @@ use std::collections::HashMap;
 
 use regex::Regex;
 
+use super::rules::compile_pattern;
 use super::{ContactSchema, FieldDefinition};
 use crate::brand::Brand;
 use crate::contacts::{Contact, ContactFields};
@@ -309,11 +309,6 @@ fn default_source() -> Line<64> {
 /// How errors and keys name a field.
 fn path_of(field: &FieldDefinition) -> String {
     if field.custom { format!("customFields.{}", field.name) } else { field.name.clone() }
-}
-
-/// Compiles an operator's pattern: linear time, anchored only as written, bounded in size.
-pub(super) fn compile_pattern(pattern: &str) -> Result<Regex, regex::Error> {
-    regex::RegexBuilder::new(pattern).size_limit(256 * 1024).dfa_size_limit(256 * 1024).build()
 }
 
 /// The date that is today somewhere on earth: in UTC+14.

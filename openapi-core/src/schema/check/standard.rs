@@ -1,9 +1,9 @@
 //! The walk over the members of a body: standard fields, read into their types.
 
-use super::{CompiledSchema, Found, MISSING_CUSTOM, Mode, latest_today, path_of, statuses, value};
+use super::{CompiledSchema, Found, MISSING_CUSTOM, Mode, latest_today, path_of, statuses};
 use crate::contacts::{ContactFields, Field};
 use crate::json::{Json, Object, RawObject};
-use crate::schema::{FieldDefinition, FieldType};
+use crate::schema::{FieldDefinition, FieldType, rules};
 use crate::values::{ContactStatus, Date, ExternalId, Tag, TextValue, Timestamp, fold_case};
 use crate::violation::{Fault, Place, Rule, Violation};
 
@@ -120,9 +120,12 @@ impl Member<'_> {
             .patterns
             .get(&self.field.name)
             .filter(|_| self.field.name != "primaryPhoneCode" || !self.is_builtin_pattern());
-        value::lengths(stored, self.field)?;
-        value::pattern(stored, pattern)?;
-        value::text_bounds(stored, self.field)?;
+        let rules = self.field.rules(pattern);
+        rules.lengths(stored)?;
+        rules.matches(stored)?;
+        if matches!(self.field.kind, FieldType::Date | FieldType::Datetime) {
+            rules.within(stored)?;
+        }
         let Some(options) = &self.field.options else { return Ok(None) };
         let folded = fold_case(stored);
         let same_case = |value: &str| fold_case(value) == folded;
@@ -132,7 +135,7 @@ impl Member<'_> {
             .or_else(|| options.iter().find(|option| same_case(&option.value)))
         {
             Some(option) => Ok(Some(option.value.clone()).filter(|spelling| spelling != stored)),
-            None => Err(value::not_an_option(options)),
+            None => Err(rules::not_an_option(options)),
         }
     }
 
@@ -186,7 +189,7 @@ impl Member<'_> {
                 if options.iter().any(|option| option.value == status.as_str()) {
                     Ok(status)
                 } else {
-                    Err(value::not_an_option(options))
+                    Err(rules::not_an_option(options))
                 }
             }),
             _ => Err(Fault::wrong_type("a string")),
@@ -202,7 +205,7 @@ impl Member<'_> {
             _ => return self.checked(Err(Fault::wrong_type("an array of strings"))),
         };
         if items.len() > Tag::MAX_COUNT {
-            return self.checked(Err(value::too_many_items(Tag::MAX_COUNT)));
+            return self.checked(Err(rules::too_many_items(Tag::MAX_COUNT)));
         }
         let mut tags: Vec<Tag> = Vec::with_capacity(items.len());
         let mut folded: Vec<String> = Vec::with_capacity(items.len());

@@ -1,0 +1,698 @@
+//! Reads an operator's definition of a template, strictly and with every fault named by its place (contract 2.3.1, 14).
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::compiled::{Level, Node};
+use super::{
+    FormField, FormFieldType, FormTemplate, Operator, ShowIf, SubmissionPolicy, SubmissionStatus,
+    TemplateStatus, Transition, ValidationRules,
+};
+use crate::json::{Json, Number, Object};
+use crate::schema::properties::{flag, label, option_list, pattern_text, text};
+use crate::schema::rules::{Form, MAX_LINE, MAX_URL, is_before, number, time};
+use crate::values::{AgentId, Block, Date, Line, TemplateId, TextValue, Timestamp};
+use crate::violation::{Fault, Place, Rule, Violation, Violations};
+
+/// The most fields of a template, those of groups and lists included.
+const MAX_FIELDS: usize = 500;
+/// The deepest field: 1 at the top.
+const MAX_LEVELS: usize = 5;
+/// The longest label, description, placeholder, section and message, in characters.
+const MAX_TEXT: usize = 1_000;
+
+/// What an operator says of a template: everything but what the service sets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TemplateDefinition {
+    /// What people call it.
+    pub name: Line<100>,
+    /// What it is for.
+    pub description: Option<Block<1000>>,
+    /// What a new submission does to earlier ones.
+    pub submission_policy: SubmissionPolicy,
+    /// Changes of status that submissions may not make, sorted.
+    pub disabled_transitions: Vec<Transition>,
+    /// The fields, in order.
+    pub fields: Vec<FormField>,
+}
+
+impl TemplateDefinition {
+    /// Reads a definition: `name`, `description`, `submissionPolicy`, `disabledTransitions` (an array of
+    /// `{ "from", "to" }`) and `fields` in the shapes of contract 2.3.1. What the service sets is ignored, so that a
+    /// template that was read from it can be edited and passed back.
+    ///
+    /// # Errors
+    /// Every fault of the definition.
+    pub fn read(definition: &Object) -> Result<Self, Violations> {
+        let mut reader = Reader { violations: Violations::new(), fields: 0 };
+        let (mut name, mut description, mut submission_policy) = (None, None, SubmissionPolicy::Supersede);
+        let (mut disabled_transitions, mut fields) = (Vec::new(), None);
+        for (member, value) in definition.iter() {
+            let read = match member {
+                "name" => required_text(value).map(|line| name = Some(line)),
+                "description" => optional_block(value).map(|block| description = block),
+                "submissionPolicy" => word(value).map(|policy| submission_policy = policy),
+                "disabledTransitions" => {
+                    disabled_transitions = reader.transitions(value);
+                    Ok(())
+                }
+                "fields" => {
+                    fields = Some(reader.fields("fields", value, 1));
+                    Ok(())
+                }
+                "id" | "templateId" | "agentId" | "version" | "status" | "fieldCount" | "jsonSchema"
+                | "createdAt" | "updatedAt" | "generation" => Ok(()),
+                _ => Err(Fault::new(Rule::Unknown, "is not a member of a template")),
+            };
+            if let Err(fault) = read {
+                reader.fault(member, value, fault);
+            }
+        }
+        for (member, is_missing) in [("name", definition.get("name").is_none()), ("fields", fields.is_none())]
+        {
+            if is_missing {
+                reader.fault(member, &Json::Null, Fault::required());
+            }
+        }
+        let mut fields = fields.unwrap_or_default();
+        if reader.violations.is_empty() {
+            reader.examples("fields", &fields);
+        }
+        in_order(&mut fields);
+        match name {
+            Some(name) if reader.violations.is_empty() => {
+                Ok(TemplateDefinition { name, description, submission_policy, disabled_transitions, fields })
+            }
+            _ => Err(reader.violations),
+        }
+    }
+
+    /// A new template of this definition: a draft at version 1.
+    #[must_use]
+    pub fn create(self, id: TemplateId, agent_id: AgentId, now: Timestamp) -> FormTemplate {
+        FormTemplate {
+            id,
+            agent_id,
+            name: self.name,
+            description: self.description,
+            version: 1,
+            status: TemplateStatus::Draft,
+            submission_policy: self.submission_policy,
+            disabled_transitions: self.disabled_transitions,
+            fields: self.fields,
+            created_at: now,
+            updated_at: now,
+            generation: 1,
+        }
+    }
+
+    /// What the definition makes of a template; none where that changes nothing. A template that was ever active gets a
+    /// new version.
+    #[must_use]
+    pub fn edit(self, current: &FormTemplate, now: Timestamp) -> Option<FormTemplate> {
+        let edited = FormTemplate {
+            name: self.name,
+            description: self.description,
+            submission_policy: self.submission_policy,
+            disabled_transitions: self.disabled_transitions,
+            fields: self.fields,
+            ..current.clone()
+        };
+        if edited == *current {
+            return None;
+        }
+        let raised = u64::from(current.status != TemplateStatus::Draft);
+        Some(FormTemplate {
+            version: current.version + raised,
+            generation: current.generation + 1,
+            updated_at: now.max(current.updated_at),
+            ..edited
+        })
+    }
+}
+
+/// Sorts the fields of every level by `order`, those of equal order as sent.
+fn in_order(fields: &mut [FormField]) {
+    fields.sort_by_key(|field| field.order);
+    fields.iter_mut().filter_map(|field| field.fields.as_mut()).for_each(|inner| in_order(inner));
+}
+
+fn required_text<T: TextValue>(value: &Json) -> Result<T, Fault> {
+    match value {
+        Json::Null => Err(Fault::required()),
+        Json::String(text) => T::parse(text),
+        _ => Err(Fault::wrong_type("a string")),
+    }
+}
+
+fn optional_block(value: &Json) -> Result<Option<Block<1000>>, Fault> {
+    match value {
+        Json::Null => Ok(None),
+        Json::String(text) if text.trim().is_empty() => Ok(None),
+        value => required_text(value).map(Some),
+    }
+}
+
+fn word<T: TextValue>(value: &Json) -> Result<T, Fault> {
+    T::parse(value.as_str().ok_or_else(|| Fault::wrong_type("a string"))?)
+}
+
+struct Reader {
+    violations: Violations,
+    /// How many fields there are so far.
+    fields: usize,
+}
+
+impl Reader {
+    fn fault(&mut self, path: &str, value: &Json, fault: Fault) {
+        self.violations.push(Violation::new(Place::Body, path, Some(value), fault));
+    }
+
+    fn transitions(&mut self, value: &Json) -> Vec<Transition> {
+        let items = match value {
+            Json::Null => return Vec::new(),
+            Json::Array(items) => items.as_slice(),
+            _ => {
+                self.fault("disabledTransitions", value, Fault::wrong_type("an array of { from, to }"));
+                return Vec::new();
+            }
+        };
+        let mut found = BTreeSet::new();
+        for (index, item) in items.iter().enumerate() {
+            let path = format!("disabledTransitions[{index}]");
+            let Json::Object(members) = item else {
+                self.fault(&path, item, Fault::wrong_type("an object with from and to"));
+                continue;
+            };
+            let mut read = |name: &str| -> Option<SubmissionStatus> {
+                let value = members.get(name).unwrap_or(&Json::Null);
+                let status = if *value == Json::Null { Err(Fault::required()) } else { word(value) };
+                status.map_err(|fault| self.fault(&format!("{path}.{name}"), value, fault)).ok()
+            };
+            let (from, to) = (read("from"), read("to"));
+            for (name, value) in members.iter().filter(|(name, _)| !matches!(*name, "from" | "to")) {
+                let fault = Fault::new(Rule::Unknown, "is not a member of a transition");
+                self.fault(&format!("{path}.{name}"), value, fault);
+            }
+            let (Some(from), Some(to)) = (from, to) else { continue };
+            let transition = Transition { from, to };
+            if !transition.is_known() {
+                let words = format!("is no transition: {from} is never followed by {to}");
+                self.fault(&path, item, Fault::new(Rule::Conflict, words));
+            } else if !found.insert(transition) {
+                self.fault(&path, item, Fault::new(Rule::Duplicate, "is given twice"));
+            }
+        }
+        found.into_iter().collect()
+    }
+
+    /// The fields of a level, as sent.
+    fn fields(&mut self, path: &str, value: &Json, level: usize) -> Vec<FormField> {
+        let Json::Array(items) = value else {
+            let fault = match value {
+                Json::Null => Fault::required(),
+                _ => Fault::wrong_type("an array of field definitions"),
+            };
+            self.fault(path, value, fault);
+            return Vec::new();
+        };
+        if items.is_empty() {
+            self.fault(path, value, Fault::new(Rule::MinItems, "must have at least 1 field"));
+        }
+        if level > MAX_LEVELS {
+            let words = format!("must be nested at most {MAX_LEVELS} levels deep");
+            self.fault(path, value, Fault::new(Rule::MaxDepth, words));
+            return Vec::new();
+        }
+        self.fields += items.len();
+        if self.fields > MAX_FIELDS {
+            let words = format!("must have at most {MAX_FIELDS} fields in all");
+            self.fault(path, value, Fault::new(Rule::MaxItems, words));
+            return Vec::new();
+        }
+        let mut names: HashSet<&str> = HashSet::new();
+        let mut fields: Vec<(usize, FormField)> = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            let path = format!("{path}[{index}]");
+            let Json::Object(members) = item else {
+                self.fault(&path, item, Fault::wrong_type("an object"));
+                continue;
+            };
+            let name_path = format!("{path}.name");
+            let name = match members.get("name").unwrap_or(&Json::Null) {
+                Json::Null => Err(Fault::required()),
+                Json::String(name) if !is_name(name) => Err(Fault::new(
+                    Rule::Pattern,
+                    "must be a name of 1 to 64 letters, digits and _ that does not begin with a digit",
+                )),
+                Json::String(name) if !names.insert(name) => {
+                    Err(Fault::new(Rule::Duplicate, "is defined twice"))
+                }
+                Json::String(name) => Ok(name),
+                _ => Err(Fault::wrong_type("a string")),
+            };
+            match name {
+                Err(fault) => {
+                    self.fault(&name_path, members.get("name").unwrap_or(&Json::Null), fault);
+                }
+                Ok(name) => {
+                    let position = i64::try_from(index).unwrap_or(i64::MAX).saturating_add(1);
+                    fields.extend(
+                        self.field(&path, name, position, members, level).map(|field| (index, field)),
+                    );
+                }
+            }
+        }
+        self.conditions(path, &fields);
+        fields.into_iter().map(|(_, field)| field).collect()
+    }
+
+    fn field(
+        &mut self,
+        path: &str,
+        name: &str,
+        position: i64,
+        members: &Object,
+        level: usize,
+    ) -> Option<FormField> {
+        let known: Option<FormFieldType> = members
+            .get("type")
+            .and_then(Json::as_str)
+            .and_then(|word| FormFieldType::ALL.into_iter().find(|kind| kind.as_str() == word));
+        let Some(kind) = known else {
+            let value = members.get("type").unwrap_or(&Json::Null);
+            let fault = match value {
+                Json::Null => Fault::required(),
+                _ => Fault::not_one_of(&FormFieldType::ALL.map(FormFieldType::as_str)),
+            };
+            self.fault(&format!("{path}.type"), value, fault);
+            return None;
+        };
+        let mut field = FormField {
+            name: name.to_owned(),
+            label: name.to_owned(),
+            kind,
+            required: false,
+            description: None,
+            placeholder: None,
+            order: position,
+            section: None,
+            options: None,
+            validation: None,
+            default_value: None,
+            example: None,
+            sensitive: false,
+            show_if: None,
+            fields: None,
+        };
+        let is_set = |value: &Json| *value != Json::Null;
+        for (member, value) in members.iter() {
+            let path = format!("{path}.{member}");
+            let read = match member {
+                "name" | "type" => Ok(()),
+                "label" => label(value, MAX_TEXT).map(|label| field.label = label),
+                "required" => flag(value).map(|required| field.required = required),
+                "sensitive" => flag(value).map(|sensitive| field.sensitive = sensitive),
+                "description" => text(value, MAX_TEXT).map(|text| field.description = text),
+                "placeholder" => text(value, MAX_TEXT).map(|text| field.placeholder = text),
+                "section" => text(value, MAX_TEXT).map(|text| field.section = text),
+                "order" => order(value).map(|order| field.order = order.unwrap_or(position)),
+                "default" => {
+                    field.default_value = Some(value.clone()).filter(is_set);
+                    Ok(())
+                }
+                "example" => {
+                    field.example = Some(value.clone()).filter(is_set);
+                    Ok(())
+                }
+                "options" => options(kind, value).map(|options| field.options = options),
+                "validation" => {
+                    field.validation = self.validation(&path, kind, value);
+                    Ok(())
+                }
+                "showIf" => {
+                    field.show_if = self.condition(&path, value);
+                    Ok(())
+                }
+                "fields" if kind.has_fields() => {
+                    field.fields = Some(self.fields(&path, value, level + 1));
+                    Ok(())
+                }
+                "fields" if is_set(value) => Err(not_for(kind)),
+                "fields" => Ok(()),
+                _ => Err(Fault::new(Rule::Unknown, "is not a property of a field")),
+            };
+            if let Err(fault) = read {
+                self.fault(&path, value, fault);
+            }
+        }
+        let missing = |name: &str| members.get(name).is_none_or(|value| *value == Json::Null);
+        if kind.has_options() && missing("options") {
+            self.fault(&format!("{path}.options"), &Json::Null, Fault::required());
+        }
+        if kind.has_fields() && members.get("fields").is_none() {
+            self.fault(&format!("{path}.fields"), &Json::Null, Fault::required());
+        }
+        Some(field)
+    }
+
+    fn validation(&mut self, path: &str, kind: FormFieldType, value: &Json) -> Option<ValidationRules> {
+        let members = match value {
+            Json::Null => return None,
+            Json::Object(members) => members,
+            _ => {
+                self.fault(path, value, Fault::wrong_type("an object"));
+                return None;
+            }
+        };
+        let mut rules = ValidationRules::default();
+        for (member, value) in members.iter().filter(|(_, value)| **value != Json::Null) {
+            let read = match (member, applies(kind, member)) {
+                (_, None) => Err(Fault::new(Rule::Unknown, "is not a rule of validation")),
+                (_, Some(false)) => Err(not_for(kind)),
+                ("minLength", _) => count(value).map(|least| rules.min_length = Some(least)),
+                ("maxLength", _) => count(value).map(|most| rules.max_length = Some(most)),
+                ("minItems", _) => count(value).map(|least| rules.min_items = Some(least)),
+                ("maxItems", _) => count(value).map(|most| rules.max_items = Some(most)),
+                ("pattern", _) => pattern_text(value).map(|pattern| rules.pattern = Some(pattern)),
+                ("patternMessage", _) => {
+                    label(value, MAX_TEXT).map(|message| rules.pattern_message = Some(message))
+                }
+                ("minimum", _) => bound(value).map(|least| rules.minimum = Some(least)),
+                ("maximum", _) => bound(value).map(|most| rules.maximum = Some(most)),
+                ("multipleOf", _) => step(value).map(|step| rules.multiple_of = Some(step)),
+                ("minDate", _) => moment(kind, value).map(|least| rules.min_date = Some(least)),
+                (_, _) => moment(kind, value).map(|most| rules.max_date = Some(most)),
+            };
+            if let Err(fault) = read {
+                self.fault(&format!("{path}.{member}"), value, fault);
+            }
+        }
+        if let Some((member, fault)) = contradiction(kind, &rules) {
+            let value = members.get(member).unwrap_or(&Json::Null);
+            self.fault(&format!("{path}.{member}"), value, fault);
+        }
+        Some(rules).filter(|rules| *rules != ValidationRules::default())
+    }
+
+    fn condition(&mut self, path: &str, value: &Json) -> Option<ShowIf> {
+        let members = match value {
+            Json::Null => return None,
+            Json::Object(members) => members,
+            _ => {
+                self.fault(path, value, Fault::wrong_type("an object with field, op and value"));
+                return None;
+            }
+        };
+        let (mut field, mut op, mut compared) = (None, None, Json::Null);
+        for (member, value) in members.iter() {
+            let read = match (member, value) {
+                ("field", Json::String(name)) => {
+                    field = Some(name.clone());
+                    Ok(())
+                }
+                ("op", Json::String(word)) => {
+                    op = Operator::ALL.into_iter().find(|op| op.as_str() == word);
+                    op.map(|_| ()).ok_or_else(|| Fault::not_one_of(&Operator::ALL.map(Operator::as_str)))
+                }
+                ("value", value) => {
+                    compared = value.clone();
+                    Ok(())
+                }
+                ("field" | "op", _) => Err(Fault::wrong_type("a string")),
+                _ => Err(Fault::new(Rule::Unknown, "is not a member of a condition")),
+            };
+            if let Err(fault) = read {
+                self.fault(&format!("{path}.{member}"), value, fault);
+            }
+        }
+        for member in ["field", "op"].into_iter().filter(|member| members.get(member).is_none()) {
+            self.fault(&format!("{path}.{member}"), &Json::Null, Fault::required());
+        }
+        Some(ShowIf { field: field?, op: op?, value: compared })
+    }
+
+    /// Conditions refer to another field of the level, fit what it takes, and do not run in a circle.
+    fn conditions(&mut self, path: &str, fields: &[(usize, FormField)]) {
+        let find = |name: &str| fields.iter().map(|(_, field)| field).find(|field| field.name == name);
+        for (index, field) in fields {
+            let Some(condition) = &field.show_if else { continue };
+            let at = format!("{path}[{index}].showIf");
+            let Some(controller) = find(&condition.field) else {
+                let fault = Fault::new(Rule::Reference, "is not a field of the same level");
+                self.fault(&format!("{at}.field"), &condition.field.as_str().into(), fault);
+                continue;
+            };
+            let mut seen = HashSet::from([field.name.as_str()]);
+            let mut next = Some(controller);
+            while let Some(step) = next {
+                if !seen.insert(&step.name) {
+                    break;
+                }
+                next = step.show_if.as_ref().and_then(|condition| find(&condition.field));
+            }
+            if next.is_some() {
+                let fault = Fault::new(Rule::Conflict, "must not lead back to the field itself");
+                self.fault(&format!("{at}.field"), &condition.field.as_str().into(), fault);
+                continue;
+            }
+            if let Err((member, fault)) = fits(condition, controller) {
+                let value = match member {
+                    "op" => condition.op.as_str().into(),
+                    _ => condition.value.clone(),
+                };
+                self.fault(&format!("{at}.{member}"), &value, fault);
+            }
+        }
+    }
+
+    /// Examples are valid, and of what must be answered one can be given: the legacy structure shows them.
+    fn examples(&mut self, path: &str, fields: &[FormField]) {
+        let Ok(level) = Level::new(fields) else { return };
+        for (index, (field, node)) in fields.iter().zip(&level.nodes).enumerate() {
+            let path = format!("{path}[{index}]");
+            self.example(&path, field, node);
+            if let Some(inner) = &field.fields {
+                self.examples(&format!("{path}.fields"), inner);
+            }
+        }
+    }
+
+    fn example(&mut self, path: &str, field: &FormField, node: &Node) {
+        let path = format!("{path}.example");
+        match &field.example {
+            Some(example) => {
+                if let Some(violation) = node.refuse(example) {
+                    let words = violation.message.strip_prefix("example").unwrap_or(&violation.message);
+                    let words = if words.starts_with(' ') { words.trim() } else { &violation.message };
+                    self.fault(&path, example, Fault::new(violation.rule, words.to_owned()));
+                }
+            }
+            None if field.required && node.example().is_none() && !needs_file(field) => {
+                let words = "is required here: no value that fits the rules of the field could be made up";
+                self.fault(&path, &Json::Null, Fault::new(Rule::Required, words));
+            }
+            None => {}
+        }
+    }
+}
+
+/// Whether only a file can answer the field, which has no example.
+fn needs_file(field: &FormField) -> bool {
+    let inner = field.fields.iter().flatten();
+    field.kind == FormFieldType::File || inner.filter(|field| field.required).any(needs_file)
+}
+
+/// `^[A-Za-z_][A-Za-z0-9_]{0,63}$`
+fn is_name(name: &str) -> bool {
+    let mut letters = name.chars();
+    letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+        && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+        && name.len() <= 64
+}
+
+fn not_for(kind: FormFieldType) -> Fault {
+    Fault::new(Rule::Conflict, format!("does not apply to type {}", kind.as_str()))
+}
+
+fn order(value: &Json) -> Result<Option<i64>, Fault> {
+    match value {
+        Json::Null => Ok(None),
+        Json::Number(number) => {
+            number.as_str().parse().map(Some).map_err(|_| Fault::wrong_type("a whole number"))
+        }
+        _ => Err(Fault::wrong_type("a whole number")),
+    }
+}
+
+fn options(kind: FormFieldType, value: &Json) -> Result<Option<Vec<crate::schema::FieldOption>>, Fault> {
+    match value {
+        Json::Null => Ok(None),
+        _ if !kind.has_options() => Err(not_for(kind)),
+        Json::Array(items) => option_list(items).map(Some),
+        _ => Err(Fault::wrong_type("an array of options")),
+    }
+}
+
+/// Whether a rule applies to a type; none for a name that is no rule.
+fn applies(kind: FormFieldType, rule: &str) -> Option<bool> {
+    use FormFieldType::{
+        Checkboxes, Date, Datetime, Email, File, Integer, List, Multiselect, Phone, Text, Textarea, Time, Url,
+    };
+    Some(match rule {
+        "minLength" | "maxLength" | "pattern" | "patternMessage" => {
+            matches!(kind, Text | Textarea | Email | Phone | Url)
+        }
+        "minimum" | "maximum" | "multipleOf" => matches!(kind, FormFieldType::Number | Integer),
+        "minItems" | "maxItems" => matches!(kind, Multiselect | Checkboxes | File | List),
+        "minDate" | "maxDate" => matches!(kind, Date | Time | Datetime),
+        _ => return None,
+    })
+}
+
+fn count(value: &Json) -> Result<u32, Fault> {
+    let wrong = || Fault::wrong_type("a whole number of at least 0");
+    match value {
+        Json::Number(number) => number.as_str().parse().map_err(|_| wrong()),
+        _ => Err(wrong()),
+    }
+}
+
+fn bound(value: &Json) -> Result<Number, Fault> {
+    match value {
+        Json::Number(sent) => number(sent).map(|()| sent.clone()),
+        _ => Err(Fault::wrong_type("a number")),
+    }
+}
+
+/// A step: above 0, of at most 18 digits, so that multiples are told exactly.
+fn step(value: &Json) -> Result<Number, Fault> {
+    let step = bound(value)?;
+    let digits = step.as_str().bytes().take_while(|byte| !matches!(byte, b'e' | b'E'));
+    if digits.filter(u8::is_ascii_digit).count() > 18 || step.as_f64() <= 0.0 {
+        return Err(Fault::new(Rule::Minimum, "must be above 0 and have at most 18 digits"));
+    }
+    Ok(step)
+}
+
+fn moment(kind: FormFieldType, value: &Json) -> Result<String, Fault> {
+    let text = value.as_str().ok_or_else(|| Fault::wrong_type("a string"))?;
+    match kind {
+        FormFieldType::Time => time(text)?,
+        FormFieldType::Datetime => Timestamp::parse(text).map(|_| ())?,
+        _ => Date::parse(text).map(|_| ())?,
+    }
+    Ok(text.to_owned())
+}
+
+/// Two rules that no value can keep together, or one that the type does not allow.
+fn contradiction(kind: FormFieldType, rules: &ValidationRules) -> Option<(&'static str, Fault)> {
+    let conflict = |name, words: String| Some((name, Fault::new(Rule::Conflict, words)));
+    let most = match kind {
+        FormFieldType::Textarea => super::compiled::MAX_BLOCK,
+        FormFieldType::Email => 254,
+        FormFieldType::Phone => 32,
+        FormFieldType::Url => MAX_URL,
+        _ => MAX_LINE,
+    };
+    if rules.max_length.is_some_and(|own| own == 0 || own as usize > most) {
+        return conflict("maxLength", format!("must be 1 to {most} for type {}", kind.as_str()));
+    }
+    if rules
+        .min_length
+        .is_some_and(|least| least as usize > rules.max_length.map_or(most, |own| own as usize))
+    {
+        return conflict("minLength", "must not be above the greatest length".to_owned());
+    }
+    if rules.pattern_message.is_some() && rules.pattern.is_none() {
+        return conflict("patternMessage", "needs a pattern".to_owned());
+    }
+    if let (Some(least), Some(most)) = (&rules.minimum, &rules.maximum)
+        && least.compare(most).is_gt()
+    {
+        return conflict("maximum", "must not be below minimum".to_owned());
+    }
+    if rules.max_items == Some(0) {
+        return conflict("maxItems", "must be at least 1".to_owned());
+    }
+    if let (Some(least), Some(most)) = (rules.min_items, rules.max_items)
+        && least > most
+    {
+        return conflict("maxItems", "must not be below minItems".to_owned());
+    }
+    let form = match kind {
+        FormFieldType::Time => Form::Time,
+        FormFieldType::Datetime => Form::Datetime,
+        _ => Form::Date,
+    };
+    if let (Some(least), Some(most)) = (&rules.min_date, &rules.max_date)
+        && is_before(form, most, least)
+    {
+        return conflict("maxDate", "must not be before minDate".to_owned());
+    }
+    None
+}
+
+/// Whether a condition can hold of an answer to its field.
+fn fits(condition: &ShowIf, controller: &FormField) -> Result<(), (&'static str, Fault)> {
+    use FormFieldType::{
+        Boolean, Checkboxes, File, Group, Integer, List, Multiselect, Number, Radio, Select, Text, Textarea,
+    };
+    let kind = controller.kind;
+    let is_many = matches!(kind, Multiselect | Checkboxes);
+    let allowed = match condition.op {
+        Operator::Answered => true,
+        Operator::Equals | Operator::NotEquals | Operator::In => {
+            !is_many && !matches!(kind, File | Group | List)
+        }
+        Operator::Contains => is_many || matches!(kind, Text | Textarea),
+    };
+    if !allowed {
+        let words = format!("cannot be {} of a field of type {}", condition.op.as_str(), kind.as_str());
+        return Err(("op", Fault::new(Rule::Conflict, words)));
+    }
+    let is_possible = |value: &Json| match (kind, value) {
+        (Select | Radio | Multiselect | Checkboxes, Json::String(text)) => {
+            controller.options.iter().flatten().any(|option| option.value == *text)
+        }
+        (Select | Radio | Multiselect | Checkboxes, _) => false,
+        (Boolean, value) => matches!(value, Json::Bool(_)),
+        (Number | Integer, value) => matches!(value, Json::Number(_)),
+        (_, value) => matches!(value, Json::String(_)),
+    };
+    let wrong =
+        || Err(("value", Fault::new(Rule::Conflict, format!("is no answer to '{}'", controller.name))));
+    match (condition.op, &condition.value) {
+        (Operator::Answered, Json::Null | Json::Bool(_)) => Ok(()),
+        (Operator::Answered, _) => Err(("value", Fault::wrong_type("true or false"))),
+        (Operator::In, Json::Array(values)) if !values.is_empty() => {
+            if values.iter().all(is_possible) {
+                Ok(())
+            } else {
+                wrong()
+            }
+        }
+        (Operator::In, _) => Err(("value", Fault::wrong_type("an array of answers"))),
+        (_, value) if is_possible(value) => Ok(()),
+        _ => wrong(),
+    }
+}
+
+impl FormTemplate {
+    /// The template as an operator reads and edits it: the definition with what the service sets.
+    #[must_use]
+    pub fn document(&self) -> serde_json::Value {
+        serde_json::json!({
+            "id": self.id,
+            "agentId": self.agent_id,
+            "name": self.name,
+            "description": self.description,
+            "version": self.version,
+            "status": self.status,
+            "submissionPolicy": self.submission_policy,
+            "disabledTransitions": self.disabled_transitions,
+            "fields": self.fields,
+            "createdAt": self.created_at,
+            "updatedAt": self.updated_at,
+        })
+    }
+}

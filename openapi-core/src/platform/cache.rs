@@ -1,0 +1,60 @@
+//! What was read from the store a moment ago and made ready for use: schemas and templates, compiled.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::values::Timestamp;
+
+/// How long something read from the store is used for checks without reading it again. Writes are safe all the same:
+/// the store refuses one that was checked against another version.
+const LIFETIME_MILLIS: i64 = 4_000;
+
+/// The most values that are kept.
+const MAX_KEPT: usize = 10_000;
+
+/// Values by key, each with the time it was read.
+pub(super) struct Cache<K, V>(RwLock<HashMap<K, (Timestamp, Arc<V>)>>);
+
+impl<K, V> Default for Cache<K, V> {
+    fn default() -> Self {
+        Cache(RwLock::default())
+    }
+}
+
+impl<K: Eq + Hash, V> Cache<K, V> {
+    /// A value that is not too old.
+    pub(super) fn fresh(&self, key: &K, now: Timestamp) -> Option<Arc<V>> {
+        let kept = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let (read_at, value) = kept.get(key)?;
+        (0..LIFETIME_MILLIS).contains(&now.millis_since(*read_at)).then(|| Arc::clone(value))
+    }
+
+    /// Keeps what was read at `now`: the value that is kept already, if `is_same` says so of it, else one made anew.
+    pub(super) fn keep<E>(
+        &self,
+        key: K,
+        now: Timestamp,
+        is_same: impl Fn(&V) -> bool,
+        make: impl FnOnce() -> Result<V, E>,
+    ) -> Result<Arc<V>, E> {
+        let mut kept = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some((read_at, known)) = kept.get_mut(&key)
+            && is_same(known)
+        {
+            *read_at = now;
+            return Ok(Arc::clone(known));
+        }
+        let made = Arc::new(make()?);
+        if kept.len() >= MAX_KEPT {
+            kept.clear();
+        }
+        kept.insert(key, (now, Arc::clone(&made)));
+        Ok(made)
+    }
+
+    /// Forgets what `is_over` says of.
+    pub(super) fn forget(&self, is_over: impl Fn(&K) -> bool) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).retain(|key, _| !is_over(key));
+    }
+}

@@ -1,0 +1,109 @@
+//! What an operator does with templates (contract 14).
+
+use super::super::Platform;
+use crate::access::Actor;
+use crate::admin::AdminError;
+use crate::audit::AuditAction;
+use crate::forms::{FormTemplate, TemplateDefinition, TemplateStatus};
+use crate::json::Object;
+use crate::storage::StorageErrorKind;
+use crate::values::{AgentId, TemplateId};
+
+impl Platform {
+    /// The template as it is stored.
+    pub(in crate::platform) async fn stored_template(
+        &self,
+        agent: &AgentId,
+        template: TemplateId,
+    ) -> Result<FormTemplate, AdminError> {
+        self.living_agent(agent).await?;
+        let stored = self.storage.template(agent, template).await?;
+        stored.ok_or_else(|| AdminError::NotFound { what: "template", id: template.to_string() })
+    }
+
+    /// What the audit log says of a change of a template.
+    fn template_details(template: &FormTemplate) -> Object {
+        let mut details = Object::new();
+        details.insert("name", template.name.as_str().into());
+        details.insert("version", template.version.into());
+        details
+    }
+
+    /// Replaces a template with what `change` makes of it, until no other change comes in between.
+    async fn change_template(
+        &self,
+        by: &Actor,
+        agent: &AgentId,
+        template: TemplateId,
+        action: AuditAction,
+        change: impl Fn(&FormTemplate) -> Option<FormTemplate>,
+    ) -> Result<FormTemplate, AdminError> {
+        loop {
+            let current = self.stored_template(agent, template).await?;
+            let Some(next) = change(&current) else { return Ok(current) };
+            let resource = template.to_string();
+            let details = Platform::template_details(&next);
+            let audit = self.operator_audit(by, action, agent, &resource, &details, next.updated_at);
+            match self.storage.replace_template(agent, &next, &audit).await {
+                Ok(()) => {
+                    // Requests from now on see the change without first running into the old version.
+                    self.templates.forget(|(owner, id, _)| owner == agent && *id == template);
+                    return Ok(next);
+                }
+                Err(error) if error.kind == StorageErrorKind::Stale => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+pub(in crate::platform) async fn create_template(
+    platform: &Platform,
+    by: &Actor,
+    agent: &AgentId,
+    definition: &Object,
+) -> Result<FormTemplate, AdminError> {
+    platform.living_agent(agent).await?;
+    let definition = TemplateDefinition::read(definition).map_err(AdminError::Invalid)?;
+    let now = platform.now();
+    let template = definition.create(platform.ports.ids.platform_id(now).into(), agent.clone(), now);
+    let resource = template.id.to_string();
+    let details = Platform::template_details(&template);
+    let audit = platform.operator_audit(by, AuditAction::TemplateCreate, agent, &resource, &details, now);
+    platform.storage.insert_template(agent, &template, &audit).await?;
+    Ok(template)
+}
+
+pub(in crate::platform) async fn edit_template(
+    platform: &Platform,
+    by: &Actor,
+    agent: &AgentId,
+    template: TemplateId,
+    definition: &Object,
+) -> Result<FormTemplate, AdminError> {
+    let definition = TemplateDefinition::read(definition).map_err(AdminError::Invalid)?;
+    let edit = |current: &FormTemplate| definition.clone().edit(current, platform.now());
+    platform.change_template(by, agent, template, AuditAction::TemplateEdit, edit).await
+}
+
+pub(in crate::platform) async fn set_template_status(
+    platform: &Platform,
+    by: &Actor,
+    agent: &AgentId,
+    template: TemplateId,
+    status: TemplateStatus,
+) -> Result<FormTemplate, AdminError> {
+    let action = match status {
+        TemplateStatus::Archived => AuditAction::TemplateArchive,
+        _ => AuditAction::TemplateActivate,
+    };
+    let change = |current: &FormTemplate| {
+        (current.status != status).then(|| FormTemplate {
+            status,
+            updated_at: platform.now().max(current.updated_at),
+            generation: current.generation + 1,
+            ..current.clone()
+        })
+    };
+    platform.change_template(by, agent, template, action, change).await
+}

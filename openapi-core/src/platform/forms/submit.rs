@@ -1,0 +1,162 @@
+//! Submitting one form.
+
+use std::collections::HashSet;
+
+use super::super::errors::{concurrent_update, contact_archived, template_inactive};
+use super::super::idempotency::{Claimed, claim};
+use super::super::{ATTEMPTS, Platform, contacts};
+use crate::access::Caller;
+use crate::audit::AuditAction;
+use crate::contacts::Contact;
+use crate::endpoints::forms::stored_reply;
+use crate::forms::body::NewForm;
+use crate::forms::{FormTemplate, StatusChange, Submission, SubmissionStatus, TemplateStatus};
+use crate::json::{Json, Object};
+use crate::reply::ApiError;
+use crate::service::{Created, SubmitForm};
+use crate::storage::{NewSubmission, StorageErrorKind, SubmissionsWrite, Succession};
+use crate::values::{FileId, Timestamp};
+
+pub(in crate::platform) async fn submit(
+    platform: &Platform,
+    caller: &Caller,
+    request: SubmitForm,
+) -> Result<Created<Submission>, ApiError> {
+    let agent = &caller.agent_id;
+    let claimed = match &request.idempotency {
+        Some(idempotency) => match claim(platform, caller, idempotency).await? {
+            Claimed::Answered(stored) => return Ok(Created::Replayed(stored)),
+            Claimed::Run(claim) => Some(claim),
+        },
+        None => None,
+    };
+    let mut fresh = false;
+    for _ in 0..ATTEMPTS {
+        let contact = contacts::find(platform, agent, &request.contact).await?;
+        let compiled = platform.path_template(agent, &request.template, fresh).await?;
+        let data = request.body.peek().and_then(|body| body.get("formData")).and_then(Json::as_object);
+        let referred = data.map(|data| compiled.files(data)).unwrap_or_default();
+        let files: HashSet<FileId> = platform.files_of(agent, contact.id, referred).await?;
+        let form =
+            request.body.check_with(|body| NewForm::read(body, &compiled, &|file| files.contains(&file)))?;
+        let template = compiled.template();
+        refuse_state(&contact, template)?;
+        let now = platform.now();
+        let (succession, revision) = match form.is_draft {
+            true => (None, 1),
+            false => platform.succession(agent, contact.id, template).await?,
+        };
+        let submission = platform.new_submission(caller, form, &contact, template, succession, revision, now);
+        if request.dry_run {
+            return Ok(Created::Preview(submission));
+        }
+        let replay = match &claimed {
+            Some(claim) => Some(claim.replay(stored_reply(&submission)?, contact.id, now)),
+            None => None,
+        };
+        let new = platform.to_be_stored(caller, submission, template, succession, now);
+        let write = SubmissionsWrite {
+            contact: contact.id,
+            contact_version: contact.version,
+            submissions: vec![new],
+            replay,
+            at: now,
+        };
+        let Err(error) = platform.storage.insert_submissions(agent, &write).await else {
+            let stored = write.submissions.into_iter().next().ok_or_else(ApiError::internal)?;
+            return Ok(Created::New(stored.submission));
+        };
+        match error.kind {
+            StorageErrorKind::Stale | StorageErrorKind::Missing => fresh = true,
+            StorageErrorKind::AlreadyExists => {}
+            StorageErrorKind::ReplayExists => {
+                // Another server was faster.
+                if let Some(claim) = &claimed
+                    && let Some(stored) = claim.answer(caller).await?
+                {
+                    return Ok(Created::Replayed(stored));
+                }
+            }
+            _ => return Err(error.into()),
+        }
+    }
+    Err(concurrent_update())
+}
+
+/// Step 14: the states that a submission meets.
+fn refuse_state(contact: &Contact, template: &FormTemplate) -> Result<(), ApiError> {
+    if contact.is_archived() {
+        return Err(contact_archived(contact));
+    }
+    if template.status != TemplateStatus::Active {
+        return Err(template_inactive(template, None));
+    }
+    Ok(())
+}
+
+impl Platform {
+    /// The record of a form that was checked.
+    #[expect(clippy::too_many_arguments, reason = "everything that a record is made of, once")]
+    pub(super) fn new_submission(
+        &self,
+        caller: &Caller,
+        form: NewForm,
+        contact: &Contact,
+        template: &FormTemplate,
+        succession: Option<Succession>,
+        revision: u64,
+        now: Timestamp,
+    ) -> Submission {
+        let status = if form.is_draft { SubmissionStatus::Draft } else { SubmissionStatus::Submitted };
+        Submission {
+            id: self.ports.ids.platform_id(now).into(),
+            agent_id: caller.agent_id.clone(),
+            template_id: template.id,
+            template_name: template.name.clone(),
+            template_version: template.version,
+            contact_id: contact.id,
+            external_reference_id: contact.external_reference_id.clone(),
+            status,
+            form_data: form.form_data,
+            submission_notes: form.submission_notes,
+            review_notes: None,
+            client_id: form.client_id,
+            revision,
+            supersedes: succession.and_then(|succession| succession.head),
+            superseded_by: None,
+            superseded_at: None,
+            source: "api".to_owned(),
+            created_by: caller.actor.clone(),
+            reviewed_by: None,
+            reviewed_at: None,
+            submitted_at: Some(now).filter(|_| !form.is_draft),
+            status_history: vec![StatusChange {
+                from: None,
+                to: status,
+                at: now,
+                by: caller.actor.clone(),
+                notes: None,
+            }],
+            created_at: now,
+            updated_at: now,
+            version: 1,
+        }
+    }
+
+    /// A new record with what is stored along with it.
+    pub(super) fn to_be_stored(
+        &self,
+        caller: &Caller,
+        submission: Submission,
+        template: &FormTemplate,
+        succession: Option<Succession>,
+        now: Timestamp,
+    ) -> NewSubmission {
+        let mut details = Object::new();
+        details.insert("templateId", template.id.to_string().as_str().into());
+        details.insert("templateVersion", template.version.into());
+        details.insert("status", submission.status.as_str().into());
+        let audit = self.submission_audit(caller, AuditAction::SubmissionCreate, &submission, &details, now);
+        NewSubmission { template_generation: template.generation, succession, audit, submission }
+    }
+}
