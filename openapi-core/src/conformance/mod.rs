@@ -14,6 +14,7 @@ mod contacts;
 mod faults;
 mod files;
 mod fixture;
+mod forms;
 mod histories;
 mod keys;
 mod lists;
@@ -146,6 +147,26 @@ cases! {
         contents_of_deleted_agents_are_due
         contents_are_known_and_needed
         files_belong_to_their_agent
+    }
+    forms {
+        templates_come_back_as_stored
+        template_versions_are_kept
+        template_changes_need_the_generation_before
+        template_lists_sort_and_page
+        submissions_come_back_as_stored
+        submissions_show_the_contact_as_it_is_named_now
+        submission_lists_filter_and_page
+        a_submission_takes_the_place_of_the_head
+        the_latest_is_handed_in_and_in_use
+        writes_of_submissions_need_what_was_read
+        several_submissions_are_stored_or_none
+        submissions_are_noted_and_answered_again
+        changes_of_submissions_keep_the_data_before
+        erasing_removes_submissions
+        forms_of_deleted_agents_go
+        files_of_a_contact_are_told_apart
+        forms_belong_to_their_agent
+        of_equal_heads_one_wins
     }
     replays {
         answers_are_stored_with_the_change

@@ -10,7 +10,7 @@ use super::{Backend, on};
 use crate::contacts::Contact;
 use crate::storage::{ContactWrite, ReplayKey, Result, Storage, StorageErrorKind};
 
-const WRITERS: usize = 8;
+pub(super) const WRITERS: usize = 8;
 
 type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -23,26 +23,25 @@ fn race(backend: &dyn Backend, work: &(dyn Fn(usize) -> Work + Sync)) {
     });
 }
 
-type Write = fn(Arc<dyn Storage>, ContactWrite) -> Pin<Box<dyn Future<Output = Result<()>> + Send>>;
+/// What becomes of a write.
+pub(super) type Written = Pin<Box<dyn Future<Output = Result<()>> + Send>>;
 
-fn insert(
-    storage: Arc<dyn Storage>,
-    write: ContactWrite,
-) -> Pin<Box<dyn Future<Output = Result<()>> + Send>> {
+fn insert(storage: Arc<dyn Storage>, write: ContactWrite) -> Written {
     Box::pin(async move { storage.insert_contact(&write.contact.agent_id, &write).await })
 }
 
-fn update(
-    storage: Arc<dyn Storage>,
-    write: ContactWrite,
-) -> Pin<Box<dyn Future<Output = Result<()>> + Send>> {
+fn update(storage: Arc<dyn Storage>, write: ContactWrite) -> Written {
     Box::pin(async move {
         storage.update_contact(&write.contact.agent_id, write.contact.version - 1, &write).await
     })
 }
 
 /// Lets prepared writes race and returns what became of each.
-fn outcomes(backend: &dyn Backend, writes: Vec<ContactWrite>, write: Write) -> Vec<Result<()>> {
+pub(super) fn outcomes<W: Clone + Send + Sync + 'static>(
+    backend: &dyn Backend,
+    writes: Vec<W>,
+    write: fn(Arc<dyn Storage>, W) -> Written,
+) -> Vec<Result<()>> {
     assert_eq!(writes.len(), WRITERS);
     let results = Arc::new(Mutex::new(Vec::new()));
     let storage = backend.storage();

@@ -415,7 +415,7 @@ fn examples_are_valid_or_made_up() {
     assert_eq!(made("text", json!({ "pattern": "^(yes|no)$", "minLength": 2 })), "yes");
     assert_eq!(made("text", json!({ "pattern": "x", "minLength": 1 })), "x");
     assert_eq!(made("integer", json!({ "minimum": 7, "multipleOf": 5 })), 10);
-    assert_eq!(made("number", json!({ "minimum": 1.25, "multipleOf": 0.5 })), json!(1.5));
+    assert_eq!(made("number", json!({ "minimum": 1.25, "maximum": 1.75, "multipleOf": 0.5 })), json!(1.5));
     assert_eq!(made("date", json!({ "maxDate": "1999-12-31" })), "1999-12-31");
     assert_eq!(made("time", json!({ "minDate": "10:00" })), "10:00");
     for kind in

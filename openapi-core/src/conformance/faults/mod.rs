@@ -3,6 +3,7 @@
 mod access;
 mod contacts;
 mod files;
+mod forms;
 mod records;
 
 use std::net::IpAddr;
@@ -13,6 +14,9 @@ use crate::agents::{Agent, AgentStatus};
 use crate::audit::AuditEntry;
 use crate::contacts::{Contact, ContactKeys, ContactRef, UniqueValue};
 use crate::files::ContactFile;
+use crate::forms::{
+    FormDataRevision, FormTemplate, Submission, SubmissionStatus, TemplateStatus, TemplateSummary,
+};
 use crate::json::RawObject;
 use crate::ports::{BlobEntry, BlobKey};
 use crate::schema::ContactSchema;
@@ -20,10 +24,12 @@ use crate::storage::memory::MemoryStorage;
 use crate::storage::{
     AgentStore, AuditQuery, AuditStore, ContactPage, ContactQuery, ContactSchemaStore, ContactStore,
     ContactWrite, Duplicate, FileDeletion, FilePage, FileQuery, FileSort, FileStore, FileTombstone,
-    FileUsage, FileWrite, HealthProbe, KeyStore, Order, RateWindow, RateWindowStore, Replay, ReplayKey,
-    ReplayStore, Result, SortKey, SortPosition, StorageErrorKind, Window,
+    FileUsage, FileWrite, FormStore, HealthProbe, KeyStore, LatestQuery, Order, RateWindow, RateWindowStore,
+    Replay, ReplayKey, ReplayStore, Result, SortKey, SortPosition, StorageErrorKind, SubmissionChange,
+    SubmissionFilter, SubmissionPage, SubmissionPosition, SubmissionQuery, SubmissionsWrite, Succession,
+    TemplatePage, TemplatePosition, TemplateQuery, Window,
 };
-use crate::values::{AgentId, ContactId, ExternalId, FileId, KeyId, Timestamp};
+use crate::values::{AgentId, ContactId, ExternalId, FileId, KeyId, SubmissionId, TemplateId, Timestamp};
 
 macro_rules! faults {
     ($($(#[$doc:meta])* $name:ident,)*) => {
@@ -221,6 +227,70 @@ faults! {
     EraseKeepsFilePayloads,
     /// Purging an agent leaves its contents.
     PurgeForgetsContents,
+    /// A template is found by its id under any agent.
+    TemplateCrossesAgents,
+    /// The content of a version is that in force.
+    VersionsNotKept,
+    /// An old version comes with the state it had then.
+    VersionKeepsItsState,
+    /// A change of a template does not compare generations.
+    TemplateGenerationIgnored,
+    /// Templates that are not in use are listed.
+    InactiveTemplatesListed,
+    /// Templates are sorted by case.
+    TemplateNamesSortByCase,
+    /// The total of a list of templates counts the page.
+    TemplateTotalOfPage,
+    /// A position's own template is shown again.
+    TemplatePositionInclusive,
+    /// A change of a template is not noted in the audit log.
+    TemplateChangeWithoutAudit,
+    /// A submission is found by its id under any agent.
+    SubmissionCrossesAgents,
+    /// A submission shows the name that its contact had.
+    SubmissionKeepsContactName,
+    /// Superseded submissions are listed.
+    SupersededListed,
+    /// A filter by the caller's reference ignores case.
+    ClientIdIgnoresCase,
+    /// Submissions are listed oldest first.
+    SubmissionsOldestFirst,
+    /// The total of a list of submissions counts the page.
+    SubmissionTotalOfPage,
+    /// A position's own submission is shown again.
+    SubmissionPositionInclusive,
+    /// Lists come with the history of every submission.
+    SubmissionHistoryListed,
+    /// Earlier submissions are not superseded.
+    NothingSuperseded,
+    /// Only the head is superseded.
+    OnlyHeadSuperseded,
+    /// A submission is stored whatever the head is.
+    HeadIgnored,
+    /// A submission is stored whatever the template has become.
+    SubmissionIgnoresTemplate,
+    /// A submission is stored whatever its contact has become.
+    SubmissionIgnoresContact,
+    /// Of several submissions those that can be stored are.
+    SubmissionsStoredOneByOne,
+    /// The answer to a submit is not stored.
+    SubmissionAnswerNotStored,
+    /// An archived submission is the latest.
+    LatestIsArchived,
+    /// A draft is the latest whether asked for or not.
+    LatestIsDraft,
+    /// The head is the latest one in use.
+    HeadSkipsArchived,
+    /// A change of a submission does not compare versions.
+    SubmissionVersionIgnored,
+    /// The data before a change is not kept.
+    RevisionsLost,
+    /// Erasing a contact leaves its submissions.
+    EraseKeepsSubmissions,
+    /// Files of any contact may be referred to.
+    FilesOfAnyContact,
+    /// Deleted files may be referred to.
+    DeletedFilesReferred,
 }
 
 /// The memory backend with one planted fault.
@@ -230,6 +300,7 @@ pub struct Faulty {
     agents: Mutex<Vec<AgentId>>,
     held: Mutex<Vec<(AgentId, ExternalId)>>,
     deleted_files: Mutex<Vec<ContactFile>>,
+    submissions: Mutex<Vec<Submission>>,
 }
 
 impl Faulty {
@@ -248,6 +319,7 @@ impl Faulty {
             agents: Mutex::default(),
             held: Mutex::default(),
             deleted_files: Mutex::default(),
+            submissions: Mutex::default(),
         }
     }
 
