@@ -165,6 +165,19 @@ pub(crate) fn duplicate(
     Ok(None)
 }
 
+/// Refuses a change of what belongs to a contact unless the contact is there as it was read.
+pub(crate) fn refuse_stale(db: &Connection, agent: i64, contact: ContactId, version: u64) -> Result<()> {
+    let stored: Option<i64> = db
+        .prepare_cached("SELECT version FROM contact WHERE agent = ?1 AND id = ?2")?
+        .query_row(params![agent, contact.as_bytes()], |row| row.get(0))
+        .optional()?;
+    match stored {
+        None => Err(StorageErrorKind::Missing.into()),
+        Some(stored) if u64::try_from(stored) != Ok(version) => Err(StorageErrorKind::Stale.into()),
+        Some(_) => Ok(()),
+    }
+}
+
 fn effects(db: &Connection, agent: i64, write: &ContactWrite) -> Result<()> {
     if let Some(replay) = &write.effects.replay {
         replays::put(db, agent, replay)?;

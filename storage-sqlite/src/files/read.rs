@@ -1,6 +1,5 @@
 //! Reading files.
 
-use openapi_core::access::Actor;
 use openapi_core::files::{ContactFile, FileKind, Sha256Digest};
 use openapi_core::ports::{BlobEntry, BlobKey};
 use openapi_core::storage::{
@@ -38,14 +37,10 @@ pub(crate) fn file(agent: &AgentId, row: &Row<'_>) -> Result<ContactFile> {
         content_type: FileKind::of_media_type(columns.str()?),
         sha256: Sha256Digest(columns.octets()?),
         source: columns.str()?.to_owned(),
-        uploaded_by: actor(columns.str()?)?,
+        uploaded_by: columns.json()?,
         created_at: columns.time()?,
         updated_at: columns.time()?,
     })
-}
-
-fn actor(json: &str) -> Result<Actor> {
-    serde_json::from_str(json).map_err(corrupt)
 }
 
 pub(super) fn one(db: &Connection, agent: &AgentId, id: FileId) -> Result<Option<ContactFile>> {
@@ -70,7 +65,7 @@ pub(super) fn tombstone(db: &Connection, agent: &AgentId, id: FileId) -> Result<
     Ok(Some(FileTombstone {
         file: id,
         at: columns.time()?,
-        by: actor(columns.str()?)?,
+        by: columns.json()?,
         reason: columns.optional_text()?,
     }))
 }
