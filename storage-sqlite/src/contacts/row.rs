@@ -98,6 +98,11 @@ impl<'r> Columns<'r> {
         serde_json::from_str(self.str()?).map_err(corrupt)
     }
 
+    /// The same of a column that may be NULL.
+    pub(crate) fn optional_json<T: DeserializeOwned>(&mut self) -> Result<Option<T>> {
+        self.optional_str()?.map(|text| serde_json::from_str(text).map_err(corrupt)).transpose()
+    }
+
     pub(crate) fn status(&mut self) -> Result<ContactStatus> {
         let number = self.integer()?;
         usize::try_from(number)

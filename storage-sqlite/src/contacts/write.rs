@@ -12,7 +12,7 @@ use super::row::{self, Columns};
 use super::{keys, row_number};
 use crate::agents::{self, Living};
 use crate::error::{Result, corrupt};
-use crate::{audit, files, replays};
+use crate::{audit, files, forms, replays};
 
 /// As [`openapi_core::storage::ContactStore::insert_contact`].
 pub(super) fn insert(db: &Connection, agent_id: &AgentId, write: &ContactWrite) -> Result<()> {
@@ -55,6 +55,7 @@ pub(super) fn erase(db: &Connection, agent_id: &AgentId, id: ContactId, entry: &
     remove(db, agent.number, &stored)?;
     replays::remove_of(db, agent.number, id)?;
     files::erase_of(db, agent_id, agent.number, id, entry.at)?;
+    forms::erase_of(db, agent.number, id)?;
     audit::empty_payloads(db, agent_id, id)?;
     audit::append(db, entry)
 }

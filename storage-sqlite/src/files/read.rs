@@ -139,6 +139,22 @@ fn key(agent: &str, file: [u8; 12]) -> Result<BlobKey> {
     Ok(BlobKey::new(agent.parse().map_err(corrupt)?, FileId::from_bytes(file)))
 }
 
+/// Of each file, whether it is there, not deleted, and of this contact.
+pub(crate) fn of_contact(
+    db: &Connection,
+    agent: &AgentId,
+    contact: ContactId,
+    files: &[FileId],
+) -> Result<Vec<bool>> {
+    let mut statement = db.prepare_cached(
+        "SELECT 1 FROM agent a CROSS JOIN file f ON f.agent = a.n \
+         WHERE a.id = ?1 AND a.status <> 2 AND f.id = ?2 AND f.contact = ?3 AND f.deleted_at IS NULL",
+    )?;
+    let own =
+        |file: &FileId| Ok(statement.exists(params![agent.as_str(), file.as_bytes(), contact.as_bytes()])?);
+    files.iter().map(own).collect()
+}
+
 pub(super) fn due(db: &Connection, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>> {
     let mut statement = db.prepare_cached(
         "SELECT agent, file FROM blob_purge WHERE due_at <= ?1 ORDER BY due_at, agent, file LIMIT ?2",
