@@ -9,11 +9,10 @@ use std::time::Duration;
 
 use openapi_core::audit::AuditAction;
 use openapi_core::contacts::{ContactRef, SearchTerm};
-use openapi_core::forms::{FormDataRevision, FormTemplate, Submission};
+use openapi_core::forms::FormTemplate;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    ContactFilter, ContactQuery, ContactSort, ContactStore, FormStore, LatestQuery, Order, SubmissionChange,
-    Window,
+    ContactFilter, ContactQuery, ContactSort, ContactStore, FormStore, LatestQuery, Order, Window,
 };
 use openapi_core::values::{Tag, TextValue};
 use rusqlite::Connection;
@@ -120,20 +119,7 @@ fn filled_with_forms(folder: &Folder) -> SqliteStorage {
     }
     let latest = forms::submission_id(9);
     let stored = wait(store.submission(&agent, latest)).unwrap().unwrap();
-    let replaced = FormDataRevision {
-        version: 1,
-        at: stored.updated_at,
-        by: stored.created_by.clone(),
-        form_data: stored.form_data.clone(),
-    };
-    let change = SubmissionChange {
-        submission: Submission { version: 2, ..stored },
-        expected_version: 1,
-        contact_version: 1,
-        succession: None,
-        replaced: Some(replaced),
-        audit: entry(&agent, 20, AuditAction::SubmissionUpdate, &latest.to_string()),
-    };
+    let change = forms::change(&stored, "{}");
     wait(store.update_submission(&agent, &change)).unwrap();
     store
 }

@@ -4,11 +4,13 @@ use openapi_core::access::Actor;
 use openapi_core::audit::AuditAction;
 use openapi_core::contacts::Contact;
 use openapi_core::forms::{
-    FormField, FormFieldType, FormTemplate, ShowIf, StatusChange, Submission, SubmissionPolicy,
-    SubmissionStatus, TemplateStatus, Transition, ValidationRules,
+    FormDataRevision, FormField, FormFieldType, FormTemplate, ShowIf, StatusChange, Submission,
+    SubmissionPolicy, SubmissionStatus, TemplateStatus, Transition, ValidationRules,
 };
 use openapi_core::json::RawObject;
-use openapi_core::storage::{FormStore, NewSubmission, SubmissionsWrite, Succession};
+use openapi_core::storage::{
+    FormStore, NewSubmission, Result, SubmissionChange, SubmissionsWrite, Succession,
+};
 use openapi_core::values::{AgentId, PlatformId, SubmissionId, TemplateId, TextValue};
 
 use super::{at, entry, wait};
@@ -140,18 +142,51 @@ pub fn insert_template(store: &(impl FormStore + ?Sized), template: &FormTemplat
 }
 
 /// Submits the next revision for a contact and returns it.
+///
+/// # Errors
+/// When another head is stored by then.
+pub fn try_submit(
+    store: &(impl FormStore + ?Sized),
+    contact: &Contact,
+    template: &FormTemplate,
+    number: u64,
+) -> Result<Submission> {
+    let agent = &contact.agent_id;
+    let head = wait(store.head_submission(agent, contact.id, template.id))?;
+    let mut next = submission(contact, template, number);
+    next.supersedes = head.as_ref().map(|head| head.id);
+    next.revision = head.as_ref().map_or(1, |head| head.revision + 1);
+    let write = submissions_write(contact, template, next.clone(), next.supersedes);
+    wait(store.insert_submissions(agent, &write))?;
+    Ok(next)
+}
+
+/// The same where nobody else submits.
 pub fn submit(
     store: &(impl FormStore + ?Sized),
     contact: &Contact,
     template: &FormTemplate,
     number: u64,
 ) -> Submission {
-    let agent = &contact.agent_id;
-    let head = wait(store.head_submission(agent, contact.id, template.id)).expect("test support");
-    let mut next = submission(contact, template, number);
-    next.supersedes = head.as_ref().map(|head| head.id);
-    next.revision = head.as_ref().map_or(1, |head| head.revision + 1);
-    let write = submissions_write(contact, template, next.clone(), next.supersedes);
-    wait(store.insert_submissions(agent, &write)).expect("test support");
-    next
+    try_submit(store, contact, template, number).expect("test support")
+}
+
+/// A change of the data of a submission to `data`.
+pub fn change(submission: &Submission, data: &str) -> SubmissionChange {
+    let (version, number) = (submission.version + 1, submission.updated_at.millis_since(at(0)) as u64 + 1);
+    let mut changed = Submission { version, updated_at: at(number as i64), ..submission.clone() };
+    changed.form_data = RawObject::from_text(data).expect("an object");
+    SubmissionChange {
+        expected_version: submission.version,
+        contact_version: 1,
+        succession: None,
+        replaced: Some(FormDataRevision {
+            version: submission.version,
+            at: changed.updated_at,
+            by: Actor::User("editor".to_owned()),
+            form_data: submission.form_data.clone(),
+        }),
+        audit: entry(&changed.agent_id, number, AuditAction::SubmissionUpdate, &changed.id.to_string()),
+        submission: changed,
+    }
 }
