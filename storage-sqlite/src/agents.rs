@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use crate::SqliteStorage;
 use crate::contacts::{self, Columns};
 use crate::error::{Result, corrupt};
-use crate::{audit, contact_schemas, files};
+use crate::{audit, contact_schemas, files, forms};
 
 /// An agent that is there and not deleted.
 #[derive(Clone, Copy, Debug)]
@@ -163,6 +163,9 @@ fn purge(db: &Connection, id: &AgentId, at_most: u32) -> Result<u64> {
     let left = |removed: u64| u32::try_from(u64::from(at_most).saturating_sub(removed)).unwrap_or(u32::MAX);
     if left(removed) > 0 {
         removed += files::purge(db, id, number, left(removed))?;
+    }
+    if left(removed) > 0 {
+        removed += forms::purge(db, number, left(removed))?;
     }
     for sql in [
         "DELETE FROM api_key WHERE agent = ?1 AND (created_at, id) IN \

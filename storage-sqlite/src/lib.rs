@@ -25,6 +25,7 @@ mod contact_schemas;
 mod contacts;
 mod error;
 mod files;
+mod forms;
 mod health;
 mod keys;
 mod maintain;

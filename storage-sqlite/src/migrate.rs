@@ -24,6 +24,7 @@ pub struct Migration {
 pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, name: "contacts", sql: include_str!("migrations/0001_contacts.sql") },
     Migration { version: 2, name: "files", sql: include_str!("migrations/0002_files.sql") },
+    Migration { version: 3, name: "forms", sql: include_str!("migrations/0003_forms.sql") },
 ];
 
 /// The version this release works with.

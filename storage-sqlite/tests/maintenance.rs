@@ -7,13 +7,17 @@ mod support;
 use std::path::Path;
 use std::time::Duration;
 
+use openapi_core::audit::AuditAction;
 use openapi_core::contacts::{ContactRef, SearchTerm};
+use openapi_core::forms::FormTemplate;
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{ContactFilter, ContactQuery, ContactSort, ContactStore, Order, Window};
+use openapi_core::storage::{
+    ContactFilter, ContactQuery, ContactSort, ContactStore, FormStore, LatestQuery, Order, Window,
+};
 use openapi_core::values::{Tag, TextValue};
 use rusqlite::Connection;
-use storage_sqlite::{FindingKind, OpenError, SqliteConfig, SqliteStorage};
-use support::{Folder, agent_id, contact, contact_id, insert, insert_agent, wait};
+use storage_sqlite::{Finding, FindingKind, OpenError, SqliteConfig, SqliteStorage};
+use support::{Folder, agent_id, contact, contact_id, entry, forms, insert, insert_agent, wait};
 
 /// A store with fifty contacts in two agents.
 fn filled(folder: &Folder) -> SqliteStorage {
@@ -97,6 +101,142 @@ fn what_does_not_agree_is_found_and_repaired() {
         std::thread::sleep(Duration::from_millis(300));
         assert_eq!(store.check().unwrap(), [], "{sql}");
     }
+}
+
+/// A store with a template at two versions, and five submissions of each of two contacts, each the successor of the
+/// one before.
+fn filled_with_forms(folder: &Folder) -> SqliteStorage {
+    let store = filled(folder);
+    let agent = agent_id("a");
+    let first = forms::template(&agent, 1);
+    forms::insert_template(&store, &first);
+    let mut second = FormTemplate { version: 2, generation: 2, ..first };
+    second.fields.push(forms::field("second"));
+    let audit = entry(&agent, 1, AuditAction::TemplateEdit, &second.id.to_string());
+    wait(store.replace_template(&agent, &second, &audit)).unwrap();
+    for number in 0..10 {
+        forms::submit(&store, &contact(&agent, number % 2), &second, number);
+    }
+    let latest = forms::submission_id(9);
+    let stored = wait(store.submission(&agent, latest)).unwrap().unwrap();
+    let change = forms::change(&stored, "{}");
+    wait(store.update_submission(&agent, &change)).unwrap();
+    store
+}
+
+#[test]
+fn what_does_not_agree_among_forms_is_found() {
+    use FindingKind as F;
+    let ninth =
+        |change: &str| format!("UPDATE form_submission SET {change} WHERE id = X'6553f1000000000000000008'");
+    let of = |table: &str, change: &str| format!("UPDATE {table} SET {change}");
+    let of_submissions = |change: &str| of("form_submission", change);
+    let content = |change: &str| of("form_template_version", change);
+    for (sql, kind, words) in [
+        (of("form_template", "name_key = 'other'"), F::Keys, "the sort key of template"),
+        (content("field_count = 7 WHERE version = 2"), F::Keys, "the number of fields of version 2"),
+        (of("form_template", "version = 3"), F::Reference, "the version in force of template"),
+        (
+            of("form_template", "disabled_transitions = '[1]'"),
+            F::Record,
+            "template 6553f1000000000000000001 of",
+        ),
+        (
+            content("fields = '[{}]' WHERE version = 1"),
+            F::Record,
+            "a version of a template of agent a: missing",
+        ),
+        (content("name = '' WHERE version = 1"), F::Record, "a name or a description that breaks its rule"),
+        (
+            "DELETE FROM form_template_version WHERE version = 2".to_owned(),
+            F::Reference,
+            "was made with a version of a template that is not there",
+        ),
+        (ninth("form_data = '{'"), F::Record, "a submission of agent a: "),
+        (ninth("status_history = '[{}]'"), F::Record, "a submission of agent a: missing field"),
+        (
+            ninth("template_name = ''"),
+            F::Record,
+            "6553f1000000000000000008 of agent a: a value breaks its rule",
+        ),
+        (ninth("contact = zeroblob(12)"), F::Reference, "belongs to no contact"),
+        (ninth("template = zeroblob(12)"), F::Reference, "was made with a version of a template"),
+        (
+            "DELETE FROM form_submission WHERE superseded_by IS NULL".to_owned(),
+            F::Succession,
+            "is superseded by none of its contact and template",
+        ),
+        (
+            "DELETE FROM form_submission WHERE supersedes IS NULL".to_owned(),
+            F::Succession,
+            "supersedes one that is not superseded by it",
+        ),
+        (
+            of_submissions("superseded_by = NULL, superseded_at = NULL WHERE revision = 1"),
+            F::Succession,
+            "supersedes one that is not superseded by it",
+        ),
+        (
+            of_submissions("superseded_at = NULL WHERE revision = 2"),
+            F::Succession,
+            "superseded without a time",
+        ),
+        (of_submissions("revision = 3 WHERE revision = 4"), F::Succession, "has no higher revision"),
+        (
+            of_submissions("superseded_by = NULL, superseded_at = NULL WHERE revision = 3;")
+                + &of_submissions("supersedes = NULL WHERE revision = 4"),
+            F::Succession,
+            "is the end of a succession, and another one",
+        ),
+        (
+            "DELETE FROM form_submission WHERE revision = 5".to_owned(),
+            F::Reference,
+            "the data before a change is kept of submission 6553f1000000000000000009",
+        ),
+        (
+            of("form_data_revision", "by = '{}'"),
+            F::Record,
+            "the data of a submission of agent a before a change",
+        ),
+        (
+            of("form_data_revision", "form_data = '['"),
+            F::Record,
+            "the data of a submission of agent a before",
+        ),
+    ] {
+        let folder = Folder::new();
+        drop(filled_with_forms(&folder));
+        damage(&folder.database(), &sql);
+        let store = folder.open();
+        let findings = store.check().unwrap();
+        let is_meant = |finding: &Finding| finding.kind == kind && finding.detail.contains(words);
+        assert!(findings.iter().any(is_meant), "{sql}: {findings:?}");
+        wait(store.repair()).unwrap();
+        let left = store.check().unwrap();
+        assert_eq!(left.is_empty(), kind.is_repairable(), "{sql}: {left:?}");
+    }
+}
+
+#[test]
+fn forms_come_back_from_a_backup() {
+    let folder = Folder::new();
+    let store = filled_with_forms(&folder);
+    assert_eq!(store.check().unwrap(), []);
+    let backup = folder.path().join("backup.db");
+    store.backup(&backup, |_, _| {}).unwrap();
+    let agent = agent_id("a");
+    let query =
+        LatestQuery { contact: contact_id(1), template: forms::template_id(1), include_drafts: false };
+    let before = wait(store.latest_submission(&agent, &query)).unwrap().unwrap();
+    let second = wait(store.template(&agent, query.template)).unwrap().unwrap();
+    forms::submit(&store, &contact(&agent, 1), &second, 11);
+    drop(store);
+    SqliteStorage::restore(&backup, &SqliteConfig::new(folder.database()), |_, _| {}).unwrap();
+    let store = folder.open();
+    assert_eq!(wait(store.latest_submission(&agent, &query)).unwrap(), Some(before.clone()));
+    assert_eq!((before.id, before.revision), (forms::submission_id(9), 5));
+    assert_eq!(wait(store.form_data_revisions(&agent, before.id)).unwrap().len(), 1);
+    assert_eq!(store.check().unwrap(), []);
 }
 
 #[test]

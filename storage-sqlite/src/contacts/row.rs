@@ -5,6 +5,7 @@ use openapi_core::json::RawObject;
 use openapi_core::values::{AgentId, ContactId, ContactStatus, StoredText, Timestamp};
 use rusqlite::Row;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+use serde::de::DeserializeOwned;
 
 use crate::error::{Fault, Result, corrupt};
 
@@ -90,6 +91,16 @@ impl<'r> Columns<'r> {
     pub(crate) fn object(&mut self) -> Result<RawObject> {
         self.optional_str()?
             .map_or_else(|| Ok(RawObject::default()), |text| RawObject::from_text(text).map_err(corrupt))
+    }
+
+    /// What a column holds as JSON.
+    pub(crate) fn json<T: DeserializeOwned>(&mut self) -> Result<T> {
+        serde_json::from_str(self.str()?).map_err(corrupt)
+    }
+
+    /// The same of a column that may be NULL.
+    pub(crate) fn optional_json<T: DeserializeOwned>(&mut self) -> Result<Option<T>> {
+        self.optional_str()?.map(|text| serde_json::from_str(text).map_err(corrupt)).transpose()
     }
 
     pub(crate) fn status(&mut self) -> Result<ContactStatus> {

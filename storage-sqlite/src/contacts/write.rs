@@ -12,7 +12,7 @@ use super::row::{self, Columns};
 use super::{keys, row_number};
 use crate::agents::{self, Living};
 use crate::error::{Result, corrupt};
-use crate::{audit, files, replays};
+use crate::{audit, files, forms, replays};
 
 /// As [`openapi_core::storage::ContactStore::insert_contact`].
 pub(super) fn insert(db: &Connection, agent_id: &AgentId, write: &ContactWrite) -> Result<()> {
@@ -55,6 +55,7 @@ pub(super) fn erase(db: &Connection, agent_id: &AgentId, id: ContactId, entry: &
     remove(db, agent.number, &stored)?;
     replays::remove_of(db, agent.number, id)?;
     files::erase_of(db, agent_id, agent.number, id, entry.at)?;
+    forms::erase_of(db, agent.number, id)?;
     audit::empty_payloads(db, agent_id, id)?;
     audit::append(db, entry)
 }
@@ -163,6 +164,19 @@ pub(crate) fn duplicate(
         }
     }
     Ok(None)
+}
+
+/// Refuses a change of what belongs to a contact unless the contact is there as it was read.
+pub(crate) fn refuse_stale(db: &Connection, agent: i64, contact: ContactId, version: u64) -> Result<()> {
+    let stored: Option<i64> = db
+        .prepare_cached("SELECT version FROM contact WHERE agent = ?1 AND id = ?2")?
+        .query_row(params![agent, contact.as_bytes()], |row| row.get(0))
+        .optional()?;
+    match stored {
+        None => Err(StorageErrorKind::Missing.into()),
+        Some(stored) if u64::try_from(stored) != Ok(version) => Err(StorageErrorKind::Stale.into()),
+        Some(_) => Ok(()),
+    }
 }
 
 fn effects(db: &Connection, agent: i64, write: &ContactWrite) -> Result<()> {

@@ -14,6 +14,7 @@ use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 
 pub(crate) use read::EVERY_OF_AGENT;
 pub(crate) use read::file as read;
+pub(crate) use read::of_contact;
 pub(crate) use write::{erase_of, purge};
 
 use crate::readers::snapshot;

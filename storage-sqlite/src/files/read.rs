@@ -1,6 +1,5 @@
 //! Reading files.
 
-use openapi_core::access::Actor;
 use openapi_core::files::{ContactFile, FileKind, Sha256Digest};
 use openapi_core::ports::{BlobEntry, BlobKey};
 use openapi_core::storage::{
@@ -38,14 +37,10 @@ pub(crate) fn file(agent: &AgentId, row: &Row<'_>) -> Result<ContactFile> {
         content_type: FileKind::of_media_type(columns.str()?),
         sha256: Sha256Digest(columns.octets()?),
         source: columns.str()?.to_owned(),
-        uploaded_by: actor(columns.str()?)?,
+        uploaded_by: columns.json()?,
         created_at: columns.time()?,
         updated_at: columns.time()?,
     })
-}
-
-fn actor(json: &str) -> Result<Actor> {
-    serde_json::from_str(json).map_err(corrupt)
 }
 
 pub(super) fn one(db: &Connection, agent: &AgentId, id: FileId) -> Result<Option<ContactFile>> {
@@ -70,7 +65,7 @@ pub(super) fn tombstone(db: &Connection, agent: &AgentId, id: FileId) -> Result<
     Ok(Some(FileTombstone {
         file: id,
         at: columns.time()?,
-        by: actor(columns.str()?)?,
+        by: columns.json()?,
         reason: columns.optional_text()?,
     }))
 }
@@ -142,6 +137,22 @@ pub(crate) fn statement(agent: i64, query: &FileQuery) -> (String, Vec<Value>) {
 
 fn key(agent: &str, file: [u8; 12]) -> Result<BlobKey> {
     Ok(BlobKey::new(agent.parse().map_err(corrupt)?, FileId::from_bytes(file)))
+}
+
+/// Of each file, whether it is there, not deleted, and of this contact.
+pub(crate) fn of_contact(
+    db: &Connection,
+    agent: &AgentId,
+    contact: ContactId,
+    files: &[FileId],
+) -> Result<Vec<bool>> {
+    let mut statement = db.prepare_cached(
+        "SELECT 1 FROM agent a CROSS JOIN file f ON f.agent = a.n \
+         WHERE a.id = ?1 AND a.status <> 2 AND f.id = ?2 AND f.contact = ?3 AND f.deleted_at IS NULL",
+    )?;
+    let own =
+        |file: &FileId| Ok(statement.exists(params![agent.as_str(), file.as_bytes(), contact.as_bytes()])?);
+    files.iter().map(own).collect()
 }
 
 pub(super) fn due(db: &Connection, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>> {

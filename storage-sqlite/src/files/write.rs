@@ -9,13 +9,13 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::read;
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
-use crate::{agents, audit, replays};
+use crate::{agents, audit, contacts, replays};
 
 /// As [`openapi_core::storage::FileStore::insert_file`].
 pub(super) fn insert(db: &Connection, agent_id: &AgentId, write: &FileWrite) -> Result<()> {
     let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     let file = &write.file;
-    refuse_stale(db, agent, file.contact_id, write.contact_version)?;
+    contacts::refuse_stale(db, agent, file.contact_id, write.contact_version)?;
     if let Some(replay) = &write.effects.replay
         && replays::is_stored(db, agent, &replay.key, write.effects.audit.at)?
     {
@@ -68,7 +68,7 @@ pub(super) fn delete(db: &Connection, agent_id: &AgentId, deletion: &FileDeletio
         })
         .optional()?;
     let (n, octets) = found.ok_or(StorageErrorKind::Missing)?;
-    refuse_stale(db, agent, deletion.contact, deletion.contact_version)?;
+    contacts::refuse_stale(db, agent, deletion.contact, deletion.contact_version)?;
     db.prepare_cached("UPDATE file SET deleted_at = ?2, deleted_by = ?3, reason = ?4 WHERE n = ?1")?
         .execute(params![
             n,
@@ -79,19 +79,6 @@ pub(super) fn delete(db: &Connection, agent_id: &AgentId, deletion: &FileDeletio
     add_octets(db, agent, -octets)?;
     make_due(db, agent_id, tombstone.file, deletion.purge_at)?;
     audit::append(db, &deletion.audit)
-}
-
-/// The contact of a change to its files is there as it was read.
-fn refuse_stale(db: &Connection, agent: i64, contact: ContactId, version: u64) -> Result<()> {
-    let stored: Option<i64> = db
-        .prepare_cached("SELECT version FROM contact WHERE agent = ?1 AND id = ?2")?
-        .query_row(params![agent, contact.as_bytes()], |row| row.get(0))
-        .optional()?;
-    match stored {
-        None => Err(StorageErrorKind::Missing.into()),
-        Some(stored) if u64::try_from(stored) != Ok(version) => Err(StorageErrorKind::Stale.into()),
-        Some(_) => Ok(()),
-    }
 }
 
 fn add_octets(db: &Connection, agent: i64, octets: i64) -> Result<()> {

@@ -7,7 +7,7 @@ use rusqlite::{Connection, params};
 
 use crate::contacts::{self, row_number};
 use crate::error::{Result, corrupt};
-use crate::{SqliteStorage, contact_schemas, files};
+use crate::{SqliteStorage, contact_schemas, files, forms};
 
 /// What a repair did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -80,6 +80,7 @@ fn repair(db: &Connection) -> Result<Repair> {
             done.contacts += 1;
         }
         rekey_files(db, &id, number)?;
+        forms::repair(db, number)?;
     }
     Ok(done)
 }

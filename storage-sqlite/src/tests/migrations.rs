@@ -7,26 +7,28 @@ use std::path::PathBuf;
 
 use openapi_core::access::{ApiKey, Key, KeyStatus, KeyTag, Permissions, RateLimits, SecretHash, StoredKey};
 use openapi_core::agents::AgentStatus;
-use openapi_core::audit::AuditAction;
+use openapi_core::audit::{AuditAction, AuditEntry};
 use openapi_core::contacts::{Contact, ContactRef, SearchTerm};
 use openapi_core::files::{ContactFile, FileKind, Sha256Digest};
+use openapi_core::forms::{FormDataRevision, FormTemplate, Submission};
 use openapi_core::json::RawObject;
 use openapi_core::ports::{BlobKey, SequentialIds};
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
     AgentStore, AuditQuery, AuditStore, ContactFilter, ContactQuery, ContactSchemaStore, ContactSort,
-    ContactStore, Effects, FileDeletion, FileQuota, FileStore, FileTombstone, FileUsage, FileWrite, KeyStore,
-    Order, RateWindow, RateWindowStore, Replay, ReplayKey, ReplayStore, Window,
+    ContactStore, Effects, FileDeletion, FileQuota, FileStore, FileTombstone, FileUsage, FileWrite,
+    FormStore, KeyStore, LatestQuery, Order, RateWindow, RateWindowStore, Replay, ReplayKey, ReplayStore,
+    SubmissionChange, Window,
 };
 use openapi_core::values::{AgentId, ContactStatus, FileId, KeyId, PlatformId, Tag, TextValue};
 use rusqlite::Connection;
 
-use super::support::{Folder, agent, agent_id, at, contact, entry, insert_agent, wait, write};
+use super::support::{Folder, agent, agent_id, at, contact, entry, forms, insert_agent, wait, write};
 use crate::migrate::{APPLICATION_ID, KNOWN, MIGRATIONS};
 use crate::{SqliteConfig, SqliteStorage};
 
 /// A hash of each step (FNV-1a, 64 bits). A released line is never changed, only followed by others.
-const STEPS: &[u64] = &[6094190099166932005, 16780794715300701287];
+const STEPS: &[u64] = &[6094190099166932005, 16780794715300701287, 11455958928016230845];
 
 fn hash(text: &str) -> u64 {
     text.bytes()
@@ -151,6 +153,67 @@ fn compare_files(store: &SqliteStorage) {
     assert_eq!(due, [BlobKey::new(id.clone(), deleted.id)]);
 }
 
+/// A template at two versions, and two submissions of the second contact; the later one took the place of the other and
+/// was changed.
+fn forms() -> (FormTemplate, FormTemplate, [Submission; 2], SubmissionChange) {
+    let contact = &contacts()[1];
+    let first = forms::template(&contact.agent_id, 1);
+    let mut second = FormTemplate { version: 2, generation: 2, updated_at: at(51), ..first.clone() };
+    second.name = TextValue::parse("Äquator").unwrap();
+    second.fields.push(forms::field("other"));
+    let mut earlier = forms::submission(contact, &first, 52);
+    let mut later = forms::submission(contact, &second, 53);
+    (later.revision, later.supersedes) = (2, Some(earlier.id));
+    later.client_id = TextValue::parse("o'brien").ok();
+    (earlier.version, earlier.superseded_by) = (2, Some(later.id));
+    (earlier.superseded_at, earlier.updated_at) = (Some(at(53)), at(53));
+    let by = openapi_core::access::Actor::User("tests".to_owned());
+    let mut changed = Submission { version: 2, updated_at: at(54), ..later.clone() };
+    changed.form_data = RawObject::default();
+    changed.submission_notes = TextValue::parse("Zwei\nZeilen").ok();
+    let change = SubmissionChange {
+        submission: changed.clone(),
+        expected_version: 1,
+        contact_version: contact.version,
+        succession: None,
+        replaced: Some(FormDataRevision { version: 1, at: at(54), by, form_data: later.form_data }),
+        audit: entry(&contact.agent_id, 54, AuditAction::SubmissionUpdate, &changed.id.to_string()),
+    };
+    (first, second, [earlier, changed], change)
+}
+
+fn fill_forms(store: &SqliteStorage) {
+    let (first, second, [earlier, _], change) = forms();
+    let (id, contact) = (&first.agent_id, &contacts()[1]);
+    forms::insert_template(store, &first);
+    forms::submit(store, contact, &first, 52);
+    let audit = entry(id, 51, AuditAction::TemplateEdit, &second.id.to_string());
+    wait(store.replace_template(id, &second, &audit)).unwrap();
+    let mut later = forms::submission(contact, &second, 53);
+    (later.revision, later.supersedes) = (2, Some(earlier.id));
+    later.client_id = change.submission.client_id.clone();
+    let write = forms::submissions_write(contact, &second, later, Some(earlier.id));
+    wait(store.insert_submissions(id, &write)).unwrap();
+    wait(store.update_submission(id, &change)).unwrap();
+}
+
+/// Forms, from the version on that brought them.
+fn compare_forms(store: &SqliteStorage) {
+    let (first, second, submissions, change) = forms();
+    let id = &first.agent_id;
+    assert_eq!(wait(store.template(id, first.id)).unwrap().as_ref(), Some(&second));
+    let before = wait(store.template_version(id, first.id, 1)).unwrap().unwrap();
+    assert_eq!((&before.name, &before.fields, before.version), (&first.name, &first.fields, 1));
+    for submission in &submissions {
+        assert_eq!(wait(store.submission(id, submission.id)).unwrap().as_ref(), Some(submission));
+    }
+    let [_, latest] = &submissions;
+    let query = LatestQuery { contact: latest.contact_id, template: first.id, include_drafts: false };
+    assert_eq!(wait(store.latest_submission(id, &query)).unwrap().as_ref(), Some(latest));
+    let revisions = wait(store.form_data_revisions(id, latest.id)).unwrap();
+    assert_eq!(revisions, [change.replaced.unwrap()]);
+}
+
 /// Fills a store with some of everything.
 fn fill(store: &SqliteStorage) {
     let id = agent_id("695b6f80de7378c4412112d3");
@@ -172,6 +235,7 @@ fn fill(store: &SqliteStorage) {
         wait(store.insert_file(&id, &FileWrite::new(file, &contacts()[0], quota, effects))).unwrap();
     }
     wait(store.delete_file(&id, &deletion())).unwrap();
+    fill_forms(store);
     let gone = agent_id("deleted");
     insert_agent(store, &gone);
     let mut deleted = agent(&gone);
@@ -203,8 +267,9 @@ fn compare(store: &SqliteStorage) {
     assert_eq!(wait(store.replay(&id, &replay().key, at(0))).unwrap(), Some(replay()));
     let query = AuditQuery { agent: Some(id.clone()), after: None, newest_first: false, limit: 100 };
     let noted = wait(store.audit_entries(&query)).unwrap();
-    let of_files = noted.iter().filter(|entry| entry.action.as_str().starts_with("file.")).count();
-    assert_eq!(noted.len() - of_files, 8);
+    let later = ["file.", "template.", "submission."];
+    let is_later = |entry: &&AuditEntry| later.iter().any(|area| entry.action.as_str().starts_with(area));
+    assert_eq!(noted.len() - noted.iter().filter(is_later).count(), 8);
     assert_eq!(wait(store.agent(&agent_id("deleted"))).unwrap().unwrap().status, AgentStatus::Deleted);
     assert_eq!(store.check().unwrap(), []);
 }
@@ -235,6 +300,9 @@ fn each_version_is_upgraded_with_its_rows() {
         if version >= 2 {
             compare_files(&store);
         }
+        if version >= 3 {
+            compare_forms(&store);
+        }
         // And it can be written.
         let id = agent_id("695b6f80de7378c4412112d3");
         let schema = wait(store.contact_schema(&id)).unwrap().unwrap();
@@ -252,6 +320,7 @@ fn write_the_rows_of_this_version() {
     fill(&store);
     compare(&store);
     compare_files(&store);
+    compare_forms(&store);
     drop(store);
     let db = Connection::open(folder.database()).unwrap();
     let mut tables = db

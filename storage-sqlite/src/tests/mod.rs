@@ -4,6 +4,8 @@
 pub(crate) mod support;
 
 mod disk;
+mod forms;
+mod latest;
 mod migrations;
 mod model;
 mod plans;

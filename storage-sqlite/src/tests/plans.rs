@@ -1,11 +1,16 @@
 //! Every list stays on its index: SQLite's own account of how it will run each statement.
 
-use openapi_core::storage::{ContactFilter, ContactSort, Order, SortKey, SortPosition};
+use openapi_core::forms::SubmissionStatus;
+use openapi_core::storage::{
+    ContactFilter, ContactSort, Order, SortKey, SortPosition, SubmissionFilter, SubmissionPosition, Window,
+};
 use openapi_core::values::ContactStatus;
 use rusqlite::Connection;
 
+use super::support::forms::{submission_id, template_id};
 use super::support::{Folder, at, contact_id};
 use crate::contacts::{Along, Part, View, Walk, sort_column};
+use crate::forms::Chosen;
 
 /// The lines of a plan.
 fn plan(db: &Connection, sql: &str) -> Vec<String> {
@@ -102,6 +107,7 @@ fn every_other_statement_finds_its_rows_by_key() {
     let watched = Folder::new();
     super::statements::watch(watched.database());
     super::model::run(&watched, 11, 300);
+    super::forms::run_in(watched, 11, 400);
     let seen = super::statements::seen();
     let folder = Folder::new();
     drop(folder.open());
@@ -113,7 +119,7 @@ fn every_other_statement_finds_its_rows_by_key() {
         "FROM agent LIMIT 1",
         "max(n)",
     ];
-    let (mut held, mut leaps) = (0, 0);
+    let (mut held, mut leaps, mut heads) = (0, 0, 0);
     for sql in &seen {
         let is_own = ["SELECT", "INSERT", "UPDATE", "DELETE"].iter().any(|verb| sql.starts_with(verb));
         // SQLite's own statements for the search index name the schema of their tables.
@@ -135,7 +141,56 @@ fn every_other_statement_finds_its_rows_by_key() {
                 assert_eq!(line.matches("(").count(), 1 + 2 * bounds, "{line} of {sql}");
                 leaps += 1;
             }
+            // However many are superseded, they are not passed over on the way to what stands for a pair.
+            if sql.contains("s.submitted_at IS NOT NULL") || sql.contains(" AND submitted_at IS NOT NULL") {
+                let index =
+                    "INDEX form_submission_head (agent=? AND contact=? AND template=? AND submitted_at>?)";
+                assert!(plan[0].ends_with(index), "{plan:#?} of {sql}");
+                heads += 1;
+            }
         }
     }
     assert!(held > 100 && leaps > 50, "{held} with {leaps} leaps of {} statements", seen.len());
+    // Of a read, of the latest, of the check of a write and of superseding.
+    assert_eq!(heads, 4);
+}
+
+#[test]
+fn lists_of_submissions_walk_along_their_index() {
+    let folder = Folder::new();
+    drop(folder.open());
+    let db = Connection::open(folder.database()).unwrap();
+    let position = SubmissionPosition { created_at: at(0), id: submission_id(1) };
+    let mut statements = 0;
+    for bits in 0..32 {
+        let is_set = |bit: u32| bits >> bit & 1 == 1;
+        let filter = SubmissionFilter {
+            contact: is_set(0).then(|| contact_id(1)),
+            template: is_set(1).then(|| template_id(1)),
+            status: is_set(2).then_some(SubmissionStatus::Submitted),
+            include_superseded: is_set(3),
+            client_id: is_set(4).then(|| "practice-7".to_owned()),
+        };
+        let (index, of) = match (filter.contact, filter.include_superseded) {
+            (None, _) => ("form_submission_by_created_at", "agent=?"),
+            (Some(_), true) => ("form_submission_by_contact", "agent=? AND contact=?"),
+            (Some(_), false) => ("form_submission_by_contact_current", "agent=? AND contact=?"),
+        };
+        let (first, next) = (Window::Page { offset: 3, limit: 20 }, Window::After { position, limit: 20 });
+        let chosen = || Chosen::of(1, &filter);
+        for (sql, behind) in [
+            (chosen().count(), ""),
+            (chosen().page(&first).0, ""),
+            (chosen().page(&next).0, " AND (created_at,id)<(?,?)"),
+        ] {
+            // Nothing but the page's own rows is read, unless the filter asks for the caller's reference.
+            let covering = sql.starts_with("SELECT count") && filter.client_id.is_none();
+            let covering = if covering { "COVERING " } else { "" };
+            let plan = plan(&db, &sql);
+            refuse_detours(&sql, &plan);
+            assert_eq!(plan[0], format!("SEARCH s USING {covering}INDEX {index} ({of}{behind})"), "{sql}");
+            statements += 1;
+        }
+    }
+    assert_eq!(statements, 96);
 }

@@ -1,5 +1,7 @@
 //! Checking: whether the file is whole, and whether everything that is derived agrees with what it is derived from.
 
+mod forms;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
@@ -40,12 +42,14 @@ pub enum FindingKind {
     Reference,
     /// A row cannot be read.
     Record,
-    /// The keys, tags or unique values of a contact are not those of its record.
+    /// The keys, tags or unique values of a contact, or what a file or a template sorts by, are not those of its record.
     Keys,
     /// A counter is wrong.
     Counter,
     /// The search index is not that of the contacts.
     SearchIndex,
+    /// Two submissions do not agree on which of them took the place of the other.
+    Succession,
 }
 
 impl FindingKind {
@@ -65,6 +69,7 @@ impl fmt::Display for Finding {
             FindingKind::Keys => "keys",
             FindingKind::Counter => "counter",
             FindingKind::SearchIndex => "search index",
+            FindingKind::Succession => "succession",
         };
         write!(f, "{kind}: {}", self.detail)
     }
@@ -138,6 +143,7 @@ impl SqliteStorage {
 
 fn everything(db: &Connection, findings: &mut Findings) -> Result<()> {
     references(db, findings)?;
+    forms::references(db, findings)?;
     let mut expected = Expected::default();
     let mut agents = db.prepare("SELECT id, n FROM agent ORDER BY n")?;
     let mut rows = agents.query(())?;
@@ -148,6 +154,7 @@ fn everything(db: &Connection, findings: &mut Findings) -> Result<()> {
             Ok(id) => {
                 contacts_of(db, &id, number, &mut expected, findings)?;
                 files_of(db, &id, number, findings)?;
+                forms::of_agent(db, &id, number, findings)?;
             }
             Err(invalid) => findings.note(FindingKind::Record, format_args!("agent '{id}': {invalid}")),
         }

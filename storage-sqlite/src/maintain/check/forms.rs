@@ -1,0 +1,164 @@
+//! Checking templates and submissions.
+
+use openapi_core::values::{AgentId, Block, Line, SubmissionId, TemplateId, TextValue, fold};
+use rusqlite::Connection;
+
+use super::{FindingKind, Findings, text};
+use crate::contacts::Columns;
+use crate::error::Result;
+use crate::forms::{self, Content};
+
+/// Rows of the submissions `s` of agents that are not deleted: what is removed of those is removed bit by bit.
+const LIVING: &str = "FROM form_submission s JOIN agent a ON a.n = s.agent AND a.status <> 2";
+
+/// What refers to something that is not there, and submissions that do not agree on their succession.
+pub(super) fn references(db: &Connection, findings: &mut Findings) -> Result<()> {
+    for (kind, condition, words) in [
+        (
+            FindingKind::Reference,
+            "LEFT JOIN contact c ON c.agent = s.agent AND c.id = s.contact WHERE c.n IS NULL",
+            "belongs to no contact",
+        ),
+        (
+            FindingKind::Reference,
+            "LEFT JOIN form_template_version v ON v.agent = s.agent AND v.template = s.template \
+             AND v.version = s.template_version WHERE v.version IS NULL",
+            "was made with a version of a template that is not there",
+        ),
+        (
+            FindingKind::Succession,
+            "LEFT JOIN form_submission x ON x.agent = s.agent AND x.id = s.superseded_by AND x.contact = s.contact \
+             AND x.template = s.template WHERE s.superseded_by IS NOT NULL AND x.n IS NULL",
+            "is superseded by none of its contact and template",
+        ),
+        (
+            FindingKind::Succession,
+            "LEFT JOIN form_submission x ON x.agent = s.agent AND x.id = s.supersedes AND x.contact = s.contact \
+             AND x.template = s.template WHERE s.supersedes IS NOT NULL AND x.superseded_by IS NOT s.id",
+            "supersedes one that is not superseded by it",
+        ),
+        (
+            FindingKind::Succession,
+            "JOIN form_submission x ON x.agent = s.agent AND x.id = s.supersedes WHERE x.revision >= s.revision",
+            "has no higher revision than the one it supersedes",
+        ),
+        (
+            FindingKind::Succession,
+            "WHERE (s.superseded_by IS NULL) <> (s.superseded_at IS NULL)",
+            "is superseded without a time, or has a time and is not superseded",
+        ),
+        // Each one that supersedes another superseded all that stood at that time, so that the last one alone is left.
+        (
+            FindingKind::Succession,
+            "JOIN form_submission x ON x.agent = s.agent AND x.contact = s.contact AND x.template = s.template \
+             AND x.submitted_at IS NOT NULL AND x.superseded_by IS NULL AND x.supersedes IS NOT NULL AND x.id > s.id \
+             WHERE s.submitted_at IS NOT NULL AND s.superseded_by IS NULL AND s.supersedes IS NOT NULL",
+            "is the end of a succession, and another one of its contact and template is as well",
+        ),
+    ] {
+        let mut statement = db.prepare(&format!("SELECT s.id {LIVING} {condition}"))?;
+        let mut rows = statement.query(())?;
+        while let Some(row) = rows.next()? {
+            let id = SubmissionId::from_bytes(Columns::of(row).octets()?);
+            findings.note(kind, format_args!("submission {id} {words}"));
+        }
+    }
+    let mut statement = db.prepare(
+        "SELECT r.submission FROM form_data_revision r LEFT JOIN form_submission s ON s.agent = r.agent \
+         AND s.id = r.submission WHERE s.n IS NULL",
+    )?;
+    let mut rows = statement.query(())?;
+    while let Some(row) = rows.next()? {
+        let id = SubmissionId::from_bytes(Columns::of(row).octets()?);
+        let words = format_args!("the data before a change is kept of submission {id}, which is not there");
+        findings.note(FindingKind::Reference, words);
+    }
+    Ok(())
+}
+
+/// Reads all templates and submissions of an agent, and compares what is derived from them with it.
+pub(super) fn of_agent(db: &Connection, id: &AgentId, number: i64, findings: &mut Findings) -> Result<()> {
+    templates(db, id, number, findings)?;
+    contents(db, id, number, findings)?;
+    let mut every = db.prepare_cached(forms::EVERY_SUBMISSION_OF_AGENT)?;
+    let mut rows = every.query([number])?;
+    while let Some(row) = rows.next()? {
+        match forms::read_submission(id, row) {
+            Ok(submission) => {
+                let submission_id = submission.id;
+                if let Some(broken) = forms::broken_rule(submission) {
+                    let words = format_args!("submission {submission_id} of agent {id}: {broken}");
+                    findings.note(FindingKind::Record, words);
+                }
+            }
+            Err(fault) => {
+                findings
+                    .note(FindingKind::Record, format_args!("a submission of agent {id}: {}", text(fault)));
+            }
+        }
+    }
+    let mut every = db.prepare_cached(forms::REVISIONS_OF_AGENT)?;
+    let mut rows = every.query([number])?;
+    while let Some(row) = rows.next()? {
+        if let Err(fault) = forms::revision(row) {
+            let words =
+                format_args!("the data of a submission of agent {id} before a change: {}", text(fault));
+            findings.note(FindingKind::Record, words);
+        }
+    }
+    Ok(())
+}
+
+fn templates(db: &Connection, id: &AgentId, number: i64, findings: &mut Findings) -> Result<()> {
+    let mut every = db.prepare_cached(forms::EVERY_TEMPLATE_OF_AGENT)?;
+    let mut rows = every.query([number])?;
+    while let Some(row) = rows.next()? {
+        let mut columns = Columns::of(row);
+        let template = TemplateId::from_bytes(columns.octets()?);
+        let (key, name) = (columns.str()?, columns.optional_str()?);
+        match name {
+            None => {
+                let words =
+                    format_args!("the version in force of template {template} of agent {id} is not there");
+                findings.note(FindingKind::Reference, words);
+            }
+            Some(name) if fold(name) != key => {
+                let words = format_args!("the sort key of template {template} of agent {id} is wrong");
+                findings.note(FindingKind::Keys, words);
+            }
+            Some(_) => {}
+        }
+        if let Err(fault) = forms::disabled_transitions(&mut columns) {
+            let words = format_args!("template {template} of agent {id}: {}", text(fault));
+            findings.note(FindingKind::Record, words);
+        }
+    }
+    Ok(())
+}
+
+fn contents(db: &Connection, id: &AgentId, number: i64, findings: &mut Findings) -> Result<()> {
+    let mut every = db.prepare_cached(forms::EVERY_CONTENT_OF_AGENT)?;
+    let mut rows = every.query([number])?;
+    while let Some(row) = rows.next()? {
+        let content = match Content::read(row) {
+            Ok(content) => content,
+            Err(fault) => {
+                let words = format_args!("a version of a template of agent {id}: {}", text(fault));
+                findings.note(FindingKind::Record, words);
+                continue;
+            }
+        };
+        let what = format!("version {} of template {} of agent {id}", content.version, content.template);
+        let description = content.description.as_ref();
+        if Line::<100>::parse(content.name.as_str()).is_err()
+            || description.is_some_and(|words| Block::<1000>::parse(words.as_str()).is_err())
+        {
+            let words = format_args!("{what} has a name or a description that breaks its rule");
+            findings.note(FindingKind::Record, words);
+        }
+        if content.field_count != content.fields.len() as u64 {
+            findings.note(FindingKind::Keys, format_args!("the number of fields of {what} is wrong"));
+        }
+    }
+    Ok(())
+}
