@@ -12,15 +12,19 @@ use openapi_core::agents::Agent;
 use openapi_core::audit::AuditEntry;
 use openapi_core::contacts::{Contact, ContactRef, UniqueValue};
 use openapi_core::files::ContactFile;
+use openapi_core::forms::{FormDataRevision, FormTemplate, Submission};
 use openapi_core::ports::{BlobEntry, BlobKey};
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
     AgentStore, AuditQuery, AuditStore, ContactPage, ContactQuery, ContactSchemaStore, ContactStore,
     ContactWrite, Duplicate, FileDeletion, FilePage, FileQuery, FileStore, FileTombstone, FileUsage,
-    FileWrite, HealthProbe, KeyStore, RateWindow, RateWindowStore, Replay, ReplayKey, ReplayStore, Result,
-    Storage, StorageErrorKind,
+    FileWrite, FormStore, HealthProbe, KeyStore, LatestQuery, RateWindow, RateWindowStore, Replay, ReplayKey,
+    ReplayStore, Result, Storage, StorageErrorKind, SubmissionChange, SubmissionPage, SubmissionQuery,
+    SubmissionsWrite, TemplatePage, TemplateQuery,
 };
-use openapi_core::values::{AgentId, ContactId, ExternalId, FileId, KeyId, Timestamp};
+use openapi_core::values::{
+    AgentId, ContactId, ExternalId, FileId, KeyId, SubmissionId, TemplateId, Timestamp,
+};
 
 use crate::{Backend, Sandbox};
 
@@ -212,6 +216,103 @@ impl ContactStore for FaultyStorage {
 
     async fn erase_contact(&self, agent: &AgentId, contact: ContactId, audit: &AuditEntry) -> Result<()> {
         self.inner.erase_contact(agent, contact, audit).await
+    }
+}
+
+#[async_trait]
+impl FormStore for FaultyStorage {
+    async fn template(&self, agent: &AgentId, template: TemplateId) -> Result<Option<FormTemplate>> {
+        self.ready()?;
+        self.inner.template(agent, template).await
+    }
+
+    async fn template_version(
+        &self,
+        agent: &AgentId,
+        template: TemplateId,
+        version: u64,
+    ) -> Result<Option<FormTemplate>> {
+        self.ready()?;
+        self.inner.template_version(agent, template, version).await
+    }
+
+    async fn templates(&self, agent: &AgentId, query: &TemplateQuery) -> Result<TemplatePage> {
+        self.ready()?;
+        self.inner.templates(agent, query).await
+    }
+
+    async fn insert_template(
+        &self,
+        agent: &AgentId,
+        template: &FormTemplate,
+        audit: &AuditEntry,
+    ) -> Result<()> {
+        self.before_write().await?;
+        self.inner.insert_template(agent, template, audit).await
+    }
+
+    async fn replace_template(
+        &self,
+        agent: &AgentId,
+        template: &FormTemplate,
+        audit: &AuditEntry,
+    ) -> Result<()> {
+        self.before_write().await?;
+        self.inner.replace_template(agent, template, audit).await
+    }
+
+    async fn submission(&self, agent: &AgentId, submission: SubmissionId) -> Result<Option<Submission>> {
+        self.ready()?;
+        self.inner.submission(agent, submission).await
+    }
+
+    async fn submissions(&self, agent: &AgentId, query: &SubmissionQuery) -> Result<SubmissionPage> {
+        self.ready()?;
+        self.inner.submissions(agent, query).await
+    }
+
+    async fn head_submission(
+        &self,
+        agent: &AgentId,
+        contact: ContactId,
+        template: TemplateId,
+    ) -> Result<Option<Submission>> {
+        self.ready()?;
+        self.inner.head_submission(agent, contact, template).await
+    }
+
+    async fn latest_submission(&self, agent: &AgentId, query: &LatestQuery) -> Result<Option<Submission>> {
+        self.ready()?;
+        self.inner.latest_submission(agent, query).await
+    }
+
+    async fn files_of_contact(
+        &self,
+        agent: &AgentId,
+        contact: ContactId,
+        files: &[FileId],
+    ) -> Result<Vec<bool>> {
+        self.ready()?;
+        self.inner.files_of_contact(agent, contact, files).await
+    }
+
+    async fn insert_submissions(&self, agent: &AgentId, write: &SubmissionsWrite) -> Result<()> {
+        self.before_write().await?;
+        self.inner.insert_submissions(agent, write).await
+    }
+
+    async fn update_submission(&self, agent: &AgentId, change: &SubmissionChange) -> Result<()> {
+        self.before_write().await?;
+        self.inner.update_submission(agent, change).await
+    }
+
+    async fn form_data_revisions(
+        &self,
+        agent: &AgentId,
+        submission: SubmissionId,
+    ) -> Result<Vec<FormDataRevision>> {
+        self.ready()?;
+        self.inner.form_data_revisions(agent, submission).await
     }
 }
 

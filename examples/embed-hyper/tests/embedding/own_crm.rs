@@ -7,14 +7,16 @@ use openapi_core::access::Caller;
 use openapi_core::api::{Api, Settings};
 use openapi_core::contacts::{Contact, ContactKeys, ContactRef, SearchTerm};
 use openapi_core::files::ContactFile;
+use openapi_core::forms::{CompiledTemplate, Submission, TemplateSummary};
 use openapi_core::platform::Platform;
 use openapi_core::ports::{Clock, IdSource, SystemClock, SystemIds};
 use openapi_core::reply::{ApiError, ErrorCode, Pagination};
 use openapi_core::schema::{CompiledSchema, ContactSchema, Identity};
 use openapi_core::service::{
-    ArchiveContact, ContactListQuery, ContactTarget, CreateContact, Created, DeleteFile, DeletedFile,
-    DownloadFile, FileContent, FileTarget, ListContacts, ListFiles, OpenApiService, Page, PageStart, SignUrl,
-    SignedUrl, TagMatch, UpdateContact, Updated, UploadFile,
+    ArchiveContact, BatchResult, ContactListQuery, ContactTarget, CreateContact, Created, DeleteFile,
+    DeletedFile, DownloadFile, FileContent, FileTarget, LatestSubmission, ListContacts, ListFiles,
+    ListSubmissions, ListTemplates, OpenApiService, Page, PageStart, SignUrl, SignedUrl, SubmitForm,
+    SubmitForms, TagMatch, UpdateContact, UpdateSubmission, Updated, UploadFile,
 };
 use openapi_core::storage::{ContactFilter, SortPosition};
 use openapi_core::values::{ContactId, Timestamp};
@@ -114,6 +116,10 @@ fn filter(query: &ContactListQuery) -> ContactFilter {
 /// A CRM without files.
 fn no_files() -> ApiError {
     ApiError::new(ErrorCode::StorageUnavailable, "This service keeps no files")
+}
+
+fn no_forms() -> ApiError {
+    ApiError::new(ErrorCode::ServiceUnavailable, "This service has no forms")
 }
 
 #[async_trait]
@@ -255,5 +261,37 @@ impl OpenApiService for OwnCrm {
 
     async fn download_file(&self, _: DownloadFile) -> Result<FileContent, ApiError> {
         Err(no_files())
+    }
+
+    async fn submit_form(&self, _: &Caller, _: SubmitForm) -> Result<Created<Submission>, ApiError> {
+        Err(no_forms())
+    }
+
+    async fn submit_forms(&self, _: &Caller, _: SubmitForms) -> Result<Created<BatchResult>, ApiError> {
+        Err(no_forms())
+    }
+
+    async fn list_submissions(&self, _: &Caller, _: ListSubmissions) -> Result<Page<Submission>, ApiError> {
+        Err(no_forms())
+    }
+
+    async fn submission(&self, _: &Caller, _: &str) -> Result<Submission, ApiError> {
+        Err(no_forms())
+    }
+
+    async fn update_submission(&self, _: &Caller, _: UpdateSubmission) -> Result<Submission, ApiError> {
+        Err(no_forms())
+    }
+
+    async fn latest_submission(&self, _: &Caller, _: LatestSubmission) -> Result<Submission, ApiError> {
+        Err(no_forms())
+    }
+
+    async fn list_templates(&self, _: &Caller, _: ListTemplates) -> Result<Page<TemplateSummary>, ApiError> {
+        Err(no_forms())
+    }
+
+    async fn template(&self, _: &Caller, _: &str) -> Result<Arc<CompiledTemplate>, ApiError> {
+        Err(no_forms())
     }
 }
