@@ -22,7 +22,7 @@ use crate::statistics::Samples;
 use crate::world::{Host, Person};
 
 /// A form of 30 fields, as a clinic uses it.
-const TEMPLATE: &str = include_str!("../../../server-hyper/templates/clinical-intake.json");
+const TEMPLATE: &str = include_str!("../../../server-hyper/assets/templates/clinical-intake.json");
 
 /// Answers to all of its fields but the file.
 const ANSWERS: &str = r#"{"fullName":"Zoë Okafor","dateOfBirth":"1990-05-17","sexAtBirth":"female","phone":"+44 20 7946 0999","email":"zoe@example.com","preferredContact":["phone","email"],"address":"12 Mill Lane\nLeeds LS1 4AB","needsInterpreter":true,"language":"Igbo","visitType":"first","complaint":"Pain in the left knee since a fall.","onset":"2026-01-20","painLevel":4,"temperature":37.2,"height":171,"weight":68.5,"conditions":["asthma","other"],"otherConditions":"Migraine","medications":[{"name":"Salbutamol","dose":"100 µg","since":"2019-03-01"}],"allergies":"Penicillin","smokes":"current","cigarettesPerDay":10,"pregnant":false,"emergency":{"name":"Ada Okafor","relation":"Sister","phone":"+44 20 7946 0999"},"physician":"Dr Lind","insurer":"Mutual","insuranceNumber":"AB-123456","appointment":"09:30","consent":"yes"}"#;
@@ -83,7 +83,7 @@ pub(super) fn validation(options: &Options) -> Measured {
     }
     let mut report = Report::new("form-validation");
     report.condition(format!(
-        "the answers to {} fields of server-hyper/templates/clinical-intake.json ({} octets), parsed before, checked and \
+        "the answers to {} fields of server-hyper/assets/templates/clinical-intake.json ({} octets), parsed before, checked and \
          written as they are stored; CPU time of the thread over {} batches of {BATCH}",
         answers.len(),
         ANSWERS.len(),

@@ -7,6 +7,7 @@ mod contacts_csv;
 mod contacts_export;
 mod contacts_import;
 mod demo;
+mod export;
 mod files;
 mod input;
 mod keys;
@@ -16,6 +17,8 @@ mod serve;
 mod server_keys;
 mod settings;
 mod store;
+mod submissions;
+mod templates;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -52,7 +55,7 @@ enum Command {
     /// Run the service
     #[command(after_help = serve::EXAMPLES)]
     Serve(ServingFlags),
-    /// Run the service; in an empty store make an agent, a key and ten contacts to try it with
+    /// Run the service; in an empty store make an agent, a key, two form templates and ten contacts to try it with
     #[command(after_help = demo::EXAMPLES)]
     Demo(ServingFlags),
     /// Agents: the tenants
@@ -70,6 +73,12 @@ enum Command {
     /// Contact files: the contents of deleted ones
     #[command(subcommand)]
     Files(files::Files),
+    /// Form templates
+    #[command(subcommand)]
+    Templates(templates::Templates),
+    /// What was submitted under form templates
+    #[command(subcommand)]
+    Submissions(submissions::Submissions),
     /// The audit log
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -136,6 +145,8 @@ impl Cli {
             Command::ContactSchema(command) => command.run(every),
             Command::Contacts(command) => command.run(every),
             Command::Files(command) => command.run(every),
+            Command::Templates(command) => command.run(every),
+            Command::Submissions(command) => command.run(every),
             Command::Audit(command) => command.run(every),
             Command::ServerKey(command) => command.run(every),
             Command::Migrate(command) => command.run(every),
