@@ -3,7 +3,6 @@
 #[path = "../../tests/support/mod.rs"]
 pub(crate) mod support;
 
-mod disk;
 mod migrations;
 mod model;
 mod plans;
