@@ -26,6 +26,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use tracing_subscriber::filter::Targets;
 
+use crate::assemble::Contents;
 use crate::config::flags::{EveryFlags, ServingFlags};
 use crate::failure::Failure;
 
@@ -188,23 +189,10 @@ fn with_default_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
     arguments
 }
 
-/// Runs an operator's command on a platform over the configured store.
+/// Runs an operator's command on a platform over the configured stores.
 fn with_platform(
     every: &EveryFlags,
-    work: impl AsyncFnOnce(&openapi_core::platform::Platform) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let config = crate::config::Config::read(every, None)?;
-    let names = crate::config::typed::Names::of(&config)?;
-    let _log = Logged::install(&config)?;
-    on_runtime(async {
-        let platform = crate::assemble::platform(&config, names.brand_without_listener()).await?;
-        work(&platform).await
-    })
-}
-
-/// Runs an operator's command that concerns contents of files as well.
-fn with_contents(
-    every: &EveryFlags,
+    contents: Contents,
     work: impl AsyncFnOnce(&openapi_core::platform::Platform) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let config = crate::config::Config::read(every, None)?;
@@ -212,7 +200,7 @@ fn with_contents(
     let _log = Logged::install(&config)?;
     on_runtime(async {
         let brand = names.brand_without_listener();
-        work(&*crate::assemble::platform_with_contents(&config, brand).await?).await
+        work(&*crate::assemble::platform(&config, brand, contents).await?).await
     })
 }
 

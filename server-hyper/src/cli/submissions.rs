@@ -13,6 +13,7 @@ use super::contacts::Format;
 use super::contacts_csv::{cell, escaped};
 use super::output::{note, optional, print_json, print_record, print_table};
 use super::{export, with_platform};
+use crate::assemble::Contents;
 use crate::config::flags::EveryFlags;
 use crate::failure::Failure;
 
@@ -91,7 +92,7 @@ impl Selection {
 impl Submissions {
     pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
         let json = every.json;
-        with_platform(every, async |platform| match self {
+        with_platform(every, Contents::Closed, async |platform| match self {
             Submissions::List { selection, limit } => list(platform, json, &selection, limit).await,
             Submissions::Show { submission, agent } => show(platform, json, &agent, submission).await,
             Submissions::Export { selection, format } => export_all(platform, &selection, format).await,

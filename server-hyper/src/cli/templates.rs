@@ -11,7 +11,7 @@ use openapi_core::values::{AgentId, TemplateId};
 
 use super::output::{note, optional, print_json, print_table};
 use super::{input, with_platform};
-use crate::assemble::operator;
+use crate::assemble::{Contents, operator};
 use crate::config::flags::EveryFlags;
 use crate::failure::Failure;
 
@@ -107,7 +107,7 @@ impl Templates {
     pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
         let json = every.json;
         let by = operator();
-        with_platform(every, async |platform| match self {
+        with_platform(every, Contents::Closed, async |platform| match self {
             Templates::Create { agent, file, activate } => {
                 let definition = input::object(&file)?;
                 let mut template = platform.create_template(&by, &agent, &definition).await?;

@@ -8,8 +8,13 @@
 
 mod contacts;
 mod examples;
+mod file_client;
 mod files;
+mod object_store;
 mod operators;
+#[cfg(target_os = "linux")]
+mod power_cuts;
+mod s3_server;
 mod service;
 mod settings;
 mod support;
