@@ -10,6 +10,7 @@ mod contacts;
 mod examples;
 mod file_client;
 mod files;
+mod forms;
 mod object_store;
 mod operators;
 #[cfg(target_os = "linux")]
