@@ -1,6 +1,8 @@
 //! Forms (contract 2.3, 3, 4.4).
 
+mod batch;
 mod latest;
+mod list;
 mod locking;
 mod story;
 mod superseding;
