@@ -41,7 +41,8 @@ fn the_outer_body(backend: Backend) {
     let many = |count: usize| Value::Array(vec![element(&template); count]);
     for mode in [json!(true), json!(false)] {
         let refused = |submissions: Value, expected: &[(&str, &str)]| {
-            let reply = batch(&cx, &json!({ "submissions": submissions, "allOrNone": mode })).invalid(expected);
+            let reply =
+                batch(&cx, &json!({ "submissions": submissions, "allOrNone": mode })).invalid(expected);
             assert_eq!(reply.violation(0)["value"].is_array(), false);
         };
         refused(json!([]), &[("submissions", "minItems")]);
@@ -52,11 +53,15 @@ fn the_outer_body(backend: Backend) {
         refused(json!("x"), &[("submissions", "type")]);
         let reply = batch(&cx, &json!({ "allOrNone": mode }));
         let _ = reply.invalid(&[("submissions", "required")]);
-        let reply = batch(&cx, &json!({ "submissions": many(1), "allOrNone": mode, "dryRun": true, "templateId": template }));
+        let reply = batch(
+            &cx,
+            &json!({ "submissions": many(1), "allOrNone": mode, "dryRun": true, "templateId": template }),
+        );
         let _ = reply.invalid(&[("dryRun", "unknown"), ("templateId", "unknown")]);
     }
     for wrong in [json!("true"), json!(1), json!([])] {
-        let _ = batch(&cx, &json!({ "submissions": many(1), "allOrNone": wrong })).invalid(&[("allOrNone", "type")]);
+        let _ = batch(&cx, &json!({ "submissions": many(1), "allOrNone": wrong }))
+            .invalid(&[("allOrNone", "type")]);
     }
     let _ = batch(&cx, &json!({})).invalid(&[("submissions", "required")]);
     assert_eq!(total(&cx), 0);
@@ -73,7 +78,10 @@ fn ten_elements(backend: Backend) {
         for (at, result) in results.iter().enumerate() {
             let names: Vec<&String> = result.as_object().expect("an object").keys().collect();
             assert_eq!(names, ["index", "success", "status", "submission"]);
-            assert_eq!((&result["index"], &result["success"], &result["status"]), (&json!(at), &json!(true), &json!(201)));
+            assert_eq!(
+                (&result["index"], &result["success"], &result["status"]),
+                (&json!(at), &json!(true), &json!(201))
+            );
             assert!(result["submission"].get("statusHistory").is_none());
         }
         assert_eq!(results.len(), 10);
@@ -125,7 +133,9 @@ fn faults_of_elements(backend: Backend) {
     assert_eq!(total(&cx), 0);
     let reply = batch(&cx, &json!({ "submissions": elements, "allOrNone": false })).expect(207);
     assert_eq!(reply.json["message"], "Batch processed: 1 succeeded, 6 failed");
-    for (result, expected) in reply.data()["results"].as_array().expect("results").iter().zip(expected).skip(1) {
+    for (result, expected) in
+        reply.data()["results"].as_array().expect("results").iter().zip(expected).skip(1)
+    {
         let names: Vec<&String> = result.as_object().expect("an object").keys().collect();
         assert_eq!(names, ["index", "success", "status", "error"]);
         assert_eq!((&result["success"], &result["status"]), (&json!(false), &json!(400)));
@@ -166,9 +176,19 @@ fn duplicates(backend: Backend) {
         (cx.template(&note()), cx.template(&note()), cx.template(&keeping_all(note())));
     let drafted = json!({ "templateId": template, "formData": {}, "status": "draft" });
     let explicit = json!({ "templateId": template, "formData": { "text": "y" }, "status": "submitted" });
-    let elements = json!([element(&template), drafted, element(&other), explicit, drafted, element(&template), element(&keeping), element(&keeping)]);
+    let elements = json!([
+        element(&template),
+        drafted,
+        element(&other),
+        explicit,
+        drafted,
+        element(&template),
+        element(&keeping),
+        element(&keeping)
+    ]);
     let reply = batch(&cx, &json!({ "submissions": elements }));
-    let _ = reply.invalid(&[("submissions[3].templateId", "duplicate"), ("submissions[5].templateId", "duplicate")]);
+    let _ = reply
+        .invalid(&[("submissions[3].templateId", "duplicate"), ("submissions[5].templateId", "duplicate")]);
     assert_eq!(total(&cx), 0);
     let reply = batch(&cx, &json!({ "submissions": elements, "allOrNone": false })).expect(207);
     let outcome: Vec<bool> = reply.data()["results"]
@@ -189,7 +209,10 @@ fn inactive_templates(backend: Backend) {
     let _ = cx.archive_template(&archived);
     let elements = json!([element(&active), element(&never), element(&archived)]);
     let reply = batch(&cx, &json!({ "submissions": elements })).fails(409, "TEMPLATE_INACTIVE");
-    assert_eq!(reply.json["details"], json!({ "resource": "template", "id": never, "status": "draft", "index": 1 }));
+    assert_eq!(
+        reply.json["details"],
+        json!({ "resource": "template", "id": never, "status": "draft", "index": 1 })
+    );
     assert_eq!(total(&cx), 0);
     // A draft of an inactive template as well.
     let elements = json!([element(&active), { "templateId": archived, "formData": {}, "status": "draft" }]);
@@ -197,7 +220,8 @@ fn inactive_templates(backend: Backend) {
     assert_eq!(reply.json["details"]["index"], 1);
     // What is invalid comes first, wherever it stands.
     let elements = json!([element(&archived), { "templateId": active, "formData": {} }]);
-    let _ = batch(&cx, &json!({ "submissions": elements })).invalid(&[("submissions[1].formData.text", "required")]);
+    let _ = batch(&cx, &json!({ "submissions": elements }))
+        .invalid(&[("submissions[1].formData.text", "required")]);
     let elements = json!([element(&archived), element(&active)]);
     let reply = batch(&cx, &json!({ "submissions": elements, "allOrNone": false })).expect(207);
     let result = &reply.data()["results"][0];
@@ -213,7 +237,8 @@ fn the_example_of_an_inactive_template(backend: Backend) {
     let cx = sandbox(backend);
     let (intake, feedback) = (cx.template(&note()), cx.template(&story::feedback()));
     let _ = cx.archive_template(&feedback);
-    let body = json!({ "submissions": [element(&intake), { "templateId": feedback, "formData": { "rating": 5 } }] });
+    let body =
+        json!({ "submissions": [element(&intake), { "templateId": feedback, "formData": { "rating": 5 } }] });
     let call = cx.call("POST", BATCH).json(&body).header("x-request-id", story::REQUEST_ID);
     let expected = json!({ "success": false, "message": "The template is archived", "code": "TEMPLATE_INACTIVE", "requestId": "019c13a3-6137-710c-9fa1-91a5ee824f39", "details": { "resource": "template", "id": feedback, "status": "archived", "index": 1 } });
     assert_eq!(call.send().expect(409).text, expected.to_string());
@@ -223,10 +248,15 @@ fn drafts(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&note());
     let drafted = |data: Value| json!({ "templateId": template, "formData": data, "status": "draft" });
-    let body = json!({ "submissions": [drafted(json!({})), drafted(json!({ "items": [{}] })), element(&template)] });
+    let body =
+        json!({ "submissions": [drafted(json!({})), drafted(json!({ "items": [{}] })), element(&template)] });
     let reply = batch(&cx, &body).expect(201);
-    let statuses: Vec<&Value> =
-        reply.data()["results"].as_array().expect("results").iter().map(|result| &result["submission"]["status"]).collect();
+    let statuses: Vec<&Value> = reply.data()["results"]
+        .as_array()
+        .expect("results")
+        .iter()
+        .map(|result| &result["submission"]["status"])
+        .collect();
     assert_eq!(statuses, ["draft", "draft", "submitted"]);
     let body = json!({ "submissions": [drafted(json!({ "text": 1 }))] });
     let _ = batch(&cx, &body).invalid(&[("submissions[0].formData.text", "type")]);
@@ -263,7 +293,10 @@ fn each_alone(backend: Backend) {
     let template = cx.template(&note());
     let body = json!({ "submissions": [{ "templateId": template, "formData": {} }, element(NOTHING)], "allOrNone": false });
     let reply = batch(&cx, &body).expect(207);
-    assert_eq!((&reply.json["success"], &reply.data()["succeeded"], &reply.data()["failed"]), (&json!(true), &json!(0), &json!(2)));
+    assert_eq!(
+        (&reply.json["success"], &reply.data()["succeeded"], &reply.data()["failed"]),
+        (&json!(true), &json!(0), &json!(2))
+    );
     let body = json!({ "submissions": [element(NOTHING), element(&template)], "allOrNone": false });
     let reply = batch(&cx, &body).expect(207);
     assert_eq!(reply.json["message"], "Batch processed: 1 succeeded, 1 failed");
@@ -309,12 +342,14 @@ fn dry_runs(backend: Backend) {
 fn more_than_a_hundred_faults(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&keeping_all(note()));
-    let bad: Value = json!({ "templateId": template, "formData": { "text": "x", "items": vec![json!({}); 60] } });
+    let bad: Value =
+        json!({ "templateId": template, "formData": { "text": "x", "items": vec![json!({}); 60] } });
     let reply = batch(&cx, &json!({ "submissions": [bad, bad] })).fails(400, "VALIDATION_ERROR");
     assert_eq!(reply.violations().len(), 100);
     assert_eq!(reply.json["details"], json!({ "truncated": true, "totalErrors": 120 }));
     assert!(reply.json["message"].as_str().expect("text").ends_with(" (and 119 more)"));
-    let more: Value = json!({ "templateId": template, "formData": { "text": "x", "items": vec![json!({}); 101] } });
+    let more: Value =
+        json!({ "templateId": template, "formData": { "text": "x", "items": vec![json!({}); 101] } });
     let reply = batch(&cx, &json!({ "submissions": [bad, more], "allOrNone": false })).expect(207);
     let error = |at: usize| reply.data()["results"][at]["error"].clone();
     assert_eq!(error(0)["validationErrors"].as_array().map(Vec::len), Some(60));

@@ -4,8 +4,8 @@ use contract_tests::{Backend, Reply, Sandbox, on_every_backend};
 use serde_json::{Value, json};
 
 use crate::support::{
-    ALL, NOTHING, STATES, contact, draft, get, in_state, keeping_all, note, sandbox, send, submit, submit_path, to,
-    try_submit,
+    ALL, NOTHING, STATES, contact, draft, get, in_state, keeping_all, note, sandbox, send, submit,
+    submit_path, to, try_submit,
 };
 
 on_every_backend!(
@@ -46,7 +46,8 @@ fn newest_first(backend: Backend) {
     let template = cx.template(&keeping_all(note()));
     let early = draft(&cx, &template, &json!({ "text": "x" })).id();
     cx.advance(10);
-    let mut same: Vec<String> = (0..5).map(|_| submit(&cx, &template, &json!({ "text": "x" })).id()).collect();
+    let mut same: Vec<String> =
+        (0..5).map(|_| submit(&cx, &template, &json!({ "text": "x" })).id()).collect();
     same.sort_unstable_by(|a, b| b.cmp(a));
     cx.advance(10);
     // Handing in a draft does not move it.
@@ -57,7 +58,8 @@ fn newest_first(backend: Backend) {
     assert_eq!(ids(&reply), expected);
     for item in reply.data().as_array().expect("a list") {
         assert!(item.get("statusHistory").is_none());
-        let mut whole = get(&cx, &crate::support::one(item["id"].as_str().expect("an id"))).expect(200).data().clone();
+        let mut whole =
+            get(&cx, &crate::support::one(item["id"].as_str().expect("an id"))).expect(200).data().clone();
         whole.as_object_mut().expect("a record").shift_remove("statusHistory");
         assert_eq!(*item, whole);
     }
@@ -123,7 +125,13 @@ fn parameters(backend: Backend) {
     let cx = sandbox(backend);
     let invalid = |query: &str, expected: &[(&str, &str)]| {
         let reply = get(&cx, &format!("{ALL}?{query}")).invalid(expected);
-        assert!(reply.json["validationErrors"].as_array().expect("errors").iter().all(|error| error["in"] == "query"));
+        assert!(
+            reply.json["validationErrors"]
+                .as_array()
+                .expect("errors")
+                .iter()
+                .all(|error| error["in"] == "query")
+        );
     };
     for malformed in ["x", "697d", "697d0000000000000000000g", "697d000000000000000000000"] {
         invalid(&format!("templateId={malformed}"), &[("templateId", "format")]);
@@ -146,7 +154,10 @@ fn parameters(backend: Backend) {
         &[("nonsense", "unknown"), ("templateId", "format"), ("status", "enum"), ("limit", "type")],
     );
     // Empty is absent.
-    assert_eq!(listed(&cx, "templateId=&status=&clientId=&page=&limit=&cursor=").pagination()["itemsPerPage"], 20);
+    assert_eq!(
+        listed(&cx, "templateId=&status=&clientId=&page=&limit=&cursor=").pagination()["itemsPerPage"],
+        20
+    );
     assert_eq!(listed(&cx, "page=3").pagination()["currentPage"], 3);
     let reply = get(&cx, "/forms/contacts/nobody/chatbots/<A>?limit=0").fails(404, "CONTACT_NOT_FOUND");
     assert_eq!(reply.json["details"], json!({ "resource": "contact", "id": "nobody" }));
@@ -179,7 +190,8 @@ fn pages(backend: Backend) {
     assert_eq!(ids(&page(3)), made[4..]);
     assert_eq!(page(4).data(), &json!([]));
     assert_eq!(page(4).pagination()["currentPage"], 4);
-    let relations = |reply: &Reply| links(reply).into_iter().map(|(relation, _)| relation).collect::<Vec<_>>();
+    let relations =
+        |reply: &Reply| links(reply).into_iter().map(|(relation, _)| relation).collect::<Vec<_>>();
     assert_eq!(relations(&first), ["first", "next", "last"]);
     assert_eq!(relations(&page(2)), ["first", "prev", "next", "last"]);
     assert_eq!(relations(&page(3)), ["first", "prev", "last"]);
@@ -204,11 +216,17 @@ fn cursors(backend: Backend) {
     let newer = many(&cx, &template, 2);
     let second = listed(&cx, &format!("{query}&cursor={}", cursor(&first)));
     assert_eq!(ids(&second), made[2..4]);
-    assert_eq!((&second.pagination()["currentPage"], &second.pagination()["totalItems"]), (&json!(2), &json!(7)));
+    assert_eq!(
+        (&second.pagination()["currentPage"], &second.pagination()["totalItems"]),
+        (&json!(2), &json!(7))
+    );
     assert_eq!(second.pagination()["hasPreviousPage"], true);
     let third = listed(&cx, &format!("{query}&cursor={}", cursor(&second)));
     assert_eq!(ids(&third), made[4..]);
-    assert_eq!((&third.pagination()["nextCursor"], &third.pagination()["hasNextPage"]), (&Value::Null, &json!(false)));
+    assert_eq!(
+        (&third.pagination()["nextCursor"], &third.pagination()["hasNextPage"]),
+        (&Value::Null, &json!(false))
+    );
     let relations: Vec<String> = links(&second).into_iter().map(|(relation, _)| relation).collect();
     assert_eq!(relations, ["first", "next"]);
     let next = links(&second).into_iter().find(|(relation, _)| relation == "next").expect("next").1;
@@ -265,7 +283,10 @@ fn templates(backend: Backend) {
     let _ = cx.archive_template(&archived);
     let reply = get(&cx, TEMPLATES).expect(200);
     assert_eq!(reply.column("name"), ["Alpha", "beta", "Delta", "Épsilon", "gamma"]);
-    assert_eq!((&reply.pagination()["totalItems"], &reply.pagination()["itemsPerPage"]), (&json!(5), &json!(100)));
+    assert_eq!(
+        (&reply.pagination()["totalItems"], &reply.pagination()["itemsPerPage"]),
+        (&json!(5), &json!(100))
+    );
     assert!(reply.column("status").iter().all(|status| status == "active"));
     assert_eq!(reply.column("fieldCount")[0], 4);
     let _ = cx.activate_template(&never);
@@ -279,9 +300,10 @@ fn templates(backend: Backend) {
         let _ = get(&cx, &format!("/forms/templates/{id}/structure/chatbots/<A>")).expect(200);
     }
     for document in ["schema", "structure"] {
-        for (id, message) in
-            [(NOTHING, "Template not found"), ("x", "Template not found; platform ids are 24 hexadecimal characters")]
-        {
+        for (id, message) in [
+            (NOTHING, "Template not found"),
+            ("x", "Template not found; platform ids are 24 hexadecimal characters"),
+        ] {
             let reply = get(&cx, &format!("/forms/templates/{id}/{document}/chatbots/<A>"));
             let reply = reply.fails(404, "TEMPLATE_NOT_FOUND");
             assert_eq!(reply.json["details"], json!({ "resource": "template", "id": id }));
