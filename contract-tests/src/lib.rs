@@ -13,6 +13,7 @@ pub mod reply;
 pub mod rules;
 pub mod sandbox;
 pub mod story;
+mod templates;
 
 pub use backend::Backend;
 pub use call::Call;

@@ -26,10 +26,16 @@ fn details_of(code: &str) -> &'static [&'static str] {
         "INVALID_JSON" => &["line", "column"],
         "API_KEY_EXPIRED" => &["expiredAt"],
         "INSUFFICIENT_PERMISSIONS" => &["required"],
-        "CONTACT_NOT_FOUND" | "FILE_NOT_FOUND" => &["resource", "id"],
+        "CONTACT_NOT_FOUND" | "FILE_NOT_FOUND" | "TEMPLATE_NOT_FOUND" | "SUBMISSION_NOT_FOUND" => {
+            &["resource", "id"]
+        }
         "DUPLICATE_EXTERNAL_REFERENCE_ID" => &["existingContactId", "archived"],
         "DUPLICATE_VALUE" => &["field", "existingContactId", "archived"],
         "CONTACT_ARCHIVED" => &["resource", "id", "archivedAt"],
+        "SUBMISSION_SUPERSEDED" => &["supersededBy"],
+        "SUBMISSION_LOCKED" => &["status"],
+        "INVALID_STATUS_TRANSITION" => &["from", "to", "allowed"],
+        "TEMPLATE_INACTIVE" => &["resource", "id", "status"],
         "PAYLOAD_TOO_LARGE" | "FILE_TOO_LARGE" | "STORAGE_QUOTA_EXCEEDED" => &["limit", "actual", "unit"],
         "UNSUPPORTED_FILE_TYPE" => &["detected", "allowed"],
         "RATE_LIMIT_EXCEEDED" => &["window", "limit", "retryAfterSeconds"],
@@ -182,7 +188,7 @@ fn success(asked: &Asked<'_>, reply: &Reply) {
     }
     let expected: &[&str] = match operation {
         "health" => &["success", "message", "version"],
-        "listContacts" | "listFiles" => &["success", "message", "data", "pagination"],
+        operation if operation.starts_with("list") => &["success", "message", "data", "pagination"],
         _ => &["success", "message", "data"],
     };
     assert_eq!(names(&reply.json), expected, "{}", reply.text);
@@ -238,8 +244,13 @@ fn failure(reply: &Reply) {
     assert_eq!(reply.json["success"], false);
     sentence(&reply.json["message"]);
     assert_eq!(reply.json["requestId"].as_str(), reply.header("x-request-id"));
-    let with_violations =
-        matches!(code, "VALIDATION_ERROR" | "DUPLICATE_EXTERNAL_REFERENCE_ID" | "DUPLICATE_VALUE");
+    let with_violations = matches!(
+        code,
+        "VALIDATION_ERROR"
+            | "DUPLICATE_EXTERNAL_REFERENCE_ID"
+            | "DUPLICATE_VALUE"
+            | "INVALID_STATUS_TRANSITION"
+    );
     let truncated = code == "VALIDATION_ERROR" && reply.json.get("details").is_some();
     let details = if truncated { &["truncated", "totalErrors"][..] } else { details_of(code) };
     let mut expected = vec!["success", "message", "code", "requestId"];
@@ -249,7 +260,11 @@ fn failure(reply: &Reply) {
         .extend((code == "SERVICE_UNAVAILABLE" && reply.operation == Some("health")).then_some("version"));
     assert_eq!(names(&reply.json), expected, "{}", reply.text);
     if !details.is_empty() {
-        assert_eq!(names(&reply.json["details"]), details, "{}", reply.text);
+        let mut named = names(&reply.json["details"]);
+        if code == "TEMPLATE_INACTIVE" && reply.operation == Some("submitForms") {
+            assert_eq!(named.pop(), Some("index"), "{}", reply.text);
+        }
+        assert_eq!(named, details, "{}", reply.text);
     }
     if with_violations {
         violations(reply, code);
@@ -281,6 +296,7 @@ fn violations(reply: &Reply, code: &str) {
         let kind = error["type"].as_str().expect("a type");
         assert!(Rule::ALL.iter().any(|rule| rule.as_str() == kind), "{kind}");
         assert_eq!(kind == "unique", code.starts_with("DUPLICATE"), "{error}");
+        assert_eq!(kind == "transition", code == "INVALID_STATUS_TRANSITION", "{error}");
         let place = error["in"].as_str().expect("a place");
         assert!(["body", "query", "path", "header", "form"].contains(&place));
         let value = &error["value"];

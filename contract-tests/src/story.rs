@@ -58,3 +58,30 @@ pub const PDF: &[u8] = b"%PDF-1.7\n1 0 obj\n<<>>\nendobj\n%%EOF\n";
 pub fn mapped(text: &str, id: &str) -> String {
     text.replace(id, CONTACT_ID)
 }
+
+/// The definition of the template `Intake` of the examples at version 2 (contract 2.3.1).
+#[must_use]
+pub fn intake() -> Value {
+    json!({ "name": "Intake", "description": "First-contact questionnaire", "fields": [
+        { "name": "fullName", "label": "Full name", "type": "text", "required": true, "validation": { "maxLength": 200 }, "example": "Zoë Okafor" },
+        { "name": "visitType", "label": "Visit type", "type": "select", "required": true, "example": "first",
+          "options": [{ "value": "first", "label": "First visit" }, { "value": "followUp", "label": "Follow-up" }] },
+        { "name": "onset", "label": "Onset", "type": "date", "section": "Complaint", "example": "2026-01-20",
+          "showIf": { "field": "visitType", "op": "equals", "value": "first" } },
+        { "name": "painLevel", "label": "Pain level", "type": "integer", "section": "Complaint", "validation": { "minimum": 0, "maximum": 10 }, "example": 4 },
+        { "name": "referral", "label": "Referral letter", "type": "file", "description": "Id of an uploaded file" },
+        { "name": "emergency", "label": "Emergency contact", "type": "group", "example": { "name": "Ada Okafor", "phone": "+44 20 7946 0999" }, "fields": [
+            { "name": "name", "label": "Name", "type": "text", "required": true, "validation": { "maxLength": 200 }, "example": "Ada Okafor" },
+            { "name": "phone", "label": "Phone", "type": "phone", "example": "+44 20 7946 0999" },
+        ] },
+    ] })
+}
+
+/// The definition of the template `Feedback` of the examples, as far as they tell.
+#[must_use]
+pub fn feedback() -> Value {
+    json!({ "name": "Feedback", "submissionPolicy": "keepAll", "fields": [
+        { "name": "rating", "label": "Rating", "type": "integer", "required": true, "validation": { "minimum": 1, "maximum": 5 }, "example": 5 },
+        { "name": "comment", "label": "Comment", "type": "textarea" },
+    ] })
+}

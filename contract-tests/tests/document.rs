@@ -182,6 +182,11 @@ fn every_error_is_declared() {
     let archive = format!("{every} {json} {preconditions} CONTACT_NOT_FOUND");
     let get = format!("{every} CONTACT_NOT_FOUND");
     let get_file = format!("{get} FILE_NOT_FOUND");
+    let template = format!("{every} TEMPLATE_NOT_FOUND");
+    let forms = "CONTACT_ARCHIVED TEMPLATE_INACTIVE CONCURRENT_UPDATE";
+    let states = "CONTACT_ARCHIVED SUBMISSION_SUPERSEDED SUBMISSION_LOCKED INVALID_STATUS_TRANSITION";
+    // The path of a submit names no agent.
+    let without_agent = every.replace(" AGENT_FORBIDDEN", "");
     let upload = "UNSUPPORTED_MEDIA_TYPE UNSUPPORTED_FILE_TYPE REQUEST_TIMEOUT";
     for (id, expected) in [
         ("getContactSchema", every.to_owned()),
@@ -199,6 +204,18 @@ fn every_error_is_declared() {
             "downloadFile",
             "BAD_REQUEST URI_TOO_LONG HEADERS_TOO_LARGE INTERNAL_ERROR TOO_MANY_FAILED_ATTEMPTS SIGNED_URL_INVALID SIGNED_URL_EXPIRED FILE_NOT_FOUND RANGE_NOT_SATISFIABLE SERVICE_UNAVAILABLE STORAGE_UNAVAILABLE".to_owned(),
         ),
+        (
+            "submitForm",
+            format!("{without_agent} {json} {idempotency} CONTACT_NOT_FOUND TEMPLATE_NOT_FOUND {forms}"),
+        ),
+        ("submitForms", format!("{get} {json} {idempotency} {forms}")),
+        ("listSubmissions", get.clone()),
+        ("getSubmission", format!("{every} SUBMISSION_NOT_FOUND")),
+        ("updateSubmission", format!("{every} {json} {preconditions} SUBMISSION_NOT_FOUND {states}")),
+        ("getLatestSubmission", format!("{get} TEMPLATE_NOT_FOUND SUBMISSION_NOT_FOUND")),
+        ("listTemplates", every.to_owned()),
+        ("getTemplateSchema", template.clone()),
+        ("getTemplateStructure", template),
         ("getContact", get.clone()),
         ("getContactByPlatformId", get),
         ("updateContact", update.clone()),
@@ -229,8 +246,15 @@ fn successes_are_those_of_the_contract() {
             .filter(|status| *status < "400")
             .collect();
         let expected: &[&str] = match operation["operationId"].as_str().expect("an id") {
-            "createContact" | "updateContact" => &["200", "201"],
-            "getContact" | "getContactByPlatformId" | "getContactSchema" | "getFile" => &["200", "304"],
+            "createContact" | "updateContact" | "submitForm" => &["200", "201"],
+            "submitForms" => &["200", "201", "207"],
+            "getContact"
+            | "getContactByPlatformId"
+            | "getContactSchema"
+            | "getFile"
+            | "getSubmission"
+            | "getLatestSubmission"
+            | "getTemplateSchema" => &["200", "304"],
             "uploadFile" => &["201"],
             "downloadFile" => &["200", "206", "307"],
             _ => &["200"],

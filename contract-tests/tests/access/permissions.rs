@@ -24,7 +24,7 @@ fn the_example(backend: Backend) {
 }
 
 /// The Action columns of the specification; archive requires update.
-const REQUIRED: [(&str, &str, &str); 16] = [
+const REQUIRED: [(&str, &str, &str); 25] = [
     ("GET", "/contacts/schema/chatbots/<A>", "contacts:read"),
     ("POST", "/contacts/chatbots/<A>", "contacts:create"),
     ("GET", "/contacts/chatbots/<A>", "contacts:read"),
@@ -41,6 +41,15 @@ const REQUIRED: [(&str, &str, &str); 16] = [
     ("GET", "/files/chatbots/<A>/x/files/y", "contacts:read"),
     ("GET", "/files/chatbots/<A>/x/files/y/signed-url", "contacts:read"),
     ("DELETE", "/files/chatbots/<A>/x/files/y", "contacts:delete"),
+    ("POST", "/forms/submit/t/contacts/x", "forms:create"),
+    ("POST", "/forms/batch/contacts/x/chatbots/<A>", "forms:create"),
+    ("GET", "/forms/contacts/x/chatbots/<A>", "forms:read"),
+    ("GET", "/forms/submissions/s/chatbots/<A>", "forms:read"),
+    ("PUT", "/forms/submissions/s/chatbots/<A>", "forms:update"),
+    ("GET", "/forms/contacts/x/templates/t/latest/chatbots/<A>", "forms:read"),
+    ("GET", "/forms/templates/chatbots/<A>", "forms:read"),
+    ("GET", "/forms/templates/t/schema/chatbots/<A>", "forms:read"),
+    ("GET", "/forms/templates/t/structure/chatbots/<A>", "forms:read"),
 ];
 
 fn the_permissions_of_the_specification(backend: Backend) {
@@ -73,7 +82,9 @@ fn every_endpoint_under_every_permission(backend: Backend) {
             .path
             .replace("{agentId}", "<A>")
             .replace("{externalReferenceId}", "x")
-            .replace("{contactId}", "x");
+            .replace("{contactId}", "x")
+            .replace("{templateId}", "x")
+            .replace("{submissionId}", "x");
         for (permission, key) in &keys {
             let reply = cx.call(meta.method.as_str(), &path).with(key).send();
             assert_eq!(reply.status == 403, *permission != required, "{} with {permission}", meta.id);

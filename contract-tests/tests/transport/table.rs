@@ -20,7 +20,8 @@ pub fn with_json() -> impl Iterator<Item = &'static Meta> {
     all().filter(|meta| meta.body.is_json())
 }
 
-/// What is stored: the contact of the examples and a file of it.
+/// What is stored: the contact of the examples, a file of it, a template and a submission.
+#[derive(Clone)]
 pub struct Known {
     /// The contact.
     pub contact: String,
@@ -28,6 +29,24 @@ pub struct Known {
     pub file: String,
     /// Path and query of a signed URL of the file.
     pub link: String,
+    /// The template.
+    pub template: String,
+    /// The submission.
+    pub submission: String,
+}
+
+impl Known {
+    /// How paths name it.
+    pub fn named(&self) -> Named<'_> {
+        Named {
+            external_id: "crm-1001",
+            contact: &self.contact,
+            file: &self.file,
+            template: &self.template,
+            submission: &self.submission,
+            agent: "<A>",
+        }
+    }
 }
 
 /// What stands in a path.
@@ -36,7 +55,16 @@ pub struct Named<'a> {
     pub external_id: &'a str,
     pub contact: &'a str,
     pub file: &'a str,
+    pub template: &'a str,
+    pub submission: &'a str,
     pub agent: &'a str,
+}
+
+impl<'a> Named<'a> {
+    /// Everything by one name.
+    pub fn all(name: &'a str, agent: &'a str) -> Self {
+        Named { external_id: name, contact: name, file: name, template: name, submission: name, agent }
+    }
 }
 
 /// A path of an endpoint below {origin}.
@@ -50,11 +78,13 @@ pub fn path(meta: &Meta, named: Named<'_>) -> String {
         .replace("{externalReferenceId}", named.external_id)
         .replace("{contactId}", named.contact)
         .replace("{fileId}", named.file)
+        .replace("{templateId}", named.template)
+        .replace("{submissionId}", named.submission)
         .replace("{agentId}", named.agent);
     format!("{base}{path}")
 }
 
-/// A sandbox with the contact of the examples and a file.
+/// A sandbox with the contact of the examples, a file, a template that keeps all, and a submission.
 pub fn prepared(backend: contract_tests::Backend) -> (Sandbox, Known) {
     let cx = Sandbox::new(backend);
     let contact = cx.create(&story::new_contact()).id();
@@ -63,13 +93,20 @@ pub fn prepared(backend: contract_tests::Backend) -> (Sandbox, Known) {
     let signed = cx.at("GET", &at).send().expect(200);
     let url = signed.data()["url"].as_str().expect("a URL");
     let link = url.strip_prefix(contract_tests::document::ORIGIN).expect("below the origin").to_owned();
-    (cx, Known { contact, file, link })
+    let template = cx.template(&story::feedback());
+    let target = format!("/v1/open/forms/submit/{template}/contacts/crm-1001");
+    let submission = cx.at("POST", &target).json(&submission_body()).send().expect(201).id();
+    (cx, Known { contact, file, link, template, submission })
 }
 
 /// Uploads a file and returns its id.
 pub fn upload(cx: &Sandbox, contact: &str) -> String {
     let target = format!("/v1/open/files/chatbots/<A>/{contact}");
     cx.at("POST", &target).form(&form()).send().expect(201).id()
+}
+
+fn submission_body() -> Value {
+    json!({ "formData": { "rating": 5 } })
 }
 
 fn form() -> Form {
@@ -81,8 +118,7 @@ pub fn real_path(meta: &Meta, known: &Known) -> String {
     if meta.id == "downloadFile" {
         return known.link.clone();
     }
-    let Known { contact, file, .. } = known;
-    path(meta, Named { external_id: "crm-1001", contact, file, agent: "<A>" })
+    path(meta, known.named())
 }
 
 /// A target with another parameter.
@@ -91,19 +127,29 @@ pub fn with_query(target: &str, query: &str) -> String {
 }
 
 /// A body that the endpoint accepts.
-pub fn body(meta: &Meta) -> Option<Value> {
-    match meta.body {
-        BodyKind::None | BodyKind::File => None,
-        BodyKind::Optional => Some(json!({})),
-        BodyKind::Required if meta.id == "createContact" => Some(json!({ "primaryEmail": "a@b.co" })),
-        BodyKind::Required => Some(json!({ "firstName": "Zoë" })),
-    }
+pub fn body(meta: &Meta, known: &Known) -> Option<Value> {
+    Some(match (meta.body, meta.id) {
+        (BodyKind::None | BodyKind::File, _) => return None,
+        (BodyKind::Optional, _) => json!({}),
+        (BodyKind::Required, "createContact") => json!({ "primaryEmail": "a@b.co" }),
+        (BodyKind::Required, "submitForm") => submission_body(),
+        (BodyKind::Required, "submitForms") => {
+            json!({ "submissions": [{ "templateId": known.template, "formData": { "rating": 5 } }] })
+        }
+        (BodyKind::Required, "updateSubmission") => json!({ "reviewNotes": "Seen" }),
+        (BodyKind::Required, _) => json!({ "firstName": "Zoë" }),
+    })
+}
+
+/// The status of a success.
+pub fn success(meta: &Meta) -> u16 {
+    if matches!(meta.id, "createContact" | "uploadFile" | "submitForm" | "submitForms") { 201 } else { 200 }
 }
 
 /// A request to a target with a body that the endpoint accepts.
-pub fn to<'a>(cx: &'a Sandbox, meta: &Meta, target: &str) -> Call<'a> {
+pub fn to<'a>(cx: &'a Sandbox, meta: &Meta, known: &Known, target: &str) -> Call<'a> {
     let call = cx.at(meta.method.as_str(), target);
-    match body(meta) {
+    match body(meta, known) {
         Some(body) => call.json(&body),
         None if meta.body == BodyKind::File => call.form(&form()),
         None => call,
@@ -114,8 +160,7 @@ pub fn to<'a>(cx: &'a Sandbox, meta: &Meta, target: &str) -> Call<'a> {
 pub fn good<'a>(cx: &'a Sandbox, meta: &Meta, known: &Known) -> Call<'a> {
     if meta.id == "deleteFile" {
         let file = upload(cx, &known.contact);
-        let named = Named { external_id: "crm-1001", contact: &known.contact, file: &file, agent: "<A>" };
-        return to(cx, meta, &path(meta, named));
+        return to(cx, meta, known, &path(meta, Named { file: &file, ..known.named() }));
     }
-    to(cx, meta, &real_path(meta, known))
+    to(cx, meta, known, &real_path(meta, known))
 }

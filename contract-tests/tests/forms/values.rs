@@ -1,0 +1,640 @@
+//! What `formData` may be, type by type (contract 2.3.1, 5.3, 6.2).
+
+use contract_tests::{Backend, Reply, Sandbox, on_every_backend};
+use serde_json::{Value, json};
+
+use crate::support::{ask, keeping_all, read, sandbox, submit, submit_path, try_submit};
+
+on_every_backend!(
+    every_type,
+    text_under_rules,
+    numbers_under_rules,
+    moments_under_rules,
+    choices,
+    groups_and_lists,
+    required_answers,
+    unknown_names,
+    conditions,
+    sensitive_values,
+    numbers_as_written,
+    all_faults_at_once,
+    more_than_a_hundred,
+    the_greatest_size,
+    echoed_values,
+);
+
+/// A template of these fields that keeps all.
+fn of(cx: &Sandbox, fields: Value) -> String {
+    cx.template(&keeping_all(json!({ "name": "Values", "fields": fields })))
+}
+
+/// Submits data as it is written.
+fn raw(cx: &Sandbox, template: &str, data: &str) -> Reply {
+    let call = ask(cx, "POST", &submit_path(template)).text(&format!("{{\"formData\":{data}}}"));
+    call.header("content-type", "application/json").send()
+}
+
+/// One optional field `v`: what is accepted comes back as sent, everything else has its rule.
+#[track_caller]
+fn judged(cx: &Sandbox, field: Value, accepted: &[Value], refused: &[(Value, &str)]) {
+    let mut field = field;
+    field["name"] = json!("v");
+    let template = of(cx, json!([field]));
+    for value in accepted {
+        let reply = try_submit(cx, &template, &json!({ "formData": { "v": value } }));
+        assert_eq!(reply.status, 201, "{field} {value}: {}", reply.shown());
+        assert_eq!(reply.data()["formData"]["v"], *value, "{field}");
+    }
+    for (value, kind) in refused {
+        let reply = try_submit(cx, &template, &json!({ "formData": { "v": value } }));
+        assert_eq!(reply.violations(), [("formData.v", *kind)], "{field} {value}: {}", reply.shown());
+    }
+}
+
+/// Values of every JSON type but those given.
+fn of_other_types(own: &[&str]) -> Vec<(Value, &'static str)> {
+    let all = [
+        ("string", json!("text")),
+        ("number", json!(4.5)),
+        ("boolean", json!(true)),
+        ("array", json!([1])),
+        ("object", json!({ "a": 1 })),
+    ];
+    all.into_iter().filter(|(name, _)| !own.contains(name)).map(|(_, value)| (value, "type")).collect()
+}
+
+fn every_type(backend: Backend) {
+    let cx = sandbox(backend);
+    let check = |kind: &str, own: &[&str], accepted: &[Value], refused: &[(Value, &str)]| {
+        judged(&cx, json!({ "type": kind }), accepted, refused);
+        judged(&cx, json!({ "type": kind }), &[], &of_other_types(own));
+    };
+    check(
+        "text",
+        &["string"],
+        &[json!("x"), json!(" as sent "), json!("é".repeat(1_000)), json!("‏\u{200b}"), json!("")],
+        &[
+            (json!("é".repeat(1_001)), "maxLength"),
+            (json!("a\nb"), "invalidCharacters"),
+            (json!("\u{7f}"), "invalidCharacters"),
+            (json!("a\u{0}"), "invalidCharacters"),
+        ],
+    );
+    check(
+        "textarea",
+        &["string"],
+        &[json!("a\tb\r\nc"), json!("é".repeat(20_000))],
+        &[
+            (json!("é".repeat(20_001)), "maxLength"),
+            (json!("a\u{1b}b"), "invalidCharacters"),
+            (json!("a\u{0}"), "invalidCharacters"),
+        ],
+    );
+    let long = format!("{}@{}.{}.{}.com", "a".repeat(64), "b".repeat(63), "c".repeat(63), "d".repeat(57));
+    assert_eq!(long.len(), 254);
+    check(
+        "email",
+        &["string"],
+        &[json!("a@b.co"), json!("Zoë.Okafor@exämple.com"), json!(long)],
+        &[
+            (json!("a"), "format"),
+            (json!("a@b"), "format"),
+            (json!("Zoë <a@b.co>"), "format"),
+            (json!("a@b.co."), "format"),
+            (json!("\"a b\"@b.co"), "format"),
+            (json!("a@[192.0.2.1]"), "format"),
+            (json!(format!("a{long}")), "maxLength"),
+        ],
+    );
+    check(
+        "phone",
+        &["string"],
+        &[json!("+44 20 7946 0999"), json!("(020) 7946-0958"), json!("123"), json!("1".repeat(15))],
+        &[
+            (json!("12"), "format"),
+            (json!("1".repeat(16)), "format"),
+            (json!("call me"), "format"),
+            (json!("1 ".repeat(17)), "maxLength"),
+        ],
+    );
+    check(
+        "url",
+        &["string"],
+        &[
+            json!("https://example.com/a?b=c#d"),
+            json!("http://localhost:8080"),
+            json!(format!("https://example.com/{}", "a".repeat(2_028))),
+        ],
+        &[
+            (json!("example.com"), "format"),
+            (json!("ftp://example.com"), "format"),
+            (json!("javascript:alert(1)"), "format"),
+            (json!("/a"), "format"),
+            (json!("https://"), "format"),
+            (json!(format!("https://example.com/{}", "a".repeat(2_029))), "maxLength"),
+        ],
+    );
+    check("number", &["number"], &[json!(0), json!(-1.25), json!(1e300)], &[(json!("42"), "type")]);
+    check(
+        "integer",
+        &["number"],
+        &[json!(0), json!(-42), json!(3.0)],
+        &[(json!(3.5), "type"), (json!("42"), "type")],
+    );
+    check(
+        "boolean",
+        &["boolean"],
+        &[json!(true), json!(false)],
+        &[(json!("true"), "type"), (json!(1), "type"), (json!(0), "type")],
+    );
+    check(
+        "date",
+        &["string"],
+        &[json!("2026-01-31"), json!("2024-02-29"), json!("0001-01-01")],
+        &[
+            (json!("2026-02-29"), "format"),
+            (json!("2026-1-31"), "format"),
+            (json!("31.01.2026"), "format"),
+            (json!("2026-01-31T00:00:00Z"), "format"),
+        ],
+    );
+    check(
+        "time",
+        &["string"],
+        &[json!("00:00"), json!("23:59"), json!("23:59:59")],
+        &[
+            (json!("24:00"), "format"),
+            (json!("9:30"), "format"),
+            (json!("09:30:60"), "format"),
+            (json!("09:30:00.5"), "format"),
+            (json!("09:30Z"), "format"),
+            (json!("09:60"), "format"),
+        ],
+    );
+    check(
+        "datetime",
+        &["string"],
+        &[
+            json!("2026-01-31T09:30:00Z"),
+            json!("2026-01-31T09:30:00.123456+05:30"),
+            json!("2026-01-31T09:30:00-23:00"),
+        ],
+        &[
+            (json!("2026-01-31T09:30:00"), "format"),
+            (json!("2026-01-31"), "format"),
+            (json!("2026-01-31T25:30:00Z"), "format"),
+            (json!("yesterday"), "format"),
+        ],
+    );
+}
+
+fn text_under_rules(backend: Backend) {
+    let cx = sandbox(backend);
+    for kind in ["text", "textarea"] {
+        judged(
+            &cx,
+            json!({ "type": kind, "validation": { "minLength": 2, "maxLength": 4, "pattern": "^[a-zé]+$" } }),
+            &[json!("ab"), json!("éééé")],
+            &[
+                (json!("a"), "minLength"),
+                (json!("abcde"), "maxLength"),
+                (json!("AB"), "pattern"),
+                (json!("ABCDE"), "maxLength"),
+            ],
+        );
+    }
+    // Anchored only as written.
+    judged(
+        &cx,
+        json!({ "type": "text", "validation": { "pattern": "b" } }),
+        &[json!("abc")],
+        &[(json!("a"), "pattern")],
+    );
+    let template = of(
+        &cx,
+        json!([{ "name": "v", "label": "Code", "type": "text", "validation": { "pattern": "^[0-9]{4}$", "patternMessage": "four digits" } }]),
+    );
+    let reply = try_submit(&cx, &template, &json!({ "formData": { "v": "x" } }))
+        .invalid(&[("formData.v", "pattern")]);
+    assert!(reply.violation(0)["message"].as_str().expect("text").contains("four digits"));
+    assert!(reply.violation(0)["message"].as_str().expect("text").starts_with("formData.v "));
+}
+
+fn numbers_under_rules(backend: Backend) {
+    let cx = sandbox(backend);
+    judged(
+        &cx,
+        json!({ "type": "number", "validation": { "minimum": -1.5, "maximum": 2, "multipleOf": 0.1 } }),
+        &[json!(-1.5), json!(2), json!(0.3), json!(0), json!(1.1)],
+        &[(json!(-1.6), "minimum"), (json!(2.01), "maximum"), (json!(0.25), "multipleOf")],
+    );
+    judged(
+        &cx,
+        json!({ "type": "integer", "validation": { "minimum": 1, "maximum": 9, "multipleOf": 3 } }),
+        &[json!(3), json!(9.0)],
+        &[(json!(0), "minimum"), (json!(10), "maximum"), (json!(4), "multipleOf"), (json!(3.5), "type")],
+    );
+    let template = of(
+        &cx,
+        json!([{ "name": "v", "type": "integer", "validation": { "minimum": 9007199254740993_i64 } }]),
+    );
+    // Compared as decimal numbers, not as doubles.
+    let _ = raw(&cx, &template, "{\"v\":9007199254740992}").invalid(&[("formData.v", "minimum")]);
+    let _ = raw(&cx, &template, "{\"v\":9007199254740993}").expect(201);
+    let _ = raw(&cx, &template, "{\"v\":1e16}").expect(201);
+}
+
+fn moments_under_rules(backend: Backend) {
+    let cx = sandbox(backend);
+    judged(
+        &cx,
+        json!({ "type": "date", "validation": { "minDate": "2026-01-01", "maxDate": "2026-12-31" } }),
+        &[json!("2026-01-01"), json!("2026-12-31")],
+        &[
+            (json!("2025-12-31"), "minimum"),
+            (json!("2027-01-01"), "maximum"),
+            (json!("2026-13-01"), "format"),
+        ],
+    );
+    judged(
+        &cx,
+        json!({ "type": "time", "validation": { "minDate": "09:00", "maxDate": "17:30:30" } }),
+        &[json!("09:00"), json!("09:00:00"), json!("17:30"), json!("17:30:30")],
+        &[(json!("08:59:59"), "minimum"), (json!("17:30:31"), "maximum"), (json!("17:31"), "maximum")],
+    );
+    judged(
+        &cx,
+        json!({ "type": "datetime", "validation": { "minDate": "2026-01-01T00:00:00Z", "maxDate": "2026-01-02T00:00:00+01:00" } }),
+        &[
+            json!("2026-01-01T01:00:00+01:00"),
+            json!("2026-01-01T23:00:00Z"),
+            json!("2025-12-31T23:30:00-01:00"),
+        ],
+        &[(json!("2026-01-01T00:59:59+01:00"), "minimum"), (json!("2026-01-01T23:00:00.001Z"), "maximum")],
+    );
+}
+
+fn choices(backend: Backend) {
+    let cx = sandbox(backend);
+    let options = json!([{ "value": "a", "label": "A" }, { "value": "B b", "label": "B" }, { "value": "c", "label": "C" }]);
+    for kind in ["select", "radio"] {
+        judged(
+            &cx,
+            json!({ "type": kind, "options": options }),
+            &[json!("a"), json!("B b")],
+            &[
+                (json!("A"), "enum"),
+                (json!("b b"), "enum"),
+                (json!("d"), "enum"),
+                (json!("a "), "enum"),
+                (json!(1), "type"),
+                (json!(["a"]), "type"),
+                (json!(true), "type"),
+            ],
+        );
+    }
+    for kind in ["multiselect", "checkboxes"] {
+        let field =
+            json!({ "type": kind, "options": options, "validation": { "minItems": 1, "maxItems": 2 } });
+        judged(
+            &cx,
+            field.clone(),
+            &[json!(["a"]), json!(["c", "a"])],
+            &[
+                (json!([]), "minItems"),
+                (json!(["a", "B b", "c"]), "maxItems"),
+                (json!(["a", "a"]), "uniqueItems"),
+                (json!("a"), "type"),
+                (json!({}), "type"),
+            ],
+        );
+        let mut field = field;
+        field["name"] = json!("v");
+        let template = of(&cx, json!([field]));
+        let found = |value: Value, expected: &[(&str, &str)]| {
+            let _ = try_submit(&cx, &template, &json!({ "formData": { "v": value } })).invalid(expected);
+        };
+        found(json!(["a", "d"]), &[("formData.v[1]", "enum")]);
+        found(json!([1, "A"]), &[("formData.v[0]", "type"), ("formData.v[1]", "enum")]);
+        found(json!([null]), &[("formData.v[0]", "type")]);
+    }
+}
+
+fn groups_and_lists(backend: Backend) {
+    let cx = sandbox(backend);
+    let template = of(
+        &cx,
+        json!([
+            { "name": "g", "type": "group", "fields": [
+                { "name": "a", "type": "text", "required": true },
+                { "name": "h", "type": "group", "fields": [{ "name": "b", "type": "integer", "required": true }] } ] },
+            { "name": "l", "type": "list", "validation": { "minItems": 1, "maxItems": 2 }, "fields": [
+                { "name": "c", "type": "text", "required": true }, { "name": "d", "type": "boolean" } ] },
+        ]),
+    );
+    let found = |data: Value, expected: &[(&str, &str)]| {
+        let reply = try_submit(&cx, &template, &json!({ "formData": data }));
+        if expected.is_empty() {
+            assert_eq!(reply.expect(201).data()["formData"], data);
+        } else {
+            let _ = reply.invalid(expected);
+        }
+    };
+    // Required children count only when the group is present.
+    found(json!({}), &[]);
+    found(json!({ "g": { "a": "x" }, "l": [{ "c": "x" }, { "c": "y", "d": false }] }), &[]);
+    found(json!({ "g": { "a": "x", "h": { "b": 1 } } }), &[]);
+    found(json!({ "g": {} }), &[("formData.g.a", "required")]);
+    found(json!({ "g": { "h": {} } }), &[("formData.g.h.b", "required"), ("formData.g.a", "required")]);
+    found(json!({ "g": [] }), &[("formData.g", "type")]);
+    found(
+        json!({ "g": { "a": "x", "h": 1, "z": 1 } }),
+        &[("formData.g.h", "type"), ("formData.g.z", "unknown")],
+    );
+    found(json!({ "l": {} }), &[("formData.l", "type")]);
+    found(json!({ "l": [] }), &[("formData.l", "minItems")]);
+    found(json!({ "l": [1, null] }), &[("formData.l[0]", "type"), ("formData.l[1]", "type")]);
+    found(
+        json!({ "l": [{ "d": 1 }, { "c": " ", "e": 1 }] }),
+        &[
+            ("formData.l[0].d", "type"),
+            ("formData.l[0].c", "required"),
+            ("formData.l[1].c", "required"),
+            ("formData.l[1].e", "unknown"),
+        ],
+    );
+    found(json!({ "l": [{ "c": "x" }, { "c": "x" }, { "c": "x" }] }), &[("formData.l", "maxItems")]);
+}
+
+/// Missing, `null` or blank; `false` and 0 are answers.
+fn required_answers(backend: Backend) {
+    let cx = sandbox(backend);
+    let kinds = [
+        "text", "textarea", "email", "phone", "url", "number", "integer", "boolean", "date", "time",
+        "datetime", "select", "radio",
+    ];
+    let fields: Vec<Value> = kinds
+        .iter()
+        .map(|kind| {
+            let mut field = json!({ "name": kind, "type": kind, "required": true });
+            if matches!(*kind, "select" | "radio") {
+                field["options"] = json!([{ "value": "a", "label": "A" }]);
+            }
+            field
+        })
+        .collect();
+    let template = of(&cx, json!(fields));
+    let paths: Vec<String> = kinds.iter().map(|kind| format!("formData.{kind}")).collect();
+    let expected: Vec<(&str, &str)> = paths.iter().map(|path| (path.as_str(), "required")).collect();
+    // In the order of the template.
+    let _ = try_submit(&cx, &template, &json!({ "formData": {} })).invalid(&expected);
+    let nothing: Value = kinds.iter().map(|kind| ((*kind).to_owned(), Value::Null)).collect();
+    let _ = try_submit(&cx, &template, &json!({ "formData": nothing })).invalid(&expected);
+    for blank in ["", "  ", "\t"] {
+        let texts: Vec<&str> =
+            kinds.into_iter().filter(|kind| !matches!(*kind, "number" | "integer" | "boolean")).collect();
+        let data: Value = texts.iter().map(|kind| ((*kind).to_owned(), json!(blank))).collect();
+        let reply = try_submit(&cx, &template, &json!({ "formData": data })).fails(400, "VALIDATION_ERROR");
+        let mut found = reply.violations();
+        found.sort_unstable();
+        let mut sorted = expected.clone();
+        sorted.sort_unstable();
+        assert_eq!(found, sorted, "{blank:?}");
+    }
+    let good = json!({ "text": "x", "textarea": "x", "email": "a@b.co", "phone": "123", "url": "http://a.b", "number": 0, "integer": 0, "boolean": false,
+        "date": "2026-01-01", "time": "00:00", "datetime": "2026-01-01T00:00:00Z", "select": "a", "radio": "a" });
+    assert_eq!(submit(&cx, &template, &good).data()["formData"], good);
+    // Other types of value are another fault.
+    let _ = try_submit(
+        &cx,
+        &of(&cx, json!([{ "name": "v", "type": "text", "required": true }])),
+        &json!({ "formData": { "v": 7 } }),
+    )
+    .invalid(&[("formData.v", "type")]);
+}
+
+fn unknown_names(backend: Backend) {
+    let cx = sandbox(backend);
+    let template = of(&cx, json!([{ "name": "Name", "type": "text" }]));
+    let data = json!({ "name": "x", "Name ": 1, "": null, "__proto__": {}, "a.b": [], "Name": "x" });
+    let reply = try_submit(&cx, &template, &json!({ "formData": data })).fails(400, "VALIDATION_ERROR");
+    assert!(reply.violations().iter().all(|(_, kind)| *kind == "unknown"), "{}", reply.shown());
+    assert_eq!(reply.violations().len(), 5);
+    assert_eq!(reply.violations()[0].0, "formData.name");
+    let reply =
+        try_submit(&cx, &template, &json!({ "formData": { "a\u{0}": 1 } })).fails(400, "VALIDATION_ERROR");
+    assert_eq!(reply.violations()[0].1, "invalidCharacters");
+}
+
+/// A hidden field is not required; a value sent for it is `conflict`, never dropped.
+fn conditions(backend: Backend) {
+    let cx = sandbox(backend);
+    let options = json!([{ "value": "x", "label": "X" }, { "value": "y", "label": "Y" }, { "value": "z", "label": "Z" }]);
+    let template = of(
+        &cx,
+        json!([
+            { "name": "kind", "type": "select", "options": options },
+            { "name": "many", "type": "multiselect", "options": options },
+            { "name": "eq", "type": "text", "required": true, "showIf": { "field": "kind", "op": "equals", "value": "x" } },
+            { "name": "ne", "type": "text", "showIf": { "field": "kind", "op": "notEquals", "value": "x" } },
+            { "name": "within", "type": "text", "showIf": { "field": "kind", "op": "in", "value": ["y", "z"] } },
+            { "name": "has", "type": "text", "showIf": { "field": "many", "op": "contains", "value": "y" } },
+            { "name": "any", "type": "text", "showIf": { "field": "many", "op": "answered", "value": true } },
+            { "name": "chained", "type": "text", "required": true, "showIf": { "field": "eq", "op": "answered", "value": true } },
+            { "name": "rows", "type": "list", "fields": [
+                { "name": "on", "type": "boolean" }, { "name": "why", "type": "text", "required": true, "showIf": { "field": "on", "op": "equals", "value": true } }] },
+        ]),
+    );
+    let found = |data: Value, expected: &[(&str, &str)]| {
+        let reply = try_submit(&cx, &template, &json!({ "formData": data }));
+        if expected.is_empty() {
+            let _ = reply.expect(201);
+        } else {
+            let _ = reply.invalid(expected);
+        }
+    };
+    found(json!({}), &[]);
+    found(json!({ "kind": "x" }), &[("formData.eq", "required")]);
+    found(json!({ "kind": "x", "eq": "a" }), &[("formData.chained", "required")]);
+    found(json!({ "kind": "x", "eq": "a", "chained": "b" }), &[]);
+    found(json!({ "kind": "y", "eq": "a" }), &[("formData.eq", "conflict")]);
+    found(json!({ "eq": "a" }), &[("formData.eq", "conflict")]);
+    // What a hidden field would have is not looked at further; `null` is no value.
+    found(json!({ "kind": "y", "eq": 7, "ne": null }), &[("formData.eq", "conflict")]);
+    found(json!({ "kind": "x", "eq": "a", "chained": "b", "ne": "c" }), &[("formData.ne", "conflict")]);
+    found(json!({ "kind": "x", "eq": "a", "chained": "b", "ne": null }), &[]);
+    found(json!({ "kind": "y", "ne": "c", "within": "d" }), &[]);
+    found(
+        json!({ "kind": "x", "eq": "a", "chained": "b", "within": "d" }),
+        &[("formData.within", "conflict")],
+    );
+    found(json!({ "many": ["x", "y"], "has": "a", "any": "b" }), &[]);
+    found(json!({ "many": ["x"], "has": "a", "any": "b" }), &[("formData.has", "conflict")]);
+    found(json!({ "any": "b" }), &[("formData.any", "conflict")]);
+    found(
+        json!({ "rows": [{ "on": true }, { "on": false, "why": "x" }, { "on": true, "why": "x" }, {}] }),
+        &[("formData.rows[0].why", "required"), ("formData.rows[1].why", "conflict")],
+    );
+    // On an update the merged data is looked at: a value that is hidden now must be taken back.
+    let id = submit(&cx, &template, &json!({ "kind": "y", "within": "d" })).id();
+    let reply = crate::support::change(&cx, &id, &json!({ "formData": { "kind": null } }));
+    let _ = reply.invalid(&[("formData.within", "conflict")]);
+    let reply = crate::support::change(&cx, &id, &json!({ "formData": { "kind": null, "within": null } }))
+        .expect(200);
+    assert_eq!(reply.data()["formData"], json!({}));
+}
+
+fn sensitive_values(backend: Backend) {
+    let cx = sandbox(backend);
+    let template = of(
+        &cx,
+        json!([
+            { "name": "pin", "type": "text", "sensitive": true, "validation": { "maxLength": 3, "pattern": "^[0-9]*$" } },
+            { "name": "amount", "type": "number", "sensitive": true, "validation": { "maximum": 1 } },
+            { "name": "kinds", "type": "multiselect", "sensitive": true, "options": [{ "value": "a", "label": "A" }] },
+            { "name": "group", "type": "group", "sensitive": true, "fields": [{ "name": "inner", "type": "integer" }] },
+            { "name": "list", "type": "list", "sensitive": true, "fields": [{ "name": "inner", "type": "boolean" }] },
+            { "name": "open", "type": "integer" },
+        ]),
+    );
+    let data = json!({ "pin": "secret-1", "amount": 1234567, "kinds": ["secret-2"], "group": { "inner": "secret-3", "secretName": "secret-4" },
+        "list": [{ "inner": "secret-5" }, "secret-6"], "open": "shown" });
+    for batch in [false, true] {
+        let reply = if batch {
+            let body =
+                json!({ "submissions": [{ "templateId": template, "formData": data }], "allOrNone": false });
+            crate::support::send(&cx, "POST", crate::support::BATCH, &body).expect(207)
+        } else {
+            try_submit(&cx, &template, &json!({ "formData": data })).fails(400, "VALIDATION_ERROR")
+        };
+        assert!(!reply.text.contains("secret-") && !reply.text.contains("1234567"), "{}", reply.text);
+        assert!(reply.text.contains("shown"));
+    }
+}
+
+/// Contract 5.3: as written, up to 64 characters and 1e308.
+fn numbers_as_written(backend: Backend) {
+    let cx = sandbox(backend);
+    let template = of(&cx, json!([{ "name": "n", "type": "number" }, { "name": "i", "type": "integer" }]));
+    let data = "{\"n\":1.500e+2,\"i\":10000000000000000000000001}";
+    let reply = raw(&cx, &template, data).expect(201);
+    assert!(reply.text.contains(data), "{}", reply.text);
+    assert!(read(&cx, &reply.id()).text.contains(data));
+    for written in ["3.0", "1E2", "-0", "0.000", "1e0", "12e-0"] {
+        let reply = raw(&cx, &template, &format!("{{\"n\":{written}}}")).expect(201);
+        assert!(reply.text.contains(&format!("{{\"n\":{written}}}")), "{}", reply.text);
+    }
+    for whole in ["3.0", "1E2", "-0", "30e-1", "1.5e1"] {
+        let _ = raw(&cx, &template, &format!("{{\"i\":{whole}}}")).expect(201);
+    }
+    for broken in ["3.5", "1e-1", "0.0001"] {
+        let _ = raw(&cx, &template, &format!("{{\"i\":{broken}}}")).invalid(&[("formData.i", "type")]);
+    }
+    let _ = raw(&cx, &template, &format!("{{\"n\":{}}}", "1".repeat(64))).expect(201);
+    let _ =
+        raw(&cx, &template, &format!("{{\"n\":{}}}", "1".repeat(65))).invalid(&[("formData.n", "maxLength")]);
+    let _ = raw(&cx, &template, "{\"n\":1e308}").expect(201);
+    let _ = raw(&cx, &template, "{\"n\":1.1e308}").invalid(&[("formData.n", "maximum")]);
+    let _ = raw(&cx, &template, "{\"n\":-1e309}").invalid(&[("formData.n", "maximum")]);
+    // The same number written otherwise changes the data.
+    let id = raw(&cx, &template, "{\"n\":1}").expect(201).id();
+    let call = ask(&cx, "PUT", &crate::support::one(&id)).text("{\"formData\":{\"n\":1.0}}");
+    let reply = call.header("content-type", "application/json").send().expect(200);
+    assert!(reply.text.contains("\"formData\":{\"n\":1"), "{}", reply.text);
+}
+
+/// Members as sent, then what is missing in the order of the template; at most one fault per value.
+fn all_faults_at_once(backend: Backend) {
+    let cx = sandbox(backend);
+    let template = of(
+        &cx,
+        json!([
+            { "name": "last", "type": "text", "required": true },
+            { "name": "first", "type": "text", "required": true, "validation": { "minLength": 5, "pattern": "^x" }, "example": "xxxxx" },
+            { "name": "n", "type": "integer", "validation": { "minimum": 10, "multipleOf": 7 } },
+            { "name": "missing", "type": "boolean", "required": true },
+        ]),
+    );
+    let data = json!({ "x": 1, "n": 3, "first": "a", "last": null });
+    let body = json!({ "clientId": 1, "formData": data, "nonsense": true, "submissionNotes": [] });
+    let reply = try_submit(&cx, &template, &body).invalid(&[
+        ("clientId", "type"),
+        ("formData.x", "unknown"),
+        ("formData.n", "minimum"),
+        ("formData.first", "minLength"),
+        ("formData.last", "required"),
+        ("formData.missing", "required"),
+        ("nonsense", "unknown"),
+        ("submissionNotes", "type"),
+    ]);
+    assert_eq!(reply.json["message"], "Validation failed: clientId must be a string (and 7 more)");
+    assert_eq!(reply.violation(2)["message"], "formData.n must be at least 10");
+    assert_eq!(reply.violation(5)["message"], "formData.missing is required");
+}
+
+fn more_than_a_hundred(backend: Backend) {
+    let cx = sandbox(backend);
+    let template =
+        of(&cx, json!([{ "name": "l", "type": "list", "fields": [{ "name": "a", "type": "boolean" }] }]));
+    let data = |count: usize| json!({ "formData": { "l": vec![json!({ "a": 1 }); count] } });
+    let reply = try_submit(&cx, &template, &data(100)).fails(400, "VALIDATION_ERROR");
+    assert_eq!((reply.violations().len(), reply.json.get("details")), (100, None));
+    let reply = try_submit(&cx, &template, &data(5_000)).fails(400, "VALIDATION_ERROR");
+    assert_eq!(reply.violations().len(), 100);
+    assert_eq!(reply.json["details"], json!({ "truncated": true, "totalErrors": 5_000 }));
+    assert!(reply.json["message"].as_str().expect("text").ends_with("(and 4999 more)"));
+}
+
+/// 256 KiB, serialised, to the octet.
+fn the_greatest_size(backend: Backend) {
+    let cx = sandbox(backend);
+    let fields: Vec<Value> =
+        (0..20).map(|at| json!({ "name": format!("t{at:02}"), "type": "textarea" })).collect();
+    let template = of(&cx, json!(fields));
+    let data = |size: usize| {
+        let mut data = serde_json::Map::new();
+        let mut left = size - 2;
+        for at in 0..20 {
+            let frame = "\"t00\":\"\"".len() + usize::from(at > 0);
+            if left < frame {
+                break;
+            }
+            let room = left - frame;
+            let octets = room.min(20_000);
+            // Leave room for the frame of another member.
+            let octets = if room > octets && room - octets < 9 { octets - 9 } else { octets };
+            data.insert(format!("t{at:02}"), json!("a".repeat(octets)));
+            left -= frame + octets;
+        }
+        let data = Value::Object(data);
+        assert_eq!(data.to_string().len(), size);
+        data
+    };
+    const MOST: usize = 256 * 1024;
+    let id = submit(&cx, &template, &data(MOST)).id();
+    assert_eq!(read(&cx, &id).data()["formData"].to_string().len(), MOST);
+    let reply = try_submit(&cx, &template, &json!({ "formData": data(MOST + 1) }))
+        .invalid(&[("formData", "maxSize")]);
+    assert_eq!(reply.violation(0)["value"], Value::Null);
+    let drafted = try_submit(&cx, &template, &json!({ "formData": data(MOST + 1), "status": "draft" }));
+    let _ = drafted.invalid(&[("formData", "maxSize")]);
+    // What is merged counts, and octets count.
+    let reply = crate::support::change(&cx, &id, &json!({ "formData": { "t19": "é" } }));
+    let _ = reply.invalid(&[("formData", "maxSize")]);
+    let _ = crate::support::change(&cx, &id, &json!({ "formData": { "t00": null, "t19": "é" } })).expect(200);
+}
+
+/// Scalars, text cut to 256 characters; nothing of objects and arrays.
+fn echoed_values(backend: Backend) {
+    let cx = sandbox(backend);
+    let template = of(
+        &cx,
+        json!([{ "name": "a", "type": "integer" }, { "name": "b", "type": "text" }, { "name": "c", "type": "boolean" }]),
+    );
+    let long = "é".repeat(2_000);
+    let data = json!({ "a": long, "b": [1], "c": {}, "d": 1.5, "e": false, "f": null });
+    let reply = try_submit(&cx, &template, &json!({ "formData": data })).fails(400, "VALIDATION_ERROR");
+    let values: Vec<&Value> = (0..5).map(|at| &reply.violation(at)["value"]).collect();
+    let cut = json!(format!("{}…", "é".repeat(256)));
+    assert_eq!(values, [&cut, &Value::Null, &Value::Null, &json!(1.5), &json!(false)]);
+}
