@@ -165,7 +165,7 @@ fn dedented(text: &str) -> Vec<&str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
 }
 
-/// The Rust files of this example.
+/// The Rust files of an example.
 fn compiled(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
     for entry in std::fs::read_dir(folder).expect("a folder of the example") {
         let path = entry.expect("an entry of the folder").path();
@@ -202,6 +202,7 @@ fn every_block_of_rust_in_the_guides_is_a_piece_of_compiled_code() {
     let mut sources = Vec::new();
     compiled(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut sources);
     compiled(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests"), &mut sources);
+    compiled(&root().join("examples/clamd-scanner/tests"), &mut sources);
     let mut blocks = 0;
     for guide in guides() {
         let text = std::fs::read_to_string(root().join(&guide)).expect("a guide");

@@ -17,7 +17,7 @@ use bytes::{Bytes, BytesMut};
 use openapi_core::ports::{BlobError, BlobErrorKind, BlobKey, BlobResult, BlobWriter};
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use super::unfinished::{Unfinished, WriteBack};
+use super::unfinished::Unfinished;
 use super::{Folder, blocking, failed, stopped, sync_content, sync_folder};
 
 /// What goes to the system at once; a writer has two of them. Larger ones are no faster, smaller ones and those that end
@@ -143,7 +143,9 @@ impl BlobWriter for Writer {
                 if self.folder.pace.needs_thread() {
                     self.state = State::Writing(spawn_blocking(move || {
                         let written = file.write(&pieces);
-                        file.begin_writing_back().map(WriteBack::run);
+                        if let Some(part) = file.begin_writing_back() {
+                            part.run();
+                        }
                         (written, file)
                     }));
                 } else {
