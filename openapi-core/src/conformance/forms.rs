@@ -285,6 +285,7 @@ impl World {
             submission: after,
             expected_version: before.version,
             contact_version: contact.version,
+            template_generation: None,
             succession: None,
             replaced,
             audit: AuditEntry { contact_id: Some(contact.id), ..audit },
@@ -637,12 +638,16 @@ pub(super) fn writes_of_submissions_need_what_was_read(backend: &mut dyn Backend
         assert_fails(world.try_change(&stale).await, &StorageErrorKind::Stale);
         let stale = SubmissionChange { contact_version: contact.version + 1, ..change(&sound) };
         assert_fails(world.try_change(&stale).await, &StorageErrorKind::Stale);
+        let ahead = Some(template.generation + 1);
+        let stale = SubmissionChange { template_generation: ahead, ..change(&sound) };
+        assert_fails(world.try_change(&stale).await, &StorageErrorKind::Stale);
         let stale = SubmissionChange { succession: Some(Succession { head: None }), ..change(&sound) };
         assert_fails(world.try_change(&stale).await, &StorageErrorKind::Stale);
         let mut absent = change(&sound);
         absent.submission.id = SubmissionId::from_bytes([9; 12]);
         assert_fails(world.try_change(&absent).await, &StorageErrorKind::Missing);
         assert_eq!(world.stored(&head).await, head);
+        let sound = SubmissionChange { template_generation: Some(template.generation), ..sound };
         world.try_change(&sound).await.unwrap_or_else(|error| panic!("{error}"));
         assert_fails(world.try_change(&sound).await, &StorageErrorKind::Stale);
     });

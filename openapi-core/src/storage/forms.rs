@@ -89,6 +89,9 @@ pub struct SubmissionChange {
     pub expected_version: u64,
     /// The version of the contact that the caller has seen, unarchived.
     pub contact_version: u64,
+    /// The generation of the template that the caller has seen, where the change depends on its policy or its
+    /// transitions: where the status changes.
+    pub template_generation: Option<u64>,
     /// How it takes its place among the others, where it is handed in.
     pub succession: Option<Succession>,
     /// The data before, where it changes.

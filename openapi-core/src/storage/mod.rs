@@ -355,7 +355,8 @@ pub trait FormStore: Send + Sync {
     ///
     /// # Errors
     /// In this order: [`Missing`](StorageErrorKind::Missing) when the submission is not there,
-    /// [`Stale`](StorageErrorKind::Stale) when another version of it or of its contact, or another head is stored.
+    /// [`Stale`](StorageErrorKind::Stale) when another version of it or of its contact, another generation of its
+    /// template, or another head is stored.
     async fn update_submission(&self, agent: &AgentId, change: &SubmissionChange) -> Result<()>;
 
     /// What the data of a submission was before each change, oldest first; the operator's own.

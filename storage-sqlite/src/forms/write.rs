@@ -52,6 +52,11 @@ pub(super) fn update(db: &Connection, agent_id: &AgentId, change: &SubmissionCha
         return Err(StorageErrorKind::Stale.into());
     }
     contacts::refuse_stale(db, agent, submission.contact_id, change.contact_version)?;
+    if let Some(seen) = change.template_generation
+        && templates::generation(db, agent, submission.template_id)?.ok_or(StorageErrorKind::Missing)? != seen
+    {
+        return Err(StorageErrorKind::Stale.into());
+    }
     refuse_other_head(db, agent, submission, change.succession)?;
     if change.succession.is_some() {
         supersede(db, agent, submission)?;

@@ -175,6 +175,7 @@ fn forms() -> (FormTemplate, FormTemplate, [Submission; 2], SubmissionChange) {
         submission: changed.clone(),
         expected_version: 1,
         contact_version: contact.version,
+        template_generation: None,
         succession: None,
         replaced: Some(FormDataRevision { version: 1, at: at(54), by, form_data: later.form_data }),
         audit: entry(&contact.agent_id, 54, AuditAction::SubmissionUpdate, &changed.id.to_string()),

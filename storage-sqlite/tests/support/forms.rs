@@ -179,6 +179,7 @@ pub fn change(submission: &Submission, data: &str) -> SubmissionChange {
     SubmissionChange {
         expected_version: submission.version,
         contact_version: 1,
+        template_generation: None,
         succession: None,
         replaced: Some(FormDataRevision {
             version: submission.version,

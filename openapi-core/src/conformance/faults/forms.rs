@@ -75,6 +75,7 @@ impl Faulty {
                 submission: Submission { superseded_by: None, superseded_at: None, ..now.clone() },
                 expected_version: now.version,
                 contact_version,
+                template_generation: None,
                 succession: None,
                 replaced: None,
                 audit,
@@ -299,6 +300,9 @@ impl FormStore for Faulty {
         let contact = change.submission.contact_id;
         change.contact_version = self.contact_version(agent, contact, change.contact_version).await?;
         change.succession = self.succession(agent, &change.submission, change.succession).await?;
+        if self.is(PlantedFault::ChangeIgnoresTemplate) {
+            change.template_generation = None;
+        }
         if self.is(PlantedFault::RevisionsLost) {
             change.replaced = None;
         }

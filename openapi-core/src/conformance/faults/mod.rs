@@ -283,6 +283,8 @@ faults! {
     HeadSkipsArchived,
     /// A change of a submission does not compare versions.
     SubmissionVersionIgnored,
+    /// A submission is changed whatever the template has become.
+    ChangeIgnoresTemplate,
     /// The data before a change is not kept.
     RevisionsLost,
     /// Erasing a contact leaves its submissions.

@@ -77,6 +77,7 @@ pub(in crate::platform) async fn update(
             now,
         );
         let change = SubmissionChange {
+            template_generation: (next.status != current.status).then_some(compiled.template().generation),
             submission: next,
             expected_version: current.version,
             contact_version: contact.version,

@@ -240,6 +240,12 @@ impl World {
             return Err(StorageErrorKind::Stale.into());
         }
         tenant.refuse_stale(submission.contact_id, change.contact_version)?;
+        if let Some(seen) = change.template_generation {
+            let template = tenant.templates.get(&submission.template_id).ok_or(StorageErrorKind::Missing)?;
+            if template.current.generation != seen {
+                return Err(StorageErrorKind::Stale.into());
+            }
+        }
         tenant.refuse_other_head(submission.contact_id, submission.template_id, change.succession)?;
         if change.succession.is_some() {
             tenant.supersede(submission);

@@ -215,7 +215,10 @@ impl Run {
             next.status_history.clear();
         }
         let contact = wait(self.memory.contact(&self.agent, &ContactRef::Id(next.contact_id))).unwrap();
+        let template = wait(self.memory.template(&self.agent, next.template_id)).unwrap();
+        let generation = template.map_or(1, |template| template.generation);
         let change = SubmissionChange {
+            template_generation: self.dice.one_in(2).then(|| generation + u64::from(self.dice.one_in(12))),
             expected_version: stored.version + u64::from(self.dice.one_in(12)),
             contact_version: contact.map_or(1, |contact| contact.version) + u64::from(self.dice.one_in(12)),
             succession,
