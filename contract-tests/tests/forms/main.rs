@@ -1,14 +1,21 @@
 //! Forms (contract 2.3, 3, 4.4).
 
+mod agreement;
 mod batch;
+mod files;
+mod histories;
+mod isolation;
 mod latest;
 mod list;
 mod locking;
+mod model;
+mod operator;
 mod precedence;
 mod story;
 mod submit;
 mod superseding;
 mod support;
+mod templates;
 mod transitions;
 mod update;
 mod values;
