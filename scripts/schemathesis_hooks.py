@@ -35,6 +35,8 @@ known = {
     "agentId": collections.deque([STATE["agent"]], KNOWN_IDS),
     "contactId": collections.deque(maxlen=KNOWN_IDS),
     "externalReferenceId": collections.deque(maxlen=KNOWN_IDS),
+    "templateId": collections.deque(STATE["templates"], KNOWN_IDS),
+    "submissionId": collections.deque(STATE["submissions"], KNOWN_IDS),
 }
 # Contact and file, of files that are there; deletions use them up, uploads bring more.
 files = collections.deque(((file["contactId"], file["id"]) for file in STATE["files"]), 400)
@@ -124,8 +126,27 @@ def tidy_body(case):
             case.body = {"file": f"text {number}".encode()}
         return
     case.body = without_control_characters(case.body)
+    if "/forms/" in case.operation.path:
+        answer_form(case.body, number)
     if case.body.get("externalReferenceId") in known["externalReferenceId"]:
         del case.body["externalReferenceId"]
+
+
+def answer_form(body, number):
+    """Answers the one question of the known forms; in batches now and then wrongly, and each on its own."""
+    answer = {"note": f"note {number % 1000}"}
+    if isinstance(body.get("formData"), dict):
+        body["formData"] = answer
+    elements = body.get("submissions")
+    if not isinstance(elements, list) or not 1 <= len(elements) <= 10:
+        return
+    for element in elements:
+        if isinstance(element, dict):
+            # All stay under the first template: no element takes the place of another.
+            element |= {"templateId": STATE["templates"][0], "formData": dict(answer)}
+    if number % 4 == 0 and isinstance(elements[-1], dict):
+        elements[-1]["formData"] = {"note": 7}
+        body["allOrNone"] = False
 
 
 def without_control_characters(value):
@@ -223,6 +244,10 @@ def after_call(context, case, response):
         tally[case.operation.label][f"{response.status_code} {body.get('code', '')}".strip()] += 1
         if response.status_code == 201 and case.operation.path.startswith("/v1/open/files/"):
             files.extend((record["contactId"], record["id"]) for record in records(body) if "fileName" in record)
+        if stored and "/forms/" in case.operation.path:
+            for record in records(body):
+                if "templateVersion" in record and record["id"] not in known["submissionId"]:
+                    known["submissionId"].append(record["id"])
         if stored and "/contacts" in case.operation.path:
             for record in records(body):
                 if "primaryEmail" in record:

@@ -111,23 +111,27 @@ pub struct Stores {
     pub blobs: Arc<dyn BlobStore>,
 }
 
-/// The platform over the configured store, without contents of files.
-///
-/// # Errors
-/// When the store or its server keys cannot be opened.
-pub async fn platform(config: &Config, brand: Brand) -> Result<Arc<Platform>, Failure> {
-    let url = StoreUrl::parse(config.store())?;
-    let stores = Stores { storage: open(&url).await?, blobs: Arc::new(NoBlobs) };
-    platform_over(&stores, &url.key_source(config), brand, FileSettings::default())
+/// Whether a command reads or removes contents of files. One that does not must work where they cannot be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// They are left alone.
+    Closed,
+    /// They are opened.
+    Open,
 }
 
 /// The platform over the configured stores.
 ///
 /// # Errors
 /// When a store or the server keys cannot be opened.
-pub async fn platform_with_contents(config: &Config, brand: Brand) -> Result<Arc<Platform>, Failure> {
+pub async fn platform(config: &Config, brand: Brand, contents: Contents) -> Result<Arc<Platform>, Failure> {
     let url = StoreUrl::parse(config.store())?;
-    let stores = Stores { storage: open(&url).await?, blobs: open_blobs(config, &url)? };
+    let storage = open(&url).await?;
+    let blobs = match contents {
+        Contents::Closed => Arc::new(NoBlobs),
+        Contents::Open => open_blobs(config, &url)?,
+    };
+    let stores = Stores { storage, blobs };
     platform_over(&stores, &url.key_source(config), brand, FileSettings::default())
 }
 

@@ -11,7 +11,7 @@ use openapi_core::storage::Storage;
 use sha2::{Digest, Sha256};
 use storage_blobs::FolderBlobs;
 
-use crate::assemble::{self, StoreUrl, operator};
+use crate::assemble::{self, Contents, StoreUrl, operator};
 use crate::config::Config;
 use crate::config::typed::Names;
 use crate::failure::Failure;
@@ -34,7 +34,7 @@ const TOLD_EVERY: u64 = 1_000;
 /// When a store cannot be read.
 pub async fn check(config: &Config, repair: bool) -> Result<Vec<String>, Failure> {
     let brand = Names::of(config)?.brand_without_listener();
-    let platform = assemble::platform_with_contents(config, brand).await?;
+    let platform = assemble::platform(config, brand, Contents::Open).await?;
     let found = platform.check_contents().await?;
     let is_elsewhere = found.is_elsewhere() && found.files > 1;
     let faults = if repair { platform.repair_contents(&operator(), found).await? } else { found.faults };

@@ -4,6 +4,7 @@ mod api_get;
 mod durable_creates;
 mod faults;
 mod files;
+mod forms;
 mod get_vs_hyper;
 mod limits;
 mod lists;
@@ -49,6 +50,12 @@ pub(crate) enum Benchmark {
     Download,
     /// Growth of memory with 64 uploads of 25 MiB at once
     UploadMemory,
+    /// CPU time of checking the answers to a form of 30 fields
+    FormValidation,
+    /// Durable submits of a form of 30 fields against creates of contacts
+    FormSubmits,
+    /// The latest submission among 1,000 superseded ones against among one
+    FormLatest,
     /// Exactness of the rate limits over random arrival sequences
     Limits,
     /// Planted faults that the conformance suite catches
@@ -67,6 +74,9 @@ impl Benchmark {
             Benchmark::Upload => files::upload(options),
             Benchmark::Download => files::download(options),
             Benchmark::UploadMemory => files::upload_memory(options),
+            Benchmark::FormValidation => forms::validation(options),
+            Benchmark::FormSubmits => forms::submits(options),
+            Benchmark::FormLatest => forms::latest(options),
             Benchmark::Limits => limits::run(options),
             Benchmark::Faults => faults::run(),
         }

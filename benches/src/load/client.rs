@@ -50,9 +50,9 @@ pub(super) async fn run(plan: Plan) -> Result<Outcome, Failure> {
     let shared = Rc::new(Shared {
         ends: begun + Duration::from_secs_f64(plan.seconds),
         next_key: Cell::new(0),
-        next_contact: Cell::new(match plan.work {
-            Work::Create { from } => from,
-            Work::Get { .. } => 0,
+        next_contact: Cell::new(match &plan.work {
+            Work::Create { from } => *from,
+            Work::Get { .. } | Work::Submit { .. } => 0,
         }),
         counts: RefCell::default(),
         plan,
@@ -115,9 +115,9 @@ impl Connection {
     }
 
     async fn run(mut self) -> Result<(), Failure> {
-        let expected: &[u8] = match self.shared.plan.work {
+        let expected: &[u8] = match &self.shared.plan.work {
             Work::Get { .. } => b"200",
-            Work::Create { .. } => b"201",
+            Work::Create { .. } | Work::Submit { .. } => b"201",
         };
         loop {
             let sent = monotonic();
@@ -149,9 +149,9 @@ impl Connection {
             "Host: 127.0.0.1\r\nUser-Agent: benches\r\nAccept: application/json\r\nX-API-Key: {key}\r\nX-API-Secret: {secret}\r\n"
         );
         request.clear();
-        match shared.plan.work {
+        match &shared.plan.work {
             Work::Get { contacts } => {
-                let id = Person::external_id_of(self.dice.below(contacts));
+                let id = Person::external_id_of(self.dice.below(*contacts));
                 write!(request, "GET /v1/open/contacts/{id}/chatbots/{agent} HTTP/1.1\r\n{headers}\r\n")?;
             }
             Work::Create { .. } => {
@@ -160,6 +160,15 @@ impl Connection {
                 write!(
                     request,
                     "POST /v1/open/contacts/chatbots/{agent} HTTP/1.1\r\n{headers}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+                    body.len()
+                )?;
+            }
+            Work::Submit { contacts, template, body } => {
+                let number = shared.next_contact.replace(shared.next_contact.get() + 1);
+                let id = Person::external_id_of(number % contacts);
+                write!(
+                    request,
+                    "POST /v1/open/forms/submit/{template}/contacts/{id} HTTP/1.1\r\n{headers}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
                     body.len()
                 )?;
             }

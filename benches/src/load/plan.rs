@@ -28,7 +28,7 @@ pub(crate) struct Plan {
 }
 
 /// What is requested.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Work {
     /// One contact by external id, at random below this number; answered 200.
     Get {
@@ -39,6 +39,15 @@ pub(crate) enum Work {
     Create {
         /// The first number.
         from: u64,
+    },
+    /// Forms, each for a contact of its own in turn; answered 201.
+    Submit {
+        /// How many contacts there are.
+        contacts: u64,
+        /// The template.
+        template: String,
+        /// The body of the request.
+        body: String,
     },
 }
 

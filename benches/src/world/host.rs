@@ -6,6 +6,8 @@ use openapi_core::access::{Actor, Permissions, RateLimits};
 use openapi_core::admin::{Admin, AdminError, NewAgent, NewKey};
 use openapi_core::api::{Api, Settings};
 use openapi_core::brand::Brand;
+use openapi_core::forms::FormTemplate;
+use openapi_core::json::Object;
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::schema::CompiledSchema;
 use openapi_core::server_keys::{ServerKey, ServerKeys};
@@ -111,6 +113,16 @@ impl Host {
             }
         }
         Ok(keys)
+    }
+
+    /// Makes an active form template of a definition.
+    pub(crate) async fn template(
+        &self,
+        agent: &AgentId,
+        definition: &Object,
+    ) -> Result<FormTemplate, Failure> {
+        let template = self.platform.create_template(&operator(), agent, definition).await?;
+        Ok(self.platform.activate_template(&operator(), agent, template.id).await?)
     }
 
     /// The agent's schema, ready to make contacts.

@@ -192,7 +192,7 @@ fn template_fault(value: &Json, template: &ElementTemplate<'_>) -> Option<Fault>
 }
 
 /// Members of the record that a request may repeat: they are ignored (contract 2.3.2).
-const RECORD: [&str; 21] = [
+const RECORD: [&str; 20] = [
     "id",
     "agentId",
     "templateId",
@@ -213,7 +213,6 @@ const RECORD: [&str; 21] = [
     "statusHistory",
     "createdAt",
     "updatedAt",
-    "version",
 ];
 
 /// The data that an update would make of the stored data: merged by RFC 7396, what is not answered left out.

@@ -348,14 +348,14 @@ pub trait FormStore: Send + Sync {
     /// [`Stale`](StorageErrorKind::Stale) when another version of the contact is stored,
     /// [`ReplayExists`](StorageErrorKind::ReplayExists); then for each submission in turn: `Missing` without such a
     /// template, `Stale` when another generation of the template or another head is stored,
-    /// [`AlreadyExists`](StorageErrorKind::AlreadyExists) for a used id.
+    /// [`AlreadyExists`](StorageErrorKind::AlreadyExists) for a used id, be it by an earlier one of the same write.
     async fn insert_submissions(&self, agent: &AgentId, write: &SubmissionsWrite) -> Result<()>;
 
-    /// Replaces a submission.
+    /// Replaces a submission. Of what it was before each version is kept once.
     ///
     /// # Errors
-    /// [`Missing`](StorageErrorKind::Missing) when the submission is not there, [`Stale`](StorageErrorKind::Stale) when
-    /// another version of it or of its contact, or another head is stored.
+    /// In this order: [`Missing`](StorageErrorKind::Missing) when the submission is not there,
+    /// [`Stale`](StorageErrorKind::Stale) when another version of it or of its contact, or another head is stored.
     async fn update_submission(&self, agent: &AgentId, change: &SubmissionChange) -> Result<()>;
 
     /// What the data of a submission was before each change, oldest first; the operator's own.

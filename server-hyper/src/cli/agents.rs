@@ -7,8 +7,8 @@ use openapi_core::platform::Platform;
 use openapi_core::values::{AgentId, Line};
 
 use super::output::{print_record, print_table};
-use super::{with_contents, with_platform};
-use crate::assemble::operator;
+use super::with_platform;
+use crate::assemble::{Contents, operator};
 use crate::config::flags::EveryFlags;
 use crate::failure::Failure;
 
@@ -63,8 +63,9 @@ impl Agents {
     pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
         let json = every.json;
         // Deleting an agent removes contents of files, the rest needs none.
-        let removes_contents = matches!(self, Agents::Delete { .. });
-        let work = async |platform: &Platform| {
+        let removes = matches!(self, Agents::Delete { .. });
+        let contents = if removes { Contents::Open } else { Contents::Closed };
+        with_platform(every, contents, async |platform: &Platform| {
             let by = operator();
             let agent = match self {
                 Agents::Create { name, id } => platform.create_agent(&by, NewAgent { id, name }).await?,
@@ -95,8 +96,7 @@ impl Agents {
                     ("updated", agent.updated_at.to_string()),
                 ],
             )
-        };
-        if removes_contents { with_contents(every, work) } else { with_platform(every, work) }
+        })
     }
 }
 

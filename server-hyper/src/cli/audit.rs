@@ -13,6 +13,7 @@ use openapi_core::values::{AgentId, AuditId, Timestamp};
 
 use super::output::{optional, print, print_table};
 use super::with_platform;
+use crate::assemble::Contents;
 use crate::config::flags::EveryFlags;
 use crate::failure::Failure;
 
@@ -48,7 +49,7 @@ pub enum Audit {
 impl Audit {
     pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
         let json = every.json;
-        with_platform(every, async |platform| match self {
+        with_platform(every, Contents::Closed, async |platform| match self {
             Audit::Tail { agent, lines, follow } => {
                 if let Some(agent) = &agent {
                     // A mistyped agent would look like one without entries.

@@ -8,8 +8,8 @@ use openapi_core::contacts::ContactRef;
 use openapi_core::values::AgentId;
 
 use super::output::{optional, print_record};
-use super::{contacts_export, contacts_import, with_contents, with_platform};
-use crate::assemble::operator;
+use super::{contacts_export, contacts_import, with_platform};
+use crate::assemble::{Contents, operator};
 use crate::config::flags::EveryFlags;
 use crate::failure::Failure;
 
@@ -85,9 +85,9 @@ impl Contacts {
                 let format = format.map_or_else(|| Format::of(&file), Ok)?;
                 contacts_import::run(every, agent, &file, format)
             }
-            Contacts::Export { agent, format } => {
-                with_platform(every, async |platform| contacts_export::run(platform, &agent, format).await)
-            }
+            Contacts::Export { agent, format } => with_platform(every, Contents::Closed, async |platform| {
+                contacts_export::run(platform, &agent, format).await
+            }),
             Contacts::Erase { agent, contact, external } => {
                 let by_id = if external { None } else { contact.parse().ok().map(ContactRef::Id) };
                 let target = match by_id {
@@ -96,7 +96,7 @@ impl Contacts {
                         contact.parse().map_err(|error| Failure::usage(format!("'{contact}' {error}")))?,
                     ),
                 };
-                with_contents(every, async |platform| {
+                with_platform(every, Contents::Open, async |platform| {
                     let erased = platform.erase_contact(&operator(), &agent, &target).await?;
                     let lines = [
                         ("erased", erased.id.to_string()),

@@ -110,7 +110,7 @@ impl Columns {
 }
 
 /// A value as text.
-fn cell(value: &Json) -> String {
+pub fn cell(value: &Json) -> String {
     match value {
         Json::Null => String::new(),
         Json::String(text) => text.clone(),
@@ -161,7 +161,7 @@ fn is_risky(cell: &str) -> bool {
 }
 
 /// Puts an apostrophe in front of what could be a formula, and of what would lose one when read again.
-fn escaped(cell: &str) -> String {
+pub fn escaped(cell: &str) -> String {
     if is_risky(cell.trim_start_matches('\'')) { format!("'{cell}") } else { cell.to_owned() }
 }
 

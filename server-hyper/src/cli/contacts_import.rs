@@ -22,7 +22,7 @@ use super::contacts::Format;
 use super::contacts_csv::Columns;
 use super::output::{complain, print, print_json};
 use super::{Logged, input, on_runtime};
-use crate::assemble::{self, operator};
+use crate::assemble::{self, Contents, operator};
 use crate::config::Config;
 use crate::config::flags::EveryFlags;
 use crate::config::typed::Names;
@@ -65,7 +65,7 @@ pub fn run(every: &EveryFlags, agent: AgentId, file: &Path, format: Format) -> R
     let _log = Logged::install(&config)?;
     let input = input::open(file)?;
     let summary = on_runtime(async {
-        let platform = assemble::platform(&config, names.brand_without_listener()).await?;
+        let platform = assemble::platform(&config, names.brand_without_listener(), Contents::Closed).await?;
         let columns = Columns::of(&Admin::contact_schema(&*platform, &agent).await?);
         let mut import = Import::new(platform, agent, !every.json);
         match format {

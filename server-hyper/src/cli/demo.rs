@@ -22,7 +22,13 @@ const AGENT: &str = "demo";
 /// Ten contacts, one a line, in the shape of a create request.
 const CONTACTS: &str = include_str!("../../assets/demo-contacts.ndjson");
 
-/// Makes an agent, a key and contacts if there is no agent, and says how to go on.
+/// Two form templates: one where a submission takes the place of the earlier one, one where all stay.
+const TEMPLATES: [&str; 2] = [
+    include_str!("../../assets/templates/clinical-intake.json"),
+    include_str!("../../assets/templates/customer-feedback.json"),
+];
+
+/// Makes an agent, a key, form templates and contacts if there is no agent, and says how to go on.
 pub async fn prepare(
     platform: &Platform,
     origin: &str,
@@ -60,13 +66,19 @@ pub async fn prepare(
         contact = Some(imported.id);
     }
     let contact = contact.map(|id| id.to_string()).unwrap_or_default();
-    print(&what_to_try(&issued, &agent, &contact, origin, id_segment))
+    let mut template = String::new();
+    for definition in TEMPLATES {
+        let made = platform.create_template(&by, &agent.id, &object(definition)?).await?;
+        platform.activate_template(&by, &agent.id, made.id).await?;
+        template = made.id.to_string();
+    }
+    print(&what_to_try(&issued, &agent, &contact, &template, origin, id_segment))
 }
 
 fn object(line: &str) -> Result<Object, Failure> {
     match parse(line.as_bytes()) {
         Ok(Json::Object(object)) => Ok(object),
-        _ => Err(Failure::new("a contact of the demo is not JSON")),
+        _ => Err(Failure::new("something of the demo is not JSON")),
     }
 }
 
@@ -84,12 +96,20 @@ fn what_is_there(agents: &[Agent], store: &StoreUrl) -> String {
     )
 }
 
-fn what_to_try(issued: &IssuedKey, agent: &Agent, contact: &str, origin: &str, id_segment: &str) -> String {
+fn what_to_try(
+    issued: &IssuedKey,
+    agent: &Agent,
+    contact: &str,
+    template: &str,
+    origin: &str,
+    id_segment: &str,
+) -> String {
     let agent = &agent.id;
     let key = &issued.key.api_key;
     let secret = issued.secret.expose();
     let contacts = format!("{origin}/v1/open/contacts");
     let files = format!("{origin}/v1/open/files/chatbots/{agent}/{contact}");
+    let forms = format!("{origin}/v1/open/forms");
     format!(
         r#"
 agent   {agent}
@@ -118,6 +138,12 @@ The secret is shown this once. To try it, paste into another terminal:
   FILE=$(curl -H "$KEY" -H "$SECRET" -F 'file=@note.txt' '{files}' | grep -o '"id":"[0-9a-f]*"' | head -n 1 | cut -d '"' -f 4)
   curl -H "$KEY" -H "$SECRET" '{files}'
   curl -H "$KEY" -H "$SECRET" "{files}/files/$FILE/signed-url"
+
+  # forms: the templates, what one of them asks for, a submission, all submissions of the contact
+  curl -H "$KEY" -H "$SECRET" '{forms}/templates/chatbots/{agent}'
+  curl -H "$KEY" -H "$SECRET" '{forms}/templates/{template}/schema/chatbots/{agent}'
+  curl -H "$KEY" -H "$SECRET" -H 'Content-Type: application/json' -d '{{"formData":{{"rating":5,"mayContact":true,"comment":"Quick reply"}}}}' '{forms}/submit/{template}/contacts/crm-1002'
+  curl -H "$KEY" -H "$SECRET" '{forms}/contacts/crm-1002/chatbots/{agent}'
 
 The reference, to read and to try: {origin}/docs
 

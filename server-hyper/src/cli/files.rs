@@ -6,8 +6,8 @@ use openapi_core::values::AgentId;
 use serde_json::json;
 
 use super::output::{print, print_json};
-use super::with_contents;
-use crate::assemble::operator;
+use super::with_platform;
+use crate::assemble::{Contents, operator};
 use crate::config::flags::EveryFlags;
 use crate::failure::Failure;
 
@@ -28,7 +28,7 @@ impl Files {
     pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
         let Files::Purge { agent } = self;
         let json = every.json;
-        with_contents(every, async |platform| {
+        with_platform(every, Contents::Open, async |platform| {
             let purged = platform.purge_files(&operator(), &agent).await?;
             if json {
                 return print_json(&json!({ "agentId": agent, "purged": purged }));

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::output::{note, optional, print_record, print_table};
 use super::with_platform;
-use crate::assemble::operator;
+use crate::assemble::{Contents, operator};
 use crate::config::flags::EveryFlags;
 use crate::config::values::duration;
 use crate::failure::Failure;
@@ -176,7 +176,7 @@ struct Issued<'a> {
 impl Keys {
     pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
         let json = every.json;
-        with_platform(every, async |platform| {
+        with_platform(every, Contents::Closed, async |platform| {
             let by = operator();
             let key = match self {
                 Keys::Create(create) => {

@@ -7,6 +7,7 @@ mod contacts_csv;
 mod contacts_export;
 mod contacts_import;
 mod demo;
+mod export;
 mod files;
 mod input;
 mod keys;
@@ -16,6 +17,8 @@ mod serve;
 mod server_keys;
 mod settings;
 mod store;
+mod submissions;
+mod templates;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -23,6 +26,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use tracing_subscriber::filter::Targets;
 
+use crate::assemble::Contents;
 use crate::config::flags::{EveryFlags, ServingFlags};
 use crate::failure::Failure;
 
@@ -52,7 +56,7 @@ enum Command {
     /// Run the service
     #[command(after_help = serve::EXAMPLES)]
     Serve(ServingFlags),
-    /// Run the service; in an empty store make an agent, a key and ten contacts to try it with
+    /// Run the service; in an empty store make an agent, a key, two form templates and ten contacts to try it with
     #[command(after_help = demo::EXAMPLES)]
     Demo(ServingFlags),
     /// Agents: the tenants
@@ -70,6 +74,12 @@ enum Command {
     /// Contact files: the contents of deleted ones
     #[command(subcommand)]
     Files(files::Files),
+    /// Form templates
+    #[command(subcommand)]
+    Templates(templates::Templates),
+    /// What was submitted under form templates
+    #[command(subcommand)]
+    Submissions(submissions::Submissions),
     /// The audit log
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -136,6 +146,8 @@ impl Cli {
             Command::ContactSchema(command) => command.run(every),
             Command::Contacts(command) => command.run(every),
             Command::Files(command) => command.run(every),
+            Command::Templates(command) => command.run(every),
+            Command::Submissions(command) => command.run(every),
             Command::Audit(command) => command.run(every),
             Command::ServerKey(command) => command.run(every),
             Command::Migrate(command) => command.run(every),
@@ -177,23 +189,10 @@ fn with_default_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
     arguments
 }
 
-/// Runs an operator's command on a platform over the configured store.
+/// Runs an operator's command on a platform over the configured stores.
 fn with_platform(
     every: &EveryFlags,
-    work: impl AsyncFnOnce(&openapi_core::platform::Platform) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let config = crate::config::Config::read(every, None)?;
-    let names = crate::config::typed::Names::of(&config)?;
-    let _log = Logged::install(&config)?;
-    on_runtime(async {
-        let platform = crate::assemble::platform(&config, names.brand_without_listener()).await?;
-        work(&platform).await
-    })
-}
-
-/// Runs an operator's command that concerns contents of files as well.
-fn with_contents(
-    every: &EveryFlags,
+    contents: Contents,
     work: impl AsyncFnOnce(&openapi_core::platform::Platform) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let config = crate::config::Config::read(every, None)?;
@@ -201,7 +200,7 @@ fn with_contents(
     let _log = Logged::install(&config)?;
     on_runtime(async {
         let brand = names.brand_without_listener();
-        work(&*crate::assemble::platform_with_contents(&config, brand).await?).await
+        work(&*crate::assemble::platform(&config, brand, contents).await?).await
     })
 }
 

@@ -10,7 +10,7 @@ use openapi_core::values::AgentId;
 
 use super::output::{note, print_json, print_table};
 use super::{input, with_platform};
-use crate::assemble::operator;
+use crate::assemble::{Contents, operator};
 use crate::config::flags::EveryFlags;
 use crate::failure::Failure;
 
@@ -59,7 +59,7 @@ pub enum ContactSchema {
 impl ContactSchema {
     pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
         let json = every.json;
-        with_platform(every, async |platform| match self {
+        with_platform(every, Contents::Closed, async |platform| match self {
             ContactSchema::Show { agent } => print(json, &platform.contact_schema(&agent).await?),
             ContactSchema::Set { agent, file } => {
                 let definition = input::object(&file)?;

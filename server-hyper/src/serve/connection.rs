@@ -18,9 +18,13 @@ use super::service::{Handler, Peer, answer};
 use super::timeouts::Timeouts;
 use super::tls::Tls;
 
-/// The buffer for a request head. Larger heads get a bare 431 from hyper; smaller ones over the contract's limits get
-/// one with a body.
-const HEAD_BUFFER: usize = 64 * 1024;
+/// The most that is read at once of a request of HTTP/1.1, where a large body comes in. Each time costs a turn of the
+/// runtime, so that an upload takes about a sixth longer with a quarter of this. hyper begins with 8 KiB, and has the same bound
+/// for heads: larger ones get a bare 431 from it, smaller ones over the contract's limits one with a body.
+const READ_BUFFER: usize = 256 * 1024;
+
+/// The most of a request head of HTTP/2.
+const HEADER_LIST: u32 = 64 * 1024;
 
 /// Requests at a time in one HTTP/2 connection.
 const STREAMS: u32 = 100;
@@ -113,7 +117,7 @@ where
         let connection = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .max_concurrent_streams(STREAMS)
-            .max_header_list_size(HEAD_BUFFER as u32)
+            .max_header_list_size(HEADER_LIST)
             .keep_alive_interval(timeouts.idle)
             .keep_alive_timeout(timeouts.head)
             .serve_connection(stream, service);
@@ -123,7 +127,7 @@ where
         let connection = http1::Builder::new()
             // `Watched` limits the time for heads and between them, without a timer for each request.
             .header_read_timeout(None)
-            .max_buf_size(HEAD_BUFFER)
+            .max_buf_size(READ_BUFFER)
             .serve_connection(stream, service);
         run(connection, |connection| connection.graceful_shutdown(), &drain).await
     }

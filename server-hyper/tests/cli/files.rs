@@ -1,91 +1,12 @@
 //! Files: what the operator's commands do with their contents, and what a killed server leaves.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{Read, Write};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::support::{Place, Serving, credentials, head, request};
-
-const BOUNDARY: &str = "b7e1f0";
-
-fn contact(place: &Place) -> String {
-    place.write("c.ndjson", "{\"externalReferenceId\":\"crm-1\",\"primaryEmail\":\"a@example.com\"}\n");
-    place.run(&["contacts", "import", "--agent", "acme", "c.ndjson"]).done();
-    let exported = place.run(&["contacts", "export", "--agent", "acme"]).done();
-    let contact: Value = serde_json::from_str(exported.lines().next().unwrap()).unwrap();
-    contact["id"].as_str().unwrap().to_owned()
-}
-
-/// What calls a running server.
-struct Client<'a> {
-    origin: &'a str,
-    keys: &'a [(&'static str, String); 2],
-    contact: &'a str,
-}
-
-impl Client<'_> {
-    fn headers(&self) -> Vec<(&str, &str)> {
-        self.keys.iter().map(|(name, value)| (*name, value.as_str())).collect()
-    }
-
-    fn path(&self, behind: &str) -> String {
-        format!("/v1/open/files/chatbots/acme/{}{behind}", self.contact)
-    }
-
-    /// Uploads a text; `None` when no whole answer came.
-    fn upload(&self, name: &str, content: &str) -> Option<(u16, Value)> {
-        let body = format!(
-            "--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\r\n{content}\r\n--{BOUNDARY}--\r\n"
-        );
-        let media_type = format!("multipart/form-data; boundary={BOUNDARY}");
-        let mut headers = self.headers();
-        headers.push(("Content-Type", &media_type));
-        self.ask("POST", &self.path(""), &headers, &body)
-    }
-
-    fn delete(&self, file: &str) -> Option<(u16, Value)> {
-        self.ask("DELETE", &self.path(&format!("/files/{file}")), &self.headers(), "")
-    }
-
-    /// A request whose answer may never come, because the server is killed.
-    fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Option<(u16, Value)> {
-        let address = self.origin.strip_prefix("http://").unwrap();
-        let mut stream = std::net::TcpStream::connect(address).ok()?;
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        stream.write_all(head(method, path, headers, body.len()).as_bytes()).ok()?;
-        stream.write_all(body.as_bytes()).ok()?;
-        let mut heard = String::new();
-        stream.read_to_string(&mut heard).ok()?;
-        let (head, body) = heard.split_once("\r\n\r\n")?;
-        Some((head.split(' ').nth(1)?.parse().ok()?, serde_json::from_str(body).ok()?))
-    }
-
-    /// The content of a file by way of a signed URL, and the signature.
-    fn download(&self, file: &str) -> (u16, String, String) {
-        let path = self.path(&format!("/files/{file}/signed-url"));
-        let (status, body) = request(self.origin, "GET", &path, &self.headers(), "");
-        assert_eq!(status, 200, "{body}");
-        let signed: Value = serde_json::from_str(&body).unwrap();
-        let url = signed["data"]["url"].as_str().unwrap();
-        let target = &url[url.find("/download/").unwrap()..];
-        let (status, content) = request(self.origin, "GET", target, &[], "");
-        (status, content, url.split_once("sig=").unwrap().1.to_owned())
-    }
-}
-
-fn id(answer: Option<(u16, Value)>) -> String {
-    let (status, body) = answer.expect("an answer");
-    assert_eq!(status, 201, "{body}");
-    body["data"]["id"].as_str().unwrap().to_owned()
-}
-
-fn names(folder: &Path) -> BTreeSet<String> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return BTreeSet::new() };
-    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
-}
+use super::file_client::{Client, contact, id, names};
+use super::support::{Place, Serving, credentials};
 
 #[test]
 fn contents_go_through_backup_restore_check_and_purge() {
@@ -93,7 +14,7 @@ fn contents_go_through_backup_restore_check_and_purge() {
     let key = place.with_key();
     let (keys, contact) = (credentials(&key), contact(&place));
     let server = place.serve(&[]);
-    let client = Client { origin: &server.api, keys: &keys, contact: &contact };
+    let client = Client { origin: &server.api, keys: &keys, agent: "acme", contact: &contact };
     let kept = id(client.upload("kept.txt", "kept\n"));
     let lost = id(client.upload("lost.txt", "lost\n"));
     let deleted = id(client.upload("deleted.txt", "deleted\n"));
@@ -121,7 +42,7 @@ fn contents_go_through_backup_restore_check_and_purge() {
     std::fs::copy(place.path("data/server-keys"), place.path("other/server-keys")).unwrap();
     place.run(&[&["check"][..], &elsewhere].concat()).done();
     let server = place.serve(&elsewhere);
-    let client = Client { origin: &server.api, keys: &keys, contact: &contact };
+    let client = Client { origin: &server.api, keys: &keys, agent: "acme", contact: &contact };
     assert_eq!(client.download(&lost).1, "lost\n");
     server.end();
 
@@ -170,7 +91,7 @@ fn settings_of_files_are_obeyed() {
         "--deleted-file-retention",
         "0s",
     ]);
-    let client = Client { origin: &server.api, keys: &keys, contact: &contact };
+    let client = Client { origin: &server.api, keys: &keys, agent: "acme", contact: &contact };
     let refused = |answer: Option<(u16, Value)>| {
         let (status, body) = answer.unwrap();
         (status, body["code"].as_str().unwrap_or_default().to_owned())
@@ -206,7 +127,7 @@ struct Acknowledged {
 impl Acknowledged {
     /// Uploads and deletes until nobody answers any more.
     fn work(&mut self, server: &Serving, keys: &[(&'static str, String); 2], contact: &str, round: u64) {
-        let client = Client { origin: &server.api, keys, contact };
+        let client = Client { origin: &server.api, keys, agent: "acme", contact };
         for number in 0.. {
             let content = format!("{round} {number} ").repeat(1 + (number * 37) % 4_000);
             let Some((status, body)) = client.upload("a.txt", &content) else { return };
@@ -288,7 +209,7 @@ fn killed_servers_lose_no_acknowledged_file() {
     ]);
     let keys = credentials(&key);
     let server = place.serve(&["--address-limit-download", "0"]);
-    let client = Client { origin: &server.api, keys: &keys, contact: &contact };
+    let client = Client { origin: &server.api, keys: &keys, agent: "acme", contact: &contact };
     let living = known.uploaded.iter().filter(|(file, _)| !known.deleted.contains(*file));
     // The newest are nearest to a kill; a key answers so many in a minute.
     for (file, content) in living.rev().take(400) {

@@ -8,8 +8,14 @@
 
 mod contacts;
 mod examples;
+mod file_client;
 mod files;
+mod forms;
+mod object_store;
 mod operators;
+#[cfg(target_os = "linux")]
+mod power_cuts;
+mod s3_server;
 mod service;
 mod settings;
 mod support;

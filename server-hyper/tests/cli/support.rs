@@ -69,7 +69,11 @@ impl Place {
 
     /// A command in this folder that sees no settings of the machine.
     pub fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(program);
+        self.confined(Command::new(program))
+    }
+
+    /// The same of a command that is given.
+    pub fn confined(&self, mut command: Command) -> Command {
         command.current_dir(self.folder.path()).env_clear().env("USER", "tester").env("COLUMNS", "120");
         command.env("PATH", std::env::var("PATH").unwrap());
         command
@@ -104,15 +108,20 @@ impl Place {
     }
 
     pub fn serve_as(&self, command: &str, arguments: &[&str]) -> Serving {
+        let mut server = self.command(BINARY);
+        server.arg(command).args(arguments);
+        self.started(server)
+    }
+
+    /// A server whose command is given, but for its listeners.
+    pub fn started(&self, mut server: Command) -> Serving {
         let stderr = std::fs::File::create(self.path("stderr")).unwrap();
-        let mut child = self
-            .command(BINARY)
-            .args([command, "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"])
-            .args(arguments)
+        let mut child = server
+            .args(["--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"])
             .stdout(Stdio::piped())
             .stderr(stderr)
             .spawn()
-            .unwrap();
+            .unwrap_or_else(|error| panic!("{server:?}: {error}"));
         let mut lines = BufReader::new(child.stdout.take().unwrap());
         let mut address = |name: &str| {
             let mut line = String::new();

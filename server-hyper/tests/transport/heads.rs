@@ -203,7 +203,8 @@ const VECTORS: &[(&str, &str, Expected)] = &[
     ("a zero octet in a value", "GET {health} HTTP/1.1\r\n{H}X-A: \0\r\n\r\n", Bare(400)),
     ("a carriage return in a value", "GET {health} HTTP/1.1\r\n{H}X-A: b\rc\r\n\r\n", Bare(400)),
     ("headers of 20 KB", "GET {health} HTTP/1.1\r\n{H}X-A: {20K}\r\n\r\n", Open(&[431])),
-    ("headers of 200 KB", "GET {health} HTTP/1.1\r\n{H}X-A: {200K}\r\n\r\n", Bare(431)),
+    ("headers of 200 KB", "GET {health} HTTP/1.1\r\n{H}X-A: {200K}\r\n\r\n", Open(&[431])),
+    ("headers of 600 KB", "GET {health} HTTP/1.1\r\n{H}X-A: {600K}\r\n\r\n", Bare(431)),
     ("500 header lines", "GET {health} HTTP/1.1\r\n{H}{500 lines}\r\n", Bare(431)),
     // Other things.
     ("a TLS handshake", "\x16\x03\x01\x02\0\x01\0\x01\r\n\r\n", Bare(400)),
@@ -212,7 +213,7 @@ const VECTORS: &[(&str, &str, Expected)] = &[
 
 fn expand(text: &str) -> Vec<u8> {
     let mut text = text.replace("{H}", "Host: a\r\n").replace("{health}", HEALTH);
-    for kilo in [9, 10, 20, 70, 200] {
+    for kilo in [9, 10, 20, 70, 200, 600] {
         text = text.replace(&format!("{{{kilo}K}}"), &"A".repeat(kilo * 1024));
     }
     text.replace("{500 lines}", &"X-A: b\r\n".repeat(500)).into_bytes()

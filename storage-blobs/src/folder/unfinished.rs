@@ -1,9 +1,11 @@
 //! A file that is being written, under a name that nobody reads.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, IoSlice, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use bytes::Bytes;
 use openapi_core::values::FileId;
 
 /// After how many octets the disk is told to begin.
@@ -15,7 +17,7 @@ const NAMES: u32 = 1_000;
 /// A file in the folder `.unfinished`. Dropped, it is removed.
 #[derive(Debug)]
 pub(super) struct Unfinished {
-    pub(super) file: File,
+    pub(super) file: Arc<File>,
     pub(super) path: PathBuf,
     /// Octets written so far, and how many of these the disk was told to take.
     written: u64,
@@ -33,7 +35,9 @@ impl Unfinished {
             let path = folder.join(format!("{id}.{number}"));
             match options.open(&path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                opened => return opened.map(|file| Unfinished { file, path, written: 0, told: 0 }),
+                opened => {
+                    return opened.map(|file| Unfinished { file: Arc::new(file), path, written: 0, told: 0 });
+                }
             }
         }
         Err(io::Error::new(io::ErrorKind::ResourceBusy, "the same file is being written too many times"))
@@ -41,30 +45,58 @@ impl Unfinished {
 }
 
 impl Unfinished {
-    /// Writes the next octets. From time to time the disk is told to take what was written, so that little is left to
-    /// wait for in the end.
-    pub(super) fn write(&mut self, octets: &[u8]) -> io::Result<()> {
-        self.file.write_all(octets)?;
-        self.written += octets.len() as u64;
-        if self.written - self.told >= TOLD_EVERY {
-            begin_writing_back(&self.file, self.told, self.written - self.told);
-            self.told = self.written;
+    /// Writes the next octets.
+    pub(super) fn write(&mut self, pieces: &[Bytes]) -> io::Result<()> {
+        let mut slices: Vec<IoSlice<'_>> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
+        let mut rest = slices.as_mut_slice();
+        while !rest.is_empty() {
+            match (&*self.file).write_vectored(rest) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => {
+                    self.written += written as u64;
+                    IoSlice::advance_slices(&mut rest, written);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
         }
         Ok(())
     }
+
+    /// What the disk is to be told to take, from time to time, so that little is left to wait for in the end.
+    pub(super) fn begin_writing_back(&mut self) -> Option<WriteBack> {
+        let length = self.written - self.told;
+        if length < TOLD_EVERY {
+            return None;
+        }
+        let part = WriteBack { file: Arc::clone(&self.file), offset: self.told, length };
+        self.told = self.written;
+        Some(part)
+    }
 }
 
-/// Lets the system write a part of a file to its disk, without waiting for it. Octets that are not on the disk yet stay
-/// in memory: only clean ones could be dropped.
-fn begin_writing_back(file: &File, offset: u64, length: u64) {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::fs::{Advice, fadvise};
-        // A system that does not take the advice writes it all in the end.
-        let _ = fadvise(file, offset, std::num::NonZeroU64::new(length), Advice::DontNeed);
+/// A part of a file that is to go to the disk.
+#[derive(Debug)]
+pub(super) struct WriteBack {
+    file: Arc<File>,
+    offset: u64,
+    length: u64,
+}
+
+impl WriteBack {
+    /// Lets the system write it, without waiting for the disk. Octets that are not there yet stay in memory: only clean
+    /// ones could be dropped.
+    pub(super) fn run(self) {
+        #[cfg(target_os = "linux")]
+        {
+            use rustix::fs::{Advice, fadvise};
+            // A system that does not take the advice writes it all in the end.
+            let _ =
+                fadvise(&self.file, self.offset, std::num::NonZeroU64::new(self.length), Advice::DontNeed);
+        }
+        #[cfg(not(target_os = "linux"))]
+        let WriteBack { file: _, offset: _, length: _ } = self;
     }
-    #[cfg(not(target_os = "linux"))]
-    let _ = (file, offset, length);
 }
 
 impl Drop for Unfinished {

@@ -1,8 +1,9 @@
-//! Writing a blob: buffers that go to the system, then the step into its place.
+//! Writing a blob: batches of octets that go to the system, then the step into its place.
 //!
-//! A system takes a buffer into its memory in some tens of microseconds, less than handing it to another thread and
+//! A system takes a batch into its memory in some tens of microseconds, less than handing it to another thread and
 //! back costs. So it is written where it is, until a write shows that the disk makes writers wait; then threads do it
-//! for a while, two buffers for each writer.
+//! for a while, two batches for each writer. Telling the disk to begin costs more, and nobody waits for it: that is
+//! always for a thread.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -12,28 +13,32 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use openapi_core::ports::{BlobError, BlobErrorKind, BlobKey, BlobResult, BlobWriter};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::unfinished::Unfinished;
 use super::{Folder, blocking, failed, stopped, sync_content, sync_folder};
 
-/// What goes to the disk at once; a writer has two of them. Larger ones are no faster.
-const BUFFER: usize = 128 * 1024;
+/// What goes to the system at once; a writer has two of them. Larger ones are no faster, smaller ones and those that end
+/// between two pages of the file cost the system more.
+const BATCH: usize = 128 * 1024;
+
+/// Smaller pieces are copied together: a list of many would hold more memory than their octets.
+const SMALL: usize = 16 * 1024;
 
 /// A write that takes longer has waited for the disk.
-const QUICK: Duration = Duration::from_millis(2);
+const QUICK: Duration = Duration::from_millis(5);
 
-/// How many buffers threads write after a write that has waited, before one is tried without a thread again.
-const WARY: u32 = 2_000;
+/// How many batches threads write after a write that has waited, before one is tried without a thread again.
+const WARY: u32 = 200;
 
 /// Whether the system takes writes at once, as far as the last ones tell. Shared by the writers of a folder.
 #[derive(Debug, Default)]
 pub(super) struct Pace(AtomicU32);
 
 impl Pace {
-    /// Whether a thread is to write the next buffer.
+    /// Whether a thread is to write the next batch.
     fn needs_thread(&self) -> bool {
         let counted = |wary: u32| wary.checked_sub(1);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, counted).is_ok()
@@ -61,32 +66,63 @@ impl Pace {
 pub(super) struct Writer {
     folder: Arc<Folder>,
     key: BlobKey,
-    filling: Vec<u8>,
+    waiting: Batch,
     state: State,
 }
 
 enum State {
-    /// The file, and an empty buffer.
-    Idle(Unfinished, Vec<u8>),
-    /// A buffer on its way to the disk.
-    Writing(JoinHandle<(io::Result<()>, Unfinished, Vec<u8>)>),
+    Idle(Unfinished),
+    /// A batch on its way to the disk.
+    Writing(JoinHandle<(io::Result<()>, Unfinished)>),
     /// A write failed, or its future was dropped: octets may be missing.
     Broken,
 }
 
+/// Octets that are written together, in the pieces they came in.
+#[derive(Default)]
+struct Batch {
+    pieces: Vec<Bytes>,
+    /// The last ones, copied together.
+    small: BytesMut,
+    octets: usize,
+}
+
+impl Batch {
+    fn push(&mut self, piece: Bytes) {
+        self.octets += piece.len();
+        if piece.len() < SMALL {
+            self.small.extend_from_slice(&piece);
+        } else {
+            self.join_small();
+            self.pieces.push(piece);
+        }
+    }
+
+    fn join_small(&mut self) {
+        if !self.small.is_empty() {
+            self.pieces.push(self.small.split().freeze());
+        }
+    }
+
+    fn into_pieces(mut self) -> Vec<Bytes> {
+        self.join_small();
+        self.pieces
+    }
+}
+
 impl Writer {
     pub(super) fn new(folder: Arc<Folder>, key: BlobKey, file: Unfinished) -> Self {
-        Writer { folder, key, filling: Vec::new(), state: State::Idle(file, Vec::new()) }
+        Writer { folder, key, waiting: Batch::default(), state: State::Idle(file) }
     }
 
     /// The file, once the disk has taken what was on its way. Until the caller gives it back the writer is broken.
-    async fn idle(&mut self) -> BlobResult<(Unfinished, Vec<u8>)> {
+    async fn idle(&mut self) -> BlobResult<Unfinished> {
         match std::mem::replace(&mut self.state, State::Broken) {
-            State::Idle(file, buffer) => Ok((file, buffer)),
+            State::Idle(file) => Ok(file),
             State::Writing(writing) => {
-                let (written, file, buffer) = writing.await.map_err(stopped)?;
+                let (written, file) = writing.await.map_err(stopped)?;
                 written.map_err(failed)?;
-                Ok((file, buffer))
+                Ok(file)
             }
             State::Broken => {
                 Err(BlobError::new(BlobErrorKind::Internal, "an earlier write did not end well"))
@@ -97,25 +133,28 @@ impl Writer {
 
 #[async_trait]
 impl BlobWriter for Writer {
-    async fn write(&mut self, octets: Bytes) -> BlobResult<()> {
-        let mut rest = &octets[..];
-        while !rest.is_empty() {
-            let (taken, later) = rest.split_at(rest.len().min(BUFFER - self.filling.len()));
-            self.filling.extend_from_slice(taken);
-            rest = later;
-            if self.filling.len() == BUFFER {
-                let (mut file, empty) = self.idle().await?;
-                let mut full = std::mem::replace(&mut self.filling, empty);
+    async fn write(&mut self, mut octets: Bytes) -> BlobResult<()> {
+        while !octets.is_empty() {
+            let room = BATCH - self.waiting.octets;
+            self.waiting.push(octets.split_to(octets.len().min(room)));
+            if self.waiting.octets == BATCH {
+                let mut file = self.idle().await?;
+                let pieces = std::mem::take(&mut self.waiting).into_pieces();
                 if self.folder.pace.needs_thread() {
                     self.state = State::Writing(spawn_blocking(move || {
-                        let written = file.write(&full);
-                        full.clear();
-                        (written, file, full)
+                        let written = file.write(&pieces);
+                        if let Some(part) = file.begin_writing_back() {
+                            part.run();
+                        }
+                        (written, file)
                     }));
                 } else {
-                    self.folder.pace.watch(|| file.write(&full)).map_err(failed)?;
-                    full.clear();
-                    self.state = State::Idle(file, full);
+                    self.folder.pace.watch(|| file.write(&pieces)).map_err(failed)?;
+                    if let Some(part) = file.begin_writing_back() {
+                        // How it goes is seen at the last sync.
+                        drop(spawn_blocking(move || part.run()));
+                    }
+                    self.state = State::Idle(file);
                 }
             }
         }
@@ -123,11 +162,10 @@ impl BlobWriter for Writer {
     }
 
     async fn finish(mut self: Box<Self>) -> BlobResult<()> {
-        let (mut file, _) = self.idle().await?;
-        let Writer { folder, key, filling, .. } = *self;
+        let mut file = self.idle().await?;
+        let Writer { folder, key, waiting, .. } = *self;
         blocking(move || {
-            file.write(&filling)?;
-            drop(filling);
+            file.write(&waiting.into_pieces())?;
             folder.publish(file, &key)
         })
         .await
@@ -186,7 +224,7 @@ fn place(from: &Path, to: &Path) -> io::Result<Placed> {
 fn same_content(written: &Path, there: &Path) -> io::Result<Placed> {
     let (mut written, mut there) = (File::open(written)?, File::open(there)?);
     let mut same = written.metadata()?.len() == there.metadata()?.len();
-    let mut buffers = (vec![0; BUFFER / 2], vec![0; BUFFER / 2]);
+    let mut buffers = (vec![0; BATCH / 2], vec![0; BATCH / 2]);
     while same {
         let length = written.read(&mut buffers.0)?;
         if length == 0 {
@@ -211,5 +249,21 @@ mod tests {
         pace.watch(|| std::thread::sleep(2 * QUICK));
         assert!((0..WARY).all(|_| pace.needs_thread()));
         assert!(!pace.needs_thread());
+    }
+
+    #[test]
+    fn small_pieces_are_joined_in_order() {
+        let mut batch = Batch::default();
+        let sizes = [1, 5, SMALL, 0, SMALL - 1, 2, SMALL + 1, 3];
+        let mut all = Vec::new();
+        for (number, size) in sizes.into_iter().enumerate() {
+            let piece = vec![number as u8; size];
+            all.extend_from_slice(&piece);
+            batch.push(piece.into());
+        }
+        assert_eq!(batch.octets, all.len());
+        let pieces = batch.into_pieces();
+        assert_eq!(pieces.len(), 5);
+        assert_eq!(pieces.concat(), all);
     }
 }

@@ -1,8 +1,6 @@
 //! Tests that need more than the public interface.
 
 mod conformance;
-#[cfg(target_os = "linux")]
-mod disk;
 mod folder;
 #[cfg(feature = "cloud")]
 mod objects;

@@ -1,6 +1,6 @@
 //! Power cuts: an acknowledged blob is on disk, and what is listed is whole. A child process writes and removes blobs
 //! under `strace` and says what it does; its files are then rebuilt as they may be found after a cut at any moment
-//! ([`super::disk`]), opened and compared with what had been said until then.
+//! ([`power_cuts`]), opened and compared with what had been said until then.
 //!
 //! `cargo test -p storage-blobs --lib -- --ignored survive_a_cut_behind_every_call` tries all of them, four times each.
 
@@ -21,17 +21,16 @@ pub(crate) fn is_weak(what: &str) -> bool {
 mod cuts {
     use std::collections::{BTreeMap, BTreeSet};
     use std::path::Path;
-    use std::process::Command;
     use std::sync::Mutex;
 
     use openapi_core::files::FileName;
     use openapi_core::ports::{BlobKey, BlobStore};
     use openapi_core::values::Timestamp;
+    use power_cuts::{Dice, Event};
 
     use super::{WEAK, variable};
     use crate::FolderBlobs;
     use crate::tests::conformance::wait;
-    use crate::tests::disk::{self, Dice, Event};
 
     /// Names the folder that the child writes; set in no other process.
     const FOLDER: &str = "POWER_CUTS_FOLDER";
@@ -102,23 +101,16 @@ mod cuts {
     fn recorded(folder: &Path, weak: Option<&str>) -> Vec<Event> {
         let (trace, root) = (folder.join("trace"), folder.join("disk"));
         std::fs::create_dir(&root).unwrap();
-        let mut command = Command::new("strace");
+        let mut command = power_cuts::traced(std::env::current_exe().unwrap(), &trace);
         command
-            .args(["-f", "-y", "-xx", "-s", "1000000", "-e"])
-            .arg("trace=write,fsync,fdatasync,openat,linkat,unlinkat,mkdirat,renameat2,ftruncate,?link,?unlink,?mkdir,?rename,?renameat")
-            .arg("-o")
-            .arg(&trace)
-            .arg(std::env::current_exe().unwrap())
             .args(["--exact", "tests::power_cuts::cuts::write_until_the_end", "--ignored", "--nocapture"])
             .env(FOLDER, root.join("data/blobs"));
         if let Some(weak) = weak {
             command.env(WEAK, weak);
         }
-        let output = command
-            .output()
-            .unwrap_or_else(|error| panic!("{error}: install strace: apt-get install --yes strace"));
+        let output = command.output().unwrap_or_else(|error| panic!("{}", power_cuts::not_traced(&error)));
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        disk::events(&std::fs::read_to_string(&trace).unwrap(), &root)
+        power_cuts::events(&std::fs::read_to_string(&trace).unwrap(), &root)
     }
 
     /// What had been said of each blob.
@@ -207,7 +199,7 @@ mod cuts {
         for (turn, count) in places(events.len()).into_iter().enumerate() {
             let left = folder.path().join(format!("left-{turn}"));
             std::fs::create_dir(&left).unwrap();
-            disk::after_cut(&events, count, &mut dice, &folder.path().join("disk"), &left);
+            power_cuts::after_cut(&events, count, &mut dice, &folder.path().join("disk"), &left);
             let faults = wait(faults(&left, &Said::of(&events[..count])));
             std::fs::remove_dir_all(&left).unwrap();
             damaged += usize::from(!faults.is_empty());

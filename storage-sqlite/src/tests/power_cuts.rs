@@ -1,20 +1,19 @@
 //! Power cuts: an acknowledged write is on disk. A child process creates contacts under `strace` and says of each when it
-//! is acknowledged; its files are then rebuilt as they may be found after a cut at any moment ([`super::disk`]), opened
+//! is acknowledged; its files are then rebuilt as they may be found after a cut at any moment ([`power_cuts`]), opened
 //! and compared with what had been said until then.
 //!
 //! `cargo test -p storage-sqlite --lib -- --ignored survive_a_thousand_power_cuts` tries more of them.
 
 use std::path::Path;
-use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use openapi_core::contacts::ContactRef;
 use openapi_core::storage::{AuditQuery, AuditStore, ContactStore};
+use power_cuts::{Dice, Event};
 use rusqlite::Connection;
 
-use super::disk::{self, Event};
-use super::support::{Dice, Folder, agent_id, contact, contact_id, insert, insert_agent, wait};
+use super::support::{Folder, agent_id, contact, contact_id, insert, insert_agent, wait};
 use crate::{SqliteConfig, SqliteStorage};
 
 /// Names the file that the child writes; set in no other process.
@@ -81,23 +80,16 @@ fn recorded(folder: &Folder, weak: bool) -> Vec<Event> {
     let trace = folder.path().join("trace");
     let root = folder.path().join("disk");
     std::fs::create_dir(&root).unwrap();
-    let mut command = Command::new("strace");
+    let mut command = power_cuts::traced(std::env::current_exe().unwrap(), &trace);
     command
-        .args(["-f", "-y", "-xx", "-s", "1000000", "-e"])
-        .arg("trace=pwrite64,write,fsync,fdatasync,ftruncate,unlink,rename,openat,mkdir")
-        .arg("-o")
-        .arg(&trace)
-        .arg(std::env::current_exe().unwrap())
         .args(["--exact", "tests::power_cuts::write_until_the_end", "--ignored", "--nocapture"])
         .env(DATABASE, root.join("data/openapi.db"));
     if weak {
         command.env(WEAK, "1");
     }
-    let output = command
-        .output()
-        .unwrap_or_else(|error| panic!("{error}: install strace: apt-get install --yes strace"));
+    let output = command.output().unwrap_or_else(|error| panic!("{}", power_cuts::not_traced(&error)));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    disk::events(&std::fs::read_to_string(&trace).unwrap(), &root)
+    power_cuts::events(&std::fs::read_to_string(&trace).unwrap(), &root)
 }
 
 /// What is wrong with the files after a cut; `acknowledged` is what had been said before it.
@@ -147,10 +139,10 @@ fn cut(weak: bool, cuts: u64) -> (u64, Vec<String>) {
     let (mut damaged, mut first) = (0, Vec::new());
     let mut dice = Dice(7);
     for number in 0..cuts {
-        let count = dice.below(events.len() as u64 + 1) as usize;
+        let count = dice.below(events.len() + 1);
         let left = folder.path().join(format!("left-{number}"));
         std::fs::create_dir(&left).unwrap();
-        disk::after_cut(&events, count, &mut dice, &folder.path().join("disk"), &left);
+        power_cuts::after_cut(&events, count, &mut dice, &folder.path().join("disk"), &left);
         let faults = faults(&left, &lines(&events[..count]));
         std::fs::remove_dir_all(&left).unwrap();
         if !faults.is_empty() {

@@ -1,6 +1,6 @@
 //! Form templates and submissions in the model.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::{Tenant, World, window};
 use crate::audit::AuditEntry;
@@ -211,7 +211,13 @@ impl World {
         let tenant = self.tenant_mut(agent)?;
         tenant.refuse_stale(write.contact, write.contact_version)?;
         tenant.refuse_replayed(write.replay.as_ref(), write.at)?;
-        write.submissions.iter().try_for_each(|new| tenant.check_new(new))?;
+        let mut ids = HashSet::new();
+        for new in &write.submissions {
+            tenant.check_new(new)?;
+            if !ids.insert(new.submission.id) {
+                return Err(StorageErrorKind::AlreadyExists.into());
+            }
+        }
         for new in &write.submissions {
             let submission = new.submission.clone();
             if new.succession.is_some() {

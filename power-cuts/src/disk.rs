@@ -1,0 +1,237 @@
+//! A disk whose power is cut. What a sync covered is there. Of what came behind it any part may be: each write, some
+//! sectors of it or nothing; each change of a length; each change of a folder until the folder itself was synced. A file
+//! has its content whatever its names are.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::{Dice, Event};
+
+const SECTOR: usize = 512;
+
+/// Puts into the folder `to` what is left of the folder `from` when the power is cut behind the first `count` events. The
+/// memory that SQLite shares between processes (`-shm`) is nothing that outlives them.
+///
+/// # Panics
+/// When `to` cannot be written.
+pub fn after_cut(events: &[Event], count: usize, dice: &mut Dice, from: &Path, to: &Path) {
+    let mut disk = Disk::default();
+    let is_shared = |path: &Path| path.to_string_lossy().ends_with("-shm");
+    for (number, event) in events[..count].iter().enumerate() {
+        if !event.path().is_some_and(is_shared) {
+            disk.happen(number + 1, event);
+        }
+    }
+    disk.leave(dice, from, to);
+}
+
+/// The content of one file: an inode.
+#[derive(Default)]
+struct Content {
+    certain: Vec<u8>,
+    /// Changes that no sync covers yet, each with the number of its event.
+    later: Vec<(usize, Change)>,
+    length: usize,
+}
+
+enum Change {
+    Octets(usize, Vec<u8>),
+    Length(usize),
+}
+
+impl Change {
+    fn apply(&self, content: &mut Vec<u8>) {
+        match self {
+            Change::Octets(at, octets) => put(content, *at, octets),
+            Change::Length(length) => content.resize(*length, 0),
+        }
+    }
+
+    /// Applies the sectors that reached the disk, those aligned in the file.
+    fn apply_torn(&self, content: &mut Vec<u8>, dice: &mut Dice) {
+        let Change::Octets(at, octets) = self else { return };
+        let mut done = 0;
+        while done < octets.len() {
+            let length = (SECTOR - (at + done) % SECTOR).min(octets.len() - done);
+            if dice.below(2) == 0 {
+                put(content, at + done, &octets[done..done + length]);
+            }
+            done += length;
+        }
+    }
+}
+
+fn put(content: &mut Vec<u8>, at: usize, octets: &[u8]) {
+    let end = at + octets.len();
+    if content.len() < end {
+        content.resize(end, 0);
+    }
+    content[at..end].copy_from_slice(octets);
+}
+
+impl Content {
+    fn change(&mut self, number: usize, change: Change) {
+        self.length = match &change {
+            Change::Octets(at, octets) => self.length.max(at + octets.len()),
+            Change::Length(length) => *length,
+        };
+        self.later.push((number, change));
+    }
+
+    fn left(&self, dice: &mut Dice, share: usize) -> Vec<u8> {
+        let mut left = self.certain.clone();
+        for (_, change) in &self.later {
+            if dice.below(100) < share {
+                change.apply(&mut left);
+            } else if share > 0 {
+                change.apply_torn(&mut left, dice);
+            }
+        }
+        left
+    }
+}
+
+/// What is in a folder under a name.
+#[derive(Clone, Copy)]
+enum Entry {
+    Nothing,
+    Folder,
+    File(usize),
+}
+
+/// Everything on the disk. Of each name what it stood for, with the number of the event; the first is certain.
+#[derive(Default)]
+struct Disk {
+    names: BTreeMap<PathBuf, Vec<(usize, Entry)>>,
+    files: Vec<Content>,
+}
+
+impl Disk {
+    fn happen(&mut self, number: usize, event: &Event) {
+        match event {
+            Event::MakeFolder(path) => self.name(number, path, Entry::Folder),
+            Event::MakeFile(path) => {
+                if self.file(path).is_none() {
+                    self.files.push(Content::default());
+                    self.name(number, path, Entry::File(self.files.len() - 1));
+                }
+            }
+            Event::Remove(path) => self.name(number, path, Entry::Nothing),
+            Event::Link(from, to) => {
+                let file = self.file(from).expect("a file to be linked");
+                self.name(number, to, Entry::File(file));
+            }
+            Event::Write { file, at, octets } => {
+                // What has no name any more will be found by nobody.
+                if let Some(file) = self.file(file) {
+                    let content = &mut self.files[file];
+                    let at = at.unwrap_or(content.length);
+                    content.change(number, Change::Octets(at, octets.clone()));
+                }
+            }
+            Event::SetLength { file, length } => {
+                if let Some(file) = self.file(file) {
+                    self.files[file].change(number, Change::Length(*length));
+                }
+            }
+            Event::Sync { path, begun } => self.sync(path, *begun),
+            Event::Said(_) => {}
+        }
+    }
+
+    fn sync(&mut self, path: &Path, begun: usize) {
+        if let Some(file) = self.file(path) {
+            let Content { certain, later, .. } = &mut self.files[file];
+            let covered = later.iter().take_while(|(number, _)| *number <= begun).count();
+            later.drain(..covered).for_each(|(_, change)| change.apply(certain));
+        }
+        for (_, history) in self.names.iter_mut().filter(|(name, _)| name.parent() == Some(path)) {
+            let covered = history.iter().take_while(|(number, _)| *number <= begun).count();
+            history.drain(..covered.saturating_sub(1));
+        }
+    }
+
+    fn name(&mut self, number: usize, path: &Path, entry: Entry) {
+        self.names.entry(path.to_owned()).or_insert_with(|| vec![(0, Entry::Nothing)]).push((number, entry));
+    }
+
+    fn file(&self, path: &Path) -> Option<usize> {
+        match self.names.get(path)?.last()? {
+            (_, Entry::File(file)) => Some(*file),
+            _ => None,
+        }
+    }
+
+    /// Writes what is left of everything below `from` to the folder `to`.
+    fn leave(&self, dice: &mut Dice, from: &Path, to: &Path) {
+        // In one cut of four nothing uncertain is left, in one all of it.
+        let share = [0, 30, 70, 100][dice.below(4)];
+        for (name, history) in &self.names {
+            let entry = if share == 0 {
+                history.first()
+            } else if dice.below(100) < share {
+                history.last()
+            } else {
+                history.get(dice.below(history.len()))
+            };
+            let path = to.join(name.strip_prefix(from).expect("a name below the folder"));
+            // Without its folder nothing is left of a file.
+            if !path.parent().is_some_and(Path::is_dir) {
+                continue;
+            }
+            match entry {
+                Some((_, Entry::Folder)) => std::fs::create_dir(path).expect("a folder"),
+                Some((_, Entry::File(file))) => {
+                    std::fs::write(path, self.files[*file].left(dice, share)).expect("a file");
+                }
+                Some((_, Entry::Nothing)) | None => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Everything that may be found of `/d/a` after the power was cut behind `count` events.
+    fn left(events: &[Event], count: usize) -> BTreeSet<Option<Vec<u8>>> {
+        let folder = std::env::temp_dir().join(format!("power-cuts-{}-{count}", std::process::id()));
+        let mut dice = Dice(3);
+        let found = (0..200).map(|_| {
+            std::fs::create_dir(&folder).expect("a folder");
+            after_cut(events, count, &mut dice, Path::new("/d"), &folder);
+            let content = std::fs::read(folder.join("a")).ok();
+            std::fs::remove_dir_all(&folder).expect("a folder");
+            content
+        });
+        found.collect()
+    }
+
+    #[test]
+    fn only_what_was_synced_is_certain() {
+        let (folder, file) = (PathBuf::from("/d"), PathBuf::from("/d/a"));
+        let write = |octets: &[u8]| Event::Write { file: file.clone(), at: None, octets: octets.to_vec() };
+        let events = [
+            Event::MakeFile(file.clone()),
+            write(b"1"),
+            Event::Sync { path: file.clone(), begun: 2 },
+            Event::Sync { path: folder.clone(), begun: 3 },
+            write(b"2"),
+            Event::SetLength { file: file.clone(), length: 1 },
+            // Begun before the last two.
+            Event::Sync { path: file.clone(), begun: 4 },
+            Event::Remove(file),
+            Event::Sync { path: folder, begun: 8 },
+        ];
+        let some = |octets: &[u8]| Some(octets.to_vec());
+        assert_eq!(left(&events, 2), BTreeSet::from([None, some(b""), some(b"1")]));
+        assert_eq!(left(&events, 3), BTreeSet::from([None, some(b"1")]), "its name is not synced");
+        assert_eq!(left(&events, 4), BTreeSet::from([some(b"1")]));
+        assert_eq!(left(&events, 7), BTreeSet::from([some(b"1"), some(b"12")]));
+        assert_eq!(left(&events, 8), BTreeSet::from([None, some(b"1"), some(b"12")]));
+        assert_eq!(left(&events, 9), BTreeSet::from([None]));
+    }
+}

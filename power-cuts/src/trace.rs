@@ -1,0 +1,205 @@
+//! Reading a trace of `strace`.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// One thing that happened, in the order of the trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A folder was made.
+    MakeFolder(PathBuf),
+    /// A file was opened that is made where it is not there yet.
+    MakeFile(PathBuf),
+    /// A name was removed.
+    Remove(PathBuf),
+    /// The first file has the second name too.
+    Link(PathBuf, PathBuf),
+    /// Octets were written into a file.
+    Write {
+        /// The file.
+        file: PathBuf,
+        /// Where; behind its end when nothing says otherwise.
+        at: Option<usize>,
+        /// What.
+        octets: Vec<u8>,
+    },
+    /// A file was cut or stretched.
+    SetLength {
+        /// The file.
+        file: PathBuf,
+        /// Its octets from now on.
+        length: usize,
+    },
+    /// A file or folder was synced.
+    Sync {
+        /// Which.
+        path: PathBuf,
+        /// How many events there were when it began: what came later is not covered.
+        begun: usize,
+    },
+    /// A text went to standard output or into a socket: from here on others know it.
+    Said(String),
+}
+
+impl Event {
+    /// What it happened to; a link by its new name. `None` of what was said.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Event::MakeFolder(path)
+            | Event::MakeFile(path)
+            | Event::Remove(path)
+            | Event::Link(_, path)
+            | Event::Write { file: path, .. }
+            | Event::SetLength { file: path, .. }
+            | Event::Sync { path, .. } => Some(path),
+            Event::Said(_) => None,
+        }
+    }
+}
+
+/// Reads a trace of [`traced`](crate::traced), as far as it is about what lies below `folder` or was said.
+///
+/// # Panics
+/// When the trace holds what is not understood.
+#[must_use]
+pub fn events(trace: &str, folder: &Path) -> Vec<Event> {
+    let mut events: Vec<Event> = Vec::new();
+    // Of each thread the call that it is in: its text so far, and how many events there were when it began.
+    let mut calls: HashMap<&str, (String, usize)> = HashMap::new();
+    for line in trace.lines() {
+        let (thread, line) = line.split_once(' ').expect("a thread's number");
+        let line = line.trim_start();
+        let (call, begun) = if let Some(begin) = line.strip_suffix(" <unfinished ...>") {
+            // What is said is out as soon as its writing begins.
+            match said(begin) {
+                Some(said) => events.push(said),
+                None => drop(calls.insert(thread, (begin.to_owned(), events.len()))),
+            }
+            continue;
+        } else if let Some((_, end)) = line.split_once(" resumed>") {
+            let Some((begin, begun)) = calls.remove(thread) else { continue };
+            (begin + end, begun)
+        } else {
+            (line.to_owned(), events.len())
+        };
+        let Some((call, outcome)) = call.rsplit_once(" = ") else { continue };
+        if !outcome.starts_with(['-', '?']) {
+            let event = event(call, outcome, begun);
+            events.extend(event.filter(|event| event.path().is_none_or(|path| path.starts_with(folder))));
+        }
+    }
+    events
+}
+
+/// `\x2f\x61` as octets.
+fn octets(hex: &str) -> Vec<u8> {
+    let (octets, rest) = hex.as_bytes().as_chunks::<4>();
+    assert!(rest.is_empty(), "{hex:.80}");
+    let digit = |digit: u8| char::from(digit).to_digit(16).expect("\\xNN") as u8;
+    octets.iter().map(|octet| digit(octet[2]) << 4 | digit(octet[3])).collect()
+}
+
+fn path(hex: &str) -> PathBuf {
+    PathBuf::from(String::from_utf8(octets(hex)).expect("a path in UTF-8"))
+}
+
+/// The texts between quotation marks.
+fn quoted(arguments: &str) -> impl Iterator<Item = &str> {
+    arguments.split('"').skip(1).step_by(2)
+}
+
+/// The path behind a descriptor: `3<\x2f\x61>`. One that is not open has none.
+fn descriptor(text: &str) -> PathBuf {
+    text.split_once('<')
+        .and_then(|(_, rest)| rest.split_once('>'))
+        .map(|(hex, _)| path(hex))
+        .unwrap_or_default()
+}
+
+/// Everything that a call writes, from one buffer or many.
+fn written(arguments: &str) -> Vec<u8> {
+    assert!(!arguments.contains("\"..."), "the trace leaves out what was written");
+    quoted(arguments).flat_map(octets).collect()
+}
+
+fn said(call: &str) -> Option<Event> {
+    let (name, arguments) = call.split_once('(')?;
+    if !matches!(name, "write" | "writev" | "sendto") {
+        return None;
+    }
+    let is_heard = arguments.starts_with("1<")
+        || descriptor(arguments).to_str().is_some_and(|name| name.starts_with("socket:"));
+    is_heard.then(|| Event::Said(String::from_utf8_lossy(&written(arguments)).into_owned()))
+}
+
+fn event(call: &str, outcome: &str, begun: usize) -> Option<Event> {
+    let (name, arguments) = call.trim_end().split_once('(').expect("a call");
+    let arguments = arguments.trim_end_matches(')');
+    let named = |number: usize| path(quoted(arguments).nth(number).expect("a name"));
+    let last = || arguments.rsplit_once(", ").and_then(|(_, last)| last.parse().ok()).expect("a number");
+    Some(match name {
+        "mkdir" | "mkdirat" => Event::MakeFolder(named(0)),
+        "openat" if arguments.contains("O_CREAT") => Event::MakeFile(descriptor(outcome)),
+        "openat" => return None,
+        "unlink" | "unlinkat" => Event::Remove(named(0)),
+        "link" | "linkat" => Event::Link(named(0), named(1)),
+        "write" | "writev" | "sendto" | "pwrite64" => match said(call) {
+            Some(said) => said,
+            None => {
+                let mut octets = written(arguments);
+                octets.truncate(outcome.trim().parse().expect("a length"));
+                let at = (name == "pwrite64").then(last);
+                Event::Write { file: descriptor(arguments), at, octets }
+            }
+        },
+        "ftruncate" => Event::SetLength { file: descriptor(arguments), length: last() },
+        "fsync" | "fdatasync" => Event::Sync { path: descriptor(arguments), begun },
+        other => panic!("nothing is known of {other}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hex(text: &str) -> String {
+        text.bytes().map(|octet| format!("\\x{octet:02x}")).collect()
+    }
+
+    #[test]
+    fn calls_of_several_threads() {
+        let (file, socket, other) = (hex("/d/a"), hex("socket:[7]"), hex("/e/b"));
+        let trace = format!(
+            "11 openat(AT_FDCWD<{cwd}>, \"{file}\", O_WRONLY|O_CREAT|O_EXCL, 0600) = 3<{file}>\n\
+             11 openat(AT_FDCWD<{cwd}>, \"{file}\", O_RDONLY) = 3<{file}>\n\
+             11 openat(AT_FDCWD<{cwd}>, \"{file}\", O_CREAT) = -1 EEXIST (File exists)\n\
+             11 writev(3<{file}>, [{{iov_base=\"{one}\", iov_len=1}}, {{iov_base=\"{two}\", iov_len=2}}], 2) = 2\n\
+             11 write(4<{other}>, \"{one}\", 1) = 1\n\
+             11 fdatasync(3<{file}> <unfinished ...>\n\
+             12  pwrite64(3<{file}>, \"{two}\", 2, 512 <unfinished ...>\n\
+             12  <... pwrite64 resumed>) = 2\n\
+             11 <... fdatasync resumed>) = 0\n\
+             12 writev(5<{socket}>, [{{iov_base=\"{one}\", iov_len=1}}], 1 <unfinished ...>\n\
+             12 <... writev resumed>) = 1\n\
+             12 ftruncate(3<{file}>, 9) = 0\n\
+             12 +++ exited with 0 +++\n",
+            cwd = hex("/"),
+            one = hex("1"),
+            two = hex("22"),
+        );
+        let file = PathBuf::from("/d/a");
+        assert_eq!(
+            events(&trace, Path::new("/d")),
+            [
+                Event::MakeFile(file.clone()),
+                Event::Write { file: file.clone(), at: None, octets: b"12".to_vec() },
+                Event::Write { file: file.clone(), at: Some(512), octets: b"22".to_vec() },
+                Event::Sync { path: file.clone(), begun: 2 },
+                Event::Said("1".to_owned()),
+                Event::SetLength { file, length: 9 },
+            ]
+        );
+        assert!(crate::is_complete(&trace, 12) && !crate::is_complete(&trace, 11));
+    }
+}

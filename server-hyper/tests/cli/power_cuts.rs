@@ -1,0 +1,215 @@
+//! Power cuts under the whole server: records and contents lie in two stores, and after a cut at any moment they agree.
+//!
+//! A server runs under `strace` while files are uploaded and deleted. What a cut leaves of its disk is simulated
+//! ([`power_cuts`]); then `openapi-server check` looks at it, and what had been answered until then is compared with what
+//! is there. `OPENAPI_TEST_CUTS=1000 cargo test -p server-hyper --test cli power_cuts` tries more cuts.
+
+use std::collections::BTreeMap;
+use std::io::BufRead;
+use std::path::Path;
+use std::time::Duration;
+
+use openapi_core::storage::Storage;
+use power_cuts::{Dice, Event};
+use serde_json::Value;
+use server_hyper::assemble::{self, StoreUrl};
+
+use super::file_client::{Client, id};
+use super::support::{BINARY, Place, Said, within};
+
+/// Uploads of each of the two clients.
+const UPLOADS: usize = 9;
+
+/// Keeps the server's own keys out of the simulation.
+const SERVER_KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+
+fn cuts() -> usize {
+    std::env::var("OPENAPI_TEST_CUTS").ok().and_then(|cuts| cuts.parse().ok()).unwrap_or(40)
+}
+
+/// What a server did to its disk, and the contents of all files that were uploaded.
+struct Recorded {
+    place: Place,
+    events: Vec<Event>,
+    contents: BTreeMap<String, String>,
+    /// The files that were deleted.
+    deleted: Vec<String>,
+}
+
+/// Of several sizes, up to some that are written in more than one go.
+fn content(client: usize, number: usize) -> String {
+    format!("{client} {number} ").repeat(1 + [0, 200, 90_000, 3_000][number % 4])
+}
+
+impl Recorded {
+    fn new() -> Self {
+        let place = Place::new();
+        let (disk, trace) = (place.path("disk"), place.path("trace"));
+        std::fs::create_dir(&disk).unwrap();
+        let mut command = place.confined(::power_cuts::traced(BINARY, &trace));
+        command.env("OPENAPI_SERVER_KEY", SERVER_KEY);
+        command.args(["demo", "--deleted-file-retention", "0s", "--store"]);
+        command.arg(format!("sqlite:{}/data/openapi.db", disk.display()));
+        let mut server = place.started(command);
+        let mut word = |name: &str| {
+            let mut line = String::new();
+            while !line.starts_with(name) {
+                line.clear();
+                assert!(
+                    server.output.read_line(&mut line).unwrap() > 0,
+                    "the server does not say its {name}"
+                );
+            }
+            line[name.len()..].trim().to_owned()
+        };
+        let agent = word("agent");
+        let keys = [("X-API-Key", word("key")), ("X-API-Secret", word("secret"))];
+        let headers: Vec<(&str, &str)> = keys.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let (_, listed) = server.get(&format!("/v1/open/contacts/chatbots/{agent}?status=active"), &headers);
+        let listed: Value = serde_json::from_str(&listed).unwrap();
+        let contact = listed["data"][0]["id"].as_str().unwrap();
+        let client = Client { origin: &server.api, keys: &keys, agent: &agent, contact };
+        let work = |number: usize| {
+            let (mut contents, mut deleted) = (BTreeMap::new(), Vec::new());
+            for upload in 0..UPLOADS {
+                let content = content(number, upload);
+                let file = id(client.upload("a.txt", &content));
+                if upload % 3 == 1 {
+                    assert_eq!(client.delete(&file).unwrap().0, 200);
+                    deleted.push(file.clone());
+                }
+                contents.insert(file, content);
+            }
+            (contents, deleted)
+        };
+        let (mut all, other) = std::thread::scope(|scope| {
+            let other = scope.spawn(|| work(1));
+            (work(0), other.join().unwrap())
+        });
+        all.0.extend(other.0);
+        all.1.extend(other.1);
+        let pid = server.child.id();
+        assert_eq!(server.end(), 0);
+        let read = || std::fs::read_to_string(&trace).unwrap();
+        within(Duration::from_secs(20), "the whole trace", || power_cuts::is_complete(&read(), pid));
+        let events = power_cuts::events(&read(), &disk);
+        Recorded { place, events, contents: all.0, deleted: all.1 }
+    }
+
+    /// Without the syncs of what lies below this path.
+    fn without_syncs_of(mut self, path: &str) -> Self {
+        let path = self.place.path("disk").join(path);
+        let is_dropped = |event: &Event| matches!(event, Event::Sync { path: synced, .. } if synced.to_string_lossy().starts_with(&*path.to_string_lossy()));
+        // What a sync covers is told by the number of events, so that its place stays taken.
+        for event in &mut self.events {
+            if is_dropped(event) {
+                *event = Event::Said(String::new());
+            }
+        }
+        self
+    }
+
+    /// The files about which an answer with this status had gone out before the cut.
+    fn answered(&self, count: usize, status: u16) -> impl Fn(&str) -> bool {
+        let begin = format!("HTTP/1.1 {status} ");
+        let said: Vec<&str> = self.events[..count]
+            .iter()
+            .filter_map(|event| match event {
+                Event::Said(text) if text.starts_with(&begin) => Some(text.as_str()),
+                _ => None,
+            })
+            .collect();
+        move |file| said.iter().any(|text| text.contains(&format!("\"{file}\"")))
+    }
+
+    /// What is wrong after a cut behind so many events.
+    fn faults(&self, count: usize, dice: &mut Dice) -> Vec<String> {
+        let left = self.place.path("left");
+        std::fs::create_dir(&left).unwrap();
+        power_cuts::after_cut(&self.events, count, dice, &self.place.path("disk"), &left);
+        let store = format!("sqlite:{}/data/openapi.db", left.display());
+        let said: Said = self
+            .place
+            .command(BINARY)
+            .env("OPENAPI_SERVER_KEY", SERVER_KEY)
+            .args(["check", "--store", &store])
+            .output()
+            .unwrap()
+            .into();
+        // A content without a record is what a crash may leave; it is swept.
+        let is_harmless = |line: &&str| line.ends_with("belongs to no file") || *line == "the store is sound";
+        let mut faults: Vec<String> =
+            said.stdout.lines().filter(|line| !is_harmless(line)).map(str::to_owned).collect();
+        if said.stdout.is_empty() {
+            faults.push(format!("it does not open: {}", said.stderr));
+        } else {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            faults.extend(runtime.block_on(self.broken_promises(count, &store, &left)));
+        }
+        std::fs::remove_dir_all(&left).unwrap();
+        faults
+    }
+
+    /// What had been answered and is not so.
+    async fn broken_promises(&self, count: usize, store: &str, left: &Path) -> Vec<String> {
+        let storage = assemble::open(&StoreUrl::parse(store).unwrap()).await.unwrap();
+        let storage: &dyn Storage = &*storage;
+        let (uploaded, deleted) = (self.answered(count, 201), self.answered(count, 200));
+        let mut broken = Vec::new();
+        for (file, content) in &self.contents {
+            let agent = "demo".parse().unwrap();
+            let is_there = storage.file(&agent, file.parse().unwrap()).await.unwrap().is_some();
+            if deleted(file) && is_there {
+                broken.push(format!("{file} was deleted and is there"));
+            }
+            if self.deleted.contains(file) || !uploaded(file) {
+                continue;
+            }
+            let found = std::fs::read(left.join("data/blobs/demo").join(file)).unwrap_or_default();
+            if !is_there || found != content.as_bytes() {
+                broken.push(format!("{file} was acknowledged and is lost"));
+            }
+        }
+        broken
+    }
+
+    /// In how many cuts something was wrong, with everything that was.
+    fn cut(&self, cuts: usize) -> (usize, Vec<String>) {
+        // The first is the answer to the first upload.
+        let first = (0..self.events.len()).find(|count| {
+            let is_uploaded = self.answered(*count, 201);
+            self.contents.keys().any(|file| is_uploaded(file))
+        });
+        let first = first.expect("the acknowledgements are in the trace");
+        let answers = self.answered(self.events.len(), 201);
+        assert!(self.contents.keys().all(|file| answers(file)), "each acknowledgement is in the trace");
+        let (mut damaged, mut all) = (0, Vec::new());
+        let mut dice = Dice(5);
+        for _ in 0..cuts {
+            let count = first + dice.below(self.events.len() - first + 1);
+            let faults = self.faults(count, &mut dice);
+            damaged += usize::from(!faults.is_empty());
+            all.extend(faults);
+        }
+        (damaged, all)
+    }
+}
+
+#[test]
+fn records_and_contents_agree_after_power_cuts() {
+    let (damaged, faults) = Recorded::new().cut(cuts());
+    assert_eq!(damaged, 0, "{faults:#?}");
+}
+
+/// The proof that the other test would notice: once without the syncs of contents, once without those of records.
+#[test]
+fn without_syncs_power_cuts_do_damage() {
+    let recorded = Recorded::new().without_syncs_of("data/blobs");
+    let (damaged, faults) = recorded.cut(15);
+    assert!(damaged > 5, "only {damaged} of 15 cuts took anything");
+    assert!(faults.iter().any(|fault| fault.contains("is missing")), "{faults:#?}");
+    let recorded = Recorded::new().without_syncs_of("data/openapi.db");
+    let (damaged, faults) = recorded.cut(15);
+    assert!(damaged > 5, "only {damaged} of 15 cuts took anything");
+    assert!(faults.iter().any(|fault| fault.ends_with("is lost")), "{faults:#?}");
+}
