@@ -12,6 +12,7 @@ on_every_backend!(
     conditions,
     sensitive_values,
     numbers_as_written,
+    numbers_of_any_exponent,
     all_faults_at_once,
     more_than_a_hundred,
     the_greatest_size,
@@ -241,6 +242,55 @@ fn numbers_as_written(backend: Backend) {
     let call = ask(&cx, "PUT", &crate::support::one(&id)).text("{\"formData\":{\"n\":1.0}}");
     let reply = call.header("content-type", "application/json").send().expect(200);
     assert!(reply.text.contains("\"formData\":{\"n\":1"), "{}", reply.text);
+}
+
+/// However a number is written, it is judged at once and by its value.
+fn numbers_of_any_exponent(backend: Backend) {
+    let cx = sandbox(backend);
+    let template = with_fields(
+        &cx,
+        json!([
+            { "name": "step", "type": "number", "validation": { "multipleOf": 0.1 } },
+            { "name": "least", "type": "number", "validation": { "minimum": 0.5 } },
+            { "name": "most", "type": "number", "validation": { "maximum": 0.5 } },
+            { "name": "whole", "type": "integer", "validation": { "multipleOf": 7 } },
+        ]),
+    );
+    let found = |name: &str, number: &str, expected: Option<&str>| {
+        let reply = raw(&cx, &template, &format!("{{\"{name}\":{number}}}"));
+        match expected {
+            None => assert_eq!(reply.status, 201, "{name} {number}: {}", reply.shown()),
+            Some(kind) => {
+                let field = format!("formData.{name}");
+                assert_eq!(reply.violations(), [(field.as_str(), kind)], "{number}: {}", reply.shown());
+            }
+        }
+    };
+    for tiny in
+        ["1e-300", "1e-999", "1e-999999999", "9e-9223372036854775808", "1e-99999999999999999999999999"]
+    {
+        found("step", tiny, Some("multipleOf"));
+        found("least", tiny, Some("minimum"));
+        found("most", tiny, None);
+        found("whole", tiny, Some("type"));
+    }
+    for zero in ["0e999999999", "0.0e-999999999", "-0e99999999999999999999999999", "0e9223372036854775807"] {
+        found("step", zero, None);
+        found("least", zero, Some("minimum"));
+        found("most", zero, None);
+        found("whole", zero, None);
+    }
+    for great in ["7e307", "0.7E308"] {
+        found("step", great, None);
+        found("least", great, None);
+        found("most", great, Some("maximum"));
+        found("whole", great, None);
+    }
+    for huge in ["1e309", "1e999999999", "1e99999999999999999999999999", "-1e9223372036854775807"] {
+        for name in ["step", "least", "most", "whole"] {
+            found(name, huge, Some("maximum"));
+        }
+    }
 }
 
 /// Members as sent, then what is missing in the order of the template; at most one fault per value.
