@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::endpoints::forms::intake_definition;
 use crate::json::{Json, Object};
 use crate::values::{FileId, Timestamp};
 use crate::violation::Violations;
@@ -63,27 +64,11 @@ fn is(found: Vec<(String, &'static str)>, expected: &[(&str, &str)]) {
     assert_eq!(found, expected);
 }
 
-/// The intake template of contract 2.3.1, as an operator would write it.
-pub(crate) fn intake() -> Value {
-    json!({
-        "name": "Intake", "description": "First-contact questionnaire",
-        "fields": [
-            { "name": "fullName", "label": "Full name", "type": "text", "required": true, "validation": { "maxLength": 200 }, "example": "Zoë Okafor" },
-            { "name": "visitType", "label": "Visit type", "type": "select", "required": true, "options": [{ "value": "first", "label": "First visit" }, { "value": "followUp", "label": "Follow-up" }], "example": "first" },
-            { "name": "onset", "label": "Onset", "type": "date", "section": "Complaint", "example": "2026-01-20", "showIf": { "field": "visitType", "op": "equals", "value": "first" } },
-            { "name": "painLevel", "label": "Pain level", "type": "integer", "section": "Complaint", "validation": { "minimum": 0, "maximum": 10 }, "example": 4 },
-            { "name": "referral", "label": "Referral letter", "type": "file", "description": "Id of an uploaded file" },
-            { "name": "emergency", "label": "Emergency contact", "type": "group", "example": { "name": "Ada Okafor", "phone": "+44 20 7946 0999" }, "fields": [
-                { "name": "name", "label": "Name", "type": "text", "required": true, "validation": { "maxLength": 200 }, "example": "Ada Okafor" },
-                { "name": "phone", "label": "Phone", "type": "phone", "example": "+44 20 7946 0999" } ] },
-        ],
-    })
-}
-
 /// The schema document of contract 2.3.1, to the member.
 #[test]
 fn the_contracts_schema_document() {
-    let template = FormTemplate { version: 2, status: TemplateStatus::Active, ..defined(&intake()) };
+    let template =
+        FormTemplate { version: 2, status: TemplateStatus::Active, ..defined(&intake_definition()) };
     let expected: Value = serde_json::from_str(
         r#"{ "templateId": "69623f40cde3f537d8e4bddb", "name": "Intake", "description": "First-contact questionnaire", "version": 2, "status": "active", "submissionPolicy": "supersede",
   "fields": [
@@ -108,7 +93,7 @@ fn the_contracts_schema_document() {
 /// The structure of contract 2.3.1: the fields in the template's order.
 #[test]
 fn the_contracts_structure() {
-    let template = FormTemplate { version: 2, ..defined(&intake()) };
+    let template = FormTemplate { version: 2, ..defined(&intake_definition()) };
     let expected: Value = serde_json::from_str(
         r#"{ "templateId": "69623f40cde3f537d8e4bddb", "name": "Intake", "version": 2, "structure": {
     "fullName": { "type": "text", "required": true, "label": "Full name", "example": "Zoë Okafor" }, "onset": { "type": "date", "required": false, "label": "Onset", "example": "2026-01-20" },
@@ -139,7 +124,7 @@ fn answers_are_stored_as_sent_without_nulls() {
 
 #[test]
 fn every_fault_at_once_with_exact_paths() {
-    let template = defined(&intake());
+    let template = defined(&intake_definition());
     is(
         complete(
             &template,
@@ -440,7 +425,7 @@ fn examples_are_valid_or_made_up() {
 #[test]
 fn edits_make_versions_of_what_was_in_use() {
     let at = "2026-01-12T08:30:00.000Z".parse::<Timestamp>().unwrap();
-    let draft = defined(&intake());
+    let draft = defined(&intake_definition());
     let renamed = |template: &FormTemplate| {
         let mut changed = template.document();
         changed["name"] = "Other".into();
@@ -449,6 +434,6 @@ fn edits_make_versions_of_what_was_in_use() {
     let edited = renamed(&draft);
     assert_eq!((edited.version, edited.generation), (1, 2));
     let active = FormTemplate { status: TemplateStatus::Active, ..edited };
-    let edited = TemplateDefinition::read(&object(&intake())).unwrap().edit(&active, at).unwrap();
+    let edited = TemplateDefinition::read(&object(&intake_definition())).unwrap().edit(&active, at).unwrap();
     assert_eq!((edited.version, edited.generation, edited.updated_at), (2, 3, at));
 }

@@ -10,7 +10,7 @@ use crate::files::Upload;
 use crate::json::{Json, Object};
 use crate::operation::Meta;
 use crate::reply::MAX_REACH;
-use crate::service::{Idempotency, PageRequest, PageStart, TagMatch};
+use crate::service::{Idempotency, PageRequest, PageStart, TagMatch, Unchecked};
 use crate::storage::Order;
 use crate::values::{Block, TextValue, Timestamp};
 use crate::violation::{Fault, Place, Rule, Violation, Violations};
@@ -247,6 +247,28 @@ pub(crate) fn idempotency(incoming: &Incoming<'_>, faults: &mut Violations) -> O
         operation: format!("{} {}", incoming.meta.method.as_str(), incoming.path.trim_end_matches('/')),
         fingerprint: hash.finalize().into(),
     })
+}
+
+/// What requests that create something have in common.
+pub(crate) struct Creation {
+    /// The members of the body.
+    pub(crate) body: Unchecked<Object>,
+    /// Whether everything runs and nothing is stored.
+    pub(crate) dry_run: bool,
+    /// The idempotency of the request; a dry run has none.
+    pub(crate) idempotency: Option<Idempotency>,
+}
+
+/// Reads `dryRun`, the `Idempotency-Key` and the members of the body.
+pub(crate) fn creation(incoming: &Incoming<'_>) -> Creation {
+    let query = incoming.query();
+    let dry_run = query.boolean("dryRun").unwrap_or(false);
+    let mut faults = Violations::new();
+    // A dry run ignores the key, be it well-formed or not.
+    let idempotency = if dry_run { None } else { idempotency(incoming, &mut faults) };
+    faults.extend(query.into_faults());
+    let members = incoming.members(&mut faults);
+    Creation { body: Unchecked::new(members, faults), dry_run, idempotency }
 }
 
 /// Feeds a value to a hash so that equal values, whatever the order of their members, feed the same.

@@ -12,8 +12,10 @@ use http::HeaderMap;
 use serde::Serialize;
 use serde_json::Value;
 
+pub(crate) use incoming::{
+    Creation, creation, idempotency, if_match, page_request, reason_member, sort_order,
+};
 pub use incoming::{Incoming, JsonBody, Query};
-pub(crate) use incoming::{idempotency, if_match, page_request, reason_member, sort_order};
 pub use meta::{Access, Base, BodyKind, Conditional, Meta, Method};
 pub use parameters::Parameter;
 

@@ -23,8 +23,8 @@ pub(super) struct Claim<'a> {
 
 /// What is known of an idempotency key.
 pub(super) enum Claimed<'a> {
-    /// The request goes on.
-    Run(Claim<'a>),
+    /// The request goes on, with its key if it has one.
+    Run(Option<Claim<'a>>),
     /// It was answered before.
     Answered(StoredReply),
 }
@@ -36,12 +36,13 @@ impl Drop for Claim<'_> {
     }
 }
 
-/// Claims the key of a request, or finds its answer.
+/// Claims the key of a request that has one, or finds its answer.
 pub(super) async fn claim<'a>(
     platform: &'a Platform,
     caller: &Caller,
-    idempotency: &Idempotency,
+    idempotency: Option<&Idempotency>,
 ) -> Result<Claimed<'a>, ApiError> {
+    let Some(idempotency) = idempotency else { return Ok(Claimed::Run(None)) };
     let key = replay_key(caller, idempotency);
     let is_new = platform.running.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
     if !is_new {
@@ -53,7 +54,7 @@ pub(super) async fn claim<'a>(
     let claim = Claim { platform, key, fingerprint: idempotency.fingerprint };
     match claim.answer(caller).await? {
         Some(stored) => Ok(Claimed::Answered(stored)),
-        None => Ok(Claimed::Run(claim)),
+        None => Ok(Claimed::Run(Some(claim))),
     }
 }
 

@@ -110,6 +110,26 @@ mod calling {
     }
 }
 
+mod forms {
+    use openapi_core::access::Actor;
+    use openapi_core::admin::{Admin, AdminError};
+    use openapi_core::forms::FormTemplate;
+    use openapi_core::json::Object;
+    use openapi_core::platform::Platform;
+    use openapi_core::values::AgentId;
+
+    pub async fn publish(
+        platform: &Platform,
+        agent: &AgentId,
+        definition: &Object,
+    ) -> Result<FormTemplate, AdminError> {
+        let by = Actor::Operator("forms".to_owned());
+        // `AdminError::Invalid` has every fault of the definition with its place.
+        let draft = platform.create_template(&by, agent, definition).await?;
+        platform.activate_template(&by, agent, draft.id).await
+    }
+}
+
 mod own_login {
     use http::Request;
     use openapi_core::access::{Caller, Permissions};
@@ -221,6 +241,24 @@ fn typed_calls_follow_the_same_rules() {
         let reader = Caller::user(acme(), "bob", "contacts:read".parse().unwrap());
         let refused = calling::create(&api, &reader, fields).await.unwrap_err();
         assert_eq!(refused.code(), ErrorCode::InsufficientPermissions);
+    });
+}
+
+#[test]
+fn a_template_is_published_or_refused_with_its_faults() {
+    pollster::block_on(async {
+        let platform = platform();
+        operator::enrol(&platform, acme()).await.unwrap();
+        let definition = |text: &str| match parse(text.as_bytes()) {
+            Ok(Json::Object(definition)) => definition,
+            other => panic!("{other:?}"),
+        };
+        let sound = definition(r#"{"name":"Feedback","fields":[{"name":"rating","type":"integer"}]}"#);
+        let template = forms::publish(&platform, &acme(), &sound).await.unwrap();
+        assert_eq!((template.version, template.status.as_str()), (1, "active"));
+        let faulty = definition(r#"{"name":"Feedback","fields":[{"name":"rating","type":"stars"}]}"#);
+        let error = forms::publish(&platform, &acme(), &faulty).await.unwrap_err();
+        assert!(error.to_string().contains("fields[0].type"), "{error}");
     });
 }
 

@@ -9,11 +9,11 @@ use crate::access::{Action, Caller, Permission, Scope};
 use crate::brand::Brand;
 use crate::contacts::{Contact, Preview};
 use crate::operation::{
-    Access, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation, Parameter, idempotency,
+    Access, Base, BodyKind, Conditional, Context, Creation, Incoming, Meta, Method, Operation, Parameter,
+    creation,
 };
 use crate::reply::{ApiError, ErrorCode, Reply, StoredReply, success_body};
-use crate::service::{CreateContact, Created, Unchecked};
-use crate::violation::Violations;
+use crate::service::{CreateContact, Created};
 
 /// Creates a contact.
 pub struct Create;
@@ -73,14 +73,8 @@ impl Operation for Create {
     type Output = CreatedContact;
 
     fn decode(incoming: &Incoming<'_>) -> CreateContact {
-        let query = incoming.query();
-        let dry_run = query.boolean("dryRun").unwrap_or(false);
-        let mut faults = Violations::new();
-        // A dry run ignores the key, be it well-formed or not.
-        let idempotency = if dry_run { None } else { idempotency(incoming, &mut faults) };
-        faults.extend(query.into_faults());
-        let members = incoming.members(&mut faults);
-        CreateContact { fields: Unchecked::new(members, faults), dry_run, idempotency }
+        let Creation { body, dry_run, idempotency } = creation(incoming);
+        CreateContact { fields: body, dry_run, idempotency }
     }
 
     async fn run(cx: Context<'_, Caller>, input: CreateContact) -> Result<Reply<CreatedContact>, ApiError> {

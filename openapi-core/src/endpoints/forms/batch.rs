@@ -7,11 +7,11 @@ use serde_json::Value;
 use super::{contact, shapes};
 use crate::access::{Action, Caller, Permission, Scope};
 use crate::operation::{
-    Access, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation, Parameter, idempotency,
+    Access, Base, BodyKind, Conditional, Context, Creation, Incoming, Meta, Method, Operation, Parameter,
+    creation,
 };
 use crate::reply::{ApiError, ErrorCode, Reply, StoredReply, success_body};
-use crate::service::{BatchResult, Created, SubmitForms, Unchecked};
-use crate::violation::Violations;
+use crate::service::{BatchResult, Created, SubmitForms};
 
 /// Submits several forms.
 pub struct Batch;
@@ -65,19 +65,8 @@ impl Operation for Batch {
     type Output = BatchAnswer;
 
     fn decode(incoming: &Incoming<'_>) -> SubmitForms {
-        let query = incoming.query();
-        let dry_run = query.boolean("dryRun").unwrap_or(false);
-        let mut faults = Violations::new();
-        // A dry run ignores the key, be it well-formed or not.
-        let idempotency = if dry_run { None } else { idempotency(incoming, &mut faults) };
-        faults.extend(query.into_faults());
-        let members = incoming.members(&mut faults);
-        SubmitForms {
-            contact: contact(incoming),
-            body: Unchecked::new(members, faults),
-            dry_run,
-            idempotency,
-        }
+        let Creation { body, dry_run, idempotency } = creation(incoming);
+        SubmitForms { contact: contact(incoming), body, dry_run, idempotency }
     }
 
     async fn run(cx: Context<'_, Caller>, input: SubmitForms) -> Result<Reply<BatchAnswer>, ApiError> {

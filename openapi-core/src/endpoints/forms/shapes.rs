@@ -142,9 +142,9 @@ pub(super) fn template_examples() -> Vec<Value> {
     ]
 }
 
-/// The intake template of the story.
-fn intake() -> Option<FormTemplate> {
-    let definition = json!({
+/// The definition of the intake template of the story, as an operator writes it.
+pub(crate) fn intake_definition() -> Value {
+    json!({
         "name": "Intake", "description": "First-contact questionnaire",
         "fields": [
             { "name": "fullName", "label": "Full name", "type": "text", "required": true, "validation": { "maxLength": 200 }, "example": "Zoë Okafor" },
@@ -156,8 +156,12 @@ fn intake() -> Option<FormTemplate> {
                 { "name": "name", "label": "Name", "type": "text", "required": true, "validation": { "maxLength": 200 }, "example": "Ada Okafor" },
                 { "name": "phone", "label": "Phone", "type": "phone", "example": "+44 20 7946 0999" } ] },
         ],
-    });
-    let Json::Object(definition) = Json::from(&definition) else { return None };
+    })
+}
+
+/// The intake template of the story.
+fn intake() -> Option<FormTemplate> {
+    let Json::Object(definition) = Json::from(&intake_definition()) else { return None };
     let definition = TemplateDefinition::read(&definition).ok()?;
     let template = definition.create(
         INTAKE.parse().ok()?,

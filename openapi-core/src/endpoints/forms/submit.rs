@@ -8,11 +8,11 @@ use super::{contact, path, shapes};
 use crate::access::{Action, Caller, Permission, Scope};
 use crate::forms::{Submission, SubmissionPreview, WithHistory};
 use crate::operation::{
-    Access, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation, Parameter, idempotency,
+    Access, Base, BodyKind, Conditional, Context, Creation, Incoming, Meta, Method, Operation, Parameter,
+    creation,
 };
 use crate::reply::{ApiError, ErrorCode, Reply, StoredReply, success_body};
-use crate::service::{Created, SubmitForm, Unchecked};
-use crate::violation::Violations;
+use crate::service::{Created, SubmitForm};
 
 /// Submits a form.
 pub struct Submit;
@@ -81,17 +81,11 @@ impl Operation for Submit {
     type Output = SubmittedForm;
 
     fn decode(incoming: &Incoming<'_>) -> SubmitForm {
-        let query = incoming.query();
-        let dry_run = query.boolean("dryRun").unwrap_or(false);
-        let mut faults = Violations::new();
-        // A dry run ignores the key, be it well-formed or not.
-        let idempotency = if dry_run { None } else { idempotency(incoming, &mut faults) };
-        faults.extend(query.into_faults());
-        let members = incoming.members(&mut faults);
+        let Creation { body, dry_run, idempotency } = creation(incoming);
         SubmitForm {
             template: incoming.path_value("templateId").to_owned(),
             contact: contact(incoming),
-            body: Unchecked::new(members, faults),
+            body,
             dry_run,
             idempotency,
         }

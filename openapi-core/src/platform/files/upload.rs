@@ -60,12 +60,10 @@ pub(in crate::platform) async fn upload(
     }
     let Received { file, faults: of_form, fingerprint } = upload.finish();
 
-    let claimed = match idempotency {
-        Some(sent) => match claim(platform, caller, &Idempotency { fingerprint, ..sent }).await? {
-            Claimed::Answered(stored) => return Ok(Created::Replayed(stored)),
-            Claimed::Run(claim) => Some(claim),
-        },
-        None => None,
+    let idempotency = idempotency.map(|sent| Idempotency { fingerprint, ..sent });
+    let claimed = match claim(platform, caller, idempotency.as_ref()).await? {
+        Claimed::Answered(stored) => return Ok(Created::Replayed(stored)),
+        Claimed::Run(claim) => claim,
     };
     let contact = contacts::find(platform, &caller.agent_id, &target).await?;
     let (writer, scan) = match kept {

@@ -23,12 +23,9 @@ pub(in crate::platform) async fn submit(
     request: SubmitForm,
 ) -> Result<Created<Submission>, ApiError> {
     let agent = &caller.agent_id;
-    let claimed = match &request.idempotency {
-        Some(idempotency) => match claim(platform, caller, idempotency).await? {
-            Claimed::Answered(stored) => return Ok(Created::Replayed(stored)),
-            Claimed::Run(claim) => Some(claim),
-        },
-        None => None,
+    let claimed = match claim(platform, caller, request.idempotency.as_ref()).await? {
+        Claimed::Answered(stored) => return Ok(Created::Replayed(stored)),
+        Claimed::Run(claim) => claim,
     };
     let mut fresh = false;
     for _ in 0..ATTEMPTS {
