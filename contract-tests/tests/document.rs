@@ -144,16 +144,36 @@ fn every_parameter_is_declared() {
             assert!(parameter["description"].as_str().is_some_and(|text| !text.is_empty()));
         }
     }
-    let list =
-        contract_tests::document::operation("listContacts")["parameters"].as_array().expect("parameters");
-    let names: Vec<&str> = list
-        .iter()
-        .filter(|parameter| parameter["in"] == "query")
-        .map(|parameter| parameter["name"].as_str().expect("a name"))
-        .collect();
-    assert_eq!(
-        names,
-        [
+}
+
+/// The column "Request" of contract 4.
+#[test]
+fn query_parameters_are_those_of_the_contract() {
+    let expect = |id: &str, expected: &[&str]| {
+        let parameters =
+            contract_tests::document::operation(id)["parameters"].as_array().expect("parameters");
+        let names: Vec<&str> = parameters
+            .iter()
+            .filter(|parameter| parameter["in"] == "query")
+            .map(|parameter| parameter["name"].as_str().expect("a name"))
+            .collect();
+        assert_eq!(names, expected, "{id}");
+    };
+    expect("submitForm", &["dryRun"]);
+    expect("submitForms", &["dryRun"]);
+    expect("getSubmission", &[]);
+    expect("updateSubmission", &[]);
+    expect("getLatestSubmission", &["includeDrafts"]);
+    expect("listTemplates", &["page", "limit", "cursor"]);
+    expect("getTemplateSchema", &[]);
+    expect("getTemplateStructure", &[]);
+    expect(
+        "listSubmissions",
+        &["page", "limit", "cursor", "templateId", "status", "includeSuperseded", "clientId"],
+    );
+    expect(
+        "listContacts",
+        &[
             "page",
             "limit",
             "cursor",
@@ -166,7 +186,7 @@ fn every_parameter_is_declared() {
             "primaryEmail",
             "createdSince",
             "updatedSince",
-        ]
+        ],
     );
 }
 

@@ -19,6 +19,7 @@ on_every_backend!(
     every_element_fails,
     dry_runs,
     more_than_a_hundred_faults,
+    one_request_of_the_limits,
 );
 
 fn batch(cx: &Sandbox, body: &Value) -> Reply {
@@ -43,7 +44,7 @@ fn the_outer_body(backend: Backend) {
         let refused = |submissions: Value, expected: &[(&str, &str)]| {
             let reply =
                 batch(&cx, &json!({ "submissions": submissions, "allOrNone": mode })).invalid(expected);
-            assert_eq!(reply.violation(0)["value"].is_array(), false);
+            assert!(!reply.violation(0)["value"].is_array());
         };
         refused(json!([]), &[("submissions", "minItems")]);
         refused(many(11), &[("submissions", "maxItems")]);
@@ -356,4 +357,16 @@ fn more_than_a_hundred_faults(backend: Backend) {
     assert!(error(0).get("details").is_none());
     assert_eq!(error(1)["validationErrors"].as_array().map(Vec::len), Some(100));
     assert_eq!(error(1)["details"], json!({ "truncated": true, "totalErrors": 101 }));
+}
+
+/// A batch counts as one request.
+fn one_request_of_the_limits(backend: Backend) {
+    let cx = sandbox(backend);
+    let template = cx.template(&keeping_all(note()));
+    let body = json!({ "submissions": vec![element(&template); 10] });
+    let left = || {
+        let reply = cx.post(BATCH, &body).expect(201);
+        reply.header("x-ratelimit-remaining").and_then(|left| left.parse::<u32>().ok()).expect("a number")
+    };
+    assert_eq!(left(), left() + 1);
 }

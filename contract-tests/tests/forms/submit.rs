@@ -124,7 +124,7 @@ fn dry_runs(backend: Backend) {
     for (name, value) in stored.data().as_object().expect("a record") {
         match name.as_str() {
             "id" | "createdAt" | "updatedAt" | "submittedAt" => {
-                assert_eq!(preview[name], Value::Null, "{name}")
+                assert_eq!(preview[name], Value::Null, "{name}");
             }
             "statusHistory" => assert_eq!(preview[name], json!([])),
             _ => assert_eq!(&preview[name], value, "{name}"),

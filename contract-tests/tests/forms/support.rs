@@ -142,3 +142,15 @@ pub fn is_unchanged(cx: &Sandbox, before: &Reply) {
     assert_eq!(now.data(), before.data());
     assert_eq!(now.header("etag"), before.header("etag"));
 }
+
+/// A template of these fields that keeps all.
+#[track_caller]
+pub fn with_fields(cx: &Sandbox, fields: Value) -> String {
+    cx.template(&keeping_all(json!({ "name": "Values", "fields": fields })))
+}
+
+/// Submits data as it is written.
+pub fn raw(cx: &Sandbox, template: &str, data: &str) -> Reply {
+    let call = ask(cx, "POST", &submit_path(template)).text(&format!("{{\"formData\":{data}}}"));
+    call.header("content-type", "application/json").send()
+}

@@ -11,6 +11,7 @@ on_every_backend!(
     every_pair,
     the_example,
     disabled_pairs,
+    pairs_that_are_disabled_later,
     an_approval_is_taken_back_with_a_reason,
     reviews_are_set_cleared_and_kept,
     notes_of_the_history,
@@ -238,4 +239,18 @@ fn unknown_words(backend: Backend) {
         let _ =
             send(&cx, "POST", &crate::support::submit_path(&template), &body).invalid(&[("status", "enum")]);
     }
+}
+
+/// The operator's disabled pairs are the template's as they are now, whatever version a submission was made under.
+fn pairs_that_are_disabled_later(backend: Backend) {
+    let cx = sandbox(backend);
+    let template = cx.template(&keeping_all(note()));
+    let id = submit(&cx, &template, &json!({ "text": "x" })).id();
+    let mut definition = keeping_all(note());
+    definition["disabledTransitions"] = json!([{ "from": "submitted", "to": "approved" }]);
+    let _ = cx.edit_template(&template, &definition);
+    let reply = change(&cx, &id, &json!({ "status": "approved" })).fails(409, "INVALID_STATUS_TRANSITION");
+    assert_eq!(reply.json["details"]["allowed"], json!(["under_review", "rejected", "archived"]));
+    let _ = cx.edit_template(&template, &keeping_all(note()));
+    let _ = to(&cx, &id, "approved");
 }

@@ -15,6 +15,7 @@ on_every_backend!(
     the_pinned_version,
     a_template_out_of_use,
     client_ids,
+    many_at_once,
 );
 
 fn free_form() -> Value {
@@ -275,6 +276,10 @@ fn client_ids(backend: Backend) {
     let (one, two) = (ask(json!("same")).expect(201), ask(json!("same")).expect(201));
     assert_ne!(one.id(), two.id());
     assert_eq!((&one.data()["clientId"], &two.data()["clientId"]), (&json!("same"), &json!("same")));
+    // Opaque: as sent.
+    assert_eq!(ask(json!(" a  B ")).expect(201).data()["clientId"], json!(" a  B "));
+    let found = crate::support::get(&cx, &format!("{}?clientId=%20a%20%20B%20", crate::support::ALL));
+    assert_eq!(found.pagination()["totalItems"], 1);
     let most = "é".repeat(128);
     assert_eq!(ask(json!(most)).expect(201).data()["clientId"], json!(most));
     for none in [json!(null), json!(""), json!("  ")] {
@@ -291,4 +296,43 @@ fn client_ids(backend: Backend) {
     let _ = change(&cx, &id, &json!({ "clientId": null })).expect(200);
     let _ = change(&cx, &id, &json!({ "clientId": " " })).expect(200);
     let _ = change(&cx, &id, &json!({ "clientId": "x" })).invalid(&[("clientId", "conflict")]);
+}
+
+/// Without `If-Match` the last write wins per field: nothing of what another one wrote is lost, and every accepted
+/// change of status is in the history.
+fn many_at_once(backend: Backend) {
+    let cx = sandbox(backend);
+    let names: Vec<String> = (0..8).map(|at| format!("f{at}")).collect();
+    let fields: Vec<Value> = names.iter().map(|name| json!({ "name": name, "type": "text" })).collect();
+    let template = cx.template(&json!({ "name": "Wide", "fields": fields }));
+    let id = submit(&cx, &template, &json!({})).id();
+    let moved: usize = std::thread::scope(|scope| {
+        let workers: Vec<_> = names
+            .iter()
+            .map(|name| {
+                let (cx, id) = (&cx, &id);
+                scope.spawn(move || {
+                    // A race that is lost for good is told, and tried again.
+                    while change(cx, id, &json!({ "formData": { name: "x" } })).status != 200 {}
+                    let mut moved = 0;
+                    for status in ["rejected", "submitted"] {
+                        let reply = change(cx, id, &json!({ "status": status, "reviewNotes": name }));
+                        assert!(matches!(reply.status, 200 | 409), "{}", reply.text);
+                        moved += usize::from(reply.status == 200);
+                    }
+                    moved
+                })
+            })
+            .collect();
+        workers.into_iter().map(|worker| worker.join().expect("no panic")).sum()
+    });
+    let reply = read(&cx, &id);
+    let expected: Value = names.iter().map(|name| (name.clone(), json!("x"))).collect();
+    assert_eq!(reply.data()["formData"], expected);
+    let history = reply.data()["statusHistory"].as_array().expect("a history").clone();
+    assert!(history.len() > 1 && history.len() <= moved + 1, "{history:?}");
+    assert!(
+        history.windows(2).all(|pair| pair[0]["to"] == pair[1]["from"] && pair[0]["to"] != pair[1]["to"])
+    );
+    assert_eq!(history.last().map(|last| &last["to"]), Some(&reply.data()["status"]));
 }

@@ -5,19 +5,23 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
+use serde_json::{Value, json};
 
 use crate::bodies::{any_json, body};
 use crate::config;
 
 /// A sandbox with nothing between the requests and the endpoints.
-fn sandbox(backend: Backend) -> Sandbox {
+fn sandbox(backend: Backend) -> (Sandbox, [(&'static str, String); 2]) {
     let cx = Sandbox::with_settings(backend, |settings| {
         settings.address_limits.health = 0;
         settings.address_limits.unrouted = 0;
         settings.address_limits.failed_authentication = 0;
     });
     let _ = cx.create(&story::new_contact());
-    cx
+    let template = cx.template(&story::feedback());
+    let submit = format!("/forms/submit/{template}/contacts/crm-1001");
+    let submission = cx.post(&submit, &json!({ "formData": { "rating": 5 } })).expect(201).id();
+    (cx, [("TEMPLATE", template), ("SUBMISSION", submission)])
 }
 
 fn method() -> impl Strategy<Value = String> {
@@ -35,7 +39,8 @@ fn segment() -> impl Strategy<Value = String> {
     prop_oneof![
         10 => select(vec![
             "contacts", "chatbots", "schema", "platformid", "archive", "unarchive", "health", "v1", "open", "crm-1001", "695b6f80de7378c4412112d3",
-            "697dc8165d4ffa83cfc35cfc", "", ".", "..", "openapi.json", "other",
+            "697dc8165d4ffa83cfc35cfc", "", ".", "..", "openapi.json", "other", "forms", "submit", "batch", "submissions", "templates", "latest",
+            "structure", "TEMPLATE", "SUBMISSION",
         ]).prop_map(str::to_owned),
         1 => percent_encoded(),
         1 => "[!-~&&[^#?/\"<>`{}\\\\^|]]{0,8}",
@@ -50,6 +55,13 @@ fn path() -> impl Strategy<Value = String> {
             "/v1/open/contacts/crm-1001/chatbots/695b6f80de7378c4412112d3/archive", "/v1/open/contacts/crm-1001/chatbots/695b6f80de7378c4412112d3/unarchive",
             "/v1/open/health", "/openapi.json",
         ]).prop_map(str::to_owned),
+        6 => select(vec![
+            "/v1/open/forms/submit/TEMPLATE/contacts/crm-1001", "/v1/open/forms/batch/contacts/crm-1001/chatbots/695b6f80de7378c4412112d3",
+            "/v1/open/forms/contacts/crm-1001/chatbots/695b6f80de7378c4412112d3", "/v1/open/forms/submissions/SUBMISSION/chatbots/695b6f80de7378c4412112d3",
+            "/v1/open/forms/contacts/crm-1001/templates/TEMPLATE/latest/chatbots/695b6f80de7378c4412112d3",
+            "/v1/open/forms/templates/chatbots/695b6f80de7378c4412112d3", "/v1/open/forms/templates/TEMPLATE/schema/chatbots/695b6f80de7378c4412112d3",
+            "/v1/open/forms/templates/TEMPLATE/structure/chatbots/695b6f80de7378c4412112d3",
+        ]).prop_map(str::to_owned),
         2 => vec(segment(), 0..8).prop_map(|segments| format!("/v1/open/{}", segments.join("/"))),
         2 => vec(segment(), 0..6).prop_map(|segments| format!("/{}", segments.join("/"))),
         // An endpoint with one segment replaced.
@@ -61,7 +73,7 @@ fn query() -> impl Strategy<Value = String> {
     let name = prop_oneof![
         8 => select(vec![
             "page", "limit", "cursor", "search", "status", "tag", "sortBy", "sortOrder", "includeArchived", "primaryEmail", "createdSince",
-            "updatedSince", "dryRun", "upsert", "_", "_x",
+            "updatedSince", "dryRun", "upsert", "_", "_x", "templateId", "includeSuperseded", "clientId", "includeDrafts",
         ]).prop_map(str::to_owned),
         1 => percent_encoded(),
         1 => "[a-zA-Z0-9._~=-]{0,6}",
@@ -97,9 +109,55 @@ fn header() -> impl Strategy<Value = (String, Vec<u8>)> {
     (name, value)
 }
 
+/// The body of a submit, of an update or of a batch, or nearly.
+fn form_body() -> impl Strategy<Value = Value> {
+    let data = prop_oneof![
+        3 => select(vec![json!({ "rating": 5 }), json!({ "rating": 5, "comment": "x" }), json!({ "rating": null }), json!({ "rating": 9, "x": 1 }), json!({})]),
+        1 => any_json(),
+    ];
+    let word = || {
+        prop_oneof![
+            4 => select(vec!["draft", "submitted", "under_review", "approved", "rejected", "archived"]).prop_map(Value::from),
+            1 => any_json(),
+        ]
+    };
+    let form = (
+        option::weighted(0.9, data),
+        option::weighted(0.4, word()),
+        option::weighted(0.2, any_json()),
+        select(vec!["submissionNotes", "reviewNotes", "clientId", "x"]),
+    );
+    let form = form
+        .prop_map(|(data, status, other, name)| {
+            let mut form = serde_json::Map::new();
+            form.extend(data.map(|data| ("formData".to_owned(), data)));
+            form.extend(status.map(|status| ("status".to_owned(), status)));
+            form.extend(other.map(|other| (name.to_owned(), other)));
+            Value::Object(form)
+        })
+        .boxed();
+    let element =
+        (form.clone(), select(vec![json!("TEMPLATE"), json!("697d00000000000000000000"), json!(7)]))
+            .prop_map(|(mut form, template)| {
+                form["templateId"] = template;
+                form
+            });
+    prop_oneof![
+        1 => form,
+        1 => (vec(element, 0..4), option::of(prop_oneof![any::<bool>().prop_map(Value::from), any_json()])).prop_map(|(elements, mode)| {
+            let mut body = json!({ "submissions": elements });
+            if let Some(mode) = mode {
+                body["allOrNone"] = mode;
+            }
+            body
+        }),
+    ]
+}
+
 fn payload() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         4 => body().prop_map(|body| body.to_string().into_bytes()),
+        4 => form_body().prop_map(|body| body.to_string().into_bytes()),
         1 => any_json().prop_map(|body| body.to_string().into_bytes()),
         1 => (body(), any::<prop::sample::Index>(), any::<u8>()).prop_map(|(body, at, octet)| {
             // One octet is wrong.
@@ -159,8 +217,11 @@ fn call<'a>(
 }
 
 fn answered(backend: Backend, cases: u32) {
-    let cx = sandbox(backend);
+    let (cx, ids) = sandbox(backend);
+    let real = |text: &str| ids.iter().fold(text.to_owned(), |text, (name, id)| text.replace(name, id));
     proptest!(config(cases), |((method, target, headers, body, who) in request())| {
+        let target = real(&target);
+        let body = body.map(|octets| String::from_utf8(octets).map_or_else(|octets| octets.into_bytes(), |text| real(&text).into_bytes()));
         prop_assume!(target.parse::<http::Uri>().is_ok());
         cx.advance(100);
         let reply = call(&cx, &method, &target, &headers, body.as_deref(), who).send();

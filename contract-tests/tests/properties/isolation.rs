@@ -10,6 +10,7 @@ use proptest::sample::select;
 use serde_json::{Value, json};
 
 use crate::config;
+use crate::isolated_forms::{self, FormStep, form_step};
 
 /// One request of an agent; both agents draw from the same small world, so that they meet.
 #[derive(Clone, Debug)]
@@ -52,6 +53,7 @@ enum Step {
     Trespass,
     Define(&'static str),
     Schema,
+    Form(FormStep),
 }
 
 /// What is done with a file.
@@ -70,6 +72,7 @@ impl Step {
                 at % 2 == 1
             }
             Step::ForeignFile(..) => true,
+            Step::Form(step) => step.is_foreign(),
             _ => false,
         }
     }
@@ -104,6 +107,7 @@ fn step() -> impl Strategy<Value = Step> {
             r#"{"fields":[{"name":"lastName","required":true}],"allowUndeclaredCustomFields":false}"#,
         ]).prop_map(Step::Define),
         1 => Just(Step::Schema),
+        12 => form_step(&IDS).prop_map(Step::Form),
     ]
 }
 
@@ -117,6 +121,8 @@ struct Created {
     contacts: Vec<String>,
     /// Each with its contact.
     files: Vec<(String, String)>,
+    templates: Vec<String>,
+    submissions: Vec<String>,
 }
 
 impl Created {
@@ -128,7 +134,20 @@ impl Created {
         self.files.get(at).map_or((NOBODY, NOBODY), |(contact, file)| (contact, file))
     }
 
+    /// The n-th template and the n-th submission.
+    fn form(&self, at: usize) -> (&str, &str) {
+        (
+            self.templates.get(at).map_or(NOBODY, String::as_str),
+            self.submissions.get(at).map_or(NOBODY, String::as_str),
+        )
+    }
+
     fn add(&mut self, step: &Step, reply: &Reply) {
+        if let Step::Form(FormStep::Template(_)) = step {
+            let id = reply.data()["templateId"].as_str().expect("an id");
+            self.templates.push(id.to_owned());
+            return;
+        }
         if reply.status != 201 || reply.header("idempotent-replayed").is_some() {
             return;
         }
@@ -137,6 +156,8 @@ impl Created {
                 let contact = reply.data()["contactId"].as_str().expect("an id").to_owned();
                 self.files.push((contact, reply.id()));
             }
+            Step::Form(FormStep::Submit { .. }) => self.submissions.push(reply.id()),
+            Step::Form(_) => {}
             _ => self.contacts.push(reply.id()),
         }
     }
@@ -280,6 +301,11 @@ impl Tenant {
                 call("GET", "/contacts/schema/chatbots/<A>").send()
             }
             Step::Schema => call("GET", "/contacts/schema/chatbots/<A>").send(),
+            Step::Form(step) => {
+                let (template, submission) = known.form(step.index() / 2);
+                let ids = (template, submission, own.form(0).0);
+                isolated_forms::run(cx, &self.agent, call, step, ids)
+            }
         }
     }
 }

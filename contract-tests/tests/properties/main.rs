@@ -4,6 +4,7 @@
 
 mod any_request;
 mod bodies;
+mod isolated_forms;
 mod isolation;
 mod schema_agreement;
 mod schemas;
