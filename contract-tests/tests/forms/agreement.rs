@@ -3,12 +3,12 @@
 
 use contract_tests::{Backend, Sandbox, story};
 use jsonschema::Validator;
+use openapi_core::strategies::{Reach, form_data, template_definition};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use serde_json::{Value, json};
 
 use crate::support::{ask, contact, get, submit_path};
-use crate::templates::{Reach, data, definition};
 
 /// The settings of a property: `cases` unless the environment says otherwise.
 pub fn config(cases: u32) -> Config {
@@ -43,8 +43,8 @@ fn sandbox() -> Sandbox {
 
 /// A definition with data for it.
 fn cases(reach: Reach) -> impl Strategy<Value = (Value, Vec<Value>)> {
-    definition(reach).prop_flat_map(|definition| {
-        let data = proptest::collection::vec(data(&definition["fields"]), 1..12);
+    template_definition(reach).prop_flat_map(|definition| {
+        let data = proptest::collection::vec(form_data(&definition["fields"]), 1..12);
         (Just(definition), data)
     })
 }
@@ -146,7 +146,7 @@ fn needs_a_file(fields: &Value) -> bool {
 fn examples_pass_when_they_are_sent_back() {
     let cx = sandbox();
     let accepted = std::cell::Cell::new(0);
-    proptest!(config(300), |(definition in definition(Reach::Whole))| {
+    proptest!(config(300), |(definition in template_definition(Reach::Whole))| {
         let Some(template) = template(&cx, &definition) else { return Ok(()) };
         let reply = get(&cx, &format!("/forms/templates/{template}/structure/chatbots/<A>")).expect(200);
         let names = |value: &Value| value.as_object().map(|members| members.keys().cloned().collect::<Vec<_>>());

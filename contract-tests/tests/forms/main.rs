@@ -17,7 +17,6 @@ mod story;
 mod submit;
 mod superseding;
 mod support;
-mod templates;
 mod transitions;
 mod typed_calls;
 mod types;

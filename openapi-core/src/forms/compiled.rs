@@ -8,7 +8,7 @@ use regex::Regex;
 
 use super::{FormField, FormFieldType, FormTemplate, Operator, ShowIf};
 use crate::json::{Json, Object, RawObject};
-use crate::schema::rules::{Form, Limit, Rules, compile_pattern};
+use crate::schema::rules::{Form, Limit, Rules, compile_pattern, too_few_items};
 use crate::values::FileId;
 use crate::violation::{Fault, Place, Rule, Violation, Violations};
 
@@ -348,7 +348,11 @@ impl Node {
                 }
             }
             _ => {
-                if let Err(fault) = one(value, walk) {
+                let alone = match rules.min_items {
+                    Some(least) if least > 1 => Err(too_few_items(least as usize)),
+                    _ => Ok(()),
+                };
+                if let Err(fault) = one(value, walk).and(alone) {
                     walk.fault(path, Some(value), is_sensitive, fault);
                 }
             }

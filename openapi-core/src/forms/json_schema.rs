@@ -100,7 +100,8 @@ fn property(field: &FormField) -> Value {
         }
         FormFieldType::File => {
             const ID: &str = "^[0-9a-f]{24}$";
-            let mut kinds = vec!["string"];
+            // One id is too few where several are asked for.
+            let mut kinds = if rules.min_items > Some(1) { vec![] } else { vec!["string"] };
             if field.takes_many_files() {
                 kinds.push("array");
                 set("minItems", least_items(field, rules).map(Value::from));
@@ -111,7 +112,7 @@ fn property(field: &FormField) -> Value {
             if nullable {
                 kinds.push("null");
             }
-            set("type", Some(if kinds.len() == 1 { "string".into() } else { json!(kinds) }));
+            set("type", Some(if let [kind] = kinds[..] { kind.into() } else { json!(kinds) }));
             set("pattern", Some(ID.into()));
         }
         FormFieldType::Group => {

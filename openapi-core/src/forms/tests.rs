@@ -228,6 +228,10 @@ fn several_files_where_their_number_is_bounded() {
         &[("formData.f[1]", "format"), ("formData.f[2]", "type"), ("formData.f", "maxItems")],
     );
     is(complete(&many(Value::Null), &json!({ "f": [FILE] })), &[("formData.f", "type")]);
+    let two = many(json!({ "minItems": 2 }));
+    is(complete(&two, &json!({ "f": FILE })), &[("formData.f", "minItems")]);
+    is(check(&two, &json!({ "f": FILE }), Completeness::Draft), &[]);
+    assert_eq!(two.json_schema()["properties"]["f"]["type"], json!(["array", "null"]));
 }
 
 #[test]

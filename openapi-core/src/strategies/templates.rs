@@ -1,4 +1,4 @@
-//! Templates of every kind and data that aims at them, at random.
+//! Generators of form templates, and of data that aims at them.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
 
-/// What a template may hold.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// What a generated template may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// Everything.
     Whole,
@@ -113,8 +113,9 @@ fn level(field: BoxedStrategy<Value>, reach: Reach) -> BoxedStrategy<Value> {
         .boxed()
 }
 
-/// A definition; not every one is accepted, because of required answers nothing can be made up for.
-pub fn definition(reach: Reach) -> impl Strategy<Value = Value> {
+/// The definition of a template, as [`TemplateDefinition::read`](crate::forms::TemplateDefinition::read) takes it. Not
+/// every one is accepted: for some that are required no answer can be made up, and their definition lacks an example.
+pub fn template_definition(reach: Reach) -> impl Strategy<Value = Value> {
     let inner = |field: BoxedStrategy<Value>| {
         let nested = (
             select(vec!["group", "list"]),
@@ -179,8 +180,11 @@ fn value() -> impl Strategy<Value = Value> {
     ])
 }
 
-/// Data for these fields: mostly what they take, some of it not, at times more than there is.
-pub fn data(fields: &Value) -> BoxedStrategy<Value> {
+/// `formData` for the `fields` of a definition: mostly what they take, some of it not, at times more than there is.
+///
+/// # Panics
+/// For a field of a type that there is not.
+pub fn form_data(fields: &Value) -> BoxedStrategy<Value> {
     let members: Vec<BoxedStrategy<Option<(String, Value)>>> = fields
         .as_array()
         .into_iter()
@@ -217,10 +221,10 @@ fn answer(field: &Value) -> BoxedStrategy<Value> {
             select(vec![json!(["o0"]), json!(["o0", "o1"]), json!([]), json!(["o1"])]).boxed()
         }
         "file" => Just(Value::Null).boxed(),
-        "group" => data(&field["fields"]),
+        "group" => form_data(&field["fields"]),
         "list" => {
             let least = rules["minItems"].as_u64().unwrap_or(0) as usize;
-            vec(data(&field["fields"]), least..least + 3).prop_map(Value::Array).boxed()
+            vec(form_data(&field["fields"]), least..least + 3).prop_map(Value::Array).boxed()
         }
         other => panic!("a field of type {other}"),
     };
