@@ -28,6 +28,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 pub use faults::{Faulty, PlantedFault};
+use forms::{submissions, templates, writes};
 pub use histories::{Step, history, replay_history};
 
 use crate::storage::Storage;
@@ -148,24 +149,28 @@ cases! {
         contents_are_known_and_needed
         files_belong_to_their_agent
     }
-    forms {
+    templates {
         templates_come_back_as_stored
         template_versions_are_kept
         template_changes_need_the_generation_before
         template_lists_sort_and_page
+    }
+    submissions {
         submissions_come_back_as_stored
         submissions_show_the_contact_as_it_is_named_now
         submission_lists_filter_and_page
         a_submission_takes_the_place_of_the_head
         the_latest_is_handed_in_and_in_use
-        writes_of_submissions_need_what_was_read
-        several_submissions_are_stored_or_none
-        submissions_are_noted_and_answered_again
-        changes_of_submissions_keep_the_data_before
         erasing_removes_submissions
         forms_of_deleted_agents_go
         files_of_a_contact_are_told_apart
         forms_belong_to_their_agent
+    }
+    writes {
+        writes_of_submissions_need_what_was_read
+        several_submissions_are_stored_or_none
+        submissions_are_noted_and_answered_again
+        changes_of_submissions_keep_the_data_before
         of_equal_heads_one_wins
     }
     replays {

@@ -1,16 +1,17 @@
 //! Reads an operator's definition of a template, strictly and with every fault named by its place (contract 2.3.1, 14).
 
+mod conditions;
+mod validation;
+
 use std::collections::{BTreeSet, HashSet};
 
 use super::compiled::{Level, Node};
 use super::{
-    FormField, FormFieldType, FormTemplate, Operator, ShowIf, SubmissionPolicy, SubmissionStatus,
-    TemplateStatus, Transition, ValidationRules,
+    FormField, FormFieldType, FormTemplate, SubmissionPolicy, SubmissionStatus, TemplateStatus, Transition,
 };
-use crate::json::{Json, Number, Object};
-use crate::schema::properties::{flag, label, option_list, pattern_text, text};
-use crate::schema::rules::{Form, MAX_LINE, MAX_URL, is_before, number, time};
-use crate::values::{AgentId, Block, Date, Line, TemplateId, TextValue, Timestamp};
+use crate::json::{Json, Object};
+use crate::schema::properties::{flag, label, option_list, text};
+use crate::values::{AgentId, Block, Line, TemplateId, TextValue, Timestamp};
 use crate::violation::{Fault, Place, Rule, Violation, Violations};
 
 /// The most fields of a template, those of groups and lists included.
@@ -355,116 +356,6 @@ impl Reader {
         Some(field)
     }
 
-    fn validation(&mut self, path: &str, kind: FormFieldType, value: &Json) -> Option<ValidationRules> {
-        let members = match value {
-            Json::Null => return None,
-            Json::Object(members) => members,
-            _ => {
-                self.fault(path, value, Fault::wrong_type("an object"));
-                return None;
-            }
-        };
-        let mut rules = ValidationRules::default();
-        for (member, value) in members.iter().filter(|(_, value)| **value != Json::Null) {
-            let read = match (member, applies(kind, member)) {
-                (_, None) => Err(Fault::new(Rule::Unknown, "is not a rule of validation")),
-                (_, Some(false)) => Err(not_for(kind)),
-                ("minLength", _) => count(value).map(|least| rules.min_length = Some(least)),
-                ("maxLength", _) => count(value).map(|most| rules.max_length = Some(most)),
-                ("minItems", _) => count(value).map(|least| rules.min_items = Some(least)),
-                ("maxItems", _) => count(value).map(|most| rules.max_items = Some(most)),
-                ("pattern", _) => pattern_text(value).map(|pattern| rules.pattern = Some(pattern)),
-                ("patternMessage", _) => {
-                    label(value, MAX_TEXT).map(|message| rules.pattern_message = Some(message))
-                }
-                ("minimum", _) => bound(value).map(|least| rules.minimum = Some(least)),
-                ("maximum", _) => bound(value).map(|most| rules.maximum = Some(most)),
-                ("multipleOf", _) => step(value).map(|step| rules.multiple_of = Some(step)),
-                ("minDate", _) => moment(kind, value).map(|least| rules.min_date = Some(least)),
-                (_, _) => moment(kind, value).map(|most| rules.max_date = Some(most)),
-            };
-            if let Err(fault) = read {
-                self.fault(&format!("{path}.{member}"), value, fault);
-            }
-        }
-        if let Some((member, fault)) = contradiction(kind, &rules) {
-            let value = members.get(member).unwrap_or(&Json::Null);
-            self.fault(&format!("{path}.{member}"), value, fault);
-        }
-        Some(rules).filter(|rules| *rules != ValidationRules::default())
-    }
-
-    fn condition(&mut self, path: &str, value: &Json) -> Option<ShowIf> {
-        let members = match value {
-            Json::Null => return None,
-            Json::Object(members) => members,
-            _ => {
-                self.fault(path, value, Fault::wrong_type("an object with field, op and value"));
-                return None;
-            }
-        };
-        let (mut field, mut op, mut compared) = (None, None, Json::Null);
-        for (member, value) in members.iter() {
-            let read = match (member, value) {
-                ("field", Json::String(name)) => {
-                    field = Some(name.clone());
-                    Ok(())
-                }
-                ("op", Json::String(word)) => {
-                    op = Operator::ALL.into_iter().find(|op| op.as_str() == word);
-                    op.map(|_| ()).ok_or_else(|| Fault::not_one_of(&Operator::ALL.map(Operator::as_str)))
-                }
-                ("value", value) => {
-                    compared = value.clone();
-                    Ok(())
-                }
-                ("field" | "op", _) => Err(Fault::wrong_type("a string")),
-                _ => Err(Fault::new(Rule::Unknown, "is not a member of a condition")),
-            };
-            if let Err(fault) = read {
-                self.fault(&format!("{path}.{member}"), value, fault);
-            }
-        }
-        for member in ["field", "op"].into_iter().filter(|member| members.get(member).is_none()) {
-            self.fault(&format!("{path}.{member}"), &Json::Null, Fault::required());
-        }
-        Some(ShowIf { field: field?, op: op?, value: compared })
-    }
-
-    /// Conditions refer to another field of the level, fit what it takes, and do not run in a circle.
-    fn conditions(&mut self, path: &str, fields: &[(usize, FormField)]) {
-        let find = |name: &str| fields.iter().map(|(_, field)| field).find(|field| field.name == name);
-        for (index, field) in fields {
-            let Some(condition) = &field.show_if else { continue };
-            let at = format!("{path}[{index}].showIf");
-            let Some(controller) = find(&condition.field) else {
-                let fault = Fault::new(Rule::Reference, "is not a field of the same level");
-                self.fault(&format!("{at}.field"), &condition.field.as_str().into(), fault);
-                continue;
-            };
-            let mut seen = HashSet::from([field.name.as_str()]);
-            let mut next = Some(controller);
-            while let Some(step) = next {
-                if !seen.insert(&step.name) {
-                    break;
-                }
-                next = step.show_if.as_ref().and_then(|condition| find(&condition.field));
-            }
-            if next.is_some() {
-                let fault = Fault::new(Rule::Conflict, "must not lead back to the field itself");
-                self.fault(&format!("{at}.field"), &condition.field.as_str().into(), fault);
-                continue;
-            }
-            if let Err((member, fault)) = fits(condition, controller) {
-                let value = match member {
-                    "op" => condition.op.as_str().into(),
-                    _ => condition.value.clone(),
-                };
-                self.fault(&format!("{at}.{member}"), &value, fault);
-            }
-        }
-    }
-
     /// Examples are valid, and of what must be answered one can be given: the legacy structure shows them.
     fn examples(&mut self, path: &str, fields: &[FormField]) {
         let Ok(level) = Level::new(fields) else { return };
@@ -530,150 +421,6 @@ fn options(kind: FormFieldType, value: &Json) -> Result<Option<Vec<crate::schema
         _ if !kind.has_options() => Err(not_for(kind)),
         Json::Array(items) => option_list(items).map(Some),
         _ => Err(Fault::wrong_type("an array of options")),
-    }
-}
-
-/// Whether a rule applies to a type; none for a name that is no rule.
-fn applies(kind: FormFieldType, rule: &str) -> Option<bool> {
-    use FormFieldType::{
-        Checkboxes, Date, Datetime, Email, File, Integer, List, Multiselect, Phone, Text, Textarea, Time, Url,
-    };
-    Some(match rule {
-        "minLength" | "maxLength" | "pattern" | "patternMessage" => {
-            matches!(kind, Text | Textarea | Email | Phone | Url)
-        }
-        "minimum" | "maximum" | "multipleOf" => matches!(kind, FormFieldType::Number | Integer),
-        "minItems" | "maxItems" => matches!(kind, Multiselect | Checkboxes | File | List),
-        "minDate" | "maxDate" => matches!(kind, Date | Time | Datetime),
-        _ => return None,
-    })
-}
-
-fn count(value: &Json) -> Result<u32, Fault> {
-    let wrong = || Fault::wrong_type("a whole number of at least 0");
-    match value {
-        Json::Number(number) => number.as_str().parse().map_err(|_| wrong()),
-        _ => Err(wrong()),
-    }
-}
-
-fn bound(value: &Json) -> Result<Number, Fault> {
-    match value {
-        Json::Number(sent) => number(sent).map(|()| sent.clone()),
-        _ => Err(Fault::wrong_type("a number")),
-    }
-}
-
-/// A step: above 0, of at most 18 digits, so that multiples are told exactly.
-fn step(value: &Json) -> Result<Number, Fault> {
-    let step = bound(value)?;
-    let digits = step.as_str().bytes().take_while(|byte| !matches!(byte, b'e' | b'E'));
-    if digits.filter(u8::is_ascii_digit).count() > 18 || step.as_f64() <= 0.0 {
-        return Err(Fault::new(Rule::Minimum, "must be above 0 and have at most 18 digits"));
-    }
-    Ok(step)
-}
-
-fn moment(kind: FormFieldType, value: &Json) -> Result<String, Fault> {
-    let text = value.as_str().ok_or_else(|| Fault::wrong_type("a string"))?;
-    match kind {
-        FormFieldType::Time => time(text)?,
-        FormFieldType::Datetime => Timestamp::parse(text).map(|_| ())?,
-        _ => Date::parse(text).map(|_| ())?,
-    }
-    Ok(text.to_owned())
-}
-
-/// Two rules that no value can keep together, or one that the type does not allow.
-fn contradiction(kind: FormFieldType, rules: &ValidationRules) -> Option<(&'static str, Fault)> {
-    let conflict = |name, words: String| Some((name, Fault::new(Rule::Conflict, words)));
-    let most = match kind {
-        FormFieldType::Textarea => super::compiled::MAX_BLOCK,
-        FormFieldType::Email => 254,
-        FormFieldType::Phone => 32,
-        FormFieldType::Url => MAX_URL,
-        _ => MAX_LINE,
-    };
-    if rules.max_length.is_some_and(|own| own == 0 || own as usize > most) {
-        return conflict("maxLength", format!("must be 1 to {most} for type {}", kind.as_str()));
-    }
-    if rules
-        .min_length
-        .is_some_and(|least| least as usize > rules.max_length.map_or(most, |own| own as usize))
-    {
-        return conflict("minLength", "must not be above the greatest length".to_owned());
-    }
-    if rules.pattern_message.is_some() && rules.pattern.is_none() {
-        return conflict("patternMessage", "needs a pattern".to_owned());
-    }
-    if let (Some(least), Some(most)) = (&rules.minimum, &rules.maximum)
-        && least.compare(most).is_gt()
-    {
-        return conflict("maximum", "must not be below minimum".to_owned());
-    }
-    if rules.max_items == Some(0) {
-        return conflict("maxItems", "must be at least 1".to_owned());
-    }
-    if let (Some(least), Some(most)) = (rules.min_items, rules.max_items)
-        && least > most
-    {
-        return conflict("maxItems", "must not be below minItems".to_owned());
-    }
-    let form = match kind {
-        FormFieldType::Time => Form::Time,
-        FormFieldType::Datetime => Form::Datetime,
-        _ => Form::Date,
-    };
-    if let (Some(least), Some(most)) = (&rules.min_date, &rules.max_date)
-        && is_before(form, most, least)
-    {
-        return conflict("maxDate", "must not be before minDate".to_owned());
-    }
-    None
-}
-
-/// Whether a condition can hold of an answer to its field.
-fn fits(condition: &ShowIf, controller: &FormField) -> Result<(), (&'static str, Fault)> {
-    use FormFieldType::{
-        Boolean, Checkboxes, File, Group, Integer, List, Multiselect, Number, Radio, Select, Text, Textarea,
-    };
-    let kind = controller.kind;
-    let is_many = matches!(kind, Multiselect | Checkboxes);
-    let allowed = match condition.op {
-        Operator::Answered => true,
-        Operator::Equals | Operator::NotEquals | Operator::In => {
-            !is_many && !matches!(kind, File | Group | List)
-        }
-        Operator::Contains => is_many || matches!(kind, Text | Textarea),
-    };
-    if !allowed {
-        let words = format!("cannot be {} of a field of type {}", condition.op.as_str(), kind.as_str());
-        return Err(("op", Fault::new(Rule::Conflict, words)));
-    }
-    let is_possible = |value: &Json| match (kind, value) {
-        (Select | Radio | Multiselect | Checkboxes, Json::String(text)) => {
-            controller.options.iter().flatten().any(|option| option.value == *text)
-        }
-        (Select | Radio | Multiselect | Checkboxes, _) => false,
-        (Boolean, value) => matches!(value, Json::Bool(_)),
-        (Number | Integer, value) => matches!(value, Json::Number(_)),
-        (_, value) => matches!(value, Json::String(_)),
-    };
-    let wrong =
-        || Err(("value", Fault::new(Rule::Conflict, format!("is no answer to '{}'", controller.name))));
-    match (condition.op, &condition.value) {
-        (Operator::Answered, Json::Null | Json::Bool(_)) => Ok(()),
-        (Operator::Answered, _) => Err(("value", Fault::wrong_type("true or false"))),
-        (Operator::In, Json::Array(values)) if !values.is_empty() => {
-            if values.iter().all(is_possible) {
-                Ok(())
-            } else {
-                wrong()
-            }
-        }
-        (Operator::In, _) => Err(("value", Fault::wrong_type("an array of answers"))),
-        (_, value) if is_possible(value) => Ok(()),
-        _ => wrong(),
     }
 }
 
