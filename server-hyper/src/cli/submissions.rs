@@ -22,7 +22,7 @@ pub enum Submissions {
     /// List submissions, newest first
     #[command(after_help = "Examples:\n  \
         openapi-server submissions list --agent acme --status submitted\n  \
-        openapi-server submissions list --agent acme --template 69623f40cde3f537d8e4bddb --superseded --limit 1000")]
+        openapi-server submissions list --agent acme --template \"$TEMPLATE\" --superseded --limit 1000")]
     List {
         #[command(flatten)]
         selection: Selection,
@@ -31,9 +31,7 @@ pub enum Submissions {
         limit: u32,
     },
     /// Show a submission with its history and what its data was before each change
-    #[command(
-        after_help = "Examples:\n  openapi-server submissions show 697dcbc5e0d14b96a816c9e5 --agent acme"
-    )]
+    #[command(after_help = "Examples:\n  openapi-server submissions show \"$SUBMISSION\" --agent acme")]
     Show {
         /// The submission
         submission: SubmissionId,
@@ -44,7 +42,7 @@ pub enum Submissions {
     /// Print submissions, newest first
     #[command(after_help = "Examples:\n  \
         openapi-server submissions export --agent acme > submissions.ndjson\n  \
-        openapi-server submissions export --agent acme --template 69623f40cde3f537d8e4bddb --format csv > intake.csv\n\n\
+        openapi-server submissions export --agent acme --template \"$TEMPLATE\" --format csv > intake.csv\n\n\
         In CSV the answers are one column with JSON; with --template each field of the template's version in force has a \
         column of its own, and what is left stands in that one. A cell that a spreadsheet would take for a formula begins \
         with an apostrophe.")]

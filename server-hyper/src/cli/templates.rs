@@ -49,7 +49,7 @@ pub enum Templates {
     },
     /// Replace a template's definition; one that was ever active gets a new version
     #[command(after_help = format!("Examples:\n  \
-        openapi-server templates edit 69623f40cde3f537d8e4bddb --agent acme --file feedback.json\n\n\
+        openapi-server templates edit \"$TEMPLATE\" --agent acme --file feedback.json\n\n\
         Submissions stay with the version they were made under.{FILE_HELP}"))]
     Edit {
         /// The template
@@ -62,9 +62,7 @@ pub enum Templates {
         file: PathBuf,
     },
     /// Put a template to use, be it a draft or archived
-    #[command(
-        after_help = "Examples:\n  openapi-server templates activate 69623f40cde3f537d8e4bddb --agent acme"
-    )]
+    #[command(after_help = "Examples:\n  openapi-server templates activate \"$TEMPLATE\" --agent acme")]
     Activate {
         /// The template
         template: TemplateId,
@@ -73,9 +71,7 @@ pub enum Templates {
         agent: AgentId,
     },
     /// Take a template out of use; its submissions stay and can be reviewed
-    #[command(
-        after_help = "Examples:\n  openapi-server templates archive 69623f40cde3f537d8e4bddb --agent acme"
-    )]
+    #[command(after_help = "Examples:\n  openapi-server templates archive \"$TEMPLATE\" --agent acme")]
     Archive {
         /// The template
         template: TemplateId,
@@ -92,8 +88,8 @@ pub enum Templates {
     },
     /// Show a template with its fields
     #[command(after_help = "Examples:\n  \
-        openapi-server templates show 69623f40cde3f537d8e4bddb --agent acme\n  \
-        openapi-server templates show 69623f40cde3f537d8e4bddb --agent acme --json > feedback.json")]
+        openapi-server templates show \"$TEMPLATE\" --agent acme\n  \
+        openapi-server templates show \"$TEMPLATE\" --agent acme --json > feedback.json")]
     Show {
         /// The template
         template: TemplateId,

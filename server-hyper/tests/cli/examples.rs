@@ -1,6 +1,8 @@
 //! Every example of `--help` is tried, in the order a reader meets them.
 
-use super::support::{BINARY, Place};
+use serde_json::Value;
+
+use super::support::{BINARY, Place, credentials, request};
 
 /// All commands, by a walk over the help.
 fn commands(place: &Place, above: &[String]) -> Vec<Vec<String>> {
@@ -49,6 +51,24 @@ fn examples(help: &str) -> Vec<String> {
     examples
 }
 
+/// The ids of a template and of a submission under it.
+fn a_form(place: &Place) -> (String, String) {
+    let id = |value: &Value| value["id"].as_str().unwrap().to_owned();
+    place.write("form.json", r#"{ "name": "Form", "fields": [{ "name": "a", "type": "text" }] }"#);
+    let made = place.json(&["templates", "create", "--agent", "acme", "--file", "form.json", "--activate"]);
+    let key = place.json(&["keys", "create", "--agent", "acme", "--name", "Form", "--allow", "all"]);
+    let keys = credentials(&key);
+    let mut headers: Vec<(&str, &str)> = keys.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    headers.push(("Content-Type", "application/json"));
+    let server = place.serve(&[]);
+    let path = format!("/v1/open/forms/submit/{}/contacts/crm-1003", id(&made));
+    let (status, answer) = request(&server.api, "POST", &path, &headers, r#"{ "formData": { "a": "x" } }"#);
+    assert_eq!(status, 201, "{answer}");
+    assert_eq!(server.end(), 0);
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    (id(&made), id(&answer["data"]))
+}
+
 #[test]
 fn every_example_works() {
     let place = Place::new();
@@ -67,7 +87,7 @@ fn every_example_works() {
     std::os::unix::fs::symlink(BINARY, bin.join("openapi-server")).unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
 
-    let mut key = None;
+    let (mut key, mut form) = (None, None);
     let mut tried = 0;
     for command in commands(&place, &[]) {
         let help = help(&place, &command);
@@ -84,6 +104,12 @@ fn every_example_works() {
                 let end = json.rfind('}').unwrap();
                 place.write("schema.json", &json[..=end]);
             }
+        }
+        if command.first().is_some_and(|name| name == "templates")
+            && let Some((_, rest)) = help.split_once("as a whole:\n")
+        {
+            let json: String = rest.lines().take_while(|line| !line.starts_with("Types:")).collect();
+            place.write("feedback.json", &json);
         }
         for example in examples {
             // Servers would not end: their settings are checked instead, and other tests run them.
@@ -103,6 +129,10 @@ fn every_example_works() {
                     made["apiKey"].as_str().unwrap().to_owned()
                 });
                 shell.env("KEY", key);
+            }
+            if example.contains("$TEMPLATE") || example.contains("$SUBMISSION") {
+                let (template, submission) = form.get_or_insert_with(|| a_form(&place));
+                shell.env("TEMPLATE", template).env("SUBMISSION", submission);
             }
             let output = shell.output().unwrap();
             assert!(output.status.success(), "{example}: {}", String::from_utf8_lossy(&output.stderr));
