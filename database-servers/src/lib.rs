@@ -1,0 +1,1 @@
+//! Real PostgreSQL and MongoDB servers for the tests.

@@ -1,0 +1,1 @@
+//! The store of the Open API on MongoDB, for many servers.
