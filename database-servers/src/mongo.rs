@@ -1,0 +1,166 @@
+//! MongoDB.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use mongodb::bson::{Document, doc};
+use mongodb::options::ClientOptions;
+use tempfile::TempDir;
+
+use crate::process::{self, Process};
+
+/// The variable that names the shared server: the URL of a replica set.
+pub const VARIABLE: &str = "TEST_MONGODB_URL";
+
+/// The URL of the replica set that tests share.
+///
+/// # Panics
+/// When there is none, with the line that starts one.
+#[must_use]
+pub fn url() -> String {
+    crate::shared(VARIABLE, "MongoDB")
+}
+
+/// A replica set of one's own. What it stores survives [`ReplicaSet::kill`], not the value.
+pub struct ReplicaSet {
+    members: Vec<Member>,
+    mongod: PathBuf,
+}
+
+struct Member {
+    process: Option<Process>,
+    port: u16,
+    folder: TempDir,
+}
+
+impl ReplicaSet {
+    /// Starts a replica set of so many members, and waits until one is the primary and the others follow it.
+    ///
+    /// # Panics
+    /// When MongoDB is not installed, with the line that installs it, or does not start.
+    #[must_use]
+    pub fn start(members: usize) -> ReplicaSet {
+        let mongod = mongod();
+        let new = || Member { process: None, port: process::free_port(), folder: process::folder() };
+        let mut set = ReplicaSet { members: (0..members).map(|_| new()).collect(), mongod };
+        for member in &mut set.members {
+            member.launch(&set.mongod);
+        }
+        for member in &set.members {
+            member.answers();
+        }
+        let hosts = set.members.iter().enumerate();
+        let hosts: Vec<Document> =
+            hosts.map(|(n, member)| doc! { "_id": n as i32, "host": member.address() }).collect();
+        let settings = doc! { "electionTimeoutMillis": 1_000, "heartbeatIntervalMillis": 200 };
+        let first = &set.members[0];
+        first
+            .ask(doc! { "replSetInitiate": { "_id": "rs0", "members": hosts, "settings": settings } })
+            .unwrap_or_else(|error| panic!("the replica set cannot be made: {error}"));
+        let _ = set.primary();
+        for member in &set.members {
+            process::await_answer("the member of the replica set", &member.log(), || member.is_in_order());
+        }
+        set
+    }
+
+    /// The URL of the replica set.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let addresses: Vec<String> = self.members.iter().map(Member::address).collect();
+        format!("mongodb://{}/?replicaSet=rs0", addresses.join(","))
+    }
+
+    /// The place of the member that is the primary, as soon as one is.
+    ///
+    /// # Panics
+    /// When the members agree on none in time.
+    #[must_use]
+    pub fn primary(&self) -> usize {
+        process::await_answer("a primary", &self.members[0].log(), || {
+            self.members.iter().position(|member| member.process.is_some() && member.is_primary())
+        })
+    }
+
+    /// Kills a member, as a failing machine does.
+    pub fn kill(&mut self, member: usize) {
+        self.members[member].process = None;
+    }
+
+    /// Starts a member again with what it had stored, and waits until it answers.
+    ///
+    /// # Panics
+    /// When it does not.
+    pub fn start_again(&mut self, member: usize) {
+        self.members[member].launch(&self.mongod);
+        self.members[member].answers();
+    }
+}
+
+impl Member {
+    fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    fn log(&self) -> PathBuf {
+        self.folder.path().join("log")
+    }
+
+    fn launch(&mut self, mongod: &PathBuf) {
+        let data = self.folder.path().join("data");
+        std::fs::create_dir_all(&data).expect("a folder can be made in a new one");
+        let mut command = process::bound(mongod);
+        command.args(["--bind_ip", "127.0.0.1", "--nounixsocket", "--replSet", "rs0", "--quiet"]);
+        command.arg("--dbpath").arg(data).arg("--port").arg(self.port.to_string());
+        // Small: a machine runs several of them.
+        command.args(["--wiredTigerCacheSizeGB", "0.25", "--oplogSize", "64"]);
+        command.args(["--wiredTigerEngineConfigString", "log=(prealloc=false,file_max=8MB)"]);
+        command.args(["--setParameter", "diagnosticDataCollectionEnabled=false"]);
+        command.args(["--setParameter", "ttlMonitorSleepSecs=1"]);
+        self.process = Some(Process::start(command, &self.log()));
+    }
+
+    /// Waits until it can be asked anything.
+    fn answers(&self) {
+        process::await_answer("the MongoDB server", &self.log(), || self.ask(doc! { "ping": 1 }).ok());
+    }
+
+    fn is_primary(&self) -> bool {
+        let hello = self.ask(doc! { "hello": 1 });
+        hello.is_ok_and(|hello| hello.get_bool("isWritablePrimary").unwrap_or(false))
+    }
+
+    /// When it is the primary or follows one.
+    fn is_in_order(&self) -> Option<()> {
+        let hello = self.ask(doc! { "hello": 1 }).ok()?;
+        let is = |name: &str| hello.get_bool(name).unwrap_or(false);
+        (is("isWritablePrimary") || is("secondary")).then_some(())
+    }
+
+    /// One command to this member alone. On a thread of its own: the caller may be inside of a runtime already.
+    fn ask(&self, command: Document) -> Result<Document, String> {
+        let address = self.address();
+        let ask = async move {
+            let mut options =
+                ClientOptions::parse(format!("mongodb://{address}/?directConnection=true")).await?;
+            options.server_selection_timeout = Some(Duration::from_secs(2));
+            options.connect_timeout = Some(Duration::from_secs(2));
+            let client = mongodb::Client::with_options(options)?;
+            let answer = client.database("admin").run_command(command).await;
+            client.shutdown().immediate(true).await;
+            answer
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| error.to_string())?;
+        let asked = std::thread::spawn(move || runtime.block_on(ask)).join();
+        asked.expect("asking does not panic").map_err(|error: mongodb::error::Error| error.to_string())
+    }
+}
+
+/// The server's program, where `scripts/install-tools` puts it, or elsewhere.
+fn mongod() -> PathBuf {
+    let workspace = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target");
+    let target = crate::variable("CARGO_TARGET_DIR").map_or(workspace, PathBuf::from);
+    let program = process::program("mongod", [target.join("tools/mongodb/fiftyone/db/bin")]);
+    program.unwrap_or_else(|| panic!("MongoDB is missing; run: scripts/install-tools"))
+}

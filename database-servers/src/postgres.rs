@@ -1,0 +1,178 @@
+//! PostgreSQL.
+
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use crate::process::{self, Process};
+
+/// The variable that names the shared server: the URL of a role that may make databases.
+pub const VARIABLE: &str = "TEST_POSTGRES_URL";
+
+/// The URL of the server that tests share; its role may make databases.
+///
+/// # Panics
+/// When there is none, with the line that starts one.
+#[must_use]
+pub fn url() -> String {
+    crate::shared(VARIABLE, "PostgreSQL")
+}
+
+/// A server of one's own. What it stores survives [`Server::kill`], not the value.
+pub struct Server {
+    process: Option<Process>,
+    binaries: PathBuf,
+    port: u16,
+    settings: Vec<String>,
+    folder: TempDir,
+}
+
+impl Server {
+    /// Starts a server and waits until it answers.
+    ///
+    /// # Panics
+    /// When PostgreSQL is not installed, with the line that installs it, or does not start.
+    #[must_use]
+    pub fn start() -> Server {
+        Server::with_settings(&[])
+    }
+
+    /// The same with further settings, as `name=value`.
+    ///
+    /// # Panics
+    /// As [`Server::start`].
+    #[must_use]
+    pub fn with_settings(settings: &[&str]) -> Server {
+        let folder = process::folder();
+        if let Some((user, group)) = unprivileged() {
+            chown(folder.path(), Some(user), Some(group)).expect("root may give folders away");
+        }
+        let mut server = Server {
+            process: None,
+            binaries: binaries(),
+            port: process::free_port(),
+            settings: settings.iter().map(|&setting| setting.to_owned()).collect(),
+            folder,
+        };
+        server.initialise();
+        server.start_again();
+        server
+    }
+
+    /// The URL of a superuser on the database `postgres`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// Kills all of its processes at once, as a failing machine does.
+    pub fn kill(&mut self) {
+        self.process = None;
+    }
+
+    /// Stops it as its service does on a restart: sessions are cut off, what was written stays.
+    pub fn stop(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.signal(Signal::INT);
+            process::await_answer("the stopping server", &self.log(), || process.has_ended().then_some(()));
+        }
+    }
+
+    /// Starts it again on the same port with what it had stored, and waits until it answers.
+    ///
+    /// # Panics
+    /// When it does not.
+    pub fn start_again(&mut self) {
+        let log = self.log();
+        process::await_answer("the PostgreSQL server", &log, || {
+            // It refuses while a process of the one before is still about to notice that it is alone.
+            if self.process.as_mut().is_none_or(Process::has_ended) {
+                self.process = Some(Process::start(self.command(), &log));
+            }
+            let mut ask = Command::new(self.binaries.join("pg_isready"));
+            ask.args(["--quiet", "--host=127.0.0.1", "--dbname=postgres", "--port"])
+                .arg(self.port.to_string());
+            ask.status().is_ok_and(|status| status.success()).then_some(())
+        });
+    }
+
+    fn log(&self) -> PathBuf {
+        self.folder.path().join("log")
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// Makes the cluster. The locale is one under which letters beyond ASCII are letters.
+    fn initialise(&self) {
+        let mut command = as_unprivileged(&self.binaries.join("initdb"));
+        command.args([
+            "--username=postgres",
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--locale=C.UTF-8",
+            "--no-sync",
+        ]);
+        let output = command.arg("--pgdata").arg(self.data()).output();
+        let output = output.unwrap_or_else(|error| panic!("cannot run initdb: {error}"));
+        assert!(output.status.success(), "initdb failed: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// The server's own command. Nothing outlives the folder, so nothing is synced to the disk.
+    fn command(&self) -> Command {
+        let mut command = as_unprivileged(&self.binaries.join("postgres"));
+        command.arg("-D").arg(self.data()).arg("-p").arg(self.port.to_string());
+        let settings =
+            ["listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=300", "fsync=off"];
+        let quiet = ["full_page_writes=off", "logging_collector=off", "shared_buffers=256MB"];
+        let own = self.settings.iter().map(String::as_str);
+        for setting in settings.into_iter().chain(quiet).chain(own) {
+            command.args(["-c", setting]);
+        }
+        command
+    }
+}
+
+/// The folder of the server's programs; Debian's is not in anyone's `PATH`.
+fn binaries() -> PathBuf {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut folders: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
+    folders.sort_by_key(|folder| std::cmp::Reverse(version(folder)));
+    let program = process::program("postgres", folders);
+    let program = program.unwrap_or_else(|| panic!("PostgreSQL is missing; run: scripts/install-tools"));
+    program.parent().unwrap_or(Path::new("/")).to_owned()
+}
+
+/// The release whose programs are in `…/15/bin`.
+fn version(binaries: &Path) -> u32 {
+    let name = binaries.parent().and_then(Path::file_name).and_then(|name| name.to_str());
+    name.and_then(|name| name.parse().ok()).unwrap_or(0)
+}
+
+/// The server refuses to run as root: the user and the group that take root's place; none for whoever is not root.
+fn unprivileged() -> Option<(u32, u32)> {
+    if !rustix::process::geteuid().is_root() {
+        return None;
+    }
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let of = |name: &str| {
+        let fields: Vec<&str> =
+            users.lines().map(|line| line.split(':').collect::<Vec<_>>()).find(|user| user[0] == name)?;
+        Some((fields.get(2)?.parse().ok()?, fields.get(3)?.parse().ok()?))
+    };
+    Some(of("postgres").or_else(|| of("nobody")).expect("there is a user besides root"))
+}
+
+/// A command that is bound to the calling thread, and not run by root.
+fn as_unprivileged(program: &Path) -> Command {
+    let Some((user, group)) = unprivileged() else { return process::bound(program) };
+    let mut command = process::bound("setpriv");
+    // The inner one sets the signal anew: a change of the user clears it.
+    command.arg(format!("--reuid={user}")).arg(format!("--regid={group}")).arg("--clear-groups");
+    command.args(["--pdeathsig", "KILL", "--"]).arg(program);
+    command
+}

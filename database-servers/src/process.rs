@@ -1,0 +1,125 @@
+//! A server process: found, started on a free port, ended with whoever started it.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+use tempfile::TempDir;
+
+/// How long a server may take until it answers; a busy machine takes seconds.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A child process that is killed when the thread that started it ends, in whatever way.
+pub(crate) struct Process {
+    child: Child,
+}
+
+/// A command whose process ends with the thread that starts it.
+pub(crate) fn bound(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--"]).arg(program.as_ref()).stdin(Stdio::null());
+    command
+}
+
+impl Process {
+    /// Starts a command with its output going to a file.
+    pub(crate) fn start(mut command: Command, log: &Path) -> Process {
+        let file = File::options().create(true).append(true).open(log);
+        let file = file.unwrap_or_else(|error| panic!("cannot write {}: {error}", log.display()));
+        let errors = file.try_clone().expect("a file can be had twice");
+        let child = command.stdout(file).stderr(errors).spawn();
+        Process { child: child.unwrap_or_else(|error| panic!("cannot start {command:?}: {error}")) }
+    }
+
+    /// Whether the process has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Sends a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            // The process may be gone already.
+            let _ = rustix::process::kill_process(pid, signal);
+        }
+    }
+
+    /// Kills the process and what it has started, as a failing machine does: without a chance to end in order.
+    pub(crate) fn kill(&mut self) {
+        let children = children_of(self.child.id());
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        for pid in children.into_iter().filter_map(Pid::from_raw) {
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The processes that have this one as their parent.
+fn children_of(parent: u32) -> Vec<i32> {
+    let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let pids = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter(|pid| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // The name in parentheses may hold anything; behind it come the state and the parent.
+        let parent_of =
+            stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse::<u32>().ok());
+        parent_of == Some(parent)
+    })
+    .collect()
+}
+
+/// A port that was free a moment ago.
+pub(crate) fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a local port can be had");
+    listener.local_addr().expect("a bound socket has an address").port()
+}
+
+/// An empty folder that goes with its value.
+pub(crate) fn folder() -> TempDir {
+    tempfile::Builder::new().prefix("database-server-").tempdir().expect("a temporary folder can be made")
+}
+
+/// Asks again until there is an answer.
+///
+/// # Panics
+/// When none comes in time, or the process has ended, with the end of its log.
+pub(crate) fn await_answer<T>(what: &str, log: &Path, mut ask: impl FnMut() -> Option<T>) -> T {
+    let began = now();
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        if began.elapsed() > PATIENCE {
+            let log = std::fs::read_to_string(log).unwrap_or_default();
+            let lines: Vec<&str> = log.lines().collect();
+            panic!(
+                "{what} does not answer; its last words:\n{}",
+                lines[lines.len().saturating_sub(20)..].join("\n")
+            );
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the patience with a server is real time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// The program in one of the folders, or in one of `PATH`.
+pub(crate) fn program(name: &str, folders: impl IntoIterator<Item = PathBuf>) -> Option<PathBuf> {
+    let path = crate::variable("PATH").unwrap_or_default();
+    let everywhere = folders.into_iter().chain(std::env::split_paths(&path).collect::<Vec<_>>());
+    everywhere.map(|folder| folder.join(name)).find(|file| file.is_file())
+}

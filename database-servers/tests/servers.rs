@@ -1,0 +1,60 @@
+//! The servers start, die, come back, and leave nothing.
+
+use std::net::TcpStream;
+use std::process::Command;
+
+use database_servers::mongo::ReplicaSet;
+use database_servers::postgres::Server;
+
+/// Whether something listens where a URL leads; of a replica set at its first address.
+fn listens(url: &str) -> bool {
+    let address =
+        url.split_once("://").and_then(|(_, rest)| rest.split(['/', ',']).next()).unwrap_or_default();
+    let address = address.rsplit('@').next().unwrap_or_default();
+    TcpStream::connect(address).is_ok()
+}
+
+#[test]
+fn a_killed_postgres_comes_back() {
+    let mut server = Server::start();
+    let url = server.url();
+    assert!(listens(&url));
+    server.kill();
+    assert!(!listens(&url));
+    server.start_again();
+    assert!(listens(&url));
+    server.stop();
+    assert!(!listens(&url));
+    server.start_again();
+    drop(server);
+    assert!(!listens(&url));
+}
+
+#[test]
+fn a_replica_set_elects_another_primary() {
+    let mut set = ReplicaSet::start(3);
+    let first = set.primary();
+    set.kill(first);
+    let second = set.primary();
+    assert_ne!(first, second);
+    set.start_again(first);
+    let url = set.url();
+    drop(set);
+    assert!(!listens(&url));
+}
+
+#[test]
+fn a_command_is_given_both_servers() {
+    let output = Command::new(env!("CARGO_BIN_EXE_database-servers"))
+        .args(["sh", "-c", "echo $TEST_POSTGRES_URL $TEST_MONGODB_URL; exit 7"])
+        .env_remove("TEST_POSTGRES_URL")
+        .env("TEST_MONGODB_URL", "mongodb://192.0.2.1/")
+        .output()
+        .expect("the command runs");
+    assert_eq!(output.status.code(), Some(7));
+    let said = String::from_utf8(output.stdout).expect("URLs are text");
+    let (postgres, mongo) = said.trim().split_once(' ').expect("two URLs");
+    assert!(postgres.starts_with("postgres://postgres@127.0.0.1:"), "{said}");
+    assert_eq!(mongo, "mongodb://192.0.2.1/", "a server that is given is used");
+    assert!(!listens(postgres), "it is stopped with the command");
+}
