@@ -1,7 +1,7 @@
-//! Rate windows: what of the limits survives a restart, as JSON.
+//! Rate windows: what servers have in common of the limits, as JSON.
 
 use async_trait::async_trait;
-use openapi_core::storage::{RateWindow, RateWindowStore, StorageError};
+use openapi_core::storage::{RateWindow, RateWindowStore, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KeyId};
 use rusqlite::params;
 
@@ -13,13 +13,14 @@ impl RateWindowStore for SqliteStorage {
     async fn rate_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateWindow>, StorageError> {
         self.readers.now(|db| {
             let mut statement = db.prepare_cached(
-                "SELECT w.body FROM agent a CROSS JOIN rate_window w ON w.agent = a.n \
+                "SELECT w.version, w.shares FROM agent a CROSS JOIN rate_window w ON w.agent = a.n \
                  WHERE a.id = ?1 AND a.status <> 2 AND w.key = ?2",
             )?;
             let mut rows = statement.query(params![agent.as_str(), key.as_bytes()])?;
             let Some(row) = rows.next()? else { return Ok(None) };
-            let body = row.get_ref(0)?.as_str().map_err(corrupt)?;
-            serde_json::from_str(body).map(Some).map_err(corrupt)
+            let version = u64::try_from(row.get::<_, i64>(0)?).map_err(corrupt)?;
+            let shares = serde_json::from_str(row.get_ref(1)?.as_str().map_err(corrupt)?).map_err(corrupt)?;
+            Ok(Some(RateWindow { version, shares }))
         })
     }
 
@@ -29,16 +30,26 @@ impl RateWindowStore for SqliteStorage {
         key: KeyId,
         window: &RateWindow,
     ) -> Result<(), StorageError> {
-        let body = serde_json::to_string(window).map_err(corrupt)?;
+        let shares = serde_json::to_string(&window.shares).map_err(corrupt)?;
+        let version = i64::try_from(window.version).map_err(corrupt)?;
         let agent = agent.clone();
         self.writer
             .write(move |db| {
                 let Some(living) = agents::living(db, &agent)? else { return Ok(()) };
-                db.prepare_cached(
-                    "INSERT OR REPLACE INTO rate_window (agent, key, body) VALUES (?1, ?2, ?3)",
-                )?
-                .execute(params![living.number, key.as_bytes(), body])?;
-                Ok(())
+                let statement = if version == 1 {
+                    "INSERT INTO rate_window (agent, key, version, shares) VALUES (?1, ?2, ?3, ?4) \
+                     ON CONFLICT DO NOTHING"
+                } else {
+                    "UPDATE rate_window SET version = ?3, shares = ?4 \
+                     WHERE agent = ?1 AND key = ?2 AND version = ?3 - 1"
+                };
+                let changed = db.prepare_cached(statement)?.execute(params![
+                    living.number,
+                    key.as_bytes(),
+                    version,
+                    shares
+                ])?;
+                if changed == 0 { Err(StorageErrorKind::Stale.into()) } else { Ok(()) }
             })
             .await
     }

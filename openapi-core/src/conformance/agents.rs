@@ -103,7 +103,7 @@ pub(super) fn purging_touches_no_living_agent(backend: &mut dyn Backend) {
         world.insert(&a, body, 1).await;
         let kept = world.insert(&b, body, 2).await;
         let key = world.insert_key(&b, 3).await;
-        let window = RateWindow { counted: vec![(at(1), 2)], leased: 3 };
+        let window = RateWindow { version: 1, shares: Vec::new() };
         world.storage.save_rate_window(&b, key.key.id, &window).await.expect("save");
         world.set_status(&a, AgentStatus::Deleted, 4).await.expect("delete");
         while world.storage.purge_agent(&a, 100).await.expect("purge") > 0 {}

@@ -5,7 +5,8 @@ use super::{Backend, on};
 use crate::access::{KeySelector, KeyStatus, StoredKey};
 use crate::agents::AgentStatus;
 use crate::audit::AuditAction;
-use crate::storage::{RateWindow, StorageErrorKind};
+use crate::storage::{RateShare, RateWindow, StorageErrorKind};
+use crate::values::PlatformId;
 
 pub(super) fn keys_are_found_by_both_names(backend: &mut dyn Backend) {
     on(backend, async |storage| {
@@ -146,14 +147,30 @@ pub(super) fn rate_windows_belong_to_key_and_agent(backend: &mut dyn Backend) {
         let (one, two) = (world.insert_key(&a, 1).await.key.id, world.insert_key(&a, 2).await.key.id);
         let saved = async |agent, key| world.storage.rate_window(agent, key).await.expect("window");
         assert_eq!(saved(&a, one).await, None);
-        let first = RateWindow { counted: vec![(at(1), 3), (at(60_000), 1)], leased: 20 };
-        let second = RateWindow { counted: vec![], leased: 0 };
-        world.storage.save_rate_window(&a, one, &first).await.expect("save");
+        let share = |server: u8, leased| RateShare {
+            server: PlatformId::from_bytes([server; 12]),
+            counted: vec![(at(1), 3), (at(60_000), u32::MAX)],
+            leased,
+            lease_ends: at(65_000),
+        };
+        let first = RateWindow { version: 1, shares: vec![share(1, 20), share(255, 0)] };
+        let second = RateWindow { version: 2, shares: vec![share(1, 7)] };
+        let save =
+            async |agent, key, window: &RateWindow| world.storage.save_rate_window(agent, key, window).await;
+        save(&a, one, &first).await.expect("save");
         assert_eq!(saved(&a, one).await, Some(first.clone()));
-        world.storage.save_rate_window(&a, two, &second).await.expect("save");
-        assert_eq!((saved(&a, one).await, saved(&a, two).await), (Some(first), Some(second.clone())));
+        let other = RateWindow { version: 1, shares: vec![] };
+        save(&a, two, &other).await.expect("save");
+        assert_eq!((saved(&a, one).await, saved(&a, two).await), (Some(first.clone()), Some(other)));
         assert_eq!(saved(&b, one).await, None);
-        world.storage.save_rate_window(&a, one, &second).await.expect("save");
+        for version in [0, 1, 3] {
+            let unfit = RateWindow { version, ..second.clone() };
+            assert_fails(save(&a, one, &unfit).await, &StorageErrorKind::Stale);
+        }
+        let unfit = RateWindow { version: 2, ..second.clone() };
+        assert_fails(save(&b, one, &unfit).await, &StorageErrorKind::Stale);
+        assert_eq!(saved(&a, one).await, Some(first), "what was refused changes nothing");
+        save(&a, one, &second).await.expect("save");
         assert_eq!(saved(&a, one).await, Some(second), "saving replaces");
     });
 }

@@ -189,6 +189,7 @@ cases! {
         of_equal_external_ids_one_wins
         of_equal_versions_one_wins
         of_equal_idempotency_keys_one_wins
+        of_equal_rate_windows_one_wins
         a_dropped_write_is_whole_or_absent
     }
     histories {

@@ -8,7 +8,8 @@ use std::task::{Context, Waker};
 use super::fixture::{World, at, everything, parsed, replay};
 use super::{Backend, on};
 use crate::contacts::Contact;
-use crate::storage::{ContactWrite, ReplayKey, Result, Storage, StorageErrorKind};
+use crate::storage::{ContactWrite, RateWindow, ReplayKey, Result, Storage, StorageErrorKind};
+use crate::values::{AgentId, KeyId};
 
 pub(super) const WRITERS: usize = 8;
 
@@ -162,5 +163,28 @@ pub(super) fn a_dropped_write_is_whole_or_absent(backend: &mut dyn Backend) {
                 assert_eq!(entries, 2);
             }
         });
+    }
+}
+
+fn save_window(storage: Arc<dyn Storage>, (agent, key, window): (AgentId, KeyId, RateWindow)) -> Written {
+    Box::pin(async move { storage.save_rate_window(&agent, key, &window).await })
+}
+
+pub(super) fn of_equal_rate_windows_one_wins(backend: &mut dyn Backend) {
+    let prepared = Mutex::new(None);
+    on(backend, async |storage| {
+        let (world, a, _) = World::with_agents(storage).await;
+        let key = world.insert_key(&a, 1).await.key.id;
+        *prepared.lock().expect("lock") = Some((a, key));
+    });
+    let (agent, key) = prepared.into_inner().expect("lock").expect("prepared");
+    for version in 1..=3 {
+        let shares = Vec::new();
+        let windows = vec![(agent.clone(), key, RateWindow { version, shares }); WRITERS];
+        let results = outcomes(backend, windows, save_window);
+        let won = results.iter().filter(|result| result.is_ok()).count();
+        let is_stale =
+            |result: &&Result<()>| matches!(result, Err(error) if error.kind == StorageErrorKind::Stale);
+        assert_eq!((won, results.iter().filter(is_stale).count()), (1, WRITERS - 1), "{results:?}");
     }
 }

@@ -90,7 +90,7 @@ impl Gate {
         ids: Arc<dyn IdSource>,
         server_keys: ServerKeys,
     ) -> Self {
-        let limiter = KeyLimiter::new(clock.now());
+        let limiter = KeyLimiter::new(ids.platform_id(clock.now()));
         Gate { store, clock, ids, server_keys, keys: RwLock::default(), limiter }
     }
 
@@ -117,7 +117,7 @@ impl Gate {
         keys.retain(|_, cached| cached.stored.key.agent_id != *agent);
     }
 
-    /// Saves last uses, gives back leases of resting keys, forgets what is stale. [`crate::platform::Platform`] does
+    /// Saves last uses, gives back leases that have ended, forgets what is stale. [`crate::platform::Platform`] does
     /// it in its own `maintain`; a host with a gate alone calls it about every 20 s.
     ///
     /// # Errors
@@ -163,7 +163,8 @@ impl Gate {
                 agent: Some(key.agent_id.clone()),
             });
         }
-        let decision = self.limiter.admit(&*self.store, &cached.window, key.limits, address, now).await?;
+        let decision =
+            self.limiter.admit(&*self.store, &cached.window, key.limits, address, now, &*self.clock).await?;
         let caller = Caller {
             agent_id: key.agent_id.clone(),
             actor: Actor::ApiKey(key.api_key.clone()),

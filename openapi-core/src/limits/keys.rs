@@ -1,31 +1,56 @@
-//! Limits per key: the sliding log in memory, leases in the store, so that the hour outlives a restart (contract 8.1).
+//! Limits per key: the sliding log in memory, leases in the store, so that the limits hold for all servers together and
+//! outlive a restart (contract 8.1).
+//!
+//! Why no window is ever over: take the last lease that was taken of all those used in it. When it was taken, the ledger
+//! held everything admitted before, and every other lease as a whole; together with the new lease that was at most the
+//! limit, or nobody else held one and the server compares each request with what it knows. This needs the servers' clocks
+//! to agree: a difference shortens the window by as much.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
+use super::log::{HOUR, MINUTE};
 use super::{Decision, SlidingLog};
 use crate::access::RateLimits;
-use crate::storage::{AccessStore, RateWindow, Result};
-use crate::values::{AgentId, KeyId, Timestamp};
+use crate::ports::Clock;
+use crate::storage::{AccessStore, RateShare, RateWindow, RateWindowStore, Result, StorageErrorKind};
+use crate::values::{AgentId, KeyId, PlatformId, Timestamp};
 
 /// A lease covers this part of the hour's limit: one write for so many requests, and after a crash at most so many
 /// count twice.
-const LEASE_PART: u32 = 50;
+const PART_OF_HOUR: u32 = 50;
 
-/// A key that rests this long gives its lease back.
-const REST_MILLIS: i64 = 5 * 60_000;
+/// Among several servers a lease also covers no more than this part of the minute's limit, so that none takes from the
+/// others what it does not use.
+const PART_OF_MINUTE: u32 = 10;
+
+/// How long a lease lasts when no other server admits requests of the key.
+const ALONE_MILLIS: i64 = MINUTE;
+
+/// How long a lease lasts among several servers: what is not used of it comes back to the others so soon.
+const SHARED_MILLIS: i64 = 5_000;
+
+/// How long what is known of other servers suffices to refuse a request.
+const REFUSAL_MILLIS: i64 = 500;
+
+/// How much later a request may have come than one that is counted after it.
+const OVERTAKEN_MILLIS: i64 = 1_000;
+
+/// How often a lease is tried to be taken before the store counts as unavailable; each time another server has taken one.
+const MAX_ATTEMPTS: u32 = 300;
 
 /// The windows of all keys in use.
 pub(crate) struct KeyLimiter {
     windows: RwLock<HashMap<KeyId, Arc<KeyWindow>>>,
-    started_at: Timestamp,
+    server: PlatformId,
 }
 
 /// The window of one key.
 pub(crate) struct KeyWindow {
     agent: AgentId,
     key: KeyId,
+    server: PlatformId,
     state: Mutex<State>,
     /// Held while the store is read or written for this key, so that writes cannot overtake each other.
     renewal: async_lock::Mutex<()>,
@@ -34,19 +59,39 @@ pub(crate) struct KeyWindow {
 #[derive(Default)]
 struct State {
     log: SlidingLog,
-    loaded: bool,
-    /// Admissions that the store already counts.
+    /// What the ledger held when it was last read or written; none when that is not known.
+    ledger: Option<Ledger>,
+    /// Admissions that the ledger already counts, until `lease_ends`.
     lease: u32,
+    lease_ends: i64,
+    /// Whether the ledger may hold a lease of this server.
+    is_lent: bool,
     last_used: i64,
     last_address: Option<IpAddr>,
     /// The last use that the store knows.
     use_saved: i64,
 }
 
+/// What comes next for a request.
+enum Step {
+    Decided(Decision),
+    /// What is known of the ledger is nothing, or too old to refuse by.
+    Read,
+    /// There is room, but no lease.
+    TakeLease,
+}
+
+struct Ledger {
+    version: u64,
+    /// The shares of the others.
+    others: Vec<RateShare>,
+    read_at: i64,
+}
+
 impl KeyLimiter {
-    /// A limiter that began its work at `started_at`: what an earlier one had leased was used before.
-    pub(crate) fn new(started_at: Timestamp) -> Self {
-        KeyLimiter { windows: RwLock::default(), started_at }
+    /// The limiter of a server, under the name that it has until its end.
+    pub(crate) fn new(server: PlatformId) -> Self {
+        KeyLimiter { windows: RwLock::default(), server }
     }
 
     /// The window of a key.
@@ -58,6 +103,7 @@ impl KeyLimiter {
                 Arc::new(KeyWindow {
                     agent: agent.clone(),
                     key,
+                    server: self.server,
                     state: Mutex::default(),
                     renewal: async_lock::Mutex::new(()),
                 })
@@ -66,41 +112,37 @@ impl KeyLimiter {
         })
     }
 
-    /// Counts a request of a key, if there is room.
+    /// Counts a request of a key at `now`, if there is room; later when it had to wait for the store.
     pub(crate) async fn admit(
         &self,
-        store: &dyn AccessStore,
+        store: &dyn RateWindowStore,
         window: &KeyWindow,
         limits: RateLimits,
         address: IpAddr,
         now: Timestamp,
+        clock: &dyn Clock,
     ) -> Result<Decision> {
-        if let Some(decision) = window.try_admit(limits, address, now) {
+        if let Step::Decided(decision) = window.step(limits, address, now) {
             return Ok(decision);
         }
         let _renewal = window.renewal.lock().await;
-        loop {
-            if let Some(decision) = window.try_admit(limits, address, now) {
-                return Ok(decision);
+        for _ in 0..MAX_ATTEMPTS {
+            let now = clock.now();
+            match window.step(limits, address, now) {
+                Step::Decided(decision) => return Ok(decision),
+                Step::Read => window.read(store, now).await?,
+                Step::TakeLease => window.take_lease(store, limits, now).await?,
             }
-            if !window.state().loaded {
-                let saved = store.rate_window(&window.agent, window.key).await?.unwrap_or_default();
-                let mut state = window.state();
-                state.log = SlidingLog::restored(&saved, self.started_at.min(now));
-                state.loaded = true;
-                continue;
-            }
-            let lease = (limits.per_hour / LEASE_PART).max(1);
-            window.save(store, lease, now).await?;
         }
+        Err(StorageErrorKind::Unavailable.into())
     }
 
-    /// Saves last uses, gives back the leases of keys that rest, and forgets keys without a counted request.
+    /// Saves last uses, gives back the leases that have ended, and forgets keys without a counted request.
     pub(crate) async fn maintain(&self, store: &dyn AccessStore, now: Timestamp) -> Result<()> {
         for window in self.all() {
             window.save_use(store).await?;
-            let rests = now.millis() - window.state().last_used >= REST_MILLIS;
-            if rests {
+            let has_ended = window.state().lease_ends <= now.millis();
+            if has_ended {
                 window.give_back(store, now).await?;
             }
         }
@@ -108,7 +150,7 @@ impl KeyLimiter {
         windows.retain(|_, window| {
             let mut state = window.state();
             // Whoever else holds the window may be about to use it.
-            Arc::strong_count(window) > 1 || state.lease > 0 || !state.log.is_idle(now)
+            Arc::strong_count(window) > 1 || state.is_lent || !state.log.is_idle(now)
         });
         Ok(())
     }
@@ -132,40 +174,106 @@ impl KeyWindow {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The decision, unless the store has to be asked first.
-    fn try_admit(&self, limits: RateLimits, address: IpAddr, now: Timestamp) -> Option<Decision> {
+    /// The decision, or what comes before it.
+    fn step(&self, limits: RateLimits, address: IpAddr, now: Timestamp) -> Step {
         let mut state = self.state();
-        if !state.loaded {
-            return None;
-        }
+        let Some(read_at) = state.ledger.as_ref().map(|ledger| ledger.read_at) else { return Step::Read };
+        // Requests overtake each other between the clock and here; the clock itself may go back further.
+        let overtaken = (0..OVERTAKEN_MILLIS).contains(&(state.last_used - now.millis()));
+        let now = if overtaken { Timestamp::from_millis(state.last_used) } else { now };
         state.last_used = now.millis();
         state.last_address = Some(address);
-        if state.lease == 0 {
+        let is_leased = state.lease > 0 && now.millis() < state.lease_ends;
+        let decision = if is_leased {
+            state.log.admit(now, limits)
+        } else {
             // A refusal needs no lease.
-            let seen = state.log.peek(now, limits);
-            if seen.minute.remaining > 0 && seen.hour.remaining > 0 {
-                return None;
-            }
-            return Some(Decision { admitted: false, ..seen });
-        }
-        let decision = state.log.admit(now, limits);
+            Decision { admitted: false, ..state.log.peek(now, limits) }
+        };
         if decision.admitted {
             state.lease -= 1;
+            return Step::Decided(decision);
         }
-        Some(decision)
+        if decision.minute.remaining > 0 && decision.hour.remaining > 0 {
+            return Step::TakeLease;
+        }
+        // Others may have given back what this server takes for used.
+        let is_fresh = (now.millis() - read_at).abs() < REFUSAL_MILLIS;
+        if is_fresh || !state.log.has_others() { Step::Decided(decision) } else { Step::Read }
     }
 
-    /// Saves what is counted together with a lease of `lease`. The caller holds `renewal`.
-    async fn save(&self, store: &dyn AccessStore, lease: u32, now: Timestamp) -> Result<()> {
+    /// Reads the ledger.
+    async fn read(&self, store: &dyn RateWindowStore, now: Timestamp) -> Result<()> {
+        let ledger = store.rate_window(&self.agent, self.key).await?.unwrap_or_default();
+        let is_other = |share: &RateShare| share.server != self.server;
+        let others: Vec<RateShare> = ledger.shares.into_iter().filter(is_other).collect();
+        let mut state = self.state();
+        let leases = others.iter().map(|share| (share.lease_ends, share.leased));
+        let counted = others.iter().flat_map(|share| share.counted.iter().copied()).chain(leases);
+        state.log.count_others(counted.map(|(at, count)| (at.millis(), count)).collect());
+        state.ledger = Some(Ledger { version: ledger.version, others, read_at: now.millis() });
+        Ok(())
+    }
+
+    /// Takes a lease. The caller holds `renewal`, knows the ledger and found room.
+    async fn take_lease(
+        &self,
+        store: &dyn RateWindowStore,
+        limits: RateLimits,
+        now: Timestamp,
+    ) -> Result<()> {
+        let (lease, lasts) = {
+            let mut state = self.state();
+            let room = state.log.peek(now, limits);
+            let lease = (limits.per_hour / PART_OF_HOUR).max(1);
+            let others = state.ledger.iter().flat_map(|ledger| &ledger.others);
+            if others.into_iter().all(|share| share.rests(now)) {
+                (lease, ALONE_MILLIS)
+            } else {
+                let lease = lease.min((limits.per_minute / PART_OF_MINUTE).max(1));
+                (lease.min(room.minute.remaining).min(room.hour.remaining), SHARED_MILLIS)
+            }
+        };
+        self.save(store, lease, now, now.millis() + lasts).await
+    }
+
+    /// Saves what is counted together with a lease. When another server was first, the ledger is unknown afterwards. The
+    /// caller holds `renewal`.
+    async fn save(
+        &self,
+        store: &dyn RateWindowStore,
+        lease: u32,
+        now: Timestamp,
+        lease_ends: i64,
+    ) -> Result<()> {
         let window = {
             let mut state = self.state();
             // Nothing is admitted while the lease is written, nor after a failure, of which it is not known whether
             // it was written.
             state.lease = 0;
-            RateWindow { counted: state.log.counted(now), leased: lease }
+            state.is_lent |= lease > 0;
+            let own = RateShare {
+                server: self.server,
+                counted: state.log.counted(now),
+                leased: lease,
+                lease_ends: Timestamp::from_millis(lease_ends),
+            };
+            let Some(ledger) = state.ledger.take() else { return Ok(()) };
+            let others = ledger.others.into_iter().filter(|share| !share.is_past(now));
+            let shares = others.chain((!own.is_past(now)).then_some(own)).collect();
+            RateWindow { version: ledger.version.saturating_add(1), shares }
         };
-        store.save_rate_window(&self.agent, self.key, &window).await?;
-        self.state().lease = lease;
+        match store.save_rate_window(&self.agent, self.key, &window).await {
+            Ok(()) => {}
+            Err(error) if error.kind == StorageErrorKind::Stale => return Ok(()),
+            Err(error) => return Err(error),
+        }
+        let others = window.shares.into_iter().filter(|share| share.server != self.server).collect();
+        let mut state = self.state();
+        state.ledger = Some(Ledger { version: window.version, others, read_at: now.millis() });
+        state.lease = lease;
+        state.lease_ends = lease_ends;
+        state.is_lent = lease > 0;
         Ok(())
     }
 
@@ -182,11 +290,41 @@ impl KeyWindow {
         Ok(())
     }
 
-    async fn give_back(&self, store: &dyn AccessStore, now: Timestamp) -> Result<()> {
+    async fn give_back(&self, store: &dyn RateWindowStore, now: Timestamp) -> Result<()> {
         let _renewal = self.renewal.lock().await;
-        if self.state().lease == 0 {
-            return Ok(());
+        for _ in 0..MAX_ATTEMPTS {
+            let (is_lent, is_known) = {
+                let state = self.state();
+                (state.is_lent, state.ledger.is_some())
+            };
+            if !is_lent {
+                return Ok(());
+            }
+            if is_known {
+                self.save(store, 0, now, now.millis()).await?;
+            } else {
+                self.read(store, now).await?;
+            }
         }
-        self.save(store, 0, now).await
+        Err(StorageErrorKind::Unavailable.into())
     }
 }
+
+impl RateShare {
+    /// Whether the server admits nothing of the key at present.
+    fn rests(&self, now: Timestamp) -> bool {
+        let is_long_ago = |at: Timestamp| at.millis() + MINUTE <= now.millis();
+        (self.leased == 0 || is_long_ago(self.lease_ends))
+            && self.counted.last().is_none_or(|(last, _)| is_long_ago(*last))
+    }
+
+    /// Whether nothing in it counts any more.
+    fn is_past(&self, now: Timestamp) -> bool {
+        let is_past = |at: Timestamp| at.millis() + HOUR <= now.millis();
+        (self.leased == 0 || is_past(self.lease_ends))
+            && self.counted.last().is_none_or(|(last, _)| is_past(*last))
+    }
+}
+
+#[cfg(test)]
+mod tests;

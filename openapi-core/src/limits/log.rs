@@ -1,14 +1,14 @@
-//! The sliding log: the instant of each counted request of the last hour. Exact: never more than the limit in any
-//! 60 s or 3,600 s, and no refusal after the announced wait.
+//! The sliding log: the instant of each counted request of the last hour, and what other servers count. Exact for one
+//! server: never more than the limit in any 60 s or 3,600 s, and no refusal after the announced wait.
 
 use std::collections::VecDeque;
 
 use crate::access::RateLimits;
-use crate::storage::RateWindow;
 use crate::values::Timestamp;
 
-const MINUTE: i64 = 60_000;
-const HOUR: i64 = 3_600_000;
+const SECOND: i64 = 1_000;
+pub(super) const MINUTE: i64 = 60_000;
+pub(super) const HOUR: i64 = 3_600_000;
 
 /// The counted requests of one key.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +20,8 @@ pub struct SlidingLog {
     times: VecDeque<u32>,
     /// How many of the oldest lie outside the last minute.
     before_minute: usize,
+    /// What other servers have admitted, or may have: instants and how many, by time. They may lie ahead.
+    others: Vec<(i64, u32)>,
 }
 
 /// What a window says of a request.
@@ -69,9 +71,9 @@ impl SlidingLog {
     pub fn admit(&mut self, now: Timestamp, limits: RateLimits) -> Decision {
         let now = now.millis();
         self.expire(now);
-        let in_hour = self.times.len();
-        let in_minute = in_hour - self.before_minute;
-        let admitted = in_minute < limits.per_minute as usize && in_hour < limits.per_hour as usize;
+        let has_room = |first: usize, window: i64, limit: u32| self.used(first, window, now).0 < limit;
+        let admitted =
+            has_room(self.before_minute, MINUTE, limits.per_minute) && has_room(0, HOUR, limits.per_hour);
         if admitted {
             self.push(now);
         }
@@ -86,11 +88,10 @@ impl SlidingLog {
 
     fn decision(&self, now: i64, limits: RateLimits, admitted: bool) -> Decision {
         let state = |first: usize, window: i64, limit: u32| {
-            let used = u32::try_from(self.times.len() - first).unwrap_or(u32::MAX);
-            // When the limit was lowered below what is counted, room comes only after several have left.
-            let leaving = first + used.saturating_sub(limit) as usize;
-            let leaves =
-                self.times.get(leaving).map_or(now, |offset| self.base + i64::from(*offset) + window);
+            let (used, others) = self.used(first, window, now);
+            // When more is counted than the limit allows, room comes only after several have left.
+            let leaves = self.instant_of(first, others, used.saturating_sub(limit));
+            let leaves = leaves.map_or(now, |at| at + window);
             let wait = u64::try_from(leaves - now).unwrap_or(0).div_ceil(1_000);
             WindowState { limit, remaining: limit.saturating_sub(used), reset_seconds: wait }
         };
@@ -99,6 +100,43 @@ impl SlidingLog {
             minute: state(self.before_minute, MINUTE, limits.per_minute),
             hour: state(0, HOUR, limits.per_hour),
         }
+    }
+
+    /// How many requests a window holds, the own being those from `first` on, and those of others.
+    fn used(&self, first: usize, window: i64, now: i64) -> (u32, &[(i64, u32)]) {
+        let others = &self.others[self.others.partition_point(|(at, _)| at + window <= now)..];
+        let own = u32::try_from(self.times.len() - first).unwrap_or(u32::MAX);
+        (others.iter().fold(own, |sum, (_, count)| sum.saturating_add(*count)), others)
+    }
+
+    /// The instant of the counted request behind the `passed` oldest ones, of the own from `first` on and of `others`.
+    fn instant_of(&self, first: usize, others: &[(i64, u32)], passed: u32) -> Option<i64> {
+        let mut own = self.times.range(first..).map(|offset| self.base + i64::from(*offset)).peekable();
+        let mut others = others.iter().copied().peekable();
+        let mut passed = passed;
+        loop {
+            let (at, count) = match (own.peek(), others.peek()) {
+                (Some(at), Some((other, _))) if at <= other => (own.next()?, 1),
+                (Some(_), None) => (own.next()?, 1),
+                _ => others.next()?,
+            };
+            if count > passed {
+                return Some(at);
+            }
+            passed -= count;
+        }
+    }
+
+    /// Replaces what other servers have admitted, or may have.
+    pub(super) fn count_others(&mut self, mut others: Vec<(i64, u32)>) {
+        others.retain(|(_, count)| *count > 0);
+        others.sort_unstable();
+        self.others = others;
+    }
+
+    /// Whether other servers are counted.
+    pub(super) fn has_others(&self) -> bool {
+        !self.others.is_empty()
     }
 
     fn push(&mut self, now: i64) {
@@ -144,41 +182,33 @@ impl SlidingLog {
         }
     }
 
-    /// Whether nothing is counted at `now`.
+    /// Whether nothing of its own is counted at `now`.
     pub fn is_idle(&mut self, now: Timestamp) -> bool {
         self.expire(now.millis());
         self.times.is_empty()
     }
 
-    /// What outlives a restart: counts by stretches of at most 60 s, each at its end.
+    /// What others are to know of it: counts by stretches, each at its end, of at most 1 s in the last minute and at
+    /// most 60 s before.
     #[must_use]
     pub fn counted(&self, now: Timestamp) -> Vec<(Timestamp, u32)> {
         let mut counted: Vec<(Timestamp, u32)> = Vec::new();
+        let minute_ago = now.millis() - MINUTE;
         for offset in &self.times {
             let time = self.base + i64::from(*offset);
-            let end = (time.div_euclid(MINUTE) * MINUTE + MINUTE - 1).min(now.millis().max(time));
+            let end_of = |stretch: i64| time.div_euclid(stretch) * stretch + stretch - 1;
+            // What has left the minute does not come back into it.
+            let end = if time > minute_ago {
+                end_of(SECOND).min(now.millis().max(time))
+            } else {
+                end_of(MINUTE).min(minute_ago)
+            };
             match counted.last_mut() {
                 Some((last, count)) if last.millis() >= end => *count += 1,
                 _ => counted.push((Timestamp::from_millis(end), 1)),
             }
         }
         counted
-    }
-
-    /// The log that a saved window stands for. A lease that was not returned counts as used at `crash`, the latest
-    /// moment at which it can have been.
-    #[must_use]
-    pub fn restored(window: &RateWindow, crash: Timestamp) -> Self {
-        let mut log = SlidingLog::default();
-        let leased = (crash, window.leased);
-        let mut entries: Vec<(Timestamp, u32)> = window.counted.iter().copied().chain([leased]).collect();
-        entries.sort();
-        for (at, count) in entries {
-            for _ in 0..count {
-                log.push(at.millis());
-            }
-        }
-        log
     }
 }
 
@@ -228,20 +258,21 @@ mod tests {
         }
 
         #[test]
-        fn a_restart_never_gives_more(gaps in gaps(), cut in 0..200_usize, lease in 0..5_u32) {
+        fn what_others_know_is_never_less(gaps in gaps()) {
             let limits = limits(5, 12);
             let mut log = SlidingLog::default();
             let mut now = 1_769_856_000_000;
-            for (index, gap) in gaps.into_iter().enumerate() {
+            for gap in gaps {
                 now += gap;
                 let at = Timestamp::from_millis(now);
-                if index == cut {
-                    let window = RateWindow { counted: log.counted(at), leased: lease };
-                    let mut restored = SlidingLog::restored(&window, at);
-                    let (before, after) = (log.peek(at, limits), restored.peek(at, limits));
-                    prop_assert!(after.hour.remaining <= before.hour.remaining);
-                    prop_assert!(after.minute.remaining <= before.minute.remaining);
-                    log = restored;
+                let mut other = SlidingLog::default();
+                other.count_others(log.counted(at).into_iter().map(|(at, count)| (at.millis(), count)).collect());
+                for later in [0, 999, 1_000, 30_000, 59_999, 60_000, 3_599_999, 3_660_000] {
+                    let later = Timestamp::from_millis(now + later);
+                    let (own, known) = (log.clone().peek(later, limits), other.peek(later, limits));
+                    prop_assert!(known.minute.remaining <= own.minute.remaining);
+                    prop_assert!(known.hour.remaining <= own.hour.remaining);
+                    prop_assert!(known.minute.reset_seconds <= own.minute.reset_seconds + 1);
                 }
                 log.admit(at, limits);
             }

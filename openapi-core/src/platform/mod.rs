@@ -167,7 +167,7 @@ impl Platform {
         &self.brand
     }
 
-    /// Work that is due from time to time: saves last uses of keys, gives back the leases of keys that rest, sweeps
+    /// Work that is due from time to time: saves last uses of keys, gives back leases that have ended, sweeps
     /// expired answers, removes contents of files that are due and, every six hours, those that no record knows of.
     /// Call it about every 20 s. Where it is never called, last uses are noted only at the end, and expired answers and
     /// contents stay, unseen.

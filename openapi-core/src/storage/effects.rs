@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::audit::AuditEntry;
 use crate::contacts::{Contact, ContactKeys};
-use crate::values::{ContactId, Timestamp};
+use crate::values::{ContactId, PlatformId, Timestamp};
 
 /// A contact to be stored, with everything that goes into the same transaction.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,16 +51,30 @@ pub struct Replay {
     pub expires_at: Timestamp,
 }
 
-/// What is known of a key's sliding windows outside the memory of a server.
+/// What is known of a key's sliding windows outside the memory of the servers: a ledger with a share for each server.
 ///
-/// A server takes a lease of some requests before it admits them, so that one write covers many requests. After an
-/// orderly end the lease is 0; after a crash the whole lease counts as used at the moment of the restart, which is
-/// never to the client's advantage and never more than the lease.
+/// A server takes a lease of some requests before it admits them, so that one write covers many requests. Whoever reads
+/// the ledger counts a lease as if it were used up when it ends: so no server ever admits what another one may have
+/// admitted, and after a crash no more is lost than the lease.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct RateWindow {
-    /// Requests counted in the last hour: the end of a stretch of at most 60 s and how many fell into it, by time.
+    /// How often it was saved.
+    pub version: u64,
+    /// The shares of servers that admitted something in the last hour, or may have.
+    pub shares: Vec<RateShare>,
+}
+
+/// What one server has admitted of a key's requests, and what it may still admit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RateShare {
+    /// The server: drawn anew at each start.
+    pub server: PlatformId,
+    /// Requests counted in the last hour: the end of a stretch and how many fell into it, by time. A stretch is at most
+    /// 1 s long in the last minute, and at most 60 s before.
     pub counted: Vec<(Timestamp, u32)>,
-    /// Requests that may have been admitted since.
+    /// Requests that may have been admitted since, and may still be.
     pub leased: u32,
+    /// From when on the server admits nothing of the lease any more.
+    pub lease_ends: Timestamp,
 }

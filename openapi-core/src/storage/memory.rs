@@ -321,8 +321,7 @@ impl RateWindowStore for MemoryStorage {
     }
 
     async fn save_rate_window(&self, agent: &AgentId, key: KeyId, window: &RateWindow) -> Result<()> {
-        self.write().save_rate_window(agent, key, window);
-        Ok(())
+        self.write().save_rate_window(agent, key, window)
     }
 }
 

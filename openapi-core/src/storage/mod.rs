@@ -20,7 +20,7 @@ mod query;
 
 use async_trait::async_trait;
 
-pub use effects::{ContactWrite, Effects, RateWindow, Replay, ReplayKey};
+pub use effects::{ContactWrite, Effects, RateShare, RateWindow, Replay, ReplayKey};
 pub use error::{Duplicate, StorageError, StorageErrorKind};
 pub use files::{
     Excess, ExcessUnit, FileDeletion, FilePage, FilePosition, FileQuery, FileQuota, FileSort, FileSortKey,
@@ -377,13 +377,17 @@ pub trait ReplayStore: Send + Sync {
     async fn sweep_replays(&self, now: Timestamp, at_most: u32) -> Result<u64>;
 }
 
-/// What outlives a restart of the rate limits (contract 8.1).
+/// What the rate limits of several servers, and of one after a restart, have in common (contract 8.1).
 #[async_trait]
 pub trait RateWindowStore: Send + Sync {
     /// What was last saved for a key.
     async fn rate_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateWindow>>;
 
-    /// Saves, replacing what was there.
+    /// Replaces what is stored if its version is `window.version - 1`, 0 standing for nothing stored. Of an absent agent
+    /// nothing is saved, and nothing said.
+    ///
+    /// # Errors
+    /// [`Stale`](StorageErrorKind::Stale) when another version is stored.
     async fn save_rate_window(&self, agent: &AgentId, key: KeyId, window: &RateWindow) -> Result<()>;
 }
 

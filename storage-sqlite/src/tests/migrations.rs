@@ -17,8 +17,8 @@ use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
     AgentStore, AuditQuery, AuditStore, ContactFilter, ContactQuery, ContactSchemaStore, ContactSort,
     ContactStore, Effects, FileDeletion, FileQuota, FileStore, FileTombstone, FileUsage, FileWrite,
-    FormStore, KeyStore, LatestQuery, Order, RateWindow, RateWindowStore, Replay, ReplayKey, ReplayStore,
-    SubmissionChange, Window,
+    FormStore, KeyStore, LatestQuery, Order, RateShare, RateWindow, RateWindowStore, Replay, ReplayKey,
+    ReplayStore, SubmissionChange, Window,
 };
 use openapi_core::values::{AgentId, ContactStatus, FileId, KeyId, PlatformId, Tag, TextValue};
 use rusqlite::Connection;
@@ -28,7 +28,7 @@ use crate::migrate::{APPLICATION_ID, KNOWN, MIGRATIONS};
 use crate::{SqliteConfig, SqliteStorage};
 
 /// A hash of each step (FNV-1a, 64 bits). A released line is never changed, only followed by others.
-const STEPS: &[u64] = &[6094190099166932005, 16780794715300701287, 11455958928016230845];
+const STEPS: &[u64] = &[6094190099166932005, 16780794715300701287, 11455958928016230845, 4089243208851916751];
 
 fn hash(text: &str) -> u64 {
     text.bytes()
@@ -104,7 +104,9 @@ fn replay() -> Replay {
 }
 
 fn window() -> RateWindow {
-    RateWindow { counted: vec![(at(1), 3), (at(2), 4)], leased: 5 }
+    let server = PlatformId::from_bytes([0; 12]);
+    let share = RateShare { server, counted: vec![(at(1), 3), (at(2), 4)], leased: 5, lease_ends: at(6) };
+    RateWindow { version: 1, shares: vec![share] }
 }
 
 /// Two files of the first contact; the second is deleted.
@@ -264,7 +266,11 @@ fn compare(store: &SqliteStorage) {
     assert_eq!(wait(store.contact_schema_history(&id)).unwrap().len(), 2);
     let grant = wait(store.key_grant(&key(&id).key.api_key)).unwrap().unwrap();
     assert_eq!(grant.stored, key(&id));
-    assert_eq!(wait(store.rate_window(&id, key(&id).key.id)).unwrap(), Some(window()));
+    let mut saved = wait(store.rate_window(&id, key(&id).key.id)).unwrap().unwrap();
+    // Before version 4 a lease had no end; it got one when the file was brought to it.
+    assert!(saved.shares[0].lease_ends >= at(6));
+    saved.shares[0].lease_ends = at(6);
+    assert_eq!(saved, window());
     assert_eq!(wait(store.replay(&id, &replay().key, at(0))).unwrap(), Some(replay()));
     let query = AuditQuery { agent: Some(id.clone()), after: None, newest_first: false, limit: 100 };
     let noted = wait(store.audit_entries(&query)).unwrap();

@@ -155,6 +155,8 @@ faults! {
     ApiKeyTakenTwice,
     /// Rate windows are shared by the keys of an agent.
     RateWindowShared,
+    /// Rate windows are saved whatever was saved since they were read.
+    RateWindowOverwritten,
     /// Answers never expire.
     AnswersNeverExpire,
     /// Answers are shared by all agents.

@@ -34,7 +34,12 @@ impl RateWindowStore for Faulty {
 
     async fn save_rate_window(&self, agent: &AgentId, key: KeyId, window: &RateWindow) -> Result<()> {
         let key = if self.is(PlantedFault::RateWindowShared) { KeyId::from_bytes([0; 12]) } else { key };
-        self.inner.save_rate_window(agent, key, window).await
+        let mut window = window.clone();
+        if self.is(PlantedFault::RateWindowOverwritten) {
+            let stored = self.inner.rate_window(agent, key).await?;
+            window.version = stored.map_or(0, |stored| stored.version) + 1;
+        }
+        self.inner.save_rate_window(agent, key, &window).await
     }
 }
 

@@ -476,10 +476,19 @@ impl World {
         self.tenant(agent)?.windows.get(&key).cloned()
     }
 
-    pub(crate) fn save_rate_window(&mut self, agent: &AgentId, key: KeyId, window: &RateWindow) {
-        if let Ok(tenant) = self.tenant_mut(agent) {
-            tenant.windows.insert(key, window.clone());
+    pub(crate) fn save_rate_window(
+        &mut self,
+        agent: &AgentId,
+        key: KeyId,
+        window: &RateWindow,
+    ) -> Result<()> {
+        let Ok(tenant) = self.tenant_mut(agent) else { return Ok(()) };
+        let stored = tenant.windows.get(&key).map_or(0, |stored| stored.version);
+        if stored.checked_add(1) != Some(window.version) {
+            return Err(StorageErrorKind::Stale.into());
         }
+        tenant.windows.insert(key, window.clone());
+        Ok(())
     }
 
     pub(crate) fn append_audit(&mut self, entry: &AuditEntry) {
