@@ -2,41 +2,14 @@
 
 mod support;
 
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::Arc;
+use openapi_core::conformance::compare_forms;
+use support::Folder;
+use support::backend::File;
 
-use openapi_core::conformance::Backend;
-use openapi_core::storage::Storage;
-use storage_sqlite::SqliteStorage;
-use support::{Folder, wait};
+openapi_core::conformance_suite!(|| File::new(Folder::new()));
 
-struct File {
-    store: Option<Arc<SqliteStorage>>,
-    folder: Folder,
+#[test]
+#[ignore = "takes minutes"]
+fn a_hundred_thousand_steps_of_forms_end_like_the_model() {
+    compare_forms(&mut File::new(Folder::new()), 1_000, 100, 1_000);
 }
-
-impl File {
-    fn new() -> Self {
-        let folder = Folder::new();
-        File { store: Some(Arc::new(folder.open())), folder }
-    }
-}
-
-impl Backend for File {
-    fn storage(&self) -> Arc<dyn Storage> {
-        Arc::clone(self.store.as_ref().expect("the store is open")) as Arc<dyn Storage>
-    }
-
-    fn reopen(&mut self) -> bool {
-        self.store = None;
-        self.store = Some(Arc::new(self.folder.open()));
-        true
-    }
-
-    fn block_on<'a>(&self, future: Pin<Box<dyn Future<Output = ()> + Send + 'a>>) {
-        wait(future);
-    }
-}
-
-openapi_core::conformance_suite!(File::new);

@@ -140,9 +140,14 @@ impl World {
 
     /// A contact that a create body makes.
     pub(super) async fn contact(&self, agent: &AgentId, body: &str, millis: i64) -> Contact {
+        self.contact_of(&self.schema(agent).await, body, millis)
+    }
+
+    /// The same under a schema.
+    pub(super) fn contact_of(&self, schema: &ContactSchema, body: &str, millis: i64) -> Contact {
         let brand = crate::brand::Brand::new("http://localhost").unwrap_or_else(|error| panic!("{error}"));
-        let schema = self.schema(agent).await;
-        let schema = CompiledSchema::new(schema, &brand).unwrap_or_else(|error| panic!("{error}"));
+        let agent = &schema.agent_id;
+        let schema = CompiledSchema::new(schema.clone(), &brand).unwrap_or_else(|error| panic!("{error}"));
         let identity = Identity {
             id: self.ids.platform_id(at(millis)).into(),
             agent_id: agent.clone(),

@@ -28,7 +28,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 pub use faults::{Faulty, PlantedFault};
-use forms::{submissions, templates, writes};
+pub use forms::histories::compare_forms;
+use forms::{histories as form_histories, submissions, templates, writes};
 pub use histories::{Step, history, replay_history};
 
 use crate::storage::Storage;
@@ -40,6 +41,11 @@ pub trait Backend: Send + Sync {
 
     /// Closes the store and opens it again, as a restart does. `false` where nothing outlives the process.
     fn reopen(&mut self) -> bool;
+
+    /// What the store finds wrong with what it holds, where it can look: nothing.
+    fn faults(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Runs a future to its end on the backend's runtime.
     fn block_on<'a>(&self, future: Pin<Box<dyn Future<Output = ()> + Send + 'a>>);
@@ -194,6 +200,9 @@ cases! {
     }
     histories {
         random_histories_agree_with_the_model
+    }
+    form_histories {
+        random_histories_of_forms_agree_with_the_model
     }
 }
 

@@ -3,7 +3,6 @@
 #[path = "../../tests/support/mod.rs"]
 pub(crate) mod support;
 
-mod forms;
 mod latest;
 mod migrations;
 mod model;

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test uses a part")]
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
+pub mod backend;
 pub mod forms;
 
 use std::future::Future;

@@ -1,5 +1,6 @@
 //! Cases of forms, and what they are made of: templates, submissions, changes.
 
+pub(super) mod histories;
 pub(super) mod submissions;
 pub(super) mod templates;
 pub(super) mod writes;

@@ -212,7 +212,7 @@ fn run<T>(future: impl Future<Output = T>) -> T {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1_000))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
     fn no_window_of_the_fleet_is_ever_over(events in events(), per_minute in 1..40_u32, extra in 0..60_u32) {

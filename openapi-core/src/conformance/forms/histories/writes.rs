@@ -1,46 +1,56 @@
 //! The writes of a history: what is stored is their point of departure, and they go wrong in every way they can.
 
-use openapi_core::access::Actor;
-use openapi_core::agents::AgentStatus;
-use openapi_core::audit::AuditAction;
-use openapi_core::contacts::{Contact, ContactRef};
-use openapi_core::files::{ContactFile, FileKind, Sha256Digest};
-use openapi_core::forms::{
+use super::super::super::fixture::{self, at, object, parsed};
+use super::super::{submission_of, template_of};
+use super::{Outcome, Run, same};
+use crate::access::Actor;
+use crate::agents::{Agent, AgentStatus};
+use crate::audit::AuditAction;
+use crate::contacts::{Contact, ContactKeys, ContactRef};
+use crate::forms::{
     FormDataRevision, FormTemplate, StatusChange, Submission, SubmissionPolicy, SubmissionStatus,
     TemplateStatus, Transition,
 };
-use openapi_core::json::RawObject;
-use openapi_core::storage::{
-    AgentStore, ContactStore, Effects, FileDeletion, FileQuota, FileStore, FileTombstone, FileWrite,
-    FormStore, NewSubmission, Replay, ReplayKey, SubmissionChange, SubmissionFilter, SubmissionQuery,
-    SubmissionsWrite, Succession, Window,
+use crate::json::RawObject;
+use crate::storage::{
+    AgentStore, ContactStore, ContactWrite, Effects, FileDeletion, FileQuota, FileStore, FileTombstone,
+    FileWrite, FormStore, NewSubmission, Replay, ReplayKey, SubmissionChange, SubmissionFilter,
+    SubmissionQuery, SubmissionsWrite, Succession, Window,
 };
-use openapi_core::values::{FileId, TextValue};
 
-use super::super::support::forms::{field, submission, submission_id, template, template_id};
-use super::super::support::{agent, at, contact, contact_id, entry, wait, write};
-use super::{CONTACTS, FILES, Outcome, Run, SUBMISSIONS, TEMPLATES, same};
-
-impl Run {
+impl Run<'_> {
     fn stored_contact(&mut self) -> Contact {
-        let number = self.dice.below(CONTACTS);
-        let stored = wait(self.memory.contact(&self.agent, &ContactRef::Id(contact_id(number)))).unwrap();
-        stored.unwrap_or_else(|| contact(&self.agent, number))
+        let id = self.dice.contact();
+        let stored = self.known(self.memory.contact(&self.agent, &ContactRef::Id(id)));
+        stored.unwrap_or_else(|| Contact {
+            id,
+            ..self.known(async {
+                Ok(self.world.contact_of(&self.schema, r#"{"primaryEmail":"a@example.com"}"#, 0))
+            })
+        })
     }
 
     fn stored_template(&mut self) -> Option<FormTemplate> {
-        let id = template_id(self.dice.below(TEMPLATES));
-        wait(self.memory.template(&self.agent, id)).unwrap()
+        let id = self.dice.template();
+        self.known(self.memory.template(&self.agent, id))
     }
 
     pub(super) fn change_contact(&mut self) -> Outcome<()> {
         let mut contact = self.stored_contact();
-        let known = wait(self.memory.contact(&self.agent, &ContactRef::Id(contact.id))).unwrap().is_some();
+        let known = self.known(self.memory.contact(&self.agent, &ContactRef::Id(contact.id))).is_some();
         let number = self.dice.below(9);
-        contact.external_reference_id = format!("crm-{number}").parse().ok().filter(|_| number > 2);
+        contact.external_reference_id = (number > 2).then(|| parsed(&format!("crm-{number}")));
         let before = contact.version;
         contact.version += u64::from(known);
-        let write = write(&contact, &self.schema, self.clock);
+        let write = ContactWrite {
+            keys: ContactKeys::of(&contact, &self.schema),
+            schema_version: self.schema.version,
+            effects: Effects {
+                audit: self.entry(AuditAction::ContactUpdate, &contact.id.to_string()),
+                replay: None,
+            },
+            contact: contact.clone(),
+        };
         if known {
             both!(self, update_contact(&self.agent, before, &write))?;
         } else {
@@ -50,13 +60,13 @@ impl Run {
     }
 
     pub(super) fn change_template(&mut self) -> Outcome<()> {
-        let number = self.dice.below(TEMPLATES);
-        let stored = wait(self.memory.template(&self.agent, template_id(number))).unwrap();
+        let id = self.dice.template();
+        let stored = self.known(self.memory.template(&self.agent, id));
         let is_new = stored.is_none() || self.dice.one_in(10);
-        let mut next = stored.unwrap_or_else(|| template(&self.agent, number));
+        let mut next = stored.unwrap_or_else(|| template_of(&self.agent, id.as_bytes()[0], 0));
         let name = self.dice.pick(&["Aufnahme", "aufnahme", "Zoë", "zoe", "Intake", "客户"]);
-        next.name = TextValue::parse(name).unwrap();
-        next.description = self.dice.one_in(2).then(|| TextValue::parse("What\nit is for").unwrap());
+        next.name = parsed(name);
+        next.description = self.dice.one_in(2).then(|| parsed("What\nit is for"));
         next.status = self.dice.pick(&TemplateStatus::ALL);
         next.submission_policy = self.dice.pick(&SubmissionPolicy::ALL);
         let transition = |to| Transition { from: SubmissionStatus::Submitted, to };
@@ -65,17 +75,18 @@ impl Run {
             .filter(|_| self.dice.one_in(3))
             .map(|to| transition(*to))
             .collect();
-        next.fields = (0..self.dice.below(4)).map(|number| field(&format!("field{number}"))).collect();
+        next.fields = template_of(&self.agent, 0, 0).fields;
+        next.fields.truncate(self.dice.below(5) as usize);
         next.created_at = self.instant();
         next.updated_at = self.instant();
         let resource = next.id.to_string();
         if is_new {
-            let audit = entry(&self.agent, self.clock, AuditAction::TemplateCreate, &resource);
+            let audit = self.entry(AuditAction::TemplateCreate, &resource);
             both!(self, insert_template(&self.agent, &next, &audit))?;
         } else {
             next.generation += if self.dice.one_in(8) { self.dice.pick(&[0, 2]) } else { 1 };
             next.version += self.dice.below(2);
-            let audit = entry(&self.agent, self.clock, AuditAction::TemplateEdit, &resource);
+            let audit = self.entry(AuditAction::TemplateEdit, &resource);
             both!(self, replace_template(&self.agent, &next, &audit))?;
         }
         Ok(())
@@ -86,11 +97,11 @@ impl Run {
         let number = self.dice.below(50);
         submission.form_data = match self.dice.below(3) {
             0 => RawObject::default(),
-            1 => RawObject::from_text(r#"{"a":"é\u0000","n":1.50}"#).expect("an object"),
-            _ => RawObject::from_text(format!(r#"{{"n":{number},"g":{{}}}}"#)).expect("an object"),
+            1 => RawObject::new(&object(r#"{"a":"é\u0000","n":1.50}"#)),
+            _ => RawObject::new(&object(&format!(r#"{{"n":{number},"g":{{}}}}"#))),
         };
-        submission.submission_notes = self.dice.one_in(2).then(|| TextValue::parse("Two\nlines").unwrap());
-        submission.review_notes = self.dice.one_in(3).then(|| TextValue::parse("Gut").unwrap());
+        submission.submission_notes = self.dice.one_in(2).then(|| parsed("Two\nlines"));
+        submission.review_notes = self.dice.one_in(3).then(|| parsed("Gut"));
         let reviewed = submission.status.is_review();
         submission.reviewed_by = reviewed.then(|| Actor::Operator("reviewer".to_owned()));
         submission.reviewed_at = reviewed.then(|| self.instant());
@@ -99,9 +110,10 @@ impl Run {
 
     /// What the caller has seen as the head, seldom another one.
     fn succession(&mut self, of: &Submission) -> (Succession, Option<Submission>) {
-        let head = wait(self.memory.head_submission(&self.agent, of.contact_id, of.template_id)).unwrap();
+        let head = self.known(self.memory.head_submission(&self.agent, of.contact_id, of.template_id));
         let seen = head.as_ref().map(|head| head.id);
-        let other = self.dice.pick(&[None, Some(submission_id(self.dice.0 % SUBMISSIONS))]);
+        let any = self.dice.submission();
+        let other = self.dice.pick(&[None, Some(any)]);
         (Succession { head: if self.dice.one_in(10) { other } else { seen } }, head)
     }
 
@@ -111,18 +123,18 @@ impl Run {
         for _ in 0..self.dice.pick(&[0, 1, 1, 1, 1, 2, 3]) {
             let template = match self.stored_template() {
                 Some(template) => template,
-                None if self.dice.one_in(5) => template(&self.agent, self.dice.below(TEMPLATES)),
+                None if self.dice.one_in(5) => {
+                    template_of(&self.agent, self.dice.template().as_bytes()[0], 0)
+                }
                 None => continue,
             };
-            let mut new = submission(&contact, &template, self.dice.below(SUBMISSIONS));
-            new.status = self.dice.pick(&SubmissionStatus::ALL);
+            let (id, status) = (self.dice.submission().as_bytes()[0], self.dice.pick(&SubmissionStatus::ALL));
+            let mut new = submission_of(&contact, &template, id, status, 0);
             new.created_at = self.instant();
             let instant = self.instant();
             new.submitted_at = (new.status != SubmissionStatus::Draft).then_some(instant);
-            new.client_id = self
-                .dice
-                .one_in(2)
-                .then(|| TextValue::parse(["x", "X y", "é"][self.dice.below(3) as usize]).unwrap());
+            new.client_id =
+                self.dice.one_in(2).then(|| parsed(["x", "X y", "é"][self.dice.below(3) as usize]));
             self.fill(&mut new);
             if submissions.iter().any(|other| other.submission.id == new.id) {
                 continue;
@@ -138,11 +150,10 @@ impl Run {
                 new.submitted_at = None;
             }
             let resource = new.id.to_string();
-            let number = self.clock * 8 + submissions.len() as u64;
             submissions.push(NewSubmission {
                 template_generation: template.generation + u64::from(self.dice.one_in(15)),
                 succession,
-                audit: entry(&self.agent, number, AuditAction::SubmissionCreate, &resource),
+                audit: self.entry(AuditAction::SubmissionCreate, &resource),
                 submission: new,
             });
         }
@@ -153,14 +164,14 @@ impl Run {
             location: None,
             body: "{}".into(),
             resource: Some(contact.id),
-            expires_at: at(self.clock as i64 + self.dice.below(60) as i64),
+            expires_at: at(self.clock + self.dice.below(60) as i64),
         });
         let write = SubmissionsWrite {
             contact: contact.id,
             contact_version: contact.version + u64::from(self.dice.one_in(12)),
             submissions,
             replay,
-            at: at(self.clock as i64),
+            at: at(self.clock),
         };
         both!(self, insert_submissions(&self.agent, &write))?;
         Ok(())
@@ -172,18 +183,17 @@ impl Run {
             filter: SubmissionFilter { include_superseded: true, ..SubmissionFilter::default() },
             window: Window::Page { offset: self.dice.below(12), limit: 1 },
         };
-        let listed = wait(self.memory.submissions(&self.agent, &query)).unwrap().submissions;
+        let listed = self.known(self.memory.submissions(&self.agent, &query)).submissions;
         let id = listed.first()?.id;
-        wait(self.memory.submission(&self.agent, id)).unwrap()
+        self.known(self.memory.submission(&self.agent, id))
     }
 
     pub(super) fn update(&mut self) -> Outcome<()> {
         let Some(stored) = self.stored_submission() else { return Ok(()) };
         let mut next = stored.clone();
         if self.dice.one_in(20) {
-            next.id = submission_id(self.dice.below(SUBMISSIONS));
-            next =
-                wait(self.memory.submission(&self.agent, next.id)).unwrap().map_or(next, |_| stored.clone());
+            next.id = self.dice.submission();
+            next = self.known(self.memory.submission(&self.agent, next.id)).map_or(next, |_| stored.clone());
         }
         let mut succession = None;
         if next.submitted_at.is_none() && !next.is_superseded() && self.dice.one_in(2) {
@@ -214,8 +224,8 @@ impl Run {
         if self.dice.one_in(9) {
             next.status_history.clear();
         }
-        let contact = wait(self.memory.contact(&self.agent, &ContactRef::Id(next.contact_id))).unwrap();
-        let template = wait(self.memory.template(&self.agent, next.template_id)).unwrap();
+        let contact = self.known(self.memory.contact(&self.agent, &ContactRef::Id(next.contact_id)));
+        let template = self.known(self.memory.template(&self.agent, next.template_id));
         let generation = template.map_or(1, |template| template.generation);
         let change = SubmissionChange {
             template_generation: self.dice.one_in(2).then(|| generation + u64::from(self.dice.one_in(12))),
@@ -228,7 +238,7 @@ impl Run {
                 by,
                 form_data: stored.form_data.clone(),
             }),
-            audit: entry(&self.agent, self.clock * 8, AuditAction::SubmissionUpdate, &next.id.to_string()),
+            audit: self.entry(AuditAction::SubmissionUpdate, &next.id.to_string()),
             submission: next,
         };
         both!(self, update_submission(&self.agent, &change))?;
@@ -238,22 +248,10 @@ impl Run {
 
     pub(super) fn change_file(&mut self) -> Outcome<()> {
         let contact = self.stored_contact();
-        let id = FileId::from_bytes([self.dice.below(FILES) as u8; 12]);
-        let audit = entry(&self.agent, self.clock, AuditAction::FileUpload, &id.to_string());
+        let id = self.dice.file();
+        let audit = self.entry(AuditAction::FileUpload, &id.to_string());
         if self.dice.one_in(2) {
-            let file = ContactFile {
-                id,
-                agent_id: self.agent.clone(),
-                contact_id: contact.id,
-                file_name: TextValue::parse("a.pdf").unwrap(),
-                file_size: 1,
-                content_type: FileKind::Pdf,
-                sha256: Sha256Digest([1; 32]),
-                source: "api".to_owned(),
-                uploaded_by: Actor::User("tests".to_owned()),
-                created_at: at(0),
-                updated_at: at(0),
-            };
+            let file = super::super::super::files::file_of(&contact, id.as_bytes()[0], "a.pdf", 1, 0);
             let quota = FileQuota { files_of_contact: 99, octets_of_agent: None };
             let write = FileWrite::new(file, &contact, quota, Effects { audit, replay: None });
             both!(self, insert_file(&self.agent, &write))?;
@@ -272,9 +270,8 @@ impl Run {
     }
 
     pub(super) fn delete_agent(&mut self) -> Outcome<()> {
-        let mut deleted = agent(&self.agent);
-        deleted.status = AgentStatus::Deleted;
-        let audit = entry(&self.agent, self.clock, AuditAction::AgentDelete, self.agent.as_str());
+        let deleted = Agent { status: AgentStatus::Deleted, ..fixture::agent(&self.agent, 0) };
+        let audit = self.entry(AuditAction::AgentDelete, self.agent.as_str());
         both!(self, update_agent(&deleted, &audit))?;
         self.read()?;
         for step in 0..1_000 {
