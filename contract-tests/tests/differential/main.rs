@@ -1,0 +1,228 @@
+//! The same random requests to every store: each answers like the model, to the octet.
+//!
+//! Clock and ids are the same for all, so that nothing in an answer has to be left out of the comparison. A history is a
+//! list of seeds, one for each step; one that ends in a difference is cut down to the steps that matter.
+//!
+//! `DIFFERENTIAL_REQUESTS` sets how many requests are sent to each store.
+
+mod requests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use contract_tests::backend::Store;
+use contract_tests::sandbox::{object, operator, wait};
+use contract_tests::{Backend, Reply, Sandbox};
+use openapi_core::admin::Admin;
+use openapi_core::conformance::{Faulty, PlantedFault};
+use openapi_core::contacts::ContactRef;
+use openapi_core::storage::AuditQuery;
+use requests::{Deed, Dice, Known, Request, Step, definition, step};
+
+/// How many steps a history has: a store of its own for each history keeps one small and the failing steps few.
+const STEPS: usize = 500;
+
+/// A store under comparison, and the model.
+struct Both {
+    known: Known,
+    model: Sandbox,
+    ours: Sandbox,
+    /// How many replies there were of each status.
+    statuses: Statuses,
+}
+
+fn sandbox(store: Store) -> (Sandbox, Vec<String>) {
+    let cx = Sandbox::on(store, |settings| settings.address_limits.download = 0);
+    let templates =
+        [("Feedback", "supersede", true), ("Éclair", "keepAll", false), ("aufnahme", "supersede", true)];
+    let templates = templates.map(|(name, policy, comment)| cx.template(&definition(name, policy, comment)));
+    (cx, templates.to_vec())
+}
+
+fn answer(cx: &Sandbox, request: &Request) -> Reply {
+    let mut call = match request.path.strip_prefix('/') {
+        Some(path) if path.starts_with('/') => cx.at(request.method, path).anonymous(),
+        _ => cx.call(request.method, &request.path),
+    };
+    for (name, value) in &request.headers {
+        call = call.header(name, value);
+    }
+    if let Some(body) = &request.body {
+        call = call.octets(body);
+    }
+    wait(call.answer())
+}
+
+/// What the operator is told, as text.
+fn told(cx: &Sandbox, deed: &Deed) -> String {
+    let (platform, by, agent) = (&cx.platform, &operator(), &cx.agent);
+    let template = |id: &str| id.parse().expect("a platform id");
+    match deed {
+        Deed::DefineContacts(definition) => format!("{:?}", cx.redefine(definition)),
+        Deed::EditTemplate(id, definition) => {
+            format!("{:?}", wait(platform.edit_template(by, agent, template(id), &object(definition))))
+        }
+        Deed::ArchiveTemplate(id) => {
+            format!("{:?}", wait(platform.archive_template(by, agent, template(id))))
+        }
+        Deed::ActivateTemplate(id) => {
+            format!("{:?}", wait(platform.activate_template(by, agent, template(id))))
+        }
+        Deed::Erase(id) => {
+            let contact = ContactRef::Id(id.parse().expect("a platform id"));
+            format!("{:?}", wait(platform.erase_contact(by, agent, &contact)))
+        }
+        Deed::PurgeFiles => format!("{:?}", wait(platform.purge_files(by, agent))),
+        Deed::Maintain => format!("{:?}", wait(platform.maintain())),
+    }
+}
+
+impl Both {
+    fn new(store: Store) -> Self {
+        let ((model, templates), (ours, same)) = (sandbox(Backend::Memory.open()), sandbox(store));
+        assert_eq!(templates, same, "the ids are the same for all");
+        Both { known: Known::of(templates), model, ours, statuses: BTreeMap::new() }
+    }
+
+    fn step(&mut self, seed: u64) -> Result<(), String> {
+        // Far below the limits of a key.
+        for cx in [&self.model, &self.ours] {
+            cx.advance(400);
+        }
+        match step(seed, &self.known) {
+            Step::Wait(millis) => [&self.model, &self.ours].into_iter().for_each(|cx| cx.advance(millis)),
+            Step::Operator(deed) => {
+                let (expected, found) = (told(&self.model, &deed), told(&self.ours, &deed));
+                if expected != found {
+                    return Err(format!("{deed:?}\n{found}\nis not\n{expected}"));
+                }
+            }
+            Step::Request(request) => {
+                let (expected, found) = (answer(&self.model, &request), answer(&self.ours, &request));
+                if (expected.status, &expected.headers, &expected.octets)
+                    != (found.status, &found.headers, &found.octets)
+                {
+                    let shown =
+                        |reply: &Reply| format!("{} {:?}\n{}", reply.status, reply.headers, reply.text);
+                    return Err(format!("{request:?}\n{}\nis not\n{}", shown(&found), shown(&expected)));
+                }
+                *self.statuses.entry((request.method, found.status)).or_default() += 1;
+                self.known.learn(&request, &expected);
+            }
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, steps: &[u64]) -> Result<(), String> {
+        steps.iter().try_for_each(|seed| self.step(*seed))?;
+        let query = AuditQuery { limit: 1_000_000, ..AuditQuery::default() };
+        let (expected, found) =
+            (wait(self.model.platform.audit(&query)), wait(self.ours.platform.audit(&query)));
+        let (expected, found) = (format!("{expected:?}"), format!("{found:?}"));
+        if expected == found { Ok(()) } else { Err(format!("the audit log:\n{found}\nis not\n{expected}")) }
+    }
+}
+
+/// Leaves out what a failing history does not need, half of it, a quarter and so on.
+fn shrink(open: &dyn Fn() -> Store, mut steps: Vec<u64>, mut failure: String) -> (Vec<u64>, String) {
+    let (mut size, mut attempts) = (steps.len() / 2, 0);
+    while size > 0 && attempts < 150 {
+        let mut place = 0;
+        while place < steps.len() && attempts < 150 {
+            let mut fewer = steps.clone();
+            fewer.drain(place..(place + size).min(steps.len()));
+            attempts += 1;
+            match Both::new(open()).run(&fewer) {
+                Err(words) => (steps, failure) = (fewer, words),
+                Ok(()) => place += size,
+            }
+        }
+        size /= 2;
+    }
+    (steps, failure)
+}
+
+type Statuses = BTreeMap<(&'static str, u16), u32>;
+
+/// Compares so many requests; how they ended.
+fn compare(open: &dyn Fn() -> Store, requests: usize, shrinks: bool) -> Result<Statuses, String> {
+    let mut statuses = Statuses::new();
+    let mut sent = 0;
+    for number in 0.. {
+        if sent >= requests {
+            break;
+        }
+        let mut dice = Dice(number);
+        let steps: Vec<u64> = (0..STEPS).map(|_| dice.next()).collect();
+        let mut both = Both::new(open());
+        if let Err(failure) = both.run(&steps) {
+            if !shrinks {
+                return Err(failure);
+            }
+            let (steps, failure) = shrink(open, steps, failure);
+            return Err(format!("history {number}, cut down to {} steps {steps:?}:\n{failure}", steps.len()));
+        }
+        for (status, count) in both.statuses {
+            sent += count as usize;
+            *statuses.entry(status).or_default() += count;
+        }
+    }
+    Ok(statuses)
+}
+
+/// Fails where a backend answers otherwise than the model.
+fn agree(backend: Backend, requests: usize) {
+    let statuses = compare(&|| backend.open(), requests, true).unwrap_or_else(|failure| panic!("{failure}"));
+    println!("{} requests, 0 differences: {statuses:?}", statuses.values().sum::<u32>());
+    // The comparison is worth something only where requests come to all kinds of ends.
+    for status in [
+        ("GET", 200),
+        ("GET", 304),
+        ("GET", 404),
+        ("POST", 201),
+        ("POST", 200),
+        ("POST", 409),
+        ("POST", 400),
+        ("PUT", 200),
+        ("PUT", 201),
+        ("PUT", 412),
+        ("PATCH", 200),
+        ("DELETE", 200),
+    ] {
+        assert!(statuses.contains_key(&status), "no {status:?} among {statuses:?}");
+    }
+}
+
+/// How many requests are compared: `default` unless the environment says otherwise.
+#[expect(clippy::disallowed_methods, reason = "the length of a campaign is told by the environment")]
+fn requests(default: usize) -> usize {
+    std::env::var("DIFFERENTIAL_REQUESTS").ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+#[test]
+fn sqlite_answers_like_the_model() {
+    agree(Backend::Sqlite, requests(4_000));
+}
+
+/// Faults that must show in some answer: of each kind that one agent, without races and restarts, can see.
+const SEEN: &[PlantedFault] = &[
+    PlantedFault::CreatedSinceExclusive,
+    PlantedFault::TagMatchesPrefix,
+    PlantedFault::AnswersNeverExpire,
+    PlantedFault::FileNamesSortByCase,
+    PlantedFault::ClientIdIgnoresCase,
+    PlantedFault::SubmissionPositionInclusive,
+    PlantedFault::LatestIsDraft,
+];
+
+#[test]
+fn planted_faults_are_seen() {
+    let open = |fault| Backend::Memory.open().through(Arc::new(fault));
+    let control = compare(&|| open(Faulty::sound()), 1_000, false);
+    assert!(control.is_ok(), "{control:?}");
+    for fault in SEEN {
+        let outcome = compare(&|| open(Faulty::new(*fault)), 20_000, false);
+        assert!(outcome.is_err(), "{fault:?} is not seen");
+        println!("{fault:?}");
+    }
+}
