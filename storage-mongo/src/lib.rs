@@ -37,8 +37,14 @@ mod ledger;
 mod migrate;
 mod rate_windows;
 mod replays;
+#[cfg(test)]
+mod tests;
 mod transaction;
 mod writer;
+
+// The tests' support names the crate as integration tests do.
+#[cfg(test)]
+extern crate self as storage_mongo;
 
 use std::fmt;
 

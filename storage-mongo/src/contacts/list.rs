@@ -276,6 +276,40 @@ pub(super) fn straight(
     }
 }
 
+/// The finds of a list that comes straight from an index, as [`page`] makes them.
+#[cfg(test)]
+pub(crate) async fn plan_of(handle: &Handle, agent: &AgentId, query: &ContactQuery) -> Result<Vec<Find>> {
+    let mut reads = Reads::alone(handle);
+    let Some(ledger) = ledger::living(&mut reads, agent).await? else { return Ok(Vec::new()) };
+    let view = View::of(&query.filter);
+    let (_, finds) = match only(query) {
+        Only::Nothing => along_sort(agent, &view, &ledger.tally, query),
+        Only::Tag(tag) => along_tag(&mut reads, agent, &view, tag, query).await?,
+        Only::Several => (0, Vec::new()),
+    };
+    Ok(finds.into_iter().map(|(find, _)| find).collect())
+}
+
+/// How many contacts a view shows, and the finds of a page of them.
+fn along_sort(agent: &AgentId, view: &View, tally: &Tally, query: &ContactQuery) -> (u64, Vec<(Find, bool)>) {
+    let total = view.sum(&tally.all);
+    let lacking = view.sum(lacking(tally, query.sort));
+    (total, straight(&shown(agent, view), index_of(query.sort), query, total, lacking))
+}
+
+/// The same of those with a tag, by age.
+async fn along_tag(
+    reads: &mut Reads<'_>,
+    agent: &AgentId,
+    view: &View,
+    tag: &str,
+    query: &ContactQuery,
+) -> Result<(u64, Vec<(Find, bool)>)> {
+    let total = view.sum(&tagged(reads, agent, tag).await?);
+    let conditions = labelled(agent, &row::tag_label(tag), view);
+    Ok((total, straight(&conditions, index::CONTACTS_BY_LABEL, query, total, 0)))
+}
+
 /// The page; of an absent agent an empty one.
 pub(super) async fn page(handle: &Handle, agent: &AgentId, query: &ContactQuery) -> Result<ContactPage> {
     let mut session = handle.snapshot().await?;
@@ -284,15 +318,11 @@ pub(super) async fn page(handle: &Handle, agent: &AgentId, query: &ContactQuery)
     let view = View::of(&query.filter);
     let (total, found) = match only(query) {
         Only::Nothing => {
-            let total = view.sum(&ledger.tally.all);
-            let lacking = view.sum(lacking(&ledger.tally, query.sort));
-            let finds = straight(&shown(agent, &view), index_of(query.sort), query, total, lacking);
+            let (total, finds) = along_sort(agent, &view, &ledger.tally, query);
             (total, walk(&mut reads, finds).await?)
         }
         Only::Tag(tag) => {
-            let total = view.sum(&tagged(&mut reads, agent, tag).await?);
-            let conditions = labelled(agent, &row::tag_label(tag), &view);
-            let finds = straight(&conditions, index::CONTACTS_BY_LABEL, query, total, 0);
+            let (total, finds) = along_tag(&mut reads, agent, &view, tag, query).await?;
             (total, walk(&mut reads, finds).await?)
         }
         Only::Several => gather::page(&mut reads, agent, &view, &ledger.tally, query).await?,

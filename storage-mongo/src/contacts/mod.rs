@@ -16,6 +16,10 @@ use openapi_core::contacts::{Contact, ContactRef, UniqueValue};
 use openapi_core::storage::{ContactPage, ContactQuery, ContactStore, ContactWrite, Duplicate, StorageError};
 use openapi_core::values::{AgentId, ContactId, ExternalId};
 
+#[cfg(test)]
+pub(crate) use list::plan_of;
+#[cfg(test)]
+pub(crate) use narrow::count_of_search;
 pub(crate) use rekey::rekey;
 pub(crate) use store::{ContactJob, store};
 pub(crate) use write::{external_ids, purge, refuse_stale};

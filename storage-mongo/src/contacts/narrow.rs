@@ -108,3 +108,27 @@ fn occurrence(text: &str) -> Bson {
     }
     Bson::Document(doc! { "$regex": pattern })
 }
+
+/// The command that counts what a search finds, as [`super::gather`] makes it.
+#[cfg(test)]
+pub(crate) async fn count_of_search(
+    handle: &crate::connect::Handle,
+    agent: &AgentId,
+    search: &str,
+) -> Result<Document> {
+    use openapi_core::storage::ContactFilter;
+
+    let terms = SearchTerm::split(search);
+    let narrowed = narrow(&mut Reads::alone(handle), agent, &terms).await?;
+    let narrowed = narrowed.ok_or_else(|| crate::error::corrupt("the terms are too short"))?;
+    let mut conditions = super::list::shown(agent, &super::list::View::of(&ContactFilter::default()));
+    conditions.insert("keys.grams", doc! { "$in": narrowed.grams });
+    let mut all = vec![conditions];
+    all.extend(every_term(&terms));
+    Ok(doc! {
+        "aggregate": collection::CONTACTS,
+        "pipeline": [{ "$match": { "$and": all } }, { "$count": "n" }],
+        "cursor": {},
+        "hint": index::CONTACTS_BY_GRAM,
+    })
+}

@@ -13,6 +13,8 @@ use openapi_core::storage::{
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 
 pub(crate) use read::of_contact;
+#[cfg(test)]
+pub(crate) use read::{due_by, find};
 pub(crate) use write::{erase_of, purge};
 
 use crate::transaction::Reads;

@@ -14,6 +14,10 @@ use openapi_core::storage::{
 };
 use openapi_core::values::{AgentId, ContactId, FileId, SubmissionId, TemplateId};
 
+#[cfg(test)]
+pub(crate) use read::{find as find_submissions, newest};
+#[cfg(test)]
+pub(crate) use templates::find as find_templates;
 pub(crate) use write::erase_of;
 
 use crate::error::Result;
