@@ -1,0 +1,122 @@
+//! Where the database is and how it is used.
+
+use std::fmt;
+use std::time::Duration;
+
+/// The settings of a [`MongoStorage`](crate::MongoStorage). Every number has a default that fits most deployments.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MongoConfig {
+    /// The connection string: `mongodb://…` or `mongodb+srv://…`, with the name of the database. What it says of
+    /// pools and deadlines goes before the fields below.
+    pub url: String,
+    /// The most connections to each member of the replica set, or router (default 16).
+    pub pool: u32,
+    /// How long a call waits for a primary (default 3 s) before it is answered
+    /// [`Unavailable`](openapi_core::storage::StorageErrorKind::Unavailable).
+    pub selection_timeout: Duration,
+    /// How long making a connection may take (default 3 s).
+    pub connect_timeout: Duration,
+    /// How long a read or the transaction of a write may take, with everything that is tried again (default 5 s).
+    pub operation_timeout: Duration,
+    /// How long a list may take (default 15 s): a search for what many contacts have looks at them all.
+    pub list_timeout: Duration,
+    /// The most writes that wait (default 4,096); beyond it they are answered
+    /// [`Unavailable`](openapi_core::storage::StorageErrorKind::Unavailable) at once.
+    pub write_queue: usize,
+    /// The most writes that share one transaction (default 256).
+    pub write_batch: usize,
+}
+
+impl MongoConfig {
+    /// The default settings for a connection string, as the command line gives it:
+    /// `mongodb://user:password@host1,host2/openapi?replicaSet=rs0` or `mongodb+srv://user:password@cluster/openapi`.
+    ///
+    /// # Errors
+    /// When the text does not begin with `mongodb:` or `mongodb+srv:`, or names no database. Everything else is looked
+    /// at on opening.
+    pub fn from_url(url: &str) -> Result<Self, InvalidUrl> {
+        let rest = url.strip_prefix("mongodb://").or_else(|| url.strip_prefix("mongodb+srv://"));
+        let rest = rest.ok_or(InvalidUrl("it does not begin with 'mongodb://' or 'mongodb+srv://'"))?;
+        // A password may hold any of the characters that end the host, percent-encoded.
+        let (hosts, tail) = rest.split_once('/').unwrap_or((rest, ""));
+        if hosts.rsplit('@').next().is_none_or(str::is_empty) {
+            return Err(InvalidUrl("it names no host"));
+        }
+        let database = tail.split('?').next().unwrap_or_default();
+        if database.is_empty() {
+            return Err(InvalidUrl("it names no database; write its name behind the hosts and a slash"));
+        }
+        if database.contains(['/', '\\', '.', '"', '$', ' ']) || database.len() > 63 {
+            return Err(InvalidUrl("the name of the database is none that MongoDB allows"));
+        }
+        Ok(MongoConfig {
+            url: url.to_owned(),
+            pool: 16,
+            selection_timeout: Duration::from_secs(3),
+            connect_timeout: Duration::from_secs(3),
+            operation_timeout: Duration::from_secs(5),
+            list_timeout: Duration::from_secs(15),
+            write_queue: 4_096,
+            write_batch: 256,
+        })
+    }
+}
+
+impl fmt::Debug for MongoConfig {
+    /// Without the connection string, which may hold a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MongoConfig")
+            .field("pool", &self.pool)
+            .field("selection_timeout", &self.selection_timeout)
+            .field("connect_timeout", &self.connect_timeout)
+            .field("operation_timeout", &self.operation_timeout)
+            .field("list_timeout", &self.list_timeout)
+            .field("write_queue", &self.write_queue)
+            .field("write_batch", &self.write_batch)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A store URL that names no MongoDB database. The URL itself is not shown: it may hold a password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the URL of the MongoDB store is not valid: {0}; an example is mongodb://localhost/openapi?replicaSet=rs0"
+)]
+pub struct InvalidUrl(&'static str);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_name_databases() {
+        for url in [
+            "mongodb://localhost/openapi",
+            "mongodb://user:p%2Fw@a:27017,b:27018/openapi?replicaSet=rs0",
+            "mongodb+srv://user:secret@cluster.example.net/openapi",
+        ] {
+            assert_eq!(MongoConfig::from_url(url).unwrap().url, url);
+        }
+        for url in [
+            "",
+            "localhost/openapi",
+            "postgres://localhost/openapi",
+            "mongodb://localhost",
+            "mongodb://localhost/?replicaSet=rs0",
+            "mongodb:///openapi",
+            "mongodb://user:secret@/openapi",
+            "mongodb://localhost/open.api",
+        ] {
+            assert!(MongoConfig::from_url(url).is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn passwords_are_never_shown() {
+        let config = MongoConfig::from_url("mongodb://user:secret@localhost/openapi").unwrap();
+        assert!(!format!("{config:?}").contains("secret"));
+        let error = MongoConfig::from_url("mongodb://user:secret@localhost/").unwrap_err();
+        assert!(!format!("{error} {error:?}").contains("secret"));
+    }
+}

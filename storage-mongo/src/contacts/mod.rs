@@ -1,0 +1,121 @@
+//! Contacts.
+
+mod gather;
+mod grams;
+mod list;
+mod narrow;
+mod rekey;
+mod row;
+mod store;
+mod write;
+
+use async_trait::async_trait;
+use mongodb::bson::{Document, doc};
+use openapi_core::audit::AuditEntry;
+use openapi_core::contacts::{Contact, ContactRef, UniqueValue};
+use openapi_core::storage::{ContactPage, ContactQuery, ContactStore, ContactWrite, Duplicate, StorageError};
+use openapi_core::values::{AgentId, ContactId, ExternalId};
+
+#[cfg(test)]
+pub(crate) use list::plan_of;
+#[cfg(test)]
+pub(crate) use narrow::count_of_search;
+pub(crate) use rekey::rekey;
+pub(crate) use store::{ContactJob, store};
+pub(crate) use write::{external_ids, purge, refuse_stale};
+
+use crate::MongoStorage;
+use crate::document::key;
+use crate::error::Result;
+use crate::ledger::{self, ledger_key};
+use crate::migrate::collection;
+use crate::transaction::{Find, Reads};
+
+/// What a read of the record leaves out.
+fn without_keys() -> Document {
+    doc! { "keys": 0 }
+}
+
+/// The contact that a reference names, and the ledger of its agent.
+pub(crate) fn find_one(agent: &AgentId, contact: &ContactRef) -> Find {
+    let filter = match contact {
+        ContactRef::Id(id) => doc! { "_id": { "$in": [ledger_key(agent), key(agent, id.as_bytes())] } },
+        ContactRef::External(id) => doc! { "$or": [
+            { "_id": ledger_key(agent) },
+            { "_id.agent": agent.as_str(), "keys.unique": row::unique(row::EXTERNAL, id.as_str()) },
+        ] },
+    };
+    Find { filter, projection: Some(without_keys()), limit: 2, ..Find::default() }
+}
+
+#[async_trait]
+impl ContactStore for MongoStorage {
+    async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<Contact>, StorageError> {
+        let one = async {
+            let found =
+                Reads::alone(&self.handle).find(collection::CONTACTS, find_one(agent, contact)).await?;
+            let (mut is_living, mut record) = (false, None);
+            for document in &found {
+                if ledger::is_ledger(document)? {
+                    is_living = !ledger::is_deleted(document)?;
+                } else {
+                    record = Some(document);
+                }
+            }
+            record.filter(|_| is_living).map(|document| row::contact(agent, document)).transpose()
+        };
+        Ok(self.handle.read(one).await?)
+    }
+
+    async fn contacts(&self, agent: &AgentId, query: &ContactQuery) -> Result<ContactPage, StorageError> {
+        Ok(self.handle.list(list::page(&self.handle, agent, query)).await?)
+    }
+
+    async fn duplicate_contact(
+        &self,
+        agent: &AgentId,
+        except: Option<ContactId>,
+        external_reference_id: Option<&ExternalId>,
+        unique: &[UniqueValue],
+    ) -> Result<Option<Duplicate>, StorageError> {
+        let find = async {
+            let mut reads = Reads::alone(&self.handle);
+            if ledger::living(&mut reads, agent).await?.is_none() {
+                return Ok(None);
+            }
+            let wanted = write::unique_values(external_reference_id, unique);
+            let holders = write::holders(&mut reads, agent, wanted.iter().map(|(_, value)| value)).await?;
+            Ok(write::duplicate(&holders, except, &wanted))
+        };
+        Ok(self.handle.read(find).await?)
+    }
+
+    async fn insert_contact(&self, agent: &AgentId, write: &ContactWrite) -> Result<(), StorageError> {
+        self.writer.write_contact(agent, |reply| ContactJob::insertion(write.clone(), reply)).await
+    }
+
+    async fn update_contact(
+        &self,
+        agent: &AgentId,
+        expected_version: u64,
+        write: &ContactWrite,
+    ) -> Result<(), StorageError> {
+        self.writer
+            .write_contact(agent, |reply| ContactJob::change(write.clone(), expected_version, reply))
+            .await
+    }
+
+    async fn erase_contact(
+        &self,
+        agent: &AgentId,
+        contact: ContactId,
+        audit: &AuditEntry,
+    ) -> Result<(), StorageError> {
+        let input = (agent.clone(), contact, audit.clone());
+        self.writer
+            .write(agent, input, |tx, (agent, contact, audit)| {
+                Box::pin(write::erase(tx, agent, *contact, audit))
+            })
+            .await
+    }
+}

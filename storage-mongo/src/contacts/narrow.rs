@@ -1,0 +1,134 @@
+//! Searching: the grams to go by, and the comparison with the searched text itself.
+
+use mongodb::bson::{Bson, Document, doc};
+use openapi_core::contacts::SearchTerm;
+use openapi_core::values::AgentId;
+
+use super::grams;
+use crate::document::Fields;
+use crate::error::Result;
+use crate::migrate::{collection, index};
+use crate::transaction::Reads;
+
+/// Up to how many contacts with a gram are counted, to choose the one to go by.
+const COUNTED: i64 = 1_000;
+
+/// The most terms whose grams are tried.
+const TERMS: usize = 4;
+
+/// The grams that lead to every contact that a search can find.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Narrowed {
+    /// One of them each contact has.
+    pub(super) grams: Vec<String>,
+    /// How many contacts have one, counted up to [`COUNTED`] for each.
+    pub(super) at_most: u64,
+}
+
+/// The fewest grams to go by for a search; `None` when its terms are too short for any.
+pub(super) async fn narrow(
+    reads: &mut Reads<'_>,
+    agent: &AgentId,
+    terms: &[SearchTerm],
+) -> Result<Option<Narrowed>> {
+    let tried: Vec<grams::Grams> = terms.iter().filter_map(grams::of_term).take(TERMS).collect();
+    let mut all: Vec<&String> =
+        tried.iter().flat_map(|term| term.text.iter().chain(term.digits.iter().flatten())).collect();
+    all.sort_unstable();
+    all.dedup();
+    if all.is_empty() {
+        return Ok(None);
+    }
+    let mut counts = vec![0; all.len()];
+    let counted = reads.aggregate(collection::CONTACTS, counting(agent, &all), Some(index::CONTACTS_BY_GRAM));
+    for counted in &counted.await? {
+        let fields = Fields(counted);
+        if let Some(count) = counts.get_mut(fields.count("_id")? as usize) {
+            *count = fields.count("n")?;
+        }
+    }
+    let count_of = |gram: &String| all.binary_search(&gram).map_or(0, |at| counts[at]);
+    let fewest = |grams: &[String]| grams.iter().map(|gram| (count_of(gram), gram.clone())).min();
+    let of_term = |term: &grams::Grams| {
+        let text = fewest(&term.text)?;
+        let digits = term.digits.as_deref().map(fewest);
+        let (digits, is_told) = match digits {
+            Some(digits) => (digits.clone(), digits.is_some()),
+            None => (None, true),
+        };
+        is_told.then(|| {
+            let at_most = text.0 + digits.as_ref().map_or(0, |(count, _)| *count);
+            Narrowed {
+                grams: [Some(text), digits].into_iter().flatten().map(|(_, gram)| gram).collect(),
+                at_most,
+            }
+        })
+    };
+    Ok(tried.iter().filter_map(of_term).min_by_key(|narrowed| narrowed.at_most))
+}
+
+/// The pipeline that counts, in one command, how many contacts have each of some grams.
+fn counting(agent: &AgentId, grams: &[&String]) -> Vec<Document> {
+    let one = |(at, gram): (usize, &&String)| {
+        vec![
+            doc! { "$match": { "_id.agent": agent.as_str(), "keys.grams": gram.as_str() } },
+            doc! { "$limit": COUNTED },
+            doc! { "$group": { "_id": { "$literal": at as i64 }, "n": { "$sum": 1_i64 } } },
+        ]
+    };
+    let mut each = grams.iter().enumerate().map(one);
+    let mut pipeline = each.next().unwrap_or_default();
+    for other in each {
+        pipeline.push(doc! { "$unionWith": { "coll": collection::CONTACTS, "pipeline": other } });
+    }
+    pipeline
+}
+
+/// The condition that every term occurs.
+pub(super) fn every_term(terms: &[SearchTerm]) -> Vec<Document> {
+    let occurs = |term: &SearchTerm| {
+        let text = doc! { "keys.search": occurrence(&term.text) };
+        match &term.digits {
+            Some(digits) => doc! { "$or": [text, { "keys.digits": occurrence(digits) }] },
+            None => text,
+        }
+    };
+    terms.iter().map(occurs).collect()
+}
+
+/// The expression that finds a text within another.
+fn occurrence(text: &str) -> Bson {
+    let mut pattern = String::with_capacity(text.len() + 8);
+    for character in text.chars() {
+        // Whatever of ASCII is neither letter nor digit means itself behind a backslash.
+        if character.is_ascii() && !character.is_ascii_alphanumeric() {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    Bson::Document(doc! { "$regex": pattern })
+}
+
+/// The command that counts what a search finds, as [`super::gather`] makes it.
+#[cfg(test)]
+pub(crate) async fn count_of_search(
+    handle: &crate::connect::Handle,
+    agent: &AgentId,
+    search: &str,
+) -> Result<Document> {
+    use openapi_core::storage::ContactFilter;
+
+    let terms = SearchTerm::split(search);
+    let narrowed = narrow(&mut Reads::alone(handle), agent, &terms).await?;
+    let narrowed = narrowed.ok_or_else(|| crate::error::corrupt("the terms are too short"))?;
+    let mut conditions = super::list::shown(agent, &super::list::View::of(&ContactFilter::default()));
+    conditions.insert("keys.grams", doc! { "$in": narrowed.grams });
+    let mut all = vec![conditions];
+    all.extend(every_term(&terms));
+    Ok(doc! {
+        "aggregate": collection::CONTACTS,
+        "pipeline": [{ "$match": { "$and": all } }, { "$count": "n" }],
+        "cursor": {},
+        "hint": index::CONTACTS_BY_GRAM,
+    })
+}

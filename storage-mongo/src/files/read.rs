@@ -1,0 +1,238 @@
+//! Reading files.
+
+use std::collections::{HashMap, HashSet};
+
+use mongodb::bson::{Document, RawDocument, doc};
+use openapi_core::files::{ContactFile, FileKind, Sha256Digest};
+use openapi_core::ports::{BlobEntry, BlobKey};
+use openapi_core::storage::{
+    FilePage, FilePosition, FileQuery, FileSort, FileSortKey, FileTombstone, FileUsage, Order, Window,
+};
+use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
+
+use crate::connect::Handle;
+use crate::document::{Fields, integer, key, octets, time};
+use crate::error::{Result, corrupt};
+use crate::ledger::{self, Ledger};
+use crate::migrate::{collection, index};
+use crate::transaction::{Find, Reads};
+
+/// Reads a document.
+fn file(agent: &AgentId, document: &RawDocument) -> Result<ContactFile> {
+    let fields = Fields(document);
+    Ok(ContactFile {
+        id: FileId::from_bytes(fields.id()?),
+        agent_id: agent.clone(),
+        contact_id: ContactId::from_bytes(fields.octets("contact")?),
+        file_name: fields.text("name")?,
+        file_size: fields.count("size")?,
+        content_type: FileKind::of_media_type(fields.str("contentType")?),
+        sha256: Sha256Digest(fields.octets("sha256")?),
+        source: fields.str("source")?.to_owned(),
+        uploaded_by: fields.json("uploadedBy")?,
+        created_at: fields.time("createdAt")?,
+        updated_at: fields.time("updatedAt")?,
+    })
+}
+
+pub(super) async fn one(handle: &Handle, agent: &AgentId, id: FileId) -> Result<Option<ContactFile>> {
+    let mut reads = Reads::alone(handle);
+    let filter = doc! { "_id": key(agent, id.as_bytes()), "live": true };
+    let Some(found) = reads.one(collection::FILES, filter, None).await? else { return Ok(None) };
+    let living = ledger::living(&mut reads, agent).await?;
+    living.map(|_| file(agent, &found)).transpose()
+}
+
+pub(super) async fn tombstone(handle: &Handle, agent: &AgentId, id: FileId) -> Result<Option<FileTombstone>> {
+    let mut reads = Reads::alone(handle);
+    let filter = doc! { "_id": key(agent, id.as_bytes()), "live": false };
+    let Some(found) = reads.one(collection::FILES, filter, None).await? else { return Ok(None) };
+    if ledger::living(&mut reads, agent).await?.is_none() {
+        return Ok(None);
+    }
+    let fields = Fields(&found);
+    Ok(Some(FileTombstone {
+        file: id,
+        at: fields.time("deletedAt")?,
+        by: fields.json("deletedBy")?,
+        reason: fields.optional_text("reason")?,
+    }))
+}
+
+/// The files that a contact has.
+fn of(agent: &AgentId, contact: ContactId) -> Document {
+    doc! { "_id.agent": agent.as_str(), "contact": octets(contact.as_bytes()), "live": true }
+}
+
+async fn count(reads: &mut Reads<'_>, agent: &AgentId, contact: ContactId) -> Result<u64> {
+    reads.count(collection::FILES, of(agent, contact), Some(index::FILES_BY_CONTACT)).await
+}
+
+pub(super) async fn usage(
+    reads: &mut Reads<'_>,
+    agent: &AgentId,
+    ledger: &Ledger,
+    contact: ContactId,
+) -> Result<FileUsage> {
+    Ok(FileUsage {
+        files_of_contact: count(reads, agent, contact).await?,
+        octets_of_agent: u64::try_from(ledger.octets).map_err(corrupt)?,
+    })
+}
+
+pub(super) async fn page(handle: &Handle, agent: &AgentId, query: &FileQuery) -> Result<FilePage> {
+    let mut session = handle.snapshot().await?;
+    let mut reads = Reads::of(handle, &mut session);
+    if ledger::living(&mut reads, agent).await?.is_none() {
+        return Ok(FilePage::default());
+    }
+    let total = count(&mut reads, agent, query.contact).await?;
+    let find = find(agent, query)?;
+    if find.limit == 0 {
+        return Ok(FilePage { files: Vec::new(), total });
+    }
+    let found = reads.find(collection::FILES, find).await?;
+    let files = found.iter().map(|document| file(agent, document)).collect::<Result<_>>()?;
+    Ok(FilePage { files, total })
+}
+
+/// What a page asks the database for. By name and size all files of the contact are sorted.
+pub(crate) fn find(agent: &AgentId, query: &FileQuery) -> Result<Find> {
+    let field = match query.sort {
+        FileSort::CreatedAt => "createdAt",
+        FileSort::FileName => "nameKey",
+        FileSort::FileSize => "size",
+    };
+    let (way, beyond) = match query.order {
+        Order::Ascending => (1, "$gt"),
+        Order::Descending => (-1, "$lt"),
+    };
+    let mut filter = of(agent, query.contact);
+    let (offset, limit) = match &query.window {
+        Window::Page { offset, limit } => (*offset, *limit),
+        Window::After { position: FilePosition { key, id }, limit } => {
+            let key: mongodb::bson::Bson = match key {
+                FileSortKey::Time(at) => time(*at).into(),
+                FileSortKey::Name(name) => name.as_str().into(),
+                FileSortKey::Size(size) => integer(*size)?.into(),
+            };
+            // The first condition is that of the index, the second leaves out what shares the key.
+            filter.insert(field, doc! { format!("{beyond}e"): key.clone() });
+            filter.insert(
+                "$or",
+                vec![doc! { field: { beyond: key } }, doc! { "_id.id": { beyond: octets(id.as_bytes()) } }],
+            );
+            (0, *limit)
+        }
+    };
+    Ok(Find {
+        filter,
+        projection: None,
+        sort: Some(doc! { field: way, "_id.id": way }),
+        skip: offset,
+        limit,
+        hint: Some(index::FILES_BY_CONTACT),
+    })
+}
+
+/// Of each file, whether it is there, not deleted, and of this contact.
+pub(crate) async fn of_contact(
+    handle: &Handle,
+    agent: &AgentId,
+    contact: ContactId,
+    files: &[FileId],
+) -> Result<Vec<bool>> {
+    let mut session = handle.snapshot().await?;
+    let mut reads = Reads::of(handle, &mut session);
+    if files.is_empty() || ledger::living(&mut reads, agent).await?.is_none() {
+        return Ok(vec![false; files.len()]);
+    }
+    let ids: Vec<Document> = files.iter().map(|file| key(agent, file.as_bytes())).collect();
+    let filter = doc! { "_id": { "$in": ids }, "contact": octets(contact.as_bytes()), "live": true };
+    let find = Find { filter, projection: Some(doc! { "_id": 1 }), ..Find::default() };
+    let found = reads.find(collection::FILES, find).await?;
+    let own = found.iter().map(|file| Ok(FileId::from_bytes(Fields(file).id()?)));
+    let own: HashSet<FileId> = own.collect::<Result<_>>()?;
+    Ok(files.iter().map(|file| own.contains(file)).collect())
+}
+
+fn blob_key(document: &RawDocument) -> Result<BlobKey> {
+    let fields = Fields(document);
+    Ok(BlobKey::new(fields.agent()?, FileId::from_bytes(fields.id()?)))
+}
+
+/// What is due asks the database for.
+pub(crate) fn due_by(now: Timestamp, at_most: u32) -> Find {
+    Find {
+        filter: doc! { "dueAt": { "$lte": time(now) } },
+        sort: Some(doc! { "dueAt": 1, "_id": 1 }),
+        limit: at_most,
+        hint: Some(index::PURGES_BY_DUE),
+        ..Find::default()
+    }
+}
+
+pub(super) async fn due(handle: &Handle, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>> {
+    let found = Reads::alone(handle).find(collection::BLOB_PURGES, due_by(now, at_most)).await?;
+    found.iter().map(|document| blob_key(document)).collect()
+}
+
+pub(super) async fn known(handle: &Handle, keys: &[BlobKey]) -> Result<Vec<bool>> {
+    let mut session = handle.snapshot().await?;
+    let mut reads = Reads::of(handle, &mut session);
+    let ids: Vec<Document> = keys.iter().map(|blob| key(&blob.agent, blob.file.as_bytes())).collect();
+    let mut known: HashSet<BlobKey> = HashSet::new();
+    for name in [collection::FILES, collection::BLOB_PURGES] {
+        let find = Find {
+            filter: doc! { "_id": { "$in": ids.clone() } },
+            projection: Some(doc! { "_id": 1 }),
+            ..Find::default()
+        };
+        for document in &reads.find(name, find).await? {
+            known.insert(blob_key(document)?);
+        }
+    }
+    Ok(keys.iter().map(|key| known.contains(key)).collect())
+}
+
+pub(super) async fn needed(handle: &Handle, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>> {
+    let mut session = handle.snapshot().await?;
+    let mut reads = Reads::of(handle, &mut session);
+    let mut living: HashMap<AgentId, bool> = HashMap::new();
+    let mut last = after.cloned();
+    let mut entries: Vec<BlobEntry> = Vec::new();
+    while entries.len() < at_most as usize {
+        let mut filter = doc! { "live": true };
+        if let Some(last) = &last {
+            filter.insert("_id", doc! { "$gt": key(&last.agent, last.file.as_bytes()) });
+        }
+        let find = Find {
+            filter,
+            projection: Some(doc! { "size": 1 }),
+            sort: Some(doc! { "_id": 1 }),
+            limit: at_most,
+            ..Find::default()
+        };
+        let found = reads.find(collection::FILES, find).await?;
+        if found.is_empty() {
+            break;
+        }
+        for document in &found {
+            let entry = BlobEntry { key: blob_key(document)?, size: Fields(document).count("size")? };
+            let agent = &entry.key.agent;
+            let is_living = match living.get(agent) {
+                Some(is_living) => *is_living,
+                None => {
+                    let is_living = ledger::living(&mut reads, agent).await?.is_some();
+                    living.insert(agent.clone(), is_living);
+                    is_living
+                }
+            };
+            last = Some(entry.key.clone());
+            if is_living && entries.len() < at_most as usize {
+                entries.push(entry);
+            }
+        }
+    }
+    Ok(entries)
+}

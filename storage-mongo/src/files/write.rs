@@ -1,0 +1,160 @@
+//! Changing files. Everything here runs inside a transaction.
+
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use openapi_core::audit::AuditEntry;
+use openapi_core::ports::BlobKey;
+use openapi_core::storage::{FileDeletion, FileWrite, StorageErrorKind};
+use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
+
+use super::read;
+use crate::document::{Fields, ids, integer, json, key, octets, of_agent, put, time};
+use crate::error::Result;
+use crate::migrate::{collection, index};
+use crate::transaction::{Find, Transaction, Update};
+use crate::{audit, contacts, ledger, replays};
+
+/// As [`openapi_core::storage::FileStore::insert_file`].
+pub(super) async fn insert(tx: &mut Transaction, agent: &AgentId, write: &FileWrite) -> Result<()> {
+    let ledger = ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    let file = &write.file;
+    contacts::refuse_stale(tx, agent, file.contact_id, write.contact_version).await?;
+    if let Some(replay) = &write.effects.replay
+        && replays::is_stored(tx, agent, &replay.key, write.effects.audit.at).await?
+    {
+        return Err(StorageErrorKind::ReplayExists.into());
+    }
+    let usage = read::usage(&mut tx.reads(), agent, &ledger, file.contact_id).await?;
+    write.quota.admit(usage, file.file_size).map_err(StorageErrorKind::QuotaExceeded)?;
+    let id = key(agent, file.id.as_bytes());
+    let known =
+        tx.reads().one(collection::FILES, doc! { "_id": id.clone() }, Some(doc! { "_id": 1 })).await?;
+    if known.is_some() {
+        return Err(StorageErrorKind::AlreadyExists.into());
+    }
+    let size = integer(file.file_size)?;
+    let document = doc! {
+        "_id": id,
+        "contact": octets(file.contact_id.as_bytes()),
+        "live": true,
+        "name": file.file_name.as_str(),
+        "nameKey": &write.name_key,
+        "size": size,
+        "contentType": file.content_type.media_type(),
+        "sha256": octets(&file.sha256.0),
+        "source": &file.source,
+        "uploadedBy": json(&file.uploaded_by)?,
+        "createdAt": time(file.created_at),
+        "updatedAt": time(file.updated_at),
+    };
+    tx.insert(collection::FILES, &[document]).await?;
+    add_octets(tx, agent, size).await?;
+    if let Some(replay) = &write.effects.replay {
+        replays::put(tx, agent, [replay]).await?;
+    }
+    audit::append(tx, [&write.effects.audit]).await
+}
+
+/// As [`openapi_core::storage::FileStore::delete_file`].
+pub(super) async fn delete(tx: &mut Transaction, agent: &AgentId, deletion: &FileDeletion) -> Result<()> {
+    ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    let tombstone = &deletion.tombstone;
+    let id = doc! { "_id": key(agent, tombstone.file.as_bytes()) };
+    let mut filter = id.clone();
+    filter.extend(doc! { "contact": octets(deletion.contact.as_bytes()), "live": true });
+    let found = tx.reads().one(collection::FILES, filter, Some(doc! { "size": 1 })).await?;
+    let size = Fields(&found.ok_or(StorageErrorKind::Missing)?).integer("size")?;
+    contacts::refuse_stale(tx, agent, deletion.contact, deletion.contact_version).await?;
+    let mut set = doc! {
+        "live": false,
+        "deletedAt": time(tombstone.at),
+        "deletedBy": json(&tombstone.by)?,
+    };
+    put(&mut set, "reason", tombstone.reason.as_ref().map(|reason| reason.as_str()));
+    tx.update(collection::FILES, &[Update::one(id, doc! { "$set": set })]).await?;
+    add_octets(tx, agent, -size).await?;
+    make_due(tx, agent, [tombstone.file], deletion.purge_at).await?;
+    audit::append(tx, [&deletion.audit]).await
+}
+
+async fn add_octets(tx: &mut Transaction, agent: &AgentId, octets: i64) -> Result<()> {
+    ledger::change(tx, agent, doc! { "$inc": { "octets": octets } }).await
+}
+
+async fn make_due(
+    tx: &mut Transaction,
+    agent: &AgentId,
+    files: impl IntoIterator<Item = FileId>,
+    due_at: Timestamp,
+) -> Result<()> {
+    let update = |file: FileId| {
+        let due = doc! { "$set": { "dueAt": time(due_at) } };
+        Update::upsert(doc! { "_id": key(agent, file.as_bytes()) }, due)
+    };
+    let updates: Vec<Update> = files.into_iter().map(update).collect();
+    tx.update(collection::BLOB_PURGES, &updates).await.map(drop)
+}
+
+/// Removes the files of a contact, deleted ones included; their contents are due from now on.
+pub(crate) async fn erase_of(
+    tx: &mut Transaction,
+    agent: &AgentId,
+    contact: ContactId,
+    now: Timestamp,
+) -> Result<()> {
+    let find = Find {
+        filter: doc! { "_id.agent": agent.as_str(), "contact": octets(contact.as_bytes()) },
+        projection: Some(doc! { "size": 1, "live": 1 }),
+        hint: Some(index::FILES_BY_CONTACT),
+        ..Find::default()
+    };
+    remove(tx, agent, find, now).await.map(drop)
+}
+
+/// Removes up to `at_most` files of a deleted agent and returns how many; their contents are due at once.
+pub(crate) async fn purge(tx: &mut Transaction, agent: &AgentId, at_most: u32) -> Result<u64> {
+    let find = Find {
+        filter: of_agent(agent),
+        projection: Some(doc! { "size": 1, "live": 1 }),
+        limit: at_most,
+        ..Find::default()
+    };
+    remove(tx, agent, find, Timestamp::from_millis(0)).await
+}
+
+async fn remove(tx: &mut Transaction, agent: &AgentId, find: Find, due_at: Timestamp) -> Result<u64> {
+    let found: Vec<RawDocumentBuf> = tx.reads().find(collection::FILES, find).await?;
+    if found.is_empty() {
+        return Ok(0);
+    }
+    let files = found.iter().map(|file| Ok(FileId::from_bytes(Fields(file).id()?)));
+    make_due(tx, agent, files.collect::<Result<Vec<_>>>()?, due_at).await?;
+    let live = found.iter().filter(|file| file.get_bool("live").unwrap_or(false));
+    let octets: i64 = live.map(|file| Fields(file).integer("size")).sum::<Result<i64>>()?;
+    if octets != 0 {
+        add_octets(tx, agent, -octets).await?;
+    }
+    tx.delete(collection::FILES, doc! { "_id": { "$in": ids(&found)? } }).await
+}
+
+/// As [`openapi_core::storage::FileStore::hasten_purges`].
+pub(super) async fn hasten(
+    tx: &mut Transaction,
+    agent: &AgentId,
+    now: Timestamp,
+    entry: &AuditEntry,
+) -> Result<u64> {
+    let mut filter = of_agent(agent);
+    filter.insert("dueAt", doc! { "$gt": time(now) });
+    let hasten = Update::many(filter, doc! { "$set": { "dueAt": time(now) } });
+    let hastened = tx.update(collection::BLOB_PURGES, &[hasten]).await?;
+    audit::append(tx, [entry]).await?;
+    Ok(hastened)
+}
+
+/// As [`openapi_core::storage::FileStore::forget_blobs`].
+pub(super) async fn forget(tx: &mut Transaction, keys: &[BlobKey]) -> Result<()> {
+    let ids: Vec<Document> = keys.iter().map(|blob| key(&blob.agent, blob.file.as_bytes())).collect();
+    let ids = || Bson::from(ids.clone());
+    tx.delete(collection::BLOB_PURGES, doc! { "_id": { "$in": ids() } }).await?;
+    tx.delete(collection::FILES, doc! { "_id": { "$in": ids() }, "live": false }).await.map(drop)
+}

@@ -1,0 +1,277 @@
+//! Templates: what they are now, and their content at each version.
+
+use std::collections::HashMap;
+
+use mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc};
+use openapi_core::audit::AuditEntry;
+use openapi_core::forms::{FormTemplate, SubmissionPolicy, TemplateStatus, TemplateSummary};
+use openapi_core::storage::{StorageErrorKind, TemplatePage, TemplatePosition, TemplateQuery, Window};
+use openapi_core::values::{AgentId, TemplateId};
+
+use crate::agents::remove_some;
+use crate::connect::Handle;
+use crate::document::{Fields, integer, json, key, octets, of_agent, put, time};
+use crate::error::{Result, corrupt};
+use crate::migrate::{collection, index};
+use crate::transaction::{Find, Reads, Transaction, Update};
+use crate::{audit, ledger};
+
+const fn status_number(status: TemplateStatus) -> i32 {
+    match status {
+        TemplateStatus::Draft => 0,
+        TemplateStatus::Active => 1,
+        TemplateStatus::Archived => 2,
+    }
+}
+
+fn status(number: i64) -> Result<TemplateStatus> {
+    let known = TemplateStatus::ALL.into_iter().find(|status| i64::from(status_number(*status)) == number);
+    known.ok_or_else(|| corrupt(format_args!("{number} is no state of a template")))
+}
+
+const fn policy_number(policy: SubmissionPolicy) -> i32 {
+    match policy {
+        SubmissionPolicy::Supersede => 0,
+        SubmissionPolicy::KeepAll => 1,
+    }
+}
+
+fn policy(number: i64) -> Result<SubmissionPolicy> {
+    let known = SubmissionPolicy::ALL.into_iter().find(|policy| i64::from(policy_number(*policy)) == number);
+    known.ok_or_else(|| corrupt(format_args!("{number} is no submission policy")))
+}
+
+/// Reads a template and its content at a version.
+fn template(agent: &AgentId, standing: &RawDocument, content: &RawDocument) -> Result<FormTemplate> {
+    let (standing, content) = (Fields(standing), Fields(content));
+    Ok(FormTemplate {
+        id: TemplateId::from_bytes(standing.id()?),
+        agent_id: agent.clone(),
+        name: content.text("name")?,
+        description: content.optional_text("description")?,
+        fields: content.json("fields")?,
+        status: status(standing.integer("status")?)?,
+        version: content.within("_id")?.count("version")?,
+        generation: standing.count("generation")?,
+        submission_policy: policy(standing.integer("submissionPolicy")?)?,
+        disabled_transitions: standing.optional_json("disabledTransitions")?.unwrap_or_default(),
+        created_at: standing.time("createdAt")?,
+        updated_at: standing.time("updatedAt")?,
+    })
+}
+
+fn content_key(agent: &AgentId, id: TemplateId, version: i64) -> Document {
+    let mut content = key(agent, id.as_bytes());
+    content.insert("version", version);
+    content
+}
+
+/// A template with its content at a version; that in force where none is named.
+async fn read(
+    handle: &Handle,
+    agent: &AgentId,
+    id: TemplateId,
+    version: Option<i64>,
+) -> Result<Option<FormTemplate>> {
+    let mut session = handle.snapshot().await?;
+    let mut reads = Reads::of(handle, &mut session);
+    if ledger::living(&mut reads, agent).await?.is_none() {
+        return Ok(None);
+    }
+    let filter = doc! { "_id": key(agent, id.as_bytes()) };
+    let Some(standing) = reads.one(collection::TEMPLATES, filter, None).await? else { return Ok(None) };
+    let in_force = Fields(&standing).integer("version")?;
+    let filter = doc! { "_id": content_key(agent, id, version.unwrap_or(in_force)) };
+    let content = reads.one(collection::TEMPLATE_VERSIONS, filter, None).await?;
+    content.map(|content| template(agent, &standing, &content)).transpose()
+}
+
+/// As [`openapi_core::storage::FormStore::template`].
+pub(super) async fn current(
+    handle: &Handle,
+    agent: &AgentId,
+    id: TemplateId,
+) -> Result<Option<FormTemplate>> {
+    read(handle, agent, id, None).await
+}
+
+/// As [`openapi_core::storage::FormStore::template_version`].
+pub(super) async fn at_version(
+    handle: &Handle,
+    agent: &AgentId,
+    id: TemplateId,
+    version: u64,
+) -> Result<Option<FormTemplate>> {
+    // No version is as high as what does not fit.
+    let Ok(version) = i64::try_from(version) else { return Ok(None) };
+    read(handle, agent, id, Some(version)).await
+}
+
+fn shown(agent: &AgentId, query: &TemplateQuery) -> Document {
+    let every = TemplateStatus::ALL.into_iter();
+    let statuses = every.filter(|status| !query.only_active || *status == TemplateStatus::Active);
+    let statuses: Vec<i32> = statuses.map(status_number).collect();
+    doc! { "_id.agent": agent.as_str(), "status": { "$in": statuses } }
+}
+
+/// What a page asks the database for.
+pub(crate) fn find(agent: &AgentId, query: &TemplateQuery) -> Find {
+    let mut filter = shown(agent, query);
+    let (skip, limit) = match &query.window {
+        Window::Page { offset, limit } => (*offset, *limit),
+        Window::After { position: TemplatePosition { name_key, id }, limit } => {
+            // The first condition is that of the index, the second leaves out what shares the name.
+            filter.insert("nameKey", doc! { "$gte": name_key });
+            filter.insert(
+                "$or",
+                vec![
+                    doc! { "nameKey": { "$gt": name_key } },
+                    doc! { "_id.id": { "$gt": octets(id.as_bytes()) } },
+                ],
+            );
+            (0, *limit)
+        }
+    };
+    Find {
+        filter,
+        projection: None,
+        sort: Some(doc! { "nameKey": 1, "_id.id": 1 }),
+        skip,
+        limit,
+        hint: Some(index::TEMPLATES_BY_NAME),
+    }
+}
+
+/// As [`openapi_core::storage::FormStore::templates`].
+pub(super) async fn page(handle: &Handle, agent: &AgentId, query: &TemplateQuery) -> Result<TemplatePage> {
+    let mut session = handle.snapshot().await?;
+    let mut reads = Reads::of(handle, &mut session);
+    if ledger::living(&mut reads, agent).await?.is_none() {
+        return Ok(TemplatePage::default());
+    }
+    let counted = reads.count(collection::TEMPLATES, shown(agent, query), Some(index::TEMPLATES_BY_NAME));
+    let total = counted.await?;
+    let find = find(agent, query);
+    if find.limit == 0 || find.skip >= total {
+        return Ok(TemplatePage { templates: Vec::new(), total });
+    }
+    let standing = reads.find(collection::TEMPLATES, find).await?;
+    let keys = standing.iter().map(|standing| {
+        let fields = Fields(standing);
+        Ok(content_key(agent, TemplateId::from_bytes(fields.id()?), fields.integer("version")?))
+    });
+    let find = Find {
+        filter: doc! { "_id": { "$in": keys.collect::<Result<Vec<_>>>()? } },
+        projection: Some(doc! { "fields": 0 }),
+        ..Find::default()
+    };
+    let mut contents: HashMap<TemplateId, RawDocumentBuf> = HashMap::new();
+    for content in reads.find(collection::TEMPLATE_VERSIONS, find).await? {
+        contents.insert(TemplateId::from_bytes(Fields(&content).id()?), content);
+    }
+    let summary = |standing: &RawDocumentBuf| {
+        let id = TemplateId::from_bytes(Fields(standing).id()?);
+        let content = contents.get(&id);
+        let content = content.ok_or_else(|| corrupt(format_args!("template {id} has no content")))?;
+        summary(agent, standing, content)
+    };
+    Ok(TemplatePage { templates: standing.iter().map(summary).collect::<Result<_>>()?, total })
+}
+
+fn summary(agent: &AgentId, standing: &RawDocument, content: &RawDocument) -> Result<TemplateSummary> {
+    let (standing, content) = (Fields(standing), Fields(content));
+    Ok(TemplateSummary {
+        id: TemplateId::from_bytes(standing.id()?),
+        agent_id: agent.clone(),
+        name: content.text("name")?,
+        description: content.optional_text("description")?,
+        status: status(standing.integer("status")?)?,
+        version: standing.count("version")?,
+        submission_policy: policy(standing.integer("submissionPolicy")?)?,
+        field_count: content.count("fieldCount")?,
+        created_at: standing.time("createdAt")?,
+        updated_at: standing.time("updatedAt")?,
+    })
+}
+
+/// The generation of a stored template.
+pub(super) async fn generation(tx: &mut Transaction, agent: &AgentId, id: TemplateId) -> Result<Option<u64>> {
+    let filter = doc! { "_id": key(agent, id.as_bytes()) };
+    let found = tx.reads().one(collection::TEMPLATES, filter, Some(doc! { "generation": 1 })).await?;
+    found.map(|found| Fields(&found).count("generation")).transpose()
+}
+
+/// What of a template changes, whatever its version.
+fn standing(template: &FormTemplate) -> Result<Document> {
+    let disabled = &template.disabled_transitions;
+    let mut document = doc! {
+        "nameKey": template.name_key(),
+        "status": status_number(template.status),
+        "version": integer(template.version)?,
+        "generation": integer(template.generation)?,
+        "submissionPolicy": policy_number(template.submission_policy),
+        "updatedAt": time(template.updated_at),
+    };
+    document.insert("disabledTransitions", (!disabled.is_empty()).then(|| json(disabled)).transpose()?);
+    Ok(document)
+}
+
+/// As [`openapi_core::storage::FormStore::insert_template`].
+pub(super) async fn insert(
+    tx: &mut Transaction,
+    agent: &AgentId,
+    template: &FormTemplate,
+    entry: &AuditEntry,
+) -> Result<()> {
+    ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    if generation(tx, agent, template.id).await?.is_some() {
+        return Err(StorageErrorKind::AlreadyExists.into());
+    }
+    let mut document = doc! { "_id": key(agent, template.id.as_bytes()) };
+    document.extend(standing(template)?);
+    document.insert("createdAt", time(template.created_at));
+    tx.insert(collection::TEMPLATES, &[document]).await?;
+    put_content(tx, agent, template).await?;
+    audit::append(tx, [entry]).await
+}
+
+/// As [`openapi_core::storage::FormStore::replace_template`].
+pub(super) async fn replace(
+    tx: &mut Transaction,
+    agent: &AgentId,
+    template: &FormTemplate,
+    entry: &AuditEntry,
+) -> Result<()> {
+    ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    let stored = generation(tx, agent, template.id).await?.ok_or(StorageErrorKind::Missing)?;
+    if stored + 1 != template.generation {
+        return Err(StorageErrorKind::Stale.into());
+    }
+    let filter = doc! { "_id": key(agent, template.id.as_bytes()) };
+    let change = doc! { "$set": standing(template)? };
+    tx.update(collection::TEMPLATES, &[Update::one(filter, change)]).await?;
+    put_content(tx, agent, template).await?;
+    audit::append(tx, [entry]).await
+}
+
+/// Stores the content of the version in force.
+async fn put_content(tx: &mut Transaction, agent: &AgentId, template: &FormTemplate) -> Result<()> {
+    let mut document = doc! {
+        "name": template.name.as_str(),
+        "fieldCount": integer(template.fields.len() as u64)?,
+        "fields": json(&template.fields)?,
+    };
+    put(&mut document, "description", template.description.as_ref().map(|text| text.as_str()));
+    let filter = doc! { "_id": content_key(agent, template.id, integer(template.version)?) };
+    tx.update(collection::TEMPLATE_VERSIONS, &[Update::upsert(filter, document)]).await.map(drop)
+}
+
+/// Removes up to `at_most` templates of a deleted agent and returns how many; the contents of all versions go with the
+/// last of them.
+pub(super) async fn purge(tx: &mut Transaction, agent: &AgentId, at_most: u32) -> Result<u64> {
+    let removed = remove_some(tx, collection::TEMPLATES, of_agent(agent), at_most).await?;
+    if removed < u64::from(at_most) {
+        tx.delete(collection::TEMPLATE_VERSIONS, of_agent(agent)).await?;
+    }
+    Ok(removed)
+}

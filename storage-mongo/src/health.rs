@@ -1,0 +1,22 @@
+//! Whether the store answers.
+
+use async_trait::async_trait;
+use mongodb::bson::doc;
+use openapi_core::storage::{HealthProbe, StorageError};
+
+use crate::MongoStorage;
+use crate::migrate::collection;
+
+#[async_trait]
+impl HealthProbe for MongoStorage {
+    async fn probe(&self) -> Result<(), StorageError> {
+        // A write that a majority has on disk: a primary that has lost the others still answers reads.
+        let probe = async {
+            let probes = self.handle.collection(collection::MIGRATIONS);
+            let change = doc! { "$inc": { "probes": 1_i64 } };
+            probes.update_one(doc! { "_id": "probe" }, change).upsert(true).await?;
+            Ok(())
+        };
+        Ok(self.handle.read(probe).await?)
+    }
+}

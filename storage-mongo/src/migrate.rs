@@ -1,0 +1,425 @@
+//! Collections and indexes: numbered, append-only migrations.
+//!
+//! Each step can be done again when it was interrupted: it makes what is not there. One server migrates at a time; it
+//! holds a lock that expires by the clock of the database, so that a server that died in between holds up nobody for
+//! long.
+
+use std::time::Duration;
+
+use mongodb::bson::{Bson, DateTime, Document, doc};
+use mongodb::error::ErrorKind;
+use openapi_core::storage::StorageErrorKind;
+
+use crate::connect::Handle;
+use crate::document::Fields;
+use crate::error::{Fault, OpenError, Result};
+use crate::transaction::Reads;
+
+/// Names of collections. All but `agents`, `apiKeys` and `migrations` can be sharded by `_id.agent`.
+pub(crate) mod collection {
+    /// What an operator knows of agents. Global: they are listed.
+    pub(crate) const AGENTS: &str = "agents";
+    /// Keys. Global: they are looked up by their public string, which must be unique among all agents.
+    pub(crate) const API_KEYS: &str = "apiKeys";
+    pub(crate) const AUDIT: &str = "audit";
+    pub(crate) const BLOB_PURGES: &str = "blobPurges";
+    /// Contacts, and the ledger of each agent.
+    pub(crate) const CONTACTS: &str = "contacts";
+    pub(crate) const CONTACT_SCHEMAS: &str = "contactSchemas";
+    pub(crate) const FILES: &str = "files";
+    pub(crate) const FORM_DATA_REVISIONS: &str = "formDataRevisions";
+    /// The version of the schema, and the lock of who is migrating.
+    pub(crate) const MIGRATIONS: &str = "migrations";
+    pub(crate) const RATE_WINDOWS: &str = "rateWindows";
+    pub(crate) const REPLAYS: &str = "replays";
+    pub(crate) const SUBMISSIONS: &str = "submissions";
+    /// How many contacts have a tag.
+    pub(crate) const TAGS: &str = "tags";
+    pub(crate) const TEMPLATES: &str = "templates";
+    pub(crate) const TEMPLATE_VERSIONS: &str = "templateVersions";
+}
+
+/// Names of indexes.
+pub(crate) mod index {
+    pub(crate) const AGENTS_BY_AGE: &str = "byAge";
+    pub(crate) const KEYS_BY_API_KEY: &str = "byApiKey";
+    pub(crate) const KEYS_BY_AGENT: &str = "byAgent";
+    pub(crate) const CONTACTS_BY_UNIQUE: &str = "byUnique";
+    pub(crate) const CONTACTS_BY_CREATED_AT: &str = "byCreatedAt";
+    pub(crate) const CONTACTS_BY_UPDATED_AT: &str = "byUpdatedAt";
+    pub(crate) const CONTACTS_BY_FIRST_NAME: &str = "byFirstName";
+    pub(crate) const CONTACTS_BY_LAST_NAME: &str = "byLastName";
+    pub(crate) const CONTACTS_BY_PRIMARY_EMAIL: &str = "byPrimaryEmail";
+    pub(crate) const CONTACTS_BY_LABEL: &str = "byLabel";
+    pub(crate) const CONTACTS_BY_GRAM: &str = "byGram";
+    pub(crate) const FILES_BY_CONTACT: &str = "byContact";
+    pub(crate) const PURGES_BY_DUE: &str = "byDue";
+    pub(crate) const TEMPLATES_BY_NAME: &str = "byName";
+    pub(crate) const SUBMISSIONS_BY_CONTACT: &str = "byContact";
+    pub(crate) const SUBMISSIONS_BY_CREATED_AT: &str = "byCreatedAt";
+    pub(crate) const SUBMISSIONS_HEAD: &str = "head";
+    pub(crate) const REPLAYS_BY_RESOURCE: &str = "byResource";
+    pub(crate) const REPLAYS_BY_EXPIRY: &str = "byExpiry";
+    pub(crate) const AUDIT_BY_TIME: &str = "byTime";
+    pub(crate) const AUDIT_BY_PAYLOAD: &str = "byPayload";
+}
+
+/// An index of a collection.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Index {
+    pub(crate) name: &'static str,
+    pub(crate) fields: &'static [&'static str],
+    pub(crate) unique: bool,
+    /// The field without which a document is not in the index.
+    pub(crate) only_with: Option<&'static str>,
+}
+
+/// A collection with its indexes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Collection {
+    pub(crate) name: &'static str,
+    pub(crate) indexes: &'static [Index],
+}
+
+const fn index_of(name: &'static str, fields: &'static [&'static str]) -> Index {
+    Index { name, fields, unique: false, only_with: None }
+}
+
+/// One step of the schema. A step that was released never changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Migration {
+    /// The version of the schema behind it: 1 and upwards.
+    pub version: i64,
+    /// What it brings.
+    pub name: &'static str,
+    pub(crate) collections: &'static [Collection],
+}
+
+/// Every migration, in order; `version` is the place in the list, counted from 1.
+pub(crate) const MIGRATIONS: &[Migration] =
+    &[Migration { version: 1, name: "contacts, files, forms", collections: FIRST }];
+
+/// The agent leads every index, but for those of what is global.
+const FIRST: &[Collection] = &[
+    Collection {
+        name: collection::AGENTS,
+        indexes: &[index_of(index::AGENTS_BY_AGE, &["createdAt", "_id"])],
+    },
+    Collection {
+        name: collection::API_KEYS,
+        indexes: &[
+            Index { name: index::KEYS_BY_API_KEY, fields: &["apiKey"], unique: true, only_with: None },
+            index_of(index::KEYS_BY_AGENT, &["agent", "createdAt", "_id"]),
+        ],
+    },
+    Collection {
+        name: collection::CONTACTS,
+        indexes: &[
+            Index {
+                name: index::CONTACTS_BY_UNIQUE,
+                fields: &["_id.agent", "keys.unique"],
+                unique: true,
+                only_with: Some("keys.unique"),
+            },
+            index_of(index::CONTACTS_BY_CREATED_AT, &["_id.agent", "keys.place", "createdAt", "_id.id"]),
+            index_of(index::CONTACTS_BY_UPDATED_AT, &["_id.agent", "keys.place", "updatedAt", "_id.id"]),
+            index_of(index::CONTACTS_BY_FIRST_NAME, &["_id.agent", "keys.place", "keys.firstName", "_id.id"]),
+            index_of(index::CONTACTS_BY_LAST_NAME, &["_id.agent", "keys.place", "keys.lastName", "_id.id"]),
+            index_of(
+                index::CONTACTS_BY_PRIMARY_EMAIL,
+                &["_id.agent", "keys.place", "keys.primaryEmail", "_id.id"],
+            ),
+            index_of(
+                index::CONTACTS_BY_LABEL,
+                &["_id.agent", "keys.labels", "keys.place", "createdAt", "_id.id"],
+            ),
+            index_of(index::CONTACTS_BY_GRAM, &["_id.agent", "keys.grams", "keys.place"]),
+        ],
+    },
+    Collection { name: collection::TAGS, indexes: &[] },
+    Collection { name: collection::CONTACT_SCHEMAS, indexes: &[] },
+    Collection {
+        name: collection::FILES,
+        indexes: &[index_of(
+            index::FILES_BY_CONTACT,
+            &["_id.agent", "contact", "live", "createdAt", "_id.id"],
+        )],
+    },
+    // Global: contents are due among all agents.
+    Collection {
+        name: collection::BLOB_PURGES,
+        indexes: &[index_of(index::PURGES_BY_DUE, &["dueAt", "_id"])],
+    },
+    Collection {
+        name: collection::TEMPLATES,
+        indexes: &[index_of(index::TEMPLATES_BY_NAME, &["_id.agent", "status", "nameKey", "_id.id"])],
+    },
+    Collection { name: collection::TEMPLATE_VERSIONS, indexes: &[] },
+    Collection {
+        name: collection::SUBMISSIONS,
+        // Everything that lists filter by, but for the caller's reference, stands in the index they walk along.
+        indexes: &[
+            index_of(
+                index::SUBMISSIONS_BY_CONTACT,
+                &["_id.agent", "contact", "superseded", "createdAt", "_id.id", "template", "status"],
+            ),
+            index_of(
+                index::SUBMISSIONS_BY_CREATED_AT,
+                &["_id.agent", "superseded", "createdAt", "_id.id", "template", "status"],
+            ),
+            // Those that stand for their contact and template: however many are superseded, they are not passed over.
+            Index {
+                name: index::SUBMISSIONS_HEAD,
+                fields: &["_id.agent", "contact", "template", "headSince", "_id.id", "status"],
+                unique: false,
+                only_with: Some("headSince"),
+            },
+        ],
+    },
+    Collection { name: collection::FORM_DATA_REVISIONS, indexes: &[] },
+    Collection {
+        name: collection::REPLAYS,
+        indexes: &[
+            Index {
+                name: index::REPLAYS_BY_RESOURCE,
+                fields: &["_id.agent", "resource"],
+                unique: false,
+                only_with: Some("resource"),
+            },
+            // Global: answers of all agents are swept.
+            index_of(index::REPLAYS_BY_EXPIRY, &["expiresAt"]),
+        ],
+    },
+    Collection { name: collection::RATE_WINDOWS, indexes: &[] },
+    Collection {
+        name: collection::AUDIT,
+        indexes: &[
+            // Global: an operator reads the entries of all agents.
+            index_of(index::AUDIT_BY_TIME, &["_id.at", "_id.id"]),
+            Index {
+                name: index::AUDIT_BY_PAYLOAD,
+                fields: &["_id.agent", "about"],
+                unique: false,
+                only_with: Some("details"),
+            },
+        ],
+    },
+];
+
+/// The version this release works with.
+pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
+
+/// The migrations that a database of `version` lacks.
+pub(crate) fn pending(version: i64) -> &'static [Migration] {
+    let done = usize::try_from(version).unwrap_or(0).min(MIGRATIONS.len());
+    &MIGRATIONS[done..]
+}
+
+/// For how long the lock holds without being renewed.
+const LOCK: Duration = Duration::from_secs(30);
+
+/// How often the lock is renewed, and how often another server looks whether it is free.
+const LOCK_STEP: Duration = Duration::from_secs(5);
+
+/// How long a server waits for another one that is migrating.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// The version of the schema in the database, 0 for an empty one.
+///
+/// # Errors
+/// When the database belongs to a newer release.
+pub(crate) async fn version(handle: &Handle) -> Result<i64, OpenError> {
+    let found = handle.read(async {
+        let stored = Reads::alone(handle).one(collection::MIGRATIONS, doc! { "_id": "schema" }, None).await?;
+        stored.map_or(Ok(0), |stored| Fields(&stored).integer("version"))
+    });
+    let found = found.await.map_err(|fault| refused(handle, fault))?;
+    if found > KNOWN {
+        return Err(OpenError::Newer { database: handle.db.name().to_owned(), found, known: KNOWN });
+    }
+    Ok(found)
+}
+
+fn refused(handle: &Handle, fault: Fault) -> OpenError {
+    let (hosts, database) = (&handle.hosts, handle.db.name());
+    let other = |reason: String| OpenError::Mongo { database: database.to_owned(), reason };
+    match fault {
+        Fault::Mongo(error) => OpenError::of(hosts, database, &error),
+        Fault::Late(what) => OpenError::Unreachable { hosts: hosts.clone(), reason: what.to_owned() },
+        Fault::Corrupt(what) => other(what),
+        Fault::Raced => other("another server keeps changing it".to_owned()),
+        Fault::Known(kind) => other(kind.to_string()),
+    }
+}
+
+/// Brings the database to the version of this release.
+pub(crate) async fn migrate(handle: &Handle) -> Result<(), OpenError> {
+    let mut waited = Duration::ZERO;
+    while !pending(version(handle).await?).is_empty() {
+        let lock = Lock::of(handle).await.map_err(|fault| refused(handle, fault))?;
+        if lock.take().await.map_err(|fault| refused(handle, fault))? {
+            let done = lock.hold_while(apply_all(handle)).await;
+            lock.release().await;
+            return done.map_err(|fault| refused(handle, fault)).and(version(handle).await.map(drop));
+        }
+        if waited >= PATIENCE {
+            let database = handle.db.name().to_owned();
+            return Err(OpenError::Migrating { database, waited: waited.as_secs() });
+        }
+        // Most starts that meet are over at once: the first looks come soon.
+        let step = LOCK_STEP.min(waited.max(Duration::from_millis(100)));
+        tokio::time::sleep(step).await;
+        waited += step;
+    }
+    Ok(())
+}
+
+async fn apply_all(handle: &Handle) -> Result<()> {
+    let stored = Reads::alone(handle).one(collection::MIGRATIONS, doc! { "_id": "schema" }, None).await?;
+    let version = stored.map_or(Ok(0), |stored| Fields(&stored).integer("version"))?;
+    for step in pending(version) {
+        let mut making = tokio::task::JoinSet::new();
+        for collection in step.collections {
+            let handle = handle.clone();
+            making.spawn(async move { make(&handle, collection).await });
+        }
+        while let Some(made) = making.join_next().await {
+            made.map_err(crate::error::corrupt)??;
+        }
+        handle
+            .collection(collection::MIGRATIONS)
+            .update_one(doc! { "_id": "schema" }, doc! { "$set": { "version": step.version } })
+            .upsert(true)
+            .await?;
+        tracing::info!(version = step.version, name = step.name, "migrated the database");
+    }
+    Ok(())
+}
+
+/// Makes a collection and its indexes, unless they are there.
+async fn make(handle: &Handle, wanted: &Collection) -> Result<()> {
+    const NAMESPACE_EXISTS: i32 = 48;
+    match handle.db.create_collection(wanted.name).await {
+        Ok(()) => {}
+        Err(error) if matches!(&*error.kind, ErrorKind::Command(c) if c.code == NAMESPACE_EXISTS) => {}
+        Err(error) => return Err(error.into()),
+    }
+    if wanted.indexes.is_empty() {
+        return Ok(());
+    }
+    let command = doc! {
+        "createIndexes": wanted.name,
+        "indexes": wanted.indexes.iter().map(definition).collect::<Vec<_>>(),
+        "writeConcern": { "w": "majority" },
+        // Without it the command waits for members that do not answer.
+        "commitQuorum": "majority",
+    };
+    handle.db.run_command(command).await?;
+    Ok(())
+}
+
+fn definition(index: &Index) -> Document {
+    let key: Document = index.fields.iter().map(|field| ((*field).to_owned(), Bson::Int32(1))).collect();
+    let mut definition = doc! { "name": index.name, "key": key };
+    if index.unique {
+        definition.insert("unique", true);
+    }
+    if let Some(field) = index.only_with {
+        let mut with = Document::new();
+        with.insert(field, doc! { "$exists": true });
+        definition.insert("partialFilterExpression", with);
+    }
+    definition
+}
+
+/// The right to migrate, for a while.
+struct Lock<'h> {
+    handle: &'h Handle,
+    /// Who holds it: the id of a session, which the driver draws.
+    holder: Document,
+    _session: mongodb::ClientSession,
+}
+
+impl<'h> Lock<'h> {
+    async fn of(handle: &'h Handle) -> Result<Self> {
+        let session = handle.client.start_session().await?;
+        Ok(Lock { handle, holder: session.id().clone(), _session: session })
+    }
+
+    /// Takes or renews it; whether it is this one's now.
+    async fn take(&self) -> Result<bool> {
+        let migrations = self.handle.collection(collection::MIGRATIONS);
+        let free = doc! { "$setOnInsert": { "until": DateTime::from_millis(0) } };
+        match migrations.update_one(doc! { "_id": "lock" }, free).upsert(true).await.map_err(Fault::from) {
+            Ok(_) | Err(Fault::Raced) => {}
+            Err(fault) => return Err(fault),
+        }
+        let filter = doc! {
+            "_id": "lock",
+            "$expr": { "$or": [
+                { "$eq": ["$holder", { "$literal": self.holder.clone() }] },
+                { "$lt": ["$until", "$$NOW"] },
+            ] },
+        };
+        let until = doc! { "$add": ["$$NOW", LOCK.as_millis() as i64] };
+        let change = vec![doc! { "$set": { "holder": { "$literal": self.holder.clone() }, "until": until } }];
+        Ok(migrations.update_one(filter, change).await?.matched_count == 1)
+    }
+
+    /// Renews it until the work is done.
+    async fn hold_while<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let renew = async {
+            loop {
+                tokio::time::sleep(LOCK_STEP).await;
+                match self.take().await {
+                    Ok(true) => {}
+                    Ok(false) => return Fault::Known(StorageErrorKind::Unavailable),
+                    Err(fault) => tracing::warn!(?fault, "cannot renew the lock of the migration"),
+                }
+            }
+        };
+        tokio::select! {
+            done = work => done,
+            lost = renew => Err(lost),
+        }
+    }
+
+    async fn release(&self) {
+        let filter = doc! { "_id": "lock", "holder": self.holder.clone() };
+        let free = doc! { "$set": { "until": DateTime::from_millis(0) } };
+        if let Err(error) = self.handle.collection(collection::MIGRATIONS).update_one(filter, free).await {
+            tracing::warn!(%error, "cannot release the lock of the migration; it expires");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_count_from_one() {
+        for (at, migration) in MIGRATIONS.iter().enumerate() {
+            assert_eq!(migration.version, at as i64 + 1);
+        }
+        assert_eq!(pending(0).len(), MIGRATIONS.len());
+        assert!(pending(KNOWN).is_empty() && pending(KNOWN + 1).is_empty());
+    }
+
+    /// Without it the collection could not be sharded by agent.
+    #[test]
+    fn the_agent_leads_every_index_but_those_of_what_is_global() {
+        let global = [collection::AGENTS, collection::API_KEYS];
+        let indexes = MIGRATIONS
+            .iter()
+            .flat_map(|step| step.collections)
+            .flat_map(|collection| collection.indexes.iter().map(move |index| (collection.name, index)));
+        for (collection, index) in indexes {
+            let by_all = [index::PURGES_BY_DUE, index::REPLAYS_BY_EXPIRY, index::AUDIT_BY_TIME];
+            let is_global = global.contains(&collection) || by_all.contains(&index.name);
+            assert!(is_global || index.fields[0] == "_id.agent", "{collection}: {index:?}");
+            assert!(!index.unique || collection == collection::API_KEYS || index.fields[0] == "_id.agent");
+        }
+    }
+}

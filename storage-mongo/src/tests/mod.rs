@@ -1,0 +1,6 @@
+//! Tests that look inside: plans of lists, the writer.
+
+mod plans;
+#[path = "../../tests/support/mod.rs"]
+mod support;
+mod writing;

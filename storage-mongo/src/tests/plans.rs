@@ -1,0 +1,289 @@
+//! Every list stays on its index: MongoDB's own account of how it ran each find.
+
+use mongodb::bson::{Bson, Document, doc};
+use openapi_core::contacts::ContactRef;
+use openapi_core::forms::SubmissionStatus;
+use openapi_core::storage::{
+    AuditQuery, ContactFilter, ContactQuery, ContactSort, ContactStore, FileQuery, FileSort, Order, SortKey,
+    SortPosition, SubmissionFilter, SubmissionPosition, SubmissionQuery, TemplatePosition, TemplateQuery,
+    Window,
+};
+use openapi_core::values::{AuditId, ContactStatus, SubmissionId, Tag, TemplateId, TextValue};
+
+use super::support::{Database, agent_id, at, contact, contact_id, insert_agent, wait, write};
+use crate::contacts::plan_of;
+use crate::migrate::collection;
+use crate::transaction::Find;
+use crate::{agents, audit, contacts, files, forms, keys, replays};
+
+/// How many contacts the agent has.
+const MANY: u64 = 240;
+
+/// What the server says of a command: the stages and indexes of its plan, and how many keys it looked at.
+#[derive(Debug, Default)]
+struct Account {
+    stages: Vec<String>,
+    indexes: Vec<String>,
+    keys: i64,
+    documents: i64,
+}
+
+impl Account {
+    fn add(&mut self, value: &Bson) {
+        match value {
+            Bson::Document(fields) => {
+                for (name, value) in fields {
+                    match (name.as_str(), value) {
+                        // What was not chosen, or says the same once more.
+                        ("rejectedPlans" | "allPlansExecution" | "executionStages", _) => {}
+                        ("stage", Bson::String(stage)) => self.stages.push(stage.clone()),
+                        ("indexName", Bson::String(index)) => self.indexes.push(index.clone()),
+                        ("totalKeysExamined", number) => self.keys += number.as_i32().map_or(0, i64::from),
+                        ("totalDocsExamined", number) => {
+                            self.documents += number.as_i32().map_or(0, i64::from);
+                        }
+                        (_, value) => self.add(value),
+                    }
+                }
+            }
+            Bson::Array(values) => values.iter().for_each(|value| self.add(value)),
+            _ => {}
+        }
+    }
+}
+
+async fn explain(db: &mongodb::Database, command: Document) -> Account {
+    let explained = db.run_command(doc! { "explain": command.clone(), "verbosity": "executionStats" }).await;
+    let explained = explained.unwrap_or_else(|error| panic!("{command}: {error}"));
+    let mut account = Account::default();
+    account.add(&Bson::Document(explained));
+    account
+}
+
+fn command(name: &str, find: &Find) -> Document {
+    let mut command = doc! { "find": name, "filter": find.filter.clone(), "skip": find.skip as i64 };
+    if find.limit > 0 {
+        command.insert("limit", i64::from(find.limit));
+    }
+    for (name, value) in [("sort", &find.sort), ("projection", &find.projection)] {
+        if let Some(value) = value {
+            command.insert(name, value.clone());
+        }
+    }
+    if let Some(hint) = find.hint {
+        command.insert("hint", hint);
+    }
+    command
+}
+
+/// Fails where a find reads the collection or sorts, goes by another index, or looks at more keys than it must.
+async fn refuse_detours(db: &mongodb::Database, name: &str, find: &Find, at_most: i64) {
+    let account = explain(db, command(name, find)).await;
+    let is_detour = |stage: &String| stage == "COLLSCAN" || stage == "SORT";
+    assert!(!account.stages.iter().any(is_detour), "{account:?} of {find:?}");
+    assert!(!account.indexes.is_empty(), "{account:?} of {find:?}");
+    let hint = find.hint.unwrap_or("_id_");
+    assert!(account.indexes.iter().all(|index| index == hint), "{account:?} of {find:?}");
+    assert!(account.keys <= at_most, "{account:?} of {find:?}");
+}
+
+async fn filled(database: &Database) -> crate::MongoStorage {
+    let store = database.open().await;
+    let a = agent_id("a");
+    let schema = insert_agent(&store, &a).await;
+    let writes = (0..MANY).map(|number| {
+        let mut person = contact(&a, number);
+        // Three of four have a first name, and each name is several people's.
+        person.first_name =
+            (number % 4 != 0).then(|| TextValue::parse(&format!("Name{}", number % 20)).unwrap());
+        person.last_name = TextValue::parse(&format!("Last{}", number % 7)).ok();
+        person.status = ContactStatus::ALL[(number % 3) as usize];
+        person.archived_at = (number % 5 == 0).then(|| at(0));
+        person.tags = vec![Tag::parse(["vip", "late"][(number % 2) as usize]).unwrap()];
+        person.external_reference_id = format!("x{number}").parse().ok();
+        write(&person, &schema, number + 1)
+    });
+    let writes: Vec<_> = writes.collect();
+    let mut tasks = tokio::task::JoinSet::new();
+    let store = std::sync::Arc::new(store);
+    for write in writes {
+        let (store, a) = (std::sync::Arc::clone(&store), a.clone());
+        tasks.spawn(async move { store.insert_contact(&a, &write).await });
+    }
+    while let Some(done) = tasks.join_next().await {
+        done.unwrap().unwrap();
+    }
+    std::sync::Arc::into_inner(store).unwrap()
+}
+
+#[test]
+fn lists_of_contacts_walk_along_their_index() {
+    let database = Database::new();
+    wait(async {
+        let store = filled(&database).await;
+        let db = &store.handle.db;
+        let mut finds = 0;
+        for (query, scans) in queries() {
+            let plan = plan_of(&store.handle, &agent_id("a"), &query).await.unwrap();
+            assert!(!plan.is_empty(), "{query:?}");
+            for find in plan {
+                // Each of the scans that are merged looks at a key that it does not return, and seeks.
+                let at_most = (find.skip + u64::from(find.limit)) as i64 + 3 * scans;
+                refuse_detours(db, collection::CONTACTS, &find, at_most).await;
+                finds += 1;
+            }
+        }
+        assert!(finds > 200, "{finds}");
+        store.close().await;
+    });
+}
+
+/// Lists that come straight from an index, each with how many scans it merges.
+fn queries() -> Vec<(ContactQuery, i64)> {
+    let views = [
+        (ContactFilter::default(), 3),
+        (ContactFilter { include_archived: true, ..ContactFilter::default() }, 6),
+        (ContactFilter { status: Some(ContactStatus::Blocked), ..ContactFilter::default() }, 1),
+        (
+            ContactFilter {
+                status: Some(ContactStatus::Active),
+                include_archived: true,
+                ..ContactFilter::default()
+            },
+            2,
+        ),
+    ];
+    let mut queries = Vec::new();
+    for sort in ContactSort::ALL {
+        let keys = match sort {
+            ContactSort::CreatedAt | ContactSort::UpdatedAt => vec![SortKey::Time(at(100))],
+            ContactSort::PrimaryEmail => vec![SortKey::Text(Some("contact13".into()))],
+            _ => vec![SortKey::Text(Some("name5".into())), SortKey::Text(None)],
+        };
+        for order in [Order::Ascending, Order::Descending] {
+            for (filter, scans) in &views {
+                let page = |offset| Window::Page { offset, limit: 10 };
+                let mut windows = vec![page(0), page(15), page(30)];
+                windows.extend(keys.iter().map(|key| Window::After {
+                    position: SortPosition { key: key.clone(), id: contact_id(100) },
+                    limit: 10,
+                }));
+                for window in windows {
+                    let tagged = ContactFilter { tag: Some("vip".to_owned()), ..filter.clone() };
+                    let query = ContactQuery { filter: filter.clone(), sort, order, window };
+                    if sort == ContactSort::CreatedAt {
+                        queries.push((ContactQuery { filter: tagged, ..query.clone() }, *scans));
+                    }
+                    queries.push((query, *scans));
+                }
+            }
+        }
+    }
+    queries
+}
+
+#[test]
+fn what_is_read_by_key_is_found_by_key() {
+    let database = Database::new();
+    wait(async {
+        let store = filled(&database).await;
+        let (db, a) = (&store.handle.db, agent_id("a"));
+        let by_id = contacts::find_one(&a, &ContactRef::Id(contact_id(7)));
+        let account = explain(db, command(collection::CONTACTS, &by_id)).await;
+        assert!(account.stages.iter().all(|stage| stage != "COLLSCAN" && stage != "SORT"), "{account:?}");
+        assert!(account.documents <= 2 && account.keys <= 4, "{account:?}");
+        let external = "x7".parse().unwrap();
+        let by_name = contacts::find_one(&a, &ContactRef::External(external));
+        let account = explain(db, command(collection::CONTACTS, &by_name)).await;
+        assert!(account.stages.iter().all(|stage| stage != "COLLSCAN" && stage != "SORT"), "{account:?}");
+        assert!(account.documents <= 2 && account.keys <= 4, "{account:?}");
+        assert!(account.indexes.iter().any(|index| index == crate::migrate::index::CONTACTS_BY_UNIQUE));
+        store.close().await;
+    });
+}
+
+#[test]
+fn searches_look_at_few_contacts_where_few_match() {
+    let database = Database::new();
+    wait(async {
+        let store = filled(&database).await;
+        let (db, a) = (&store.handle.db, agent_id("a"));
+        for (search, at_most) in [("contact123", 2), ("x123", 4), ("name13 last6 contact13@", 16)] {
+            let counting = contacts::count_of_search(&store.handle, &a, search).await.unwrap();
+            let account = explain(db, counting).await;
+            assert!(account.indexes.iter().all(|index| index == crate::migrate::index::CONTACTS_BY_GRAM));
+            assert!((1..=at_most).contains(&account.documents), "{search}: {account:?}");
+        }
+        store.close().await;
+    });
+}
+
+#[test]
+fn every_other_list_walks_along_its_index() {
+    let database = Database::new();
+    wait(async {
+        let store = database.open().await;
+        let (db, a) = (&store.handle.db, agent_id("a"));
+        let mut finds: Vec<(&str, Find)> = vec![
+            (collection::AGENTS, agents::every()),
+            (collection::API_KEYS, keys::of_agent(&a)),
+            (collection::REPLAYS, replays::expired(at(0), 10)),
+            (collection::BLOB_PURGES, files::due_by(at(0), 10)),
+        ];
+        for newest_first in [false, true] {
+            for agent in [None, Some(a.clone())] {
+                for after in [None, Some((at(3), AuditId::from_bytes([1; 12])))] {
+                    let query = AuditQuery { agent: agent.clone(), after, newest_first, limit: 10 };
+                    finds.push((collection::AUDIT, audit::find(&query)));
+                }
+            }
+        }
+        for order in [Order::Ascending, Order::Descending] {
+            let query = FileQuery {
+                contact: contact_id(1),
+                sort: FileSort::CreatedAt,
+                order,
+                window: Window::Page { offset: 3, limit: 10 },
+            };
+            finds.push((collection::FILES, files::find(&a, &query).unwrap()));
+        }
+        let position = TemplatePosition { name_key: "m".to_owned(), id: TemplateId::from_bytes([1; 12]) };
+        for only_active in [false, true] {
+            for window in [
+                Window::Page { offset: 3, limit: 10 },
+                Window::After { position: position.clone(), limit: 10 },
+            ] {
+                finds.push((
+                    collection::TEMPLATES,
+                    forms::find_templates(&a, &TemplateQuery { only_active, window }),
+                ));
+            }
+        }
+        let position = SubmissionPosition { created_at: at(3), id: SubmissionId::from_bytes([1; 12]) };
+        for contact in [None, Some(contact_id(1))] {
+            for include_superseded in [false, true] {
+                for status in [None, Some(SubmissionStatus::Approved)] {
+                    for window in
+                        [Window::Page { offset: 3, limit: 10 }, Window::After { position, limit: 10 }]
+                    {
+                        let filter = SubmissionFilter {
+                            contact,
+                            include_superseded,
+                            status,
+                            ..SubmissionFilter::default()
+                        };
+                        let find = forms::find_submissions(&a, &SubmissionQuery { filter, window });
+                        finds.push((collection::SUBMISSIONS, find));
+                    }
+                }
+            }
+        }
+        let head = forms::newest(&a, contact_id(1), TemplateId::from_bytes([1; 12]));
+        finds.push((collection::SUBMISSIONS, head));
+        assert!(finds.len() > 30, "{}", finds.len());
+        for (name, find) in finds {
+            refuse_detours(db, name, &find, 0).await;
+        }
+        store.close().await;
+    });
+}

@@ -1,0 +1,157 @@
+//! The audit log.
+
+use async_trait::async_trait;
+use openapi_core::audit::{AuditAction, AuditEntry};
+use openapi_core::storage::{AuditQuery, AuditStore, StorageError};
+use openapi_core::values::{AgentId, AuditId, ContactId};
+use sqlx::PgConnection;
+use sqlx::postgres::PgRow;
+
+use crate::PostgresStorage;
+use crate::connect::execute;
+use crate::error::{Result, corrupt};
+use crate::rows::{Columns, Statement, json_text, object_text};
+
+/// Adds an entry.
+pub(crate) async fn append(db: &mut PgConnection, entry: &AuditEntry) -> Result<()> {
+    append_all(db, [entry]).await
+}
+
+/// Adds entries.
+pub(crate) async fn append_all<'e>(
+    db: &mut PgConnection,
+    entries: impl IntoIterator<Item = &'e AuditEntry>,
+) -> Result<()> {
+    let mut rows = Rows::default();
+    for entry in entries {
+        rows.push(entry)?;
+    }
+    if rows.at.is_empty() {
+        return Ok(());
+    }
+    let statement = Statement::new(
+        "INSERT INTO audit (agent, at, id, contact, subject, resource, action, actor, address, request_id, details) \
+         SELECT * FROM unnest($1::text[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bytea[], $6::text[], \
+         $7::text[], $8::text[], $9::text[], $10::text[], $11::text[]) ON CONFLICT DO NOTHING",
+    )
+    .bind(rows.agent)?
+    .bind(rows.at)?
+    .bind(rows.id)?
+    .bind(rows.contact)?
+    .bind(rows.subject)?
+    .bind(rows.resource)?
+    .bind(rows.action)?
+    .bind(rows.actor)?
+    .bind(rows.address)?
+    .bind(rows.request_id)?
+    .bind(rows.details)?;
+    execute(db, statement).await?;
+    Ok(())
+}
+
+/// The columns of entries.
+#[derive(Default)]
+struct Rows<'e> {
+    agent: Vec<&'e str>,
+    at: Vec<i64>,
+    id: Vec<&'e [u8]>,
+    contact: Vec<Option<&'e [u8]>>,
+    subject: Vec<Option<Vec<u8>>>,
+    resource: Vec<Option<&'e str>>,
+    action: Vec<&'e str>,
+    actor: Vec<String>,
+    address: Vec<Option<String>>,
+    request_id: Vec<Option<&'e str>>,
+    details: Vec<Option<&'e str>>,
+}
+
+impl<'e> Rows<'e> {
+    fn push(&mut self, entry: &'e AuditEntry) -> Result<()> {
+        self.agent.push(entry.agent_id.as_ref().map_or("", AgentId::as_str));
+        self.at.push(entry.at.millis());
+        self.id.push(entry.id.as_bytes());
+        self.contact.push(entry.contact_id.as_ref().map(|contact| contact.as_bytes().as_slice()));
+        self.subject.push(subject(entry).map(|contact| contact.as_bytes().to_vec()));
+        self.resource.push(entry.resource.as_deref());
+        self.action.push(entry.action.as_str());
+        self.actor.push(json_text(&entry.actor)?);
+        self.address.push(entry.address.map(|address| address.to_string()));
+        self.request_id.push(entry.request_id.as_deref());
+        self.details.push(object_text(&entry.details));
+        Ok(())
+    }
+}
+
+/// The contact that an entry is about, be it itself or something of it: what erasing the contact looks for.
+fn subject(entry: &AuditEntry) -> Option<ContactId> {
+    entry.contact_id.or_else(|| entry.resource.as_deref()?.parse().ok())
+}
+
+/// Empties the payloads of the entries about a contact and about what belongs to it.
+pub(crate) async fn empty_payloads(db: &mut PgConnection, agent: &AgentId, contact: ContactId) -> Result<()> {
+    let statement = Statement::new(
+        "UPDATE audit SET details = NULL WHERE agent = $1 AND subject = $2 AND details IS NOT NULL",
+    )
+    .bind(agent.as_str())?
+    .bind(contact.as_bytes().as_slice())?;
+    execute(db, statement).await?;
+    Ok(())
+}
+
+fn action(word: &str) -> Result<AuditAction> {
+    let known = AuditAction::ALL.iter().find(|action| action.as_str() == word);
+    known.copied().ok_or_else(|| corrupt(format_args!("'{word}' is no action of the audit log")))
+}
+
+fn read(row: &PgRow) -> Result<AuditEntry> {
+    let mut columns = Columns::of(row);
+    Ok(AuditEntry {
+        at: columns.time()?,
+        id: AuditId::from_bytes(columns.octets()?),
+        agent_id: Some(columns.str()?).filter(|agent| !agent.is_empty()).map(stored),
+        resource: columns.optional_str()?.map(str::to_owned),
+        contact_id: columns.optional_octets()?.map(ContactId::from_bytes),
+        action: action(columns.str()?)?,
+        actor: columns.json()?,
+        address: columns.optional_str()?.map(|address| address.parse().map_err(corrupt)).transpose()?,
+        request_id: columns.optional_str()?.map(str::to_owned),
+        details: columns.object()?,
+    })
+}
+
+fn stored<T: openapi_core::values::StoredText>(text: &str) -> T {
+    T::from_stored(text)
+}
+
+/// The statement that reads a part of the log.
+pub(crate) fn entries(query: &AuditQuery) -> Result<Statement> {
+    let (behind, direction) = if query.newest_first { ("<", " DESC") } else { (">", "") };
+    let mut statement = Statement::new(
+        "SELECT at, id, agent, resource, contact, action, actor, address, request_id, details FROM audit",
+    );
+    let mut conditions = Vec::new();
+    if let Some(agent) = &query.agent {
+        conditions.push(format!("agent = {}", statement.add(agent.as_str())?));
+    }
+    if let Some((at, id)) = &query.after {
+        let (at, id) = (statement.add(at.millis())?, statement.add(id.as_bytes().as_slice())?);
+        conditions.push(format!("(at, id) {behind} ({at}, {id})"));
+    }
+    if !conditions.is_empty() {
+        statement.push(&format!(" WHERE {}", conditions.join(" AND ")));
+    }
+    statement.push(&format!(" ORDER BY at{direction}, id{direction} LIMIT {}", query.limit));
+    Ok(statement)
+}
+
+#[async_trait]
+impl AuditStore for PostgresStorage {
+    async fn append_audit(&self, entry: &AuditEntry) -> Result<(), StorageError> {
+        self.db.write(entry.clone(), |db, entry| Box::pin(append(db, entry))).await
+    }
+
+    async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>, StorageError> {
+        let rows = self.db.read(entries(query)?).await?;
+        Ok(rows.iter().map(read).collect::<Result<_>>()?)
+    }
+}

@@ -1,0 +1,233 @@
+//! Which database, and how it is used.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use sqlx::postgres::PgConnectOptions;
+use url::Url;
+
+/// The settings of a [`PostgresStorage`](crate::PostgresStorage). Every number has a default that fits one server of a
+/// few.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct PostgresConfig {
+    /// The server, the database and the user.
+    pub(crate) connect: PgConnectOptions,
+    /// The PostgreSQL schema that holds the tables (default `openapi`). It is made when it is not there.
+    pub(crate) schema: String,
+    /// The most connections (default 8). A few are faster than many: PostgreSQL works on about as many statements at a
+    /// time as it has processors.
+    pub max_connections: u32,
+    /// How long a connection may take to be made, and how long a request waits for a free one (default 3 s), before it
+    /// is answered [`Unavailable`](openapi_core::storage::StorageErrorKind::Unavailable).
+    pub connect_timeout: Duration,
+    /// How long one statement may take (default 5 s). A server that does not answer at all is given up one second
+    /// later.
+    pub statement_timeout: Duration,
+    /// How long a write waits for another one of the same agent (default 3 s).
+    pub lock_timeout: Duration,
+    /// The most writes of contacts that wait for the writer (default 4,096); beyond it they are answered
+    /// [`Unavailable`](openapi_core::storage::StorageErrorKind::Unavailable) at once.
+    pub write_queue: usize,
+    /// The most writes of contacts that share one transaction (default 256).
+    pub write_batch: usize,
+}
+
+/// The parameters of a store URL that are this crate's own.
+const OWN: [&str; 4] = ["schema", "max_connections", "connect_timeout", "statement_timeout"];
+
+/// The parameters that name what the driver knows.
+const DRIVERS: [&str; 17] = [
+    "sslmode",
+    "ssl-mode",
+    "sslrootcert",
+    "ssl-root-cert",
+    "ssl-ca",
+    "sslcert",
+    "ssl-cert",
+    "sslkey",
+    "ssl-key",
+    "host",
+    "hostaddr",
+    "port",
+    "dbname",
+    "user",
+    "password",
+    "application_name",
+    "statement-cache-capacity",
+];
+
+/// How many prepared statements a connection keeps. Lists are prepared for each sort, direction, view and length of
+/// page that occurs.
+const STATEMENTS: usize = 256;
+
+impl PostgresConfig {
+    /// The settings for a store named as the command line names it: `postgres://user:password@host:5432/database`, with
+    /// the parameters that PostgreSQL's own tools know (`sslmode`, `host`, …) and these:
+    ///
+    /// - `max_connections`: 2 to 1,000;
+    /// - `connect_timeout` and `statement_timeout`: whole seconds, 1 to 3,600;
+    /// - `schema`: the PostgreSQL schema that holds the tables, of small letters, digits and `_`.
+    ///
+    /// What the URL does not say is taken from where PostgreSQL's own tools look: `PGHOST`, `PGPORT`, `PGUSER`,
+    /// `PGPASSWORD`, `PGDATABASE` and the password file.
+    ///
+    /// # Errors
+    /// When the text is no such URL, or a parameter is unknown or out of its bounds.
+    pub fn from_url(url: &str) -> Result<Self, InvalidUrl> {
+        let mut parsed = Url::parse(url).map_err(|error| InvalidUrl(format!("it is no URL: {error}")))?;
+        if !matches!(parsed.scheme(), "postgres" | "postgresql") {
+            return Err(InvalidUrl("it does not begin with 'postgres://'".to_owned()));
+        }
+        let (mut own, mut others) = (Vec::new(), Vec::new());
+        for (name, value) in parsed.query_pairs().into_owned() {
+            let place = if OWN.contains(&name.as_str()) { &mut own } else { &mut others };
+            place.push((name, value));
+        }
+        for (name, _) in &others {
+            if !DRIVERS.contains(&name.as_str()) && !name.starts_with("options") {
+                return Err(InvalidUrl(format!("it has an unknown parameter '{name}'")));
+            }
+        }
+        parsed.set_query(None);
+        if !others.is_empty() {
+            parsed.query_pairs_mut().extend_pairs(others);
+        }
+        let connect = PgConnectOptions::from_str(parsed.as_str())
+            .map_err(|error| InvalidUrl(format!("a parameter is wrong: {error}")))?;
+        let mut config = PostgresConfig::new(connect);
+        for (name, value) in &own {
+            match name.as_str() {
+                "schema" => config.schema = schema_name(value)?,
+                "max_connections" => config.max_connections = number(name, value, 2, 1_000)?,
+                "connect_timeout" => config.connect_timeout = seconds(name, value)?,
+                _ => config.statement_timeout = seconds(name, value)?,
+            }
+        }
+        Ok(config)
+    }
+
+    fn new(connect: PgConnectOptions) -> Self {
+        let connect = match connect.get_application_name() {
+            None => connect.application_name("openapi"),
+            Some(_) => connect,
+        };
+        PostgresConfig {
+            connect: connect.statement_cache_capacity(STATEMENTS),
+            schema: "openapi".to_owned(),
+            max_connections: 8,
+            connect_timeout: Duration::from_secs(3),
+            statement_timeout: Duration::from_secs(5),
+            lock_timeout: Duration::from_secs(3),
+            write_queue: 4_096,
+            write_batch: 256,
+        }
+    }
+
+    /// The server, the database and the user, without the password.
+    pub(crate) fn place(&self) -> String {
+        let connect = &self.connect;
+        let host = match connect.get_socket() {
+            Some(socket) => socket.display().to_string(),
+            None => connect.get_host().to_owned(),
+        };
+        let user = connect.get_username();
+        format!("postgres://{user}@{host}:{}/{}", connect.get_port(), self.database())
+    }
+
+    /// The database; by PostgreSQL's habit that of the user's name where none is given.
+    pub(crate) fn database(&self) -> &str {
+        self.connect.get_database().unwrap_or(self.connect.get_username())
+    }
+}
+
+fn number(name: &str, value: &str, least: u32, most: u32) -> Result<u32, InvalidUrl> {
+    let number = value.parse().ok().filter(|number| (least..=most).contains(number));
+    number.ok_or_else(|| InvalidUrl(format!("'{name}' must be a whole number from {least} to {most}")))
+}
+
+fn seconds(name: &str, value: &str) -> Result<Duration, InvalidUrl> {
+    number(name, value, 1, 3_600).map(|seconds| Duration::from_secs(seconds.into()))
+}
+
+fn schema_name(value: &str) -> Result<String, InvalidUrl> {
+    let is_plain = value.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+    let begins = value.bytes().next().is_some_and(|b| b.is_ascii_lowercase());
+    if is_plain && begins && value.len() <= 63 && !value.starts_with("pg_") {
+        Ok(value.to_owned())
+    } else {
+        Err(InvalidUrl("'schema' must be a name of small letters, digits and '_'".to_owned()))
+    }
+}
+
+impl fmt::Debug for PostgresConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The driver's own settings would print the password.
+        f.debug_struct("PostgresConfig")
+            .field("place", &self.place())
+            .field("schema", &self.schema)
+            .field("max_connections", &self.max_connections)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A store URL that names no PostgreSQL database. The text does not repeat the URL, which may hold a password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidUrl(String);
+
+impl fmt::Display for InvalidUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the URL of the PostgreSQL store is not valid: {}; an example is \
+             postgres://openapi:PASSWORD@localhost:5432/openapi",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for InvalidUrl {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_name_databases() {
+        let config = PostgresConfig::from_url(
+            "postgres://ann:se%40cret@db.example:6543/crm?max_connections=3&statement_timeout=7&schema=s1&sslmode=disable",
+        )
+        .unwrap();
+        assert_eq!(config.place(), "postgres://ann@db.example:6543/crm");
+        assert_eq!((config.max_connections, config.schema.as_str()), (3, "s1"));
+        assert_eq!(config.statement_timeout, Duration::from_secs(7));
+        assert!(!format!("{config:?}").contains("cret"));
+        assert_eq!(PostgresConfig::from_url("postgresql://ann@h").unwrap().database(), "ann");
+    }
+
+    #[test]
+    fn other_urls_are_refused_without_repeating_them() {
+        for url in [
+            "",
+            "sqlite:x",
+            "postgres:cret",
+            "postgres://u:cret@h/d?max_connections=1",
+            "postgres://u:cret@h/d?max_connections=many",
+            "postgres://u:cret@h/d?connect_timeout=0",
+            "postgres://u:cret@h/d?schema=A",
+            "postgres://u:cret@h/d?schema=x;y",
+            "postgres://u:cret@h/d?max_conections=9",
+            "postgres://u:cret@h/d?sslmode=perhaps",
+        ] {
+            match PostgresConfig::from_url(url) {
+                // `postgres:cret` is a URL without a host; the user's own settings say the rest.
+                Ok(config) => assert!(!format!("{config:?}").contains("cret@"), "{url}"),
+                Err(error) => assert!(!error.to_string().contains("cret"), "{error}"),
+            }
+        }
+        assert!(PostgresConfig::from_url("postgres://u@h/d?max_conections=9").is_err());
+        assert!(PostgresConfig::from_url("postgres://u@h/d?schema=x;y").is_err());
+        assert!(PostgresConfig::from_url("postgres://u@h/d?max_connections=1").is_err());
+    }
+}

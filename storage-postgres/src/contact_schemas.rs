@@ -1,0 +1,86 @@
+//! Contact schemas and their history, as JSON.
+
+use async_trait::async_trait;
+use openapi_core::audit::AuditEntry;
+use openapi_core::schema::ContactSchema;
+use openapi_core::storage::{ContactSchemaStore, StorageError, StorageErrorKind};
+use openapi_core::values::AgentId;
+use sqlx::PgConnection;
+
+use crate::connect::{execute, fetch_one};
+use crate::error::{Result, corrupt};
+use crate::rows::{Columns, Statement, json_text, signed};
+use crate::{PostgresStorage, agents, audit, contacts};
+
+/// Stores a version.
+pub(crate) async fn put(db: &mut PgConnection, agent: &AgentId, schema: &ContactSchema) -> Result<()> {
+    let statement = Statement::new("INSERT INTO contact_schema (agent, version, body) VALUES ($1, $2, $3)")
+        .bind(agent.as_str())?
+        .bind(signed(schema.version)?)?
+        .bind(json_text(schema)?)?;
+    execute(db, statement).await?;
+    Ok(())
+}
+
+/// The schema in force of an agent that is not deleted.
+fn current(agent: &AgentId) -> Result<Statement> {
+    Statement::new(
+        "SELECT s.body FROM agent a JOIN contact_schema s ON s.agent = a.id AND s.version = a.schema_version \
+         WHERE a.id = $1 AND a.status <> 2",
+    )
+    .bind(agent.as_str())
+}
+
+#[async_trait]
+impl ContactSchemaStore for PostgresStorage {
+    async fn contact_schema(&self, agent: &AgentId) -> Result<Option<ContactSchema>, StorageError> {
+        let row = self.db.read_one(current(agent)?).await?;
+        Ok(row.map(|row| Columns::of(&row).json()).transpose()?)
+    }
+
+    async fn contact_schema_history(&self, agent: &AgentId) -> Result<Vec<ContactSchema>, StorageError> {
+        let statement = Statement::new(
+            "SELECT s.body FROM agent a JOIN contact_schema s ON s.agent = a.id \
+             WHERE a.id = $1 AND a.status <> 2 ORDER BY s.version",
+        )
+        .bind(agent.as_str())?;
+        let rows = self.db.read(statement).await?;
+        Ok(rows.iter().map(|row| Columns::of(row).json()).collect::<Result<_>>()?)
+    }
+
+    async fn replace_contact_schema(
+        &self,
+        agent: &AgentId,
+        schema: &ContactSchema,
+        audit: &AuditEntry,
+    ) -> Result<(), StorageError> {
+        self.db
+            .write_long((agent.clone(), schema.clone(), audit.clone()), |db, (agent, schema, audit)| {
+                Box::pin(replace(db, agent, schema, audit))
+            })
+            .await
+    }
+}
+
+async fn replace(
+    db: &mut PgConnection,
+    agent: &AgentId,
+    schema: &ContactSchema,
+    entry: &AuditEntry,
+) -> Result<()> {
+    if agents::hold(db, agent).await? + 1 != schema.version {
+        return Err(StorageErrorKind::Stale.into());
+    }
+    let row = fetch_one(db, current(agent)?).await?;
+    let row = row.ok_or_else(|| corrupt("the agent has no contact schema"))?;
+    let before: ContactSchema = Columns::of(&row).json()?;
+    if before.keys_differ(schema) {
+        contacts::rekey(db, agent, schema).await?;
+    }
+    put(db, agent, schema).await?;
+    let statement = Statement::new("UPDATE agent SET schema_version = $2 WHERE id = $1")
+        .bind(agent.as_str())?
+        .bind(signed(schema.version)?)?;
+    execute(db, statement).await?;
+    audit::append(db, entry).await
+}

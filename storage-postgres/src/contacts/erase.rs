@@ -1,0 +1,75 @@
+//! Removing contacts. Everything here runs inside a transaction that holds the agent.
+
+use openapi_core::audit::AuditEntry;
+use openapi_core::storage::StorageErrorKind;
+use openapi_core::values::{AgentId, ContactId};
+use sqlx::PgConnection;
+
+use super::batch::{Derived, STORED, Stored};
+use crate::connect::{execute, fetch};
+use crate::error::Result;
+use crate::rows::{Columns, Statement, signed};
+use crate::{agents, audit, files, forms, replays};
+
+/// As [`openapi_core::storage::ContactStore::erase_contact`].
+pub(super) async fn erase(
+    db: &mut PgConnection,
+    agent: &AgentId,
+    id: ContactId,
+    entry: &AuditEntry,
+) -> Result<()> {
+    agents::hold(db, agent).await?;
+    let statement =
+        Statement::new(format!("SELECT {STORED} FROM contact c WHERE c.agent = $1 AND c.id = $2"))
+            .bind(agent.as_str())?
+            .bind(id.as_bytes().as_slice())?;
+    let found = stored(db, statement).await?;
+    if found.is_empty() {
+        return Err(StorageErrorKind::Missing.into());
+    }
+    remove(db, agent, &found).await?;
+    replays::remove_of(db, agent, id).await?;
+    files::erase_of(db, agent, id, entry.at).await?;
+    forms::erase_of(db, agent, id).await?;
+    audit::empty_payloads(db, agent, id).await?;
+    audit::append(db, entry).await
+}
+
+async fn stored(db: &mut PgConnection, statement: Statement) -> Result<Vec<Stored>> {
+    fetch(db, statement).await?.iter().map(|row| Stored::read(&mut Columns::of(row))).collect()
+}
+
+/// Removes contacts without a trace in their agent's lists, counters and search index.
+async fn remove(db: &mut PgConnection, agent: &AgentId, found: &[Stored]) -> Result<()> {
+    let mut derived = Derived::default();
+    for stored in found {
+        derived.change(agent, stored.id, Some((stored.place, &stored.tags)), None);
+        derived.free(agent, stored.id);
+    }
+    derived.write(db).await?;
+    let ids: Vec<&[u8]> = found.iter().map(|stored| stored.id.as_bytes().as_slice()).collect();
+    for sql in [
+        "DELETE FROM contact_search WHERE agent = $1 AND id = ANY($2)",
+        "DELETE FROM contact WHERE agent = $1 AND id = ANY($2)",
+    ] {
+        execute(db, Statement::new(sql).bind(agent.as_str())?.bind(ids.clone())?).await?;
+    }
+    Ok(())
+}
+
+/// Removes up to `at_most` contacts of an agent and returns how many.
+pub(crate) async fn purge(db: &mut PgConnection, agent: &AgentId, at_most: u64) -> Result<u64> {
+    let statement =
+        Statement::new(format!("SELECT {STORED} FROM contact c WHERE c.agent = $1 ORDER BY c.id LIMIT $2"))
+            .bind(agent.as_str())?
+            .bind(signed(at_most)?)?;
+    let found = stored(db, statement).await?;
+    if !found.is_empty() {
+        remove(db, agent, &found).await?;
+    }
+    if (found.len() as u64) < at_most {
+        let statement = Statement::new("DELETE FROM contact_count WHERE agent = $1").bind(agent.as_str())?;
+        execute(db, statement).await?;
+    }
+    Ok(found.len() as u64)
+}

@@ -1,0 +1,170 @@
+//! Changing files. Everything here runs inside a transaction that holds the agent.
+
+use openapi_core::audit::AuditEntry;
+use openapi_core::ports::BlobKey;
+use openapi_core::storage::{FileDeletion, FileWrite, StorageErrorKind};
+use openapi_core::values::{AgentId, ContactId, Timestamp};
+use sqlx::PgConnection;
+
+use super::read;
+use crate::connect::{execute, fetch_one};
+use crate::error::{Result, corrupt};
+use crate::rows::{Columns, Statement, json_text, signed};
+use crate::{agents, audit, contacts, replays};
+
+/// As [`openapi_core::storage::FileStore::insert_file`].
+pub(super) async fn insert(db: &mut PgConnection, agent: &AgentId, write: &FileWrite) -> Result<()> {
+    agents::hold(db, agent).await?;
+    let file = &write.file;
+    contacts::refuse_stale(db, agent, file.contact_id, write.contact_version).await?;
+    if let Some(replay) = &write.effects.replay
+        && replays::is_stored(db, agent, &replay.key, write.effects.audit.at).await?
+    {
+        return Err(StorageErrorKind::ReplayExists.into());
+    }
+    let usage = fetch_one(db, read::usage(agent, file.contact_id)?).await?;
+    let usage = read::used(&usage.ok_or_else(|| corrupt("an agent that is held is gone"))?)?;
+    write.quota.admit(usage, file.file_size).map_err(StorageErrorKind::QuotaExceeded)?;
+    let statement = Statement::new(
+        "INSERT INTO file (agent, id, contact, name, name_key, size, content_type, sha256, source, uploaded_by, \
+         created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING",
+    )
+    .bind(agent.as_str())?
+    .bind(file.id.as_bytes().as_slice())?
+    .bind(file.contact_id.as_bytes().as_slice())?
+    .bind(file.file_name.as_str())?
+    .bind(write.name_key.as_str())?
+    .bind(signed(file.file_size)?)?
+    .bind(file.content_type.media_type())?
+    .bind(file.sha256.0.as_slice())?
+    .bind(file.source.as_str())?
+    .bind(json_text(&file.uploaded_by)?)?
+    .bind(file.created_at.millis())?
+    .bind(file.updated_at.millis())?;
+    if execute(db, statement).await? == 0 {
+        return Err(StorageErrorKind::AlreadyExists.into());
+    }
+    add_octets(db, agent, signed(file.file_size)?).await?;
+    replays::put_all(db, write.effects.replay.iter().map(|replay| (agent, replay))).await?;
+    audit::append(db, &write.effects.audit).await
+}
+
+/// As [`openapi_core::storage::FileStore::delete_file`].
+pub(super) async fn delete(db: &mut PgConnection, agent: &AgentId, deletion: &FileDeletion) -> Result<()> {
+    agents::hold(db, agent).await?;
+    let tombstone = &deletion.tombstone;
+    let found = Statement::new(
+        "SELECT size FROM file WHERE agent = $1 AND id = $2 AND contact = $3 AND deleted_at IS NULL",
+    )
+    .bind(agent.as_str())?
+    .bind(tombstone.file.as_bytes().as_slice())?
+    .bind(deletion.contact.as_bytes().as_slice())?;
+    let row = fetch_one(db, found).await?.ok_or(StorageErrorKind::Missing)?;
+    let octets = Columns::of(&row).integer()?;
+    contacts::refuse_stale(db, agent, deletion.contact, deletion.contact_version).await?;
+    let statement = Statement::new(
+        "UPDATE file SET deleted_at = $3, deleted_by = $4, reason = $5 WHERE agent = $1 AND id = $2",
+    )
+    .bind(agent.as_str())?
+    .bind(tombstone.file.as_bytes().as_slice())?
+    .bind(tombstone.at.millis())?
+    .bind(json_text(&tombstone.by)?)?
+    .bind(tombstone.reason.as_ref().map(|reason| reason.as_str()))?;
+    execute(db, statement).await?;
+    add_octets(db, agent, -octets).await?;
+    let due = Statement::new(
+        "INSERT INTO blob_purge (agent, file, due_at) VALUES ($1, $2, $3) \
+         ON CONFLICT (agent, file) DO UPDATE SET due_at = excluded.due_at",
+    )
+    .bind(agent.as_str())?
+    .bind(tombstone.file.as_bytes().as_slice())?
+    .bind(deletion.purge_at.millis())?;
+    execute(db, due).await?;
+    audit::append(db, &deletion.audit).await
+}
+
+async fn add_octets(db: &mut PgConnection, agent: &AgentId, octets: i64) -> Result<()> {
+    let statement = Statement::new(
+        "INSERT INTO file_total (agent, octets) VALUES ($1, $2) \
+         ON CONFLICT (agent) DO UPDATE SET octets = file_total.octets + excluded.octets",
+    )
+    .bind(agent.as_str())?
+    .bind(octets)?;
+    execute(db, statement).await?;
+    Ok(())
+}
+
+/// Removes the files of a contact, deleted ones included; their contents are due from now on.
+pub(crate) async fn erase_of(
+    db: &mut PgConnection,
+    agent: &AgentId,
+    contact: ContactId,
+    now: Timestamp,
+) -> Result<()> {
+    let statement = Statement::new(
+        "WITH gone AS (DELETE FROM file WHERE agent = $1 AND contact = $2 RETURNING id, size, deleted_at), \
+         due AS (INSERT INTO blob_purge (agent, file, due_at) SELECT $1, id, $3 FROM gone \
+         ON CONFLICT (agent, file) DO UPDATE SET due_at = excluded.due_at) \
+         SELECT coalesce(sum(size) FILTER (WHERE deleted_at IS NULL), 0)::bigint FROM gone",
+    )
+    .bind(agent.as_str())?
+    .bind(contact.as_bytes().as_slice())?
+    .bind(now.millis())?;
+    let row = fetch_one(db, statement).await?.ok_or_else(|| corrupt("a sum has no row"))?;
+    match Columns::of(&row).integer()? {
+        0 => Ok(()),
+        octets => add_octets(db, agent, -octets).await,
+    }
+}
+
+/// Removes up to `at_most` files of a deleted agent and returns how many; their contents are due at once.
+pub(crate) async fn purge(db: &mut PgConnection, agent: &AgentId, at_most: u64) -> Result<u64> {
+    let statement = Statement::new(
+        "WITH gone AS (DELETE FROM file WHERE agent = $1 AND id IN \
+         (SELECT id FROM file WHERE agent = $1 ORDER BY id LIMIT $2) RETURNING id), \
+         due AS (INSERT INTO blob_purge (agent, file, due_at) SELECT $1, id, 0 FROM gone \
+         ON CONFLICT (agent, file) DO UPDATE SET due_at = 0) SELECT count(*) FROM gone",
+    )
+    .bind(agent.as_str())?
+    .bind(signed(at_most)?)?;
+    let row = fetch_one(db, statement).await?.ok_or_else(|| corrupt("a count has no row"))?;
+    let removed = Columns::of(&row).count()?;
+    if removed < at_most {
+        let statement = Statement::new("DELETE FROM file_total WHERE agent = $1").bind(agent.as_str())?;
+        execute(db, statement).await?;
+    }
+    Ok(removed)
+}
+
+/// As [`openapi_core::storage::FileStore::hasten_purges`].
+pub(super) async fn hasten(
+    db: &mut PgConnection,
+    agent: &AgentId,
+    now: Timestamp,
+    entry: &AuditEntry,
+) -> Result<u64> {
+    let statement = Statement::new("UPDATE blob_purge SET due_at = $2 WHERE agent = $1 AND due_at > $2")
+        .bind(agent.as_str())?
+        .bind(now.millis())?;
+    let hastened = execute(db, statement).await?;
+    audit::append(db, entry).await?;
+    Ok(hastened)
+}
+
+/// As [`openapi_core::storage::FileStore::forget_blobs`]. The only write over several agents: it locks them in the order
+/// of their ids.
+pub(super) async fn forget(db: &mut PgConnection, keys: &[BlobKey]) -> Result<()> {
+    let (agents, files) = read::split(keys);
+    let held = Statement::new("SELECT 1 FROM agent WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE")
+        .bind(agents.clone())?;
+    execute(db, held).await?;
+    for sql in [
+        "DELETE FROM blob_purge p USING unnest($1::text[], $2::bytea[]) AS k (agent, file) \
+         WHERE p.agent = k.agent AND p.file = k.file",
+        "DELETE FROM file f USING unnest($1::text[], $2::bytea[]) AS k (agent, file) \
+         WHERE f.agent = k.agent AND f.id = k.file AND f.deleted_at IS NOT NULL",
+    ] {
+        execute(db, Statement::new(sql).bind(agents.clone())?.bind(files.clone())?).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,189 @@
+//! API keys. The record is kept as JSON; beside it stand the columns that are looked up or change on their own.
+
+use std::net::IpAddr;
+
+use async_trait::async_trait;
+use openapi_core::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
+use openapi_core::audit::AuditEntry;
+use openapi_core::storage::{KeyStore, StorageError, StorageErrorKind};
+use openapi_core::values::{AgentId, KeyId, Timestamp};
+use sqlx::PgConnection;
+
+use crate::connect::{execute, fetch_one};
+use crate::error::{Result, corrupt};
+use crate::rows::{Columns, Statement, json_text, signed};
+use crate::{PostgresStorage, agents, audit};
+
+/// Reads `body, last_used_at, last_used_address`.
+fn read(columns: &mut Columns<'_>) -> Result<StoredKey> {
+    let mut stored: StoredKey = columns.json()?;
+    stored.key.last_used_at = columns.optional_time()?;
+    stored.key.last_used_address =
+        columns.optional_str()?.map(|address| address.parse().map_err(corrupt)).transpose()?;
+    Ok(stored)
+}
+
+fn address_text(address: Option<IpAddr>) -> Option<String> {
+    address.map(|address| address.to_string())
+}
+
+#[async_trait]
+impl KeyStore for PostgresStorage {
+    async fn key_grant(&self, api_key: &ApiKey) -> Result<Option<KeyGrant>, StorageError> {
+        let statement = Statement::new(
+            "SELECT a.status, k.body, k.last_used_at, k.last_used_address \
+             FROM api_key k JOIN agent a ON a.id = k.agent WHERE k.api_key = $1",
+        )
+        .bind(api_key.as_str())?;
+        let Some(row) = self.db.read_one(statement).await? else { return Ok(None) };
+        let mut columns = Columns::of(&row);
+        let agent_status = agents::status(columns.small()?)?;
+        Ok(Some(KeyGrant { stored: read(&mut columns)?, agent_status }))
+    }
+
+    async fn find_key(&self, selector: &KeySelector) -> Result<Option<StoredKey>, StorageError> {
+        let statement = match selector {
+            KeySelector::Id(id) => Statement::new(
+                "SELECT k.body, k.last_used_at, k.last_used_address \
+                 FROM api_key k JOIN agent a ON a.id = k.agent WHERE k.id = $1 AND a.status <> 2",
+            )
+            .bind(id.as_bytes().as_slice())?,
+            KeySelector::ApiKey(api_key) => Statement::new(
+                "SELECT k.body, k.last_used_at, k.last_used_address \
+                 FROM api_key k JOIN agent a ON a.id = k.agent WHERE k.api_key = $1 AND a.status <> 2",
+            )
+            .bind(api_key.as_str())?,
+        };
+        let row = self.db.read_one(statement).await?;
+        Ok(row.map(|row| read(&mut Columns::of(&row))).transpose()?)
+    }
+
+    async fn keys(&self, agent: &AgentId) -> Result<Vec<StoredKey>, StorageError> {
+        let statement = Statement::new(
+            "SELECT k.body, k.last_used_at, k.last_used_address FROM agent a JOIN api_key k ON k.agent = a.id \
+             WHERE a.id = $1 AND a.status <> 2 ORDER BY k.created_at, k.id",
+        )
+        .bind(agent.as_str())?;
+        let rows = self.db.read(statement).await?;
+        Ok(rows.iter().map(|row| read(&mut Columns::of(row))).collect::<Result<_>>()?)
+    }
+
+    async fn insert_key(
+        &self,
+        agent: &AgentId,
+        key: &StoredKey,
+        audit: &AuditEntry,
+    ) -> Result<(), StorageError> {
+        self.db
+            .write((agent.clone(), key.clone(), audit.clone()), |db, (agent, key, audit)| {
+                Box::pin(insert(db, agent, key, audit))
+            })
+            .await
+    }
+
+    async fn update_key(
+        &self,
+        agent: &AgentId,
+        expected_version: u64,
+        key: &StoredKey,
+        audit: &AuditEntry,
+    ) -> Result<(), StorageError> {
+        self.db
+            .write((agent.clone(), expected_version, key.clone(), audit.clone()), |db, input| {
+                let (agent, expected_version, key, audit) = input;
+                Box::pin(update(db, agent, *expected_version, key, audit))
+            })
+            .await
+    }
+
+    async fn record_key_use(
+        &self,
+        agent: &AgentId,
+        key: KeyId,
+        at: Timestamp,
+        address: Option<IpAddr>,
+    ) -> Result<(), StorageError> {
+        self.db
+            .write((agent.clone(), key, at, address), |db, (agent, key, at, address)| {
+                Box::pin(record_use(db, agent, *key, *at, *address))
+            })
+            .await
+    }
+}
+
+async fn insert(
+    db: &mut PgConnection,
+    agent: &AgentId,
+    stored: &StoredKey,
+    entry: &AuditEntry,
+) -> Result<()> {
+    agents::hold(db, agent).await?;
+    let key = &stored.key;
+    // Both names are unique over all agents, so that this may wait for a write of another one.
+    let statement = Statement::new(
+        "INSERT INTO api_key (agent, id, created_at, api_key, version, last_used_at, last_used_address, body) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING",
+    )
+    .bind(agent.as_str())?
+    .bind(key.id.as_bytes().as_slice())?
+    .bind(key.created_at.millis())?
+    .bind(key.api_key.as_str())?
+    .bind(signed(stored.version)?)?
+    .bind(key.last_used_at.map(Timestamp::millis))?
+    .bind(address_text(key.last_used_address))?
+    .bind(json_text(stored)?)?;
+    if execute(db, statement).await? == 0 {
+        return Err(StorageErrorKind::AlreadyExists.into());
+    }
+    audit::append(db, entry).await
+}
+
+async fn update(
+    db: &mut PgConnection,
+    agent: &AgentId,
+    expected_version: u64,
+    stored: &StoredKey,
+    entry: &AuditEntry,
+) -> Result<()> {
+    agents::hold(db, agent).await?;
+    let key = &stored.key;
+    let version = Statement::new("SELECT version FROM api_key WHERE agent = $1 AND id = $2")
+        .bind(agent.as_str())?
+        .bind(key.id.as_bytes().as_slice())?;
+    let row = fetch_one(db, version).await?.ok_or(StorageErrorKind::Missing)?;
+    if Columns::of(&row).count()? != expected_version {
+        return Err(StorageErrorKind::Stale.into());
+    }
+    let statement = Statement::new(
+        "UPDATE api_key SET created_at = $3, api_key = $4, version = $5, body = $6 WHERE agent = $1 AND id = $2",
+    )
+    .bind(agent.as_str())?
+    .bind(key.id.as_bytes().as_slice())?
+    .bind(key.created_at.millis())?
+    .bind(key.api_key.as_str())?
+    .bind(signed(stored.version)?)?
+    .bind(json_text(stored)?)?;
+    execute(db, statement).await?;
+    audit::append(db, entry).await
+}
+
+/// One statement that needs no lock of the agent: it touches what no other write does, and never goes back.
+async fn record_use(
+    db: &mut PgConnection,
+    agent: &AgentId,
+    key: KeyId,
+    at: Timestamp,
+    address: Option<IpAddr>,
+) -> Result<()> {
+    let statement = Statement::new(
+        "UPDATE api_key k SET last_used_at = $3, last_used_address = $4 FROM agent a \
+         WHERE a.id = $1 AND a.status <> 2 AND k.agent = a.id AND k.id = $2 \
+         AND (k.last_used_at IS NULL OR k.last_used_at <= $3)",
+    )
+    .bind(agent.as_str())?
+    .bind(key.as_bytes().as_slice())?
+    .bind(at.millis())?
+    .bind(address_text(address))?;
+    execute(db, statement).await?;
+    Ok(())
+}

@@ -1,0 +1,182 @@
+//! The tables: numbered, append-only migrations, each applied in a transaction of its own.
+
+use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
+
+use crate::config::PostgresConfig;
+use crate::connect;
+use crate::error::{OpenError, code};
+
+/// One step of the schema. A step that was released never changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Migration {
+    /// The version of the schema behind it: 1 and upwards.
+    pub version: i64,
+    /// What it brings.
+    pub name: &'static str,
+    pub(crate) sql: &'static str,
+}
+
+/// Every migration, in order; `version` is the place in the list, counted from 1.
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    Migration { version: 1, name: "contacts", sql: include_str!("migrations/0001_contacts.sql") },
+    Migration { version: 2, name: "files", sql: include_str!("migrations/0002_files.sql") },
+    Migration { version: 3, name: "forms", sql: include_str!("migrations/0003_forms.sql") },
+];
+
+/// The version this release works with.
+pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
+
+/// The oldest server, as `server_version_num` counts: the first in which the owner of a database may create the
+/// extensions.
+const OLDEST: i64 = 130_000;
+
+/// What the search index is made of: `pg_trgm` cuts the text, `btree_gin` lets the agent stand before it.
+const EXTENSIONS: [&str; 2] = ["pg_trgm", "btree_gin"];
+
+/// Checks that the server and the database are what the store needs.
+pub(crate) async fn check_server(db: &mut PgConnection, config: &PostgresConfig) -> Result<(), OpenError> {
+    let of = |error| OpenError::of(config, error);
+    let place = || config.place();
+    let version = connect::setting(db, "server_version_num").await.map_err(of)?;
+    if version.parse::<i64>().is_ok_and(|version| version < OLDEST) {
+        let found = connect::setting(db, "server_version").await.map_err(of)?;
+        return Err(OpenError::TooOld { place: place(), found });
+    }
+    let found = connect::setting(db, "server_encoding").await.map_err(of)?;
+    if found != "UTF8" {
+        return Err(OpenError::Encoding { place: place(), found });
+    }
+    if connect::setting(db, "transaction_read_only").await.map_err(of)? == "on" {
+        return Err(OpenError::ReadOnly { place: place() });
+    }
+    Ok(())
+}
+
+/// The version of the tables, 0 when there are none.
+///
+/// # Errors
+/// When the schema belongs to something else or to a newer release.
+pub(crate) async fn version(db: &mut PgConnection, config: &PostgresConfig) -> Result<i64, OpenError> {
+    let of = |error| OpenError::of(config, error);
+    let tables = sqlx::query(
+        "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+         WHERE n.nspname = $1 AND c.relkind IN ('r', 'p', 'v', 'm')",
+    )
+    .bind(&config.schema)
+    .fetch_all(&mut *db)
+    .await
+    .map_err(of)?;
+    let is_ours =
+        tables.iter().any(|table| table.try_get::<&str, _>(0).is_ok_and(|name| name == "migration"));
+    if !is_ours {
+        return if tables.is_empty() {
+            Ok(0)
+        } else {
+            Err(OpenError::Foreign { place: config.place(), schema: config.schema.clone() })
+        };
+    }
+    let row = sqlx::query("SELECT coalesce(max(version), 0) FROM migration").fetch_one(db).await;
+    let found: i64 = row.and_then(|row| row.try_get(0)).map_err(of)?;
+    if found > KNOWN {
+        return Err(OpenError::Newer { place: config.place(), found, known: KNOWN });
+    }
+    Ok(found)
+}
+
+/// The migrations that tables of `version` lack.
+pub(crate) fn pending(version: i64) -> &'static [Migration] {
+    let done = usize::try_from(version).unwrap_or(0).min(MIGRATIONS.len());
+    &MIGRATIONS[done..]
+}
+
+/// Brings the tables to the version of this release. Of several servers that start at once one does it, the others
+/// wait for it.
+pub(crate) async fn migrate(db: &mut PgConnection, config: &PostgresConfig) -> Result<(), OpenError> {
+    let of = |error| OpenError::of(config, error);
+    while let Some(next) = pending(version(db, config).await?).first() {
+        let mut step = db.begin().await.map_err(of)?;
+        // Making an index takes as long as it does, and so does the other server that may be at it.
+        for sql in ["SET LOCAL statement_timeout = 0", "SET LOCAL lock_timeout = 0"] {
+            sqlx::query(sql).execute(&mut *step).await.map_err(of)?;
+        }
+        sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended('migrations of ' || $1, 0))")
+            .bind(&config.schema)
+            .execute(&mut *step)
+            .await
+            .map_err(of)?;
+        // Another server may have done it while this one waited.
+        if version(&mut step, config).await? + 1 != next.version {
+            continue;
+        }
+        if next.version == 1 {
+            prepare(&mut step, config).await?;
+        }
+        sqlx::raw_sql(next.sql).execute(&mut *step).await.map_err(of)?;
+        sqlx::query("INSERT INTO migration (version, name) VALUES ($1, $2)")
+            .bind(next.version)
+            .bind(next.name)
+            .execute(&mut *step)
+            .await
+            .map_err(of)?;
+        step.commit().await.map_err(of)?;
+        tracing::info!(version = next.version, name = next.name, "migrated the database");
+    }
+    Ok(())
+}
+
+/// Makes the PostgreSQL schema and the extensions where they are not there yet.
+async fn prepare(step: &mut PgConnection, config: &PostgresConfig) -> Result<(), OpenError> {
+    let of = |error| OpenError::of(config, error);
+    let schema = &config.schema;
+    let exists = sqlx::query("SELECT 1 FROM pg_namespace WHERE nspname = $1")
+        .bind(schema)
+        .fetch_optional(&mut *step)
+        .await
+        .map_err(of)?;
+    if exists.is_none() {
+        // The name was checked when the settings were read: small letters, digits and `_`.
+        sqlx::query(AssertSqlSafe(format!("CREATE SCHEMA \"{schema}\"")))
+            .execute(&mut *step)
+            .await
+            .map_err(of)?;
+    }
+    for name in EXTENSIONS {
+        let created =
+            sqlx::query(AssertSqlSafe(format!("CREATE EXTENSION IF NOT EXISTS {name} SCHEMA \"{schema}\"")))
+                .execute(&mut *step)
+                .await;
+        if let Err(error) = created {
+            if code(&error).is_none() {
+                return Err(of(error));
+            }
+            let detail =
+                error.as_database_error().map_or_else(String::new, |error| error.message().to_owned());
+            return Err(OpenError::Extension { place: config.place(), name, detail });
+        }
+    }
+    // An extension that was there already may lie in another schema, where its operator classes are found by name.
+    let extended = sqlx::query(
+        "SELECT set_config('search_path', quote_ident($1) || ', ' || string_agg(DISTINCT quote_ident(n.nspname), ', '), \
+         true) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = ANY($2)",
+    )
+    .bind(schema)
+    .bind(EXTENSIONS.as_slice())
+    .execute(step)
+    .await;
+    extended.map(drop).map_err(of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_count_from_one() {
+        for (at, migration) in MIGRATIONS.iter().enumerate() {
+            assert_eq!(migration.version, at as i64 + 1);
+        }
+        assert_eq!(pending(0).len(), MIGRATIONS.len());
+        assert!(pending(KNOWN).is_empty() && pending(KNOWN + 1).is_empty());
+    }
+}
