@@ -11,6 +11,8 @@ use openapi_core::ports::{BlobStore, NoBlobs, Timer};
 use openapi_core::storage::Storage;
 use openapi_core::storage::memory::MemoryStorage;
 use storage_blobs::{BlobsUrl, InvalidBlobsUrl};
+use storage_mongo::{MongoConfig, MongoStorage};
+use storage_postgres::{PostgresConfig, PostgresStorage};
 use storage_sqlite::{SqliteConfig, SqliteStorage};
 
 use crate::config::Config;
@@ -19,12 +21,16 @@ use crate::ports::{SystemClock, SystemRandom};
 use crate::server_keys::KeySource;
 
 /// A store as an operator names it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum StoreUrl {
     /// `memory:`: gone at the end of the process.
     Memory,
     /// `sqlite:PATH`: one file.
     Sqlite(SqliteConfig),
+    /// `postgres://…`: a database of PostgreSQL, for any number of servers.
+    Postgres(Box<PostgresConfig>),
+    /// `mongodb://…`: a database of MongoDB, for any number of servers.
+    Mongo(Box<MongoConfig>),
 }
 
 impl StoreUrl {
@@ -40,18 +46,53 @@ impl StoreUrl {
             let config = SqliteConfig::from_url(url).map_err(|error| Failure::usage(error.to_string()))?;
             return Ok(StoreUrl::Sqlite(config));
         }
+        if ["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
+            let config = PostgresConfig::from_url(url).map_err(|error| Failure::usage(error.to_string()))?;
+            return Ok(StoreUrl::Postgres(Box::new(config)));
+        }
+        if ["mongodb://", "mongodb+srv://"].iter().any(|scheme| url.starts_with(scheme)) {
+            let config = MongoConfig::from_url(url).map_err(|error| Failure::usage(error.to_string()))?;
+            return Ok(StoreUrl::Mongo(Box::new(config)));
+        }
         let shown = crate::config::values::without_password(url);
-        Err(Failure::usage(format!("the store '{shown}' is not known; write sqlite:PATH or memory:")))
+        Err(Failure::usage(format!(
+            "the store '{shown}' is not known; write sqlite:PATH, postgres://…, mongodb://… or memory:"
+        )))
     }
 
-    /// The folder in which the store lies; of one in memory the working directory.
+    /// Whether everything is gone at the end of the process.
+    #[must_use]
+    pub fn is_in_memory(&self) -> bool {
+        matches!(self, StoreUrl::Memory)
+    }
+
+    /// The folder in which the store lies; of one that lies in none the working directory.
     #[must_use]
     pub fn folder(&self) -> &Path {
         let folder = match self {
-            StoreUrl::Memory => None,
+            StoreUrl::Memory | StoreUrl::Postgres(_) | StoreUrl::Mongo(_) => None,
             StoreUrl::Sqlite(config) => config.path.parent(),
         };
         folder.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    }
+
+    /// The engine, as its makers call it.
+    fn engine(&self) -> &'static str {
+        match self {
+            StoreUrl::Memory => "memory",
+            StoreUrl::Sqlite(_) => "SQLite",
+            StoreUrl::Postgres(_) => "PostgreSQL",
+            StoreUrl::Mongo(_) => "MongoDB",
+        }
+    }
+
+    fn is_backed_up_by_its_engine(&self) -> Failure {
+        let tools = if matches!(self, StoreUrl::Mongo(_)) {
+            "mongodump and mongorestore"
+        } else {
+            "pg_dump and pg_restore"
+        };
+        Failure::usage(format!("a store in {} is backed up and restored by {tools}", self.engine()))
     }
 
     /// Where the server keys of this store are.
@@ -64,6 +105,8 @@ impl StoreUrl {
                 let folder = config.path.parent().unwrap_or(Path::new(""));
                 KeySource::File(folder.join("server-keys"))
             }
+            // A file of each server's own would make servers that refuse each other's secrets.
+            (None, StoreUrl::Postgres(_) | StoreUrl::Mongo(_)) => KeySource::Shared,
         }
     }
 }
@@ -76,6 +119,8 @@ pub async fn open(url: &StoreUrl) -> Result<Arc<dyn Storage>, Failure> {
     match url {
         StoreUrl::Memory => Ok(Arc::new(MemoryStorage::new())),
         StoreUrl::Sqlite(config) => Ok(Arc::new(SqliteStorage::open(config.clone())?)),
+        StoreUrl::Postgres(config) => Ok(Arc::new(PostgresStorage::open((**config).clone()).await?)),
+        StoreUrl::Mongo(config) => Ok(Arc::new(MongoStorage::open((**config).clone()).await?)),
     }
 }
 
@@ -89,6 +134,12 @@ pub fn open_blobs(config: &Config, store: &StoreUrl) -> Result<Arc<dyn BlobStore
         (None, StoreUrl::Memory) => BlobsUrl::Memory,
         (None, StoreUrl::Sqlite(config)) => {
             BlobsUrl::Folder(config.path.parent().unwrap_or(Path::new("")).join("blobs"))
+        }
+        (None, StoreUrl::Postgres(_) | StoreUrl::Mongo(_)) => {
+            return Err(Failure::usage(
+                "servers on one store share the contents of files as well; name their place with --blobs: \
+                 s3://BUCKET/PREFIX, gs://…, az://…, or file:PATH for a folder that all of them have",
+            ));
         }
     };
     Ok(storage_blobs::open(&url, environment())?)
@@ -164,6 +215,14 @@ pub async fn pending_migrations(url: &StoreUrl) -> Result<Vec<String>, Failure> 
             let pending = SqliteStorage::pending_migrations(config)?;
             Ok(pending.iter().map(|step| format!("{:04} {}", step.version, step.name)).collect())
         }
+        StoreUrl::Postgres(config) => {
+            let pending = PostgresStorage::pending_migrations(config).await?;
+            Ok(pending.iter().map(|step| format!("{:04} {}", step.version, step.name)).collect())
+        }
+        StoreUrl::Mongo(config) => {
+            let pending = MongoStorage::pending_migrations(config).await?;
+            Ok(pending.iter().map(|step| format!("{:04} {}", step.version, step.name)).collect())
+        }
     }
 }
 
@@ -180,6 +239,13 @@ pub async fn check(url: &StoreUrl, repair: bool) -> Result<Vec<String>, Failure>
             faults.extend(store.check()?.into_iter().map(|finding| finding.detail));
             Ok(faults)
         }
+        StoreUrl::Postgres(_) | StoreUrl::Mongo(_) => {
+            eprintln!(
+                "the records of {} are checked by its own tools; only files are compared here",
+                url.engine()
+            );
+            Ok(Vec::new())
+        }
     }
 }
 
@@ -194,6 +260,7 @@ pub async fn backup(url: &StoreUrl, to: &Path) -> Result<Arc<dyn Storage>, Failu
             SqliteStorage::open(config.clone())?.backup(to, progress("copied"))?;
             Ok(Arc::new(SqliteStorage::open(SqliteConfig::new(to))?))
         }
+        StoreUrl::Postgres(_) | StoreUrl::Mongo(_) => Err(url.is_backed_up_by_its_engine()),
     }
 }
 
@@ -220,6 +287,7 @@ pub async fn restore(url: &StoreUrl, from: &Path) -> Result<(), Failure> {
     match url {
         StoreUrl::Memory => Err(in_memory("restored")),
         StoreUrl::Sqlite(config) => Ok(SqliteStorage::restore(from, config, progress("restored"))?),
+        StoreUrl::Postgres(_) | StoreUrl::Mongo(_) => Err(url.is_backed_up_by_its_engine()),
     }
 }
 

@@ -73,6 +73,8 @@ from_error!(
     storage_blobs::InvalidBlobsUrl,
     storage_blobs::OpenError,
     storage_sqlite::OpenError,
+    storage_postgres::OpenError,
+    storage_mongo::OpenError,
     crate::server_keys::KeyError,
     crate::serve::tls::TlsError,
     serde_json::Error,

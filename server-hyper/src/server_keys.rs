@@ -22,6 +22,8 @@ pub enum KeySource {
     File(PathBuf),
     /// Drawn at each start: for a store that is gone at the end as well.
     Drawn,
+    /// Not given, though servers share the store and so must share the keys.
+    Shared,
 }
 
 /// One key of the file.
@@ -69,6 +71,11 @@ pub enum KeyError {
         /// What was read.
         place: String,
     },
+    /// Nobody gave keys for a store that servers share.
+    #[error(
+        "servers on one store need the same server key: set OPENAPI_SERVER_KEY for all of them, 64 hexadecimal digits, such as `openssl rand -hex 32` prints, and keep it with your backups; without it no API secret is accepted"
+    )]
+    Shared,
     /// The keys are not in a file.
     #[error("{0}")]
     NotAFile(&'static str),
@@ -83,6 +90,7 @@ impl KeySource {
         match self {
             KeySource::Given(text) => parse(text, "OPENAPI_SERVER_KEY"),
             KeySource::Drawn => Ok(vec![draw(clock, ids)]),
+            KeySource::Shared => Err(KeyError::Shared),
             KeySource::File(path) => {
                 if let Some(entries) = read(path)? {
                     return Ok(entries);
@@ -123,6 +131,7 @@ impl KeySource {
                     "the server keys are given by OPENAPI_SERVER_KEY: put a new key in front of them there, separated by a comma",
                 ));
             }
+            KeySource::Shared => return Err(KeyError::Shared),
             KeySource::Drawn => {
                 return Err(KeyError::NotAFile(
                     "a store in memory has no lasting server keys: there is nothing to rotate",
@@ -142,6 +151,7 @@ impl std::fmt::Display for KeySource {
             KeySource::Given(_) => f.write_str("OPENAPI_SERVER_KEY"),
             KeySource::File(path) => path.display().fmt(f),
             KeySource::Drawn => f.write_str("memory"),
+            KeySource::Shared => f.write_str("OPENAPI_SERVER_KEY"),
         }
     }
 }

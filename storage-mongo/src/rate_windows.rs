@@ -1,11 +1,12 @@
-//! Rate windows: what of the limits survives a restart, as JSON.
+//! Rate windows: what servers have in common of the limits, as JSON.
 
 use async_trait::async_trait;
-use mongodb::bson::doc;
-use openapi_core::storage::{RateWindow, RateWindowStore, StorageError};
+use mongodb::bson::{RawDocumentBuf, doc, rawdoc};
+use openapi_core::storage::{RateWindow, RateWindowStore, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KeyId};
 
-use crate::document::{Fields, json, key as key_of};
+use crate::document::{Fields, integer, json, key as key_of};
+use crate::error::{Fault, corrupt};
 use crate::migrate::collection;
 use crate::transaction::Reads;
 use crate::{MongoStorage, ledger};
@@ -20,7 +21,11 @@ impl RateWindowStore for MongoStorage {
             }
             let filter = doc! { "_id": key_of(agent, key.as_bytes()) };
             let found = reads.one(collection::RATE_WINDOWS, filter, None).await?;
-            found.map(|found| Fields(&found).json("body")).transpose()
+            let read = |found: RawDocumentBuf| {
+                let fields = Fields(&found);
+                Ok(RateWindow { version: fields.count("version")?, shares: fields.json("shares")? })
+            };
+            found.map(read).transpose()
         };
         Ok(self.handle.read(read).await?)
     }
@@ -36,9 +41,24 @@ impl RateWindowStore for MongoStorage {
             if ledger::living(&mut Reads::alone(&self.handle), agent).await?.is_none() {
                 return Ok(());
             }
-            let change = doc! { "$set": { "body": json(window)? } };
+            let id = key_of(agent, key.as_bytes());
+            let version = integer(window.version)?;
             let windows = self.handle.collection(collection::RATE_WINDOWS);
-            windows.update_one(doc! { "_id": key_of(agent, key.as_bytes()) }, change).upsert(true).await?;
+            let shares = json(&window.shares)?;
+            let is_saved = if version == 1 {
+                let first = rawdoc! { "_id": RawDocumentBuf::try_from(&id).map_err(corrupt)?, "version": version, "shares": shares };
+                match windows.insert_one(first).await.map_err(Fault::from) {
+                    Err(Fault::Raced) => false,
+                    outcome => outcome.map(|_| true)?,
+                }
+            } else {
+                let change = doc! { "$set": { "version": version, "shares": shares } };
+                let before = doc! { "_id": id, "version": version - 1 };
+                windows.update_one(before, change).await?.matched_count == 1
+            };
+            if !is_saved {
+                return Err(StorageErrorKind::Stale.into());
+            }
             Ok(())
         };
         Ok(self.handle.read(save).await?)

@@ -1,26 +1,28 @@
-//! Rate windows: what of the limits survives a restart, as JSON.
+//! Rate windows: what servers have in common of the limits, as JSON.
 
 use async_trait::async_trait;
-use openapi_core::storage::{RateWindow, RateWindowStore, StorageError};
+use openapi_core::storage::{RateWindow, RateWindowStore, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KeyId};
 use sqlx::PgConnection;
 
 use crate::PostgresStorage;
-use crate::connect::execute;
-use crate::error::Result;
-use crate::rows::{Columns, Statement, json_text};
+use crate::connect::fetch_one;
+use crate::error::{Result, corrupt};
+use crate::rows::{Columns, Statement, json_text, signed};
 
 #[async_trait]
 impl RateWindowStore for PostgresStorage {
     async fn rate_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateWindow>, StorageError> {
         let statement = Statement::new(
-            "SELECT w.body FROM agent a JOIN rate_window w ON w.agent = a.id \
+            "SELECT w.version, w.shares FROM agent a JOIN rate_window w ON w.agent = a.id \
              WHERE a.id = $1 AND a.status <> 2 AND w.key = $2",
         )
         .bind(agent.as_str())?
         .bind(key.as_bytes().as_slice())?;
         let row = self.db.read_one(statement).await?;
-        Ok(row.map(|row| Columns::of(&row).json()).transpose()?)
+        let Some(row) = row else { return Ok(None) };
+        let mut columns = Columns::of(&row);
+        Ok(Some(RateWindow { version: columns.count()?, shares: columns.json()? }))
     }
 
     async fn save_rate_window(
@@ -29,23 +31,35 @@ impl RateWindowStore for PostgresStorage {
         key: KeyId,
         window: &RateWindow,
     ) -> Result<(), StorageError> {
+        let saved = (agent.clone(), key, signed(window.version)?, json_text(&window.shares)?);
         self.db
-            .write((agent.clone(), key, json_text(window)?), |db, (agent, key, body)| {
-                Box::pin(save(db, agent, *key, body))
+            .write(saved, |db, (agent, key, version, shares)| {
+                Box::pin(save(db, agent, *key, *version, shares))
             })
             .await
     }
 }
 
 /// One statement that needs no lock of the agent: it touches what no other write does.
-async fn save(db: &mut PgConnection, agent: &AgentId, key: KeyId, body: &str) -> Result<()> {
-    let statement = Statement::new(
-        "INSERT INTO rate_window (agent, key, body) SELECT a.id, $2, $3 FROM agent a \
-         WHERE a.id = $1 AND a.status <> 2 ON CONFLICT (agent, key) DO UPDATE SET body = excluded.body",
-    )
-    .bind(agent.as_str())?
-    .bind(key.as_bytes().as_slice())?
-    .bind(body)?;
-    execute(db, statement).await?;
-    Ok(())
+async fn save(db: &mut PgConnection, agent: &AgentId, key: KeyId, version: i64, shares: &str) -> Result<()> {
+    let sql = if version == 1 {
+        "WITH living AS (SELECT id FROM agent WHERE id = $1 AND status <> 2), saved AS (\
+         INSERT INTO rate_window (agent, key, version, shares) SELECT id, $2, $3, $4 FROM living \
+         ON CONFLICT (agent, key) DO NOTHING RETURNING agent) \
+         SELECT EXISTS (SELECT FROM living), EXISTS (SELECT FROM saved)"
+    } else {
+        "WITH living AS (SELECT id FROM agent WHERE id = $1 AND status <> 2), saved AS (\
+         UPDATE rate_window w SET version = $3, shares = $4 FROM living a \
+         WHERE w.agent = a.id AND w.key = $2 AND w.version = $3 - 1 RETURNING w.agent) \
+         SELECT EXISTS (SELECT FROM living), EXISTS (SELECT FROM saved)"
+    };
+    let statement = Statement::new(sql)
+        .bind(agent.as_str())?
+        .bind(key.as_bytes().as_slice())?
+        .bind(version)?
+        .bind(shares)?;
+    let row = fetch_one(db, statement).await?.ok_or_else(|| corrupt("a statement without a row"))?;
+    let mut columns = Columns::of(&row);
+    let (is_living, is_saved) = (columns.truth()?, columns.truth()?);
+    if is_living && !is_saved { Err(StorageErrorKind::Stale.into()) } else { Ok(()) }
 }

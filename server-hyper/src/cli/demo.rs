@@ -87,6 +87,8 @@ fn what_is_there(agents: &[Agent], store: &StoreUrl) -> String {
     let store = match store {
         StoreUrl::Memory => "memory:".to_owned(),
         StoreUrl::Sqlite(config) => format!("sqlite:{}", config.path.display()),
+        // It may hold a password.
+        StoreUrl::Postgres(_) | StoreUrl::Mongo(_) => "URL".to_owned(),
     };
     format!(
         "\nThe store has {} agent(s) already, so nothing was made. Secrets are stored as hashes and cannot be shown again;\n\

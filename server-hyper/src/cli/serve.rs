@@ -31,7 +31,7 @@ pub fn run(every: &EveryFlags, flags: &ServingFlags, with_demo: bool) -> Result<
             if with_demo {
                 demo::prepare(platform, origin, &store, config.text("id_segment").unwrap_or_default())
                     .await?;
-            } else if store == StoreUrl::Memory {
+            } else if store.is_in_memory() {
                 tracing::warn!("the store is in memory: everything is gone when the server ends");
             }
             Ok(())

@@ -146,9 +146,10 @@ CREATE INDEX replay_by_resource ON replay (agent, resource) WHERE resource IS NO
 CREATE INDEX replay_by_expiry ON replay (expires_at);
 
 CREATE TABLE rate_window (
-    agent text COLLATE "C" NOT NULL,
-    key   bytea NOT NULL,
-    body  text  NOT NULL, -- JSON
+    agent   text COLLATE "C" NOT NULL,
+    key     bytea  NOT NULL,
+    version bigint NOT NULL,
+    shares  text   NOT NULL, -- JSON
     PRIMARY KEY (agent, key)
 ) WITH (fillfactor = 50);
 
