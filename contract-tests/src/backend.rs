@@ -1,20 +1,39 @@
-//! The backends that every test runs on.
+//! The backends that tests run on.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+use database_servers::{mongo, postgres};
 use openapi_core::storage::Storage;
 use openapi_core::storage::memory::MemoryStorage;
+use storage_mongo::{MongoConfig, MongoStorage};
+use storage_postgres::{PostgresConfig, PostgresStorage};
 use storage_sqlite::{SqliteConfig, SqliteStorage};
-use tempfile::TempDir;
+use tokio::runtime::Runtime;
 
-/// An embedded backend.
+/// The runtime of the stores that speak to a server.
+static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.worker_threads(2).enable_all().build().expect("a runtime")
+});
+
+/// Waits for a future; those of stores that speak to a server find their runtime.
+pub fn wait<F: Future>(future: F) -> F::Output {
+    let _guard = RUNTIME.enter();
+    pollster::block_on(future)
+}
+
+/// A backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// The model behind a lock.
     Memory,
     /// One file.
     Sqlite,
+    /// A database of its own on the PostgreSQL server of the tests.
+    Postgres,
+    /// A database of its own on the MongoDB server of the tests.
+    Mongo,
 }
 
 /// A store, with the folder that it lies in and that goes away with it.
@@ -22,21 +41,19 @@ pub enum Backend {
 pub struct Store {
     /// The store.
     pub storage: Arc<dyn Storage>,
-    folder: Option<Arc<TempDir>>,
+    /// Where it lies: a folder or a database, which goes away with the last store there.
+    place: Option<Arc<dyn Send + Sync>>,
 }
 
 impl Backend {
-    /// Every backend.
-    pub const ALL: [Backend; 2] = [Backend::Memory, Backend::Sqlite];
-
     /// Opens an empty store.
     ///
     /// # Panics
-    /// When no file can be made.
+    /// When no file or database can be made; where the server of the tests is missing, with the line that starts one.
     #[must_use]
     pub fn open(self) -> Store {
         match self {
-            Backend::Memory => Store { storage: Arc::new(MemoryStorage::new()), folder: None },
+            Backend::Memory => Store { storage: Arc::new(MemoryStorage::new()), place: None },
             Backend::Sqlite => {
                 // Durability is another suite's subject: where there is a file system in memory, syncs cost nothing.
                 let folder = match Path::new("/dev/shm") {
@@ -46,7 +63,19 @@ impl Backend {
                 let folder = folder.expect("a temporary folder");
                 let config = SqliteConfig::new(folder.path().join("openapi.db"));
                 let storage = SqliteStorage::open(config).expect("an empty file");
-                Store { storage: Arc::new(storage), folder: Some(Arc::new(folder)) }
+                Store { storage: Arc::new(storage), place: Some(Arc::new(folder)) }
+            }
+            Backend::Postgres => {
+                let database = postgres::Database::create();
+                let config = PostgresConfig::from_url(&database.url()).expect("a URL");
+                let storage = wait(PostgresStorage::open(config)).expect("an empty database");
+                Store { storage: Arc::new(storage), place: Some(Arc::new(database)) }
+            }
+            Backend::Mongo => {
+                let database = mongo::Database::create();
+                let config = MongoConfig::from_url(&database.url()).expect("a URL");
+                let storage = wait(MongoStorage::open(config)).expect("an empty database");
+                Store { storage: Arc::new(storage), place: Some(Arc::new(database)) }
             }
         }
     }
@@ -56,11 +85,11 @@ impl Store {
     /// The same store seen through another one, for example [`crate::FaultyStorage`].
     #[must_use]
     pub fn through(&self, storage: Arc<dyn Storage>) -> Store {
-        Store { storage, folder: self.folder.clone() }
+        Store { storage, place: self.place.clone() }
     }
 }
 
-/// Makes a `#[test]` for each backend out of each named function, which takes the [`Backend`].
+/// Makes a `#[test]` for each embedded backend out of each named function, which takes the [`Backend`].
 ///
 /// A function that is left out of the list is dead code and fails the lint.
 #[macro_export]

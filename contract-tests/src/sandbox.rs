@@ -13,6 +13,8 @@ use openapi_core::server_keys::{ServerKey, ServerKeys};
 use openapi_core::values::{AgentId, Timestamp};
 use serde_json::Value;
 
+pub use crate::backend::wait;
+
 use crate::backend::Store;
 use crate::document::brand;
 use crate::{Backend, Call, Reply};
@@ -80,11 +82,6 @@ pub fn object(value: &Value) -> Object {
         Json::Object(members) => members,
         other => panic!("{other:?} is no object"),
     }
-}
-
-/// Waits for a future.
-pub fn wait<F: Future>(future: F) -> F::Output {
-    pollster::block_on(future)
 }
 
 impl Sandbox {

@@ -21,6 +21,43 @@ pub fn url() -> String {
     crate::shared(VARIABLE, "MongoDB")
 }
 
+/// An empty database on the replica set that tests share; it goes away with the value.
+pub struct Database {
+    name: String,
+}
+
+impl Database {
+    /// Names a database that is not there yet.
+    #[must_use]
+    pub fn create() -> Database {
+        Database { name: crate::unused_name() }
+    }
+
+    /// The URL of the database.
+    ///
+    /// # Panics
+    /// When there is no server, with the line that starts one.
+    #[must_use]
+    pub fn url(&self) -> String {
+        crate::of_database(&url(), &self.name)
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        let (url, name) = (url(), self.name.clone());
+        let dropped = crate::wait(async move {
+            let client = mongodb::Client::with_uri_str(url).await?;
+            let dropped = client.database(&name).drop().await;
+            client.shutdown().await;
+            dropped
+        });
+        dropped.unwrap_or_else(|error: mongodb::error::Error| {
+            panic!("the MongoDB server of the tests: {error}")
+        });
+    }
+}
+
 /// A replica set of one's own. What it stores survives [`ReplicaSet::kill`], not the value.
 pub struct ReplicaSet {
     members: Vec<Member>,
@@ -137,7 +174,7 @@ impl Member {
         (is("isWritablePrimary") || is("secondary")).then_some(())
     }
 
-    /// One command to this member alone. On a thread of its own: the caller may be inside of a runtime already.
+    /// One command to this member alone.
     fn ask(&self, command: Document) -> Result<Document, String> {
         let address = self.address();
         let ask = async move {
@@ -150,10 +187,7 @@ impl Member {
             client.shutdown().immediate(true).await;
             answer
         };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| error.to_string())?;
-        let asked = std::thread::spawn(move || runtime.block_on(ask)).join();
-        asked.expect("asking does not panic").map_err(|error: mongodb::error::Error| error.to_string())
+        crate::wait(ask).map_err(|error: mongodb::error::Error| error.to_string())
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::process::Signal;
+use sqlx::Connection;
 use tempfile::TempDir;
 
 use crate::process::{self, Process};
@@ -19,6 +20,48 @@ pub const VARIABLE: &str = "TEST_POSTGRES_URL";
 #[must_use]
 pub fn url() -> String {
     crate::shared(VARIABLE, "PostgreSQL")
+}
+
+/// An empty database on the server that tests share; it goes away with the value, whoever still uses it.
+pub struct Database {
+    name: String,
+}
+
+impl Database {
+    /// Makes a database.
+    ///
+    /// # Panics
+    /// When there is no server, with the line that starts one, or it refuses.
+    #[must_use]
+    pub fn create() -> Database {
+        let name = crate::unused_name();
+        run(format!("CREATE DATABASE {name}"));
+        Database { name }
+    }
+
+    /// The URL of the database.
+    #[must_use]
+    pub fn url(&self) -> String {
+        crate::of_database(&url(), &self.name)
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        run(format!("DROP DATABASE {} WITH (FORCE)", self.name));
+    }
+}
+
+/// Runs a statement on the server that tests share.
+fn run(statement: String) {
+    let url = url();
+    let run = async move {
+        let mut server = sqlx::PgConnection::connect(&url).await?;
+        sqlx::raw_sql(sqlx::AssertSqlSafe(statement)).execute(&mut server).await?;
+        server.close().await
+    };
+    crate::wait(run)
+        .unwrap_or_else(|error: sqlx::Error| panic!("the PostgreSQL server of the tests: {error}"));
 }
 
 /// A server of one's own. What it stores survives [`Server::kill`], not the value.

@@ -204,6 +204,16 @@ fn sqlite_answers_like_the_model() {
     agree(Backend::Sqlite, requests(4_000));
 }
 
+#[test]
+fn postgres_answers_like_the_model() {
+    agree(Backend::Postgres, requests(2_000));
+}
+
+#[test]
+fn mongo_answers_like_the_model() {
+    agree(Backend::Mongo, requests(2_000));
+}
+
 /// Faults that must show in some answer: of each kind that one agent, without races and restarts, can see.
 const SEEN: &[PlantedFault] = &[
     PlantedFault::CreatedSinceExclusive,
