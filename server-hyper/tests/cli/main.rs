@@ -10,6 +10,7 @@ mod contacts;
 mod examples;
 mod file_client;
 mod files;
+mod fleet;
 mod forms;
 mod object_store;
 mod operators;

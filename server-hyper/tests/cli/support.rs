@@ -14,6 +14,8 @@ pub const BINARY: &str = env!("CARGO_BIN_EXE_openapi-server");
 /// A folder with a store.
 pub struct Place {
     folder: tempfile::TempDir,
+    /// What every command sees besides.
+    variables: Vec<(&'static str, String)>,
 }
 
 /// What a command said.
@@ -52,7 +54,12 @@ impl Said {
 
 impl Place {
     pub fn new() -> Self {
-        Place { folder: tempfile::tempdir().unwrap() }
+        Place::with(Vec::new())
+    }
+
+    /// A folder whose commands see these variables.
+    pub fn with(variables: Vec<(&'static str, String)>) -> Self {
+        Place { folder: tempfile::tempdir().unwrap(), variables }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -76,6 +83,7 @@ impl Place {
     pub fn confined(&self, mut command: Command) -> Command {
         command.current_dir(self.folder.path()).env_clear().env("USER", "tester").env("COLUMNS", "120");
         command.env("PATH", std::env::var("PATH").unwrap());
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
 

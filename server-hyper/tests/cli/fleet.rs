@@ -1,0 +1,166 @@
+//! Several servers on one store, in PostgreSQL and in MongoDB.
+
+use std::time::{Duration, Instant};
+
+use database_servers::{mongo, postgres};
+use serde_json::{Value, json};
+
+use super::support::{Place, Serving, credentials, request, within};
+
+const CONTACTS: &str = "/v1/open/contacts/chatbots/acme";
+
+/// An engine with a database of its own.
+enum Database {
+    Postgres(postgres::Database),
+    Mongo(mongo::Database),
+}
+
+impl Database {
+    fn url(&self) -> String {
+        match self {
+            Database::Postgres(database) => database.url(),
+            Database::Mongo(database) => database.url(),
+        }
+    }
+
+    /// A folder whose commands use the database, with everything that servers share.
+    fn place(&self) -> Place {
+        Place::with(vec![
+            ("OPENAPI_STORE", self.url()),
+            ("OPENAPI_SERVER_KEY", "5a".repeat(32)),
+            ("OPENAPI_BLOBS", "file:./blobs".to_owned()),
+        ])
+    }
+}
+
+macro_rules! on_both_engines {
+    ($($test:ident),* $(,)?) => {$(
+        mod $test {
+            #[test]
+            fn postgres() {
+                super::$test(&super::Database::Postgres(database_servers::postgres::Database::create()));
+            }
+
+            #[test]
+            fn mongo() {
+                super::$test(&super::Database::Mongo(database_servers::mongo::Database::create()));
+            }
+        }
+    )*};
+}
+
+on_both_engines!(
+    what_servers_must_share_is_asked_for,
+    servers_that_start_at_once_make_one_store,
+    servers_are_one_service,
+    limits_hold_for_all_servers_together,
+    changes_of_keys_reach_other_servers,
+);
+
+fn ask(
+    server: &Serving,
+    key: &Value,
+    method: &str,
+    path: &str,
+    more: &[(&str, &str)],
+    body: &str,
+) -> (u16, Value) {
+    let credentials = credentials(key);
+    let mut headers = credentials.each_ref().map(|(name, value)| (*name, value.as_str())).to_vec();
+    headers.push(("Content-Type", "application/json"));
+    headers.extend(more);
+    let (status, body) = request(&server.api, method, path, &headers, body);
+    (status, serde_json::from_str(&body).unwrap_or(Value::Null))
+}
+
+/// An agent, and a key for so many requests a minute.
+fn key_of(place: &Place, per_minute: &str) -> Value {
+    place.json(&["agents", "create", "Front desk", "--id", "acme"]);
+    let key = ["keys", "create", "--agent", "acme", "--name", "All", "--allow", "all"];
+    place.json(&[&key[..], &["--per-minute", per_minute, "--per-hour", "10000"]].concat())
+}
+
+fn what_servers_must_share_is_asked_for(database: &Database) {
+    let url = database.url();
+    let without_key =
+        Place::with(vec![("OPENAPI_STORE", url.clone()), ("OPENAPI_BLOBS", "memory:".to_owned())]);
+    let said = without_key.run(&["agents", "list"]).failed(1);
+    assert!(said.contains("OPENAPI_SERVER_KEY") && said.contains("openssl rand -hex 32"), "{said}");
+    let without_blobs = Place::with(vec![("OPENAPI_STORE", url), ("OPENAPI_SERVER_KEY", "5a".repeat(32))]);
+    let said = without_blobs.run(&["serve", "--listen", "127.0.0.1:0"]).failed(2);
+    assert!(said.contains("--blobs") && said.contains("s3://"), "{said}");
+}
+
+fn servers_that_start_at_once_make_one_store(database: &Database) {
+    let place = database.place();
+    let migrations: Vec<_> =
+        (0..4).map(|_| place.command(super::support::BINARY).arg("migrate").spawn().unwrap()).collect();
+    for mut migration in migrations {
+        assert!(migration.wait().unwrap().success());
+    }
+    assert_eq!(place.run(&["migrate"]).done(), "the store is up to date\n");
+    let key = place.with_key();
+    assert_eq!(ask(&place.serve(&[]), &key, "GET", CONTACTS, &[], "").0, 200);
+}
+
+fn servers_are_one_service(database: &Database) {
+    let place = database.place();
+    let key = place.with_key();
+    let (one, other) = (place.serve(&[]), place.serve(&[]));
+    let body = json!({ "primaryEmail": "zoe@example.com", "externalReferenceId": "crm-1", "tags": ["vip"] })
+        .to_string();
+    let again = [("Idempotency-Key", "a-key")];
+    let (status, created) = ask(&one, &key, "POST", CONTACTS, &again, &body);
+    assert_eq!(status, 201, "{created}");
+    // The other one knows the contact, the answer, and that the id is taken.
+    assert_eq!(ask(&other, &key, "POST", CONTACTS, &again, &body), (201, created.clone()));
+    let (status, taken) = ask(&other, &key, "POST", CONTACTS, &[], &body);
+    assert_eq!((status, &taken["code"]), (409, &json!("DUPLICATE_EXTERNAL_REFERENCE_ID")), "{taken}");
+    let (status, read) = ask(&other, &key, "GET", "/v1/open/contacts/crm-1/chatbots/acme", &[], "");
+    assert_eq!((status, &read["data"]), (200, &created["data"]));
+    let (_, listed) = ask(&other, &key, "GET", &format!("{CONTACTS}?search=zoe&tag=vip"), &[], "");
+    assert_eq!(listed["data"].as_array().map(Vec::len), Some(1), "{listed}");
+    assert_eq!((one.end(), other.end()), (0, 0));
+}
+
+fn limits_hold_for_all_servers_together(database: &Database) {
+    let place = database.place();
+    let key = key_of(&place, "40");
+    let servers = [place.serve(&[]), place.serve(&[]), place.serve(&[])];
+    let begun = Instant::now();
+    let admitted: usize = std::thread::scope(|scope| {
+        let clients: Vec<_> = servers
+            .iter()
+            .map(|server| {
+                scope.spawn(|| {
+                    (0..60).filter(|_| ask(server, &key, "GET", CONTACTS, &[], "").0 == 200).count()
+                })
+            })
+            .collect();
+        clients.into_iter().map(|client| client.join().unwrap()).sum()
+    });
+    assert!(begun.elapsed() < Duration::from_secs(60), "the minute is over before the requests are");
+    assert!((36..=40).contains(&admitted), "{admitted} of 40");
+}
+
+fn changes_of_keys_reach_other_servers(database: &Database) {
+    let place = database.place();
+    let key = key_of(&place, "1000");
+    let servers = [place.serve(&[]), place.serve(&[])];
+    for server in &servers {
+        assert_eq!(ask(server, &key, "GET", CONTACTS, &[], "").0, 200);
+    }
+    let name = key["apiKey"].as_str().unwrap();
+    place.run(&["keys", "disable", name]).done();
+    for server in &servers {
+        within(Duration::from_secs(5), "the key is disabled", || {
+            ask(server, &key, "GET", CONTACTS, &[], "").0 == 401
+        });
+    }
+    place.run(&["keys", "enable", name]).done();
+    for server in &servers {
+        within(Duration::from_secs(5), "the key works again", || {
+            ask(server, &key, "GET", CONTACTS, &[], "").0 == 200
+        });
+    }
+}
