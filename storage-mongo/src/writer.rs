@@ -65,7 +65,7 @@ impl<I: Send + Sync, T: Send> Alone for Task<I, T> {
 
     async fn run(self: Box<Self>, handle: &Handle) {
         let outcome = if self.is_long {
-            handle.transact_until_done(&self.input, self.work).await
+            handle.transact_at_length(&self.input, self.work).await
         } else {
             handle.transact(&self.input, self.work).await
         };
