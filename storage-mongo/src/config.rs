@@ -17,7 +17,8 @@ pub struct MongoConfig {
     pub selection_timeout: Duration,
     /// How long making a connection may take (default 3 s).
     pub connect_timeout: Duration,
-    /// How long a read or the transaction of a write may take, with everything that is tried again (default 5 s).
+    /// How long a read or a write may take, with everything that is waited for and tried again (default 5 s). Changes of
+    /// a contact schema and the purge of an agent may take longer once they have begun.
     pub operation_timeout: Duration,
     /// How long a list may take (default 15 s): a search for what many contacts have looks at them all.
     pub list_timeout: Duration,

@@ -181,8 +181,9 @@ async fn sorted(
     pipeline.push(doc! { "$limit": i64::from(limit) });
     let places = reads.aggregate(collection::CONTACTS, pipeline, Some(hint)).await?;
     let find = Find {
-        filter: doc! { "_id": { "$in": ids(&places)? } },
+        filter: doc! { "_id": { "$in": ids(&places)? }, "_id.agent": agent.as_str() },
         projection: Some(without_keys()),
+        hint: Some(index::BY_KEY),
         ..Find::default()
     };
     let mut contacts: HashMap<ContactId, RawDocumentBuf> = HashMap::new();

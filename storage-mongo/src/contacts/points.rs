@@ -17,7 +17,7 @@ use crate::connect::Handle;
 use crate::document::{Fields, key};
 use crate::error::{Fault, Result};
 use crate::ledger::{self, ledger_key};
-use crate::migrate::collection;
+use crate::migrate::{collection, index};
 use crate::transaction::{Find, Reads};
 
 /// How many commands are under way at the most.
@@ -147,13 +147,16 @@ async fn fetch(handle: &Handle, batch: &[Wanted]) -> Result<Found> {
     let agents: HashSet<&AgentId> = batch.iter().map(|wanted| &wanted.agent).collect();
     let contacts: HashSet<(&AgentId, ContactId)> =
         batch.iter().map(|wanted| (&wanted.agent, wanted.contact)).collect();
+    let names: Vec<&str> = agents.iter().map(|agent| agent.as_str()).collect();
     let ledgers = agents.iter().map(|agent| ledger_key(agent));
     let ids: Vec<Document> =
         ledgers.chain(contacts.iter().map(|(agent, id)| key(agent, id.as_bytes()))).collect();
     let find = Find {
         limit: ids.len() as u32,
-        filter: doc! { "_id": { "$in": ids } },
+        // The agents are named once more for routers of sharded clusters.
+        filter: doc! { "_id": { "$in": ids }, "_id.agent": { "$in": names } },
         projection: Some(without_keys()),
+        hint: Some(index::BY_KEY),
         ..Find::default()
     };
     let mut found = Found::default();
