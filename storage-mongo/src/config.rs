@@ -25,7 +25,8 @@ pub struct MongoConfig {
     /// The most writes that wait (default 4,096); beyond it they are answered
     /// [`Unavailable`](openapi_core::storage::StorageErrorKind::Unavailable) at once.
     pub write_queue: usize,
-    /// The most writes that share one transaction (default 256).
+    /// The most writes that share one transaction (default 64). Each contact is some hundred entries of the search
+    /// index: a larger transaction takes the server's cache and comes near the deadline on a slow one.
     pub write_batch: usize,
 }
 
@@ -59,7 +60,7 @@ impl MongoConfig {
             operation_timeout: Duration::from_secs(5),
             list_timeout: Duration::from_secs(15),
             write_queue: 4_096,
-            write_batch: 256,
+            write_batch: 64,
         })
     }
 }
