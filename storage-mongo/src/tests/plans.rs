@@ -2,12 +2,13 @@
 
 use mongodb::bson::{Bson, Document, doc};
 use openapi_core::forms::SubmissionStatus;
+use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    AuditQuery, ContactFilter, ContactQuery, ContactSort, ContactStore, FileQuery, FileSort, Order, SortKey,
-    SortPosition, SubmissionFilter, SubmissionPosition, SubmissionQuery, TemplatePosition, TemplateQuery,
-    Window,
+    AuditQuery, ContactFilter, ContactQuery, ContactSort, ContactStore, ContactWrite, FileQuery, FileSort,
+    Order, SortKey, SortPosition, SubmissionFilter, SubmissionPosition, SubmissionQuery, TemplatePosition,
+    TemplateQuery, Window,
 };
-use openapi_core::values::{AuditId, ContactStatus, SubmissionId, Tag, TemplateId, TextValue};
+use openapi_core::values::{AgentId, AuditId, ContactStatus, SubmissionId, Tag, TemplateId, TextValue};
 
 use super::support::{Database, agent_id, at, contact, contact_id, insert_agent, wait, write};
 use crate::contacts::plan_of;
@@ -86,12 +87,10 @@ async fn refuse_detours(db: &mongodb::Database, name: &str, find: &Find, at_most
     assert!(account.keys <= at_most, "{account:?} of {find:?}");
 }
 
-async fn filled(database: &Database) -> crate::MongoStorage {
-    let store = database.open().await;
-    let a = agent_id("a");
-    let schema = insert_agent(&store, &a).await;
-    let writes = (0..MANY).map(|number| {
-        let mut person = contact(&a, number);
+/// Contacts that share names, states and tags.
+pub(super) fn people(a: &AgentId, schema: &ContactSchema) -> Vec<ContactWrite> {
+    let person = |number: u64| {
+        let mut person = contact(a, number);
         // Three of four have a first name, and each name is several people's.
         person.first_name =
             (number % 4 != 0).then(|| TextValue::parse(&format!("Name{}", number % 20)).unwrap());
@@ -100,9 +99,16 @@ async fn filled(database: &Database) -> crate::MongoStorage {
         person.archived_at = (number % 5 == 0).then(|| at(0));
         person.tags = vec![Tag::parse(["vip", "late"][(number % 2) as usize]).unwrap()];
         person.external_reference_id = format!("x{number}").parse().ok();
-        write(&person, &schema, number + 1)
-    });
-    let writes: Vec<_> = writes.collect();
+        write(&person, schema, number + 1)
+    };
+    (0..MANY).map(person).collect()
+}
+
+pub(super) async fn filled(database: &Database) -> crate::MongoStorage {
+    let store = database.open().await;
+    let a = agent_id("a");
+    let schema = insert_agent(&store, &a).await;
+    let writes = people(&a, &schema);
     let mut tasks = tokio::task::JoinSet::new();
     let store = std::sync::Arc::new(store);
     for write in writes {

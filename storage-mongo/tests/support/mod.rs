@@ -156,6 +156,11 @@ pub fn entry(agent: &AgentId, number: u64, action: AuditAction, resource: &str) 
 
 /// Stores an agent with the built-in schema.
 pub async fn insert_agent(store: &MongoStorage, id: &AgentId) -> ContactSchema {
+    insert_agent_into(store, id).await
+}
+
+/// The same in any store.
+pub async fn insert_agent_into(store: &impl AgentStore, id: &AgentId) -> ContactSchema {
     let agent = Agent {
         id: id.clone(),
         name: TextValue::parse("An agent").unwrap(),
