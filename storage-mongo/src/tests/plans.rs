@@ -93,10 +93,10 @@ pub(super) fn people(a: &AgentId, schema: &ContactSchema) -> Vec<ContactWrite> {
         let mut person = contact(a, number);
         // Three of four have a first name, and each name is several people's.
         person.first_name =
-            (number % 4 != 0).then(|| TextValue::parse(&format!("Name{}", number % 20)).unwrap());
+            (!number.is_multiple_of(4)).then(|| TextValue::parse(&format!("Name{}", number % 20)).unwrap());
         person.last_name = TextValue::parse(&format!("Last{}", number % 7)).ok();
         person.status = ContactStatus::ALL[(number % 3) as usize];
-        person.archived_at = (number % 5 == 0).then(|| at(0));
+        person.archived_at = number.is_multiple_of(5).then(|| at(0));
         person.tags = vec![Tag::parse(["vip", "late"][(number % 2) as usize]).unwrap()];
         person.external_reference_id = format!("x{number}").parse().ok();
         write(&person, schema, number + 1)
