@@ -39,7 +39,7 @@ fn drawn(number: u64, purpose: u64, below: u64) -> u64 {
 fn spoken(mut number: u64, length: u64) -> String {
     let (consonants, vowels) = (b"bcdfghjklmnprstvwz", b"aeiou");
     let letter = |place: u64| {
-        let letters: &[u8] = if place % 2 == 0 { consonants } else { vowels };
+        let letters: &[u8] = if place.is_multiple_of(2) { consonants } else { vowels };
         let letter = letters[(number % letters.len() as u64) as usize];
         number /= letters.len() as u64;
         char::from(letter)
@@ -70,7 +70,7 @@ fn person(agent: &AgentId, number: u64) -> Contact {
         _ => ContactStatus::Active,
     };
     person.custom_fields =
-        RawObject::from_text(&format!(r#"{{"plan":"gold","score":{}}}"#, of(11, 1_000))).unwrap();
+        RawObject::from_text(format!(r#"{{"plan":"gold","score":{}}}"#, of(11, 1_000))).unwrap();
     person.created_at = at(number as i64 * 137);
     person.updated_at = person.created_at;
     person

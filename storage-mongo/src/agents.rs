@@ -121,12 +121,19 @@ pub(crate) async fn remove_some(
     filter: Document,
     at_most: u32,
 ) -> Result<u64> {
-    let find = Find { filter, projection: Some(doc! { "_id": 1 }), limit: at_most, ..Find::default() };
+    let find = Find {
+        filter: filter.clone(),
+        projection: Some(doc! { "_id": 1 }),
+        limit: at_most,
+        ..Find::default()
+    };
     let found = tx.reads().find(collection, find).await?;
     if found.is_empty() {
         return Ok(0);
     }
-    tx.delete(collection, doc! { "_id": { "$in": ids(&found)? } }).await
+    // The filter stays, for what it tells a router of a sharded cluster.
+    let some = doc! { "_id": { "$in": ids(&found)? } };
+    tx.delete(collection, doc! { "$and": [filter, some] }).await
 }
 
 /// Removes documents of a deleted agent, one kind after another, until `at_most` are gone.

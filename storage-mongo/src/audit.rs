@@ -69,7 +69,7 @@ pub(crate) async fn empty_some_payloads(tx: &mut Transaction, agent: &AgentId, a
     if found.is_empty() {
         return Ok(0);
     }
-    let filter = doc! { "_id": { "$in": ids(&found)? } };
+    let filter = doc! { "_id": { "$in": ids(&found)? }, "_id.agent": agent.as_str() };
     let update = Update::many(filter, doc! { "$unset": { "details": true } });
     tx.update(collection::AUDIT, &[update]).await
 }

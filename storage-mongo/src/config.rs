@@ -17,14 +17,16 @@ pub struct MongoConfig {
     pub selection_timeout: Duration,
     /// How long making a connection may take (default 3 s).
     pub connect_timeout: Duration,
-    /// How long a read or the transaction of a write may take, with everything that is tried again (default 5 s).
+    /// How long a read or a write may take, with everything that is waited for and tried again (default 5 s). Changes of
+    /// a contact schema and the purge of an agent may take longer once they have begun.
     pub operation_timeout: Duration,
     /// How long a list may take (default 15 s): a search for what many contacts have looks at them all.
     pub list_timeout: Duration,
     /// The most writes that wait (default 4,096); beyond it they are answered
     /// [`Unavailable`](openapi_core::storage::StorageErrorKind::Unavailable) at once.
     pub write_queue: usize,
-    /// The most writes that share one transaction (default 256).
+    /// The most writes that share one transaction (default 64). Each contact is some hundred entries of the search
+    /// index: a larger transaction takes the server's cache and comes near the deadline on a slow one.
     pub write_batch: usize,
 }
 
@@ -58,7 +60,7 @@ impl MongoConfig {
             operation_timeout: Duration::from_secs(5),
             list_timeout: Duration::from_secs(15),
             write_queue: 4_096,
-            write_batch: 256,
+            write_batch: 64,
         })
     }
 }

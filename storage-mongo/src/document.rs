@@ -179,6 +179,13 @@ impl<'d> Fields<'d> {
     }
 }
 
+/// A filter that lets through documents of an agent by their `_id`. The agent is named once more, so that a router of a
+/// sharded cluster knows which shard to ask, and need not make the others part of a transaction; whoever reads by it
+/// names [`index::BY_KEY`](crate::migrate::index::BY_KEY).
+pub(crate) fn keyed(agent: &AgentId, ids: Vec<Document>) -> Document {
+    doc! { "_id": { "$in": ids }, "_id.agent": agent.as_str() }
+}
+
 /// The `_id` of each document, as values of a filter.
 pub(crate) fn ids(documents: &[mongodb::bson::RawDocumentBuf]) -> Result<Vec<Bson>> {
     let id = |document: &mongodb::bson::RawDocumentBuf| {

@@ -197,6 +197,19 @@ impl Fault {
         }
     }
 
+    /// Whether it lies in what was written, and not in the database being there.
+    pub(crate) fn is_internal(&self) -> bool {
+        match self {
+            // The server answered, and not that it is on its way down: it refuses something.
+            Fault::Mongo(error) => {
+                matches!(&*error.kind, ErrorKind::Command(_)) && error.labels().is_empty()
+                    || kind_of(error) == StorageErrorKind::Internal
+            }
+            Fault::Corrupt(_) => true,
+            Fault::Known(_) | Fault::Raced | Fault::Late(_) => false,
+        }
+    }
+
     /// Whether a commit may have been done or not, so that it can be asked for again.
     pub(crate) fn leaves_commit_unknown(&self) -> bool {
         matches!(self, Fault::Mongo(error) if error.contains_label(UNKNOWN_TRANSACTION_COMMIT_RESULT))

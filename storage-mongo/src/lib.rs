@@ -53,12 +53,14 @@ pub use error::OpenError;
 pub use migrate::Migration;
 
 use connect::Handle;
+use contacts::Points;
 use writer::Writer;
 
 /// A store in one MongoDB database. Share it behind an `Arc`.
 pub struct MongoStorage {
     handle: Handle,
     writer: Writer,
+    points: Points,
     config: MongoConfig,
 }
 
@@ -74,8 +76,8 @@ impl MongoStorage {
             handle.client.clone().shutdown().immediate(true).await;
             return Err(error);
         }
-        let writer = Writer::new(handle.clone());
-        Ok(MongoStorage { handle, writer, config })
+        let (writer, points) = (Writer::new(handle.clone()), Points::new(handle.clone()));
+        Ok(MongoStorage { handle, writer, points, config })
     }
 
     /// The migrations that opening the database would apply, none when it is up to date. Changes nothing.

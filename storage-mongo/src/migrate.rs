@@ -41,6 +41,8 @@ pub(crate) mod collection {
 
 /// Names of indexes.
 pub(crate) mod index {
+    /// The one that every collection has.
+    pub(crate) const BY_KEY: &str = "_id_";
     pub(crate) const AGENTS_BY_AGE: &str = "byAge";
     pub(crate) const KEYS_BY_API_KEY: &str = "byApiKey";
     pub(crate) const KEYS_BY_AGENT: &str = "byAgent";

@@ -5,7 +5,7 @@ use mongodb::bson::{Document, RawDocument, doc};
 use openapi_core::storage::{Replay, ReplayKey, ReplayStore, StorageError};
 use openapi_core::values::{AgentId, ContactId, Timestamp};
 
-use crate::document::{Fields, key as key_of, octets, put as put_field, time};
+use crate::document::{Fields, key as key_of, keyed, octets, put as put_field, time};
 use crate::error::{Result, corrupt};
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Reads, Transaction, Update};
@@ -33,8 +33,9 @@ pub(crate) async fn stored(
     }
     let keys: Vec<Document> = keys.iter().map(|key| key_of(agent, &key.0)).collect();
     let find = Find {
-        filter: doc! { "_id": { "$in": keys } },
+        filter: keyed(agent, keys),
         projection: Some(doc! { "expiresAt": 1 }),
+        hint: Some(index::BY_KEY),
         ..Find::default()
     };
     let found = reads.find(collection::REPLAYS, find).await?;

@@ -282,32 +282,50 @@ fn options(handle: &Handle) -> TransactionOptions {
         .build()
 }
 
+/// How long a transaction that is known to be long may take; the server ends it by itself after 60 s unless it is told
+/// otherwise (`transactionLifetimeLimitSeconds`).
+const LONG: Duration = Duration::from_secs(600);
+
 impl Handle {
     /// Does work in a transaction, until it is committed, refused, or late.
     pub(crate) async fn transact<I: Sync, T: Send>(&self, input: &I, work: Work<I, T>) -> Result<T> {
-        within(self.operation_timeout, self.transact_until_done(input, work)).await
+        within(self.operation_timeout, self.attempts(input, work)).await
     }
 
-    /// The same without a deadline, but that of the server for a transaction (60 s).
-    pub(crate) async fn transact_until_done<I: Sync, T: Send>(
+    /// The same for work that may take longer than the deadline. Only what begins within the deadline goes on: a database
+    /// that is not there is told at once.
+    pub(crate) async fn transact_at_length<I: Sync, T: Send>(
         &self,
         input: &I,
         work: Work<I, T>,
     ) -> Result<T> {
+        within(LONG, self.attempts(input, work)).await
+    }
+
+    async fn attempts<I: Sync, T: Send>(&self, input: &I, work: Work<I, T>) -> Result<T> {
+        let patience = tokio::time::sleep(self.operation_timeout);
+        tokio::pin!(patience);
         let session = self.client.start_session().await?;
         let mut transaction = Transaction { handle: self.clone(), session };
         let mut races = 0;
         for attempt in 0_u32.. {
             let done = transaction.attempt(input, work).await;
             match done {
-                Err(Fault::Raced) if races >= RACES => return Err(Fault::Raced),
+                Err(fault) if fault.is_transient() && (races >= RACES || patience.is_elapsed()) => {
+                    return Err(fault);
+                }
                 Err(Fault::Raced) => races += 1,
                 Err(fault) if fault.is_transient() => {
                     tracing::debug!(?fault, attempt, "a transaction is done anew");
                 }
                 done => return done,
             }
-            tokio::time::sleep(transaction.pause(attempt)).await;
+            let pause = transaction.pause(attempt);
+            // The timer has to be looked at to elapse.
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = &mut patience, if !patience.is_elapsed() => {}
+            }
         }
         Err(corrupt("a transaction was never done"))
     }

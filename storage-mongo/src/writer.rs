@@ -24,6 +24,9 @@ use crate::transaction::Work;
 /// How often the end of the waiting writes is looked for on closing.
 const CLOSING_STEP: Duration = Duration::from_millis(5);
 
+/// What a write is given beyond its deadline, so that what the transaction itself has to say comes first.
+const GRACE: Duration = Duration::from_millis(250);
+
 /// One write that waits.
 enum Job {
     /// A creation or change of a contact, which can share a transaction with others.
@@ -65,7 +68,7 @@ impl<I: Send + Sync, T: Send> Alone for Task<I, T> {
 
     async fn run(self: Box<Self>, handle: &Handle) {
         let outcome = if self.is_long {
-            handle.transact_until_done(&self.input, self.work).await
+            handle.transact_at_length(&self.input, self.work).await
         } else {
             handle.transact(&self.input, self.work).await
         };
@@ -177,7 +180,7 @@ impl Writer {
     {
         let (reply, outcome) = oneshot::channel();
         self.queue(agent, Job::Alone(Box::new(Task { input, work, is_long: false, reply })))?;
-        answer(outcome).await
+        self.in_time(outcome).await
     }
 
     /// The same for a write that may need longer than the deadline of others.
@@ -204,7 +207,19 @@ impl Writer {
     ) -> Result<(), StorageError> {
         let (reply, outcome) = oneshot::channel();
         self.queue(agent, Job::Contact(Box::new(job(reply))))?;
-        answer(outcome).await
+        self.in_time(outcome).await
+    }
+
+    /// The outcome of a write, unless it has to wait for longer than its deadline. What has not begun by then is left
+    /// out, since nobody waits for it any more.
+    async fn in_time<T>(&self, outcome: oneshot::Receiver<Result<T>>) -> Result<T, StorageError> {
+        let deadline = self.shared.handle.operation_timeout + GRACE;
+        tokio::time::timeout(deadline, answer(outcome)).await.unwrap_or_else(|_| {
+            Err(StorageError::new(
+                StorageErrorKind::Unavailable,
+                "the write was not done in time; others of its agent were before it",
+            ))
+        })
     }
 
     fn queue(&self, agent: &AgentId, job: Job) -> Result<(), StorageError> {

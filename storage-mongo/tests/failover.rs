@@ -1,5 +1,7 @@
 //! What happens when the primary dies in the middle of writes.
 
+#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
 mod support;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

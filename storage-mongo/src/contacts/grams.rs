@@ -7,6 +7,13 @@
 
 use openapi_core::contacts::SearchTerm;
 
+/// What a contact is indexed by in place of its grams when they are too many: it is looked at in every search. No gram
+/// is as short.
+pub(super) const EVERY: &str = "*";
+
+/// The most grams of a contact. A usual one has some hundred; each is an entry of the index that a write makes.
+const MOST: usize = 2_048;
+
 /// The characters of a gram.
 const LENGTH: usize = 3;
 
@@ -31,14 +38,14 @@ fn of_word(word: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The different grams of a contact, sorted.
+/// The different grams of a contact, sorted; [`EVERY`] alone for too many.
 pub(super) fn grams(search: &str, digits: &str) -> Vec<String> {
     let text = search.split_whitespace().flat_map(of_word).map(str::to_owned);
     let digits = of_word(digits).map(|gram| format!("{DIGITS}{gram}"));
     let mut grams: Vec<String> = text.chain(digits).collect();
     grams.sort_unstable();
     grams.dedup();
-    grams
+    if grams.len() > MOST { vec![EVERY.to_owned()] } else { grams }
 }
 
 /// The grams of a term, of which each contact has all that the term occurs in.
@@ -100,6 +107,14 @@ mod tests {
         assert_eq!(grams("zoes\nab é李", "4420"), ["#420", "#442", "oes", "zoe", "é李"]);
         assert_eq!(grams("", "12"), Vec::<String>::new());
         assert_eq!(grams("aé", ""), ["aé"]);
+    }
+
+    #[test]
+    fn a_contact_of_too_many_is_looked_at_in_every_search() {
+        let text: String = ('\u{4e00}'..).take(MOST).collect();
+        assert_eq!(grams(&text, ""), [EVERY]);
+        let short: String = text.chars().take(500).collect();
+        assert_eq!(grams(&short, "").len(), 498 + 499);
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod gather;
 mod grams;
 mod list;
 mod narrow;
+mod points;
 mod rekey;
 mod row;
 mod store;
@@ -20,12 +21,13 @@ use openapi_core::values::{AgentId, ContactId, ExternalId};
 pub(crate) use list::plan_of;
 #[cfg(test)]
 pub(crate) use narrow::count_of_search;
+pub(crate) use points::Points;
 pub(crate) use rekey::rekey;
 pub(crate) use store::{ContactJob, store};
 pub(crate) use write::{external_ids, purge, refuse_stale};
 
 use crate::MongoStorage;
-use crate::document::key;
+use crate::connect::Handle;
 use crate::error::Result;
 use crate::ledger::{self, ledger_key};
 use crate::migrate::collection;
@@ -36,35 +38,35 @@ fn without_keys() -> Document {
     doc! { "keys": 0 }
 }
 
-/// The contact that a reference names, and the ledger of its agent.
-pub(crate) fn find_one(agent: &AgentId, contact: &ContactRef) -> Find {
-    let filter = match contact {
-        ContactRef::Id(id) => doc! { "_id": { "$in": [ledger_key(agent), key(agent, id.as_bytes())] } },
-        ContactRef::External(id) => doc! { "$or": [
-            { "_id": ledger_key(agent) },
-            { "_id.agent": agent.as_str(), "keys.unique": row::unique(row::EXTERNAL, id.as_str()) },
-        ] },
-    };
+/// The contact with an external id, and the ledger of its agent.
+pub(crate) fn find_external(agent: &AgentId, id: &ExternalId) -> Find {
+    let filter = doc! { "$or": [
+        { "_id": ledger_key(agent) },
+        { "_id.agent": agent.as_str(), "keys.unique": row::unique(row::EXTERNAL, id.as_str()) },
+    ] };
     Find { filter, projection: Some(without_keys()), limit: 2, ..Find::default() }
+}
+
+async fn external(handle: &Handle, agent: &AgentId, id: &ExternalId) -> Result<Option<Contact>> {
+    let found = Reads::alone(handle).find(collection::CONTACTS, find_external(agent, id)).await?;
+    let (mut is_living, mut record) = (false, None);
+    for document in &found {
+        if ledger::is_ledger(document)? {
+            is_living = !ledger::is_deleted(document)?;
+        } else {
+            record = Some(document);
+        }
+    }
+    record.filter(|_| is_living).map(|document| row::contact(agent, document)).transpose()
 }
 
 #[async_trait]
 impl ContactStore for MongoStorage {
     async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<Contact>, StorageError> {
-        let one = async {
-            let found =
-                Reads::alone(&self.handle).find(collection::CONTACTS, find_one(agent, contact)).await?;
-            let (mut is_living, mut record) = (false, None);
-            for document in &found {
-                if ledger::is_ledger(document)? {
-                    is_living = !ledger::is_deleted(document)?;
-                } else {
-                    record = Some(document);
-                }
-            }
-            record.filter(|_| is_living).map(|document| row::contact(agent, document)).transpose()
-        };
-        Ok(self.handle.read(one).await?)
+        Ok(match contact {
+            ContactRef::Id(id) => self.handle.read(self.points.contact(agent, *id)).await?,
+            ContactRef::External(id) => self.handle.read(external(&self.handle, agent, id)).await?,
+        })
     }
 
     async fn contacts(&self, agent: &AgentId, query: &ContactQuery) -> Result<ContactPage, StorageError> {

@@ -19,7 +19,7 @@ const TERMS: usize = 4;
 /// The grams that lead to every contact that a search can find.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Narrowed {
-    /// One of them each contact has.
+    /// One of them each contact has. [`grams::EVERY`] is among them.
     pub(super) grams: Vec<String>,
     /// How many contacts have one, counted up to [`COUNTED`] for each.
     pub(super) at_most: u64,
@@ -32,13 +32,14 @@ pub(super) async fn narrow(
     terms: &[SearchTerm],
 ) -> Result<Option<Narrowed>> {
     let tried: Vec<grams::Grams> = terms.iter().filter_map(grams::of_term).take(TERMS).collect();
-    let mut all: Vec<&String> =
-        tried.iter().flat_map(|term| term.text.iter().chain(term.digits.iter().flatten())).collect();
-    all.sort_unstable();
-    all.dedup();
-    if all.is_empty() {
+    if tried.is_empty() {
         return Ok(None);
     }
+    let every = grams::EVERY.to_owned();
+    let of_terms = tried.iter().flat_map(|term| term.text.iter().chain(term.digits.iter().flatten()));
+    let mut all: Vec<&String> = of_terms.chain([&every]).collect();
+    all.sort_unstable();
+    all.dedup();
     let mut counts = vec![0; all.len()];
     let counted = reads.aggregate(collection::CONTACTS, counting(agent, &all), Some(index::CONTACTS_BY_GRAM));
     for counted in &counted.await? {
@@ -50,19 +51,12 @@ pub(super) async fn narrow(
     let count_of = |gram: &String| all.binary_search(&gram).map_or(0, |at| counts[at]);
     let fewest = |grams: &[String]| grams.iter().map(|gram| (count_of(gram), gram.clone())).min();
     let of_term = |term: &grams::Grams| {
-        let text = fewest(&term.text)?;
-        let digits = term.digits.as_deref().map(fewest);
-        let (digits, is_told) = match digits {
-            Some(digits) => (digits.clone(), digits.is_some()),
-            None => (None, true),
-        };
-        is_told.then(|| {
-            let at_most = text.0 + digits.as_ref().map_or(0, |(count, _)| *count);
-            Narrowed {
-                grams: [Some(text), digits].into_iter().flatten().map(|(_, gram)| gram).collect(),
-                at_most,
-            }
-        })
+        let mut chosen = vec![(count_of(&every), every.clone()), fewest(&term.text)?];
+        if let Some(digits) = &term.digits {
+            chosen.push(fewest(digits)?);
+        }
+        let at_most = chosen.iter().map(|(count, _)| count).sum();
+        Some(Narrowed { grams: chosen.into_iter().map(|(_, gram)| gram).collect(), at_most })
     };
     Ok(tried.iter().filter_map(of_term).min_by_key(|narrowed| narrowed.at_most))
 }

@@ -65,9 +65,26 @@ impl ContactJob {
 
 /// Does the writes of an agent and tells each its outcome.
 pub(crate) async fn store(handle: &Handle, agent: &AgentId, jobs: Vec<ContactJob>) {
-    let input = (agent.clone(), jobs);
-    let outcome = handle.transact(&input, |tx, (agent, jobs)| Box::pin(attempt(tx, agent, jobs))).await;
-    let (_, jobs) = input;
+    let mut input = (agent.clone(), jobs);
+    match commit(handle, &input).await {
+        // One that the database does not take must not take the others with it.
+        Err(fault) if fault.is_internal() && input.1.len() > 1 => {
+            tracing::warn!(?fault, writes = input.1.len(), "a commit failed; its writes are done one by one");
+            for job in std::mem::take(&mut input.1) {
+                let alone = (agent.clone(), vec![job]);
+                let outcome = commit(handle, &alone).await;
+                answer(&alone.1, outcome);
+            }
+        }
+        outcome => answer(&input.1, outcome),
+    }
+}
+
+async fn commit(handle: &Handle, input: &(AgentId, Vec<ContactJob>)) -> Result<Vec<Outcome>> {
+    handle.transact(input, |tx, (agent, jobs)| Box::pin(attempt(tx, agent, jobs))).await
+}
+
+fn answer(jobs: &[ContactJob], outcome: Result<Vec<Outcome>>) {
     match outcome {
         Ok(outcomes) => {
             for (job, outcome) in jobs.iter().zip(outcomes) {
@@ -75,9 +92,7 @@ pub(crate) async fn store(handle: &Handle, agent: &AgentId, jobs: Vec<ContactJob
             }
         }
         Err(fault) => {
-            if jobs.len() > 1 {
-                tracing::warn!(?fault, writes = jobs.len(), "a commit failed; none of its writes is stored");
-            }
+            tracing::warn!(?fault, writes = jobs.len(), "a commit failed; none of its writes is stored");
             jobs.iter().for_each(|job| job.answer(Err(fault.again())));
         }
     }

@@ -10,7 +10,7 @@ use openapi_core::values::{AgentId, ContactId, ExternalId, StoredText};
 
 use super::row::{self, Derived, Stored};
 use crate::agents::remove_some;
-use crate::document::{Fields, key, of_agent};
+use crate::document::{Fields, key, keyed, of_agent};
 use crate::error::Result;
 use crate::ledger::{self, PLACE_NAMES, Tally, ledger_key};
 use crate::migrate::{collection, index};
@@ -86,8 +86,9 @@ pub(super) async fn stored(
 ) -> Result<HashMap<ContactId, Stored>> {
     let ids: Vec<Document> = contacts.map(|id| key(agent, id.as_bytes())).collect();
     let find = Find {
-        filter: doc! { "_id": { "$in": ids } },
+        filter: keyed(agent, ids),
         projection: Some(Stored::projection()),
+        hint: Some(index::BY_KEY),
         ..Find::default()
     };
     let found = reads.find(collection::CONTACTS, find).await?;
@@ -121,8 +122,9 @@ pub(crate) async fn external_ids(
     contacts.dedup();
     let ids: Vec<Document> = contacts.iter().map(|id| key(agent, id.as_bytes())).collect();
     let find = Find {
-        filter: doc! { "_id": { "$in": ids } },
+        filter: keyed(agent, ids),
         projection: Some(doc! { "externalReferenceId": 1 }),
+        hint: Some(index::BY_KEY),
         ..Find::default()
     };
     let mut named = HashMap::new();
@@ -181,7 +183,9 @@ impl Difference {
             .map(|(tag, _)| tag_key(agent, tag))
             .collect();
         if !fewer.is_empty() {
-            tx.delete(collection::TAGS, doc! { "_id": { "$in": fewer }, "all": 0 }).await?;
+            let mut unused = keyed(agent, fewer);
+            unused.insert("all", 0);
+            tx.delete(collection::TAGS, unused).await?;
         }
         Ok(())
     }

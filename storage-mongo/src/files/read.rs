@@ -11,7 +11,7 @@ use openapi_core::storage::{
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 
 use crate::connect::Handle;
-use crate::document::{Fields, integer, key, octets, time};
+use crate::document::{Fields, integer, key, keyed, octets, time};
 use crate::error::{Result, corrupt};
 use crate::ledger::{self, Ledger};
 use crate::migrate::{collection, index};
@@ -148,8 +148,10 @@ pub(crate) async fn of_contact(
         return Ok(vec![false; files.len()]);
     }
     let ids: Vec<Document> = files.iter().map(|file| key(agent, file.as_bytes())).collect();
-    let filter = doc! { "_id": { "$in": ids }, "contact": octets(contact.as_bytes()), "live": true };
-    let find = Find { filter, projection: Some(doc! { "_id": 1 }), ..Find::default() };
+    let mut filter = keyed(agent, ids);
+    filter.extend(doc! { "contact": octets(contact.as_bytes()), "live": true });
+    let find =
+        Find { filter, projection: Some(doc! { "_id": 1 }), hint: Some(index::BY_KEY), ..Find::default() };
     let found = reads.find(collection::FILES, find).await?;
     let own = found.iter().map(|file| Ok(FileId::from_bytes(Fields(file).id()?)));
     let own: HashSet<FileId> = own.collect::<Result<_>>()?;

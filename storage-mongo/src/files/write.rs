@@ -133,7 +133,8 @@ async fn remove(tx: &mut Transaction, agent: &AgentId, find: Find, due_at: Times
     if octets != 0 {
         add_octets(tx, agent, -octets).await?;
     }
-    tx.delete(collection::FILES, doc! { "_id": { "$in": ids(&found)? } }).await
+    let filter = doc! { "_id": { "$in": ids(&found)? }, "_id.agent": agent.as_str() };
+    tx.delete(collection::FILES, filter).await
 }
 
 /// As [`openapi_core::storage::FileStore::hasten_purges`].

@@ -10,7 +10,7 @@ use openapi_core::values::{AgentId, TemplateId};
 
 use crate::agents::remove_some;
 use crate::connect::Handle;
-use crate::document::{Fields, integer, json, key, octets, of_agent, put, time};
+use crate::document::{Fields, integer, json, key, keyed, octets, of_agent, put, time};
 use crate::error::{Result, corrupt};
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Reads, Transaction, Update};
@@ -161,8 +161,9 @@ pub(super) async fn page(handle: &Handle, agent: &AgentId, query: &TemplateQuery
         Ok(content_key(agent, TemplateId::from_bytes(fields.id()?), fields.integer("version")?))
     });
     let find = Find {
-        filter: doc! { "_id": { "$in": keys.collect::<Result<Vec<_>>>()? } },
+        filter: keyed(agent, keys.collect::<Result<Vec<_>>>()?),
         projection: Some(doc! { "fields": 0 }),
+        hint: Some(index::BY_KEY),
         ..Find::default()
     };
     let mut contents: HashMap<TemplateId, RawDocumentBuf> = HashMap::new();

@@ -181,8 +181,9 @@ async fn remove(tx: &mut Transaction, agent: &AgentId, found: &[RawDocumentBuf])
     let revisions: Vec<Bson> = revisions.collect::<Result<_>>()?;
     // Several conditions of a range each; so many that one command stays small.
     for some in revisions.chunks(100) {
-        let filter: Document = doc! { "$or": some };
+        let filter: Document = doc! { "$or": some, "_id.agent": agent.as_str() };
         tx.delete(collection::FORM_DATA_REVISIONS, filter).await?;
     }
-    tx.delete(collection::SUBMISSIONS, doc! { "_id": { "$in": ids(found)? } }).await
+    let filter = doc! { "_id": { "$in": ids(found)? }, "_id.agent": agent.as_str() };
+    tx.delete(collection::SUBMISSIONS, filter).await
 }

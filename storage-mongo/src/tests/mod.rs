@@ -1,6 +1,7 @@
 //! Tests that look inside: plans of lists, the writer.
 
 mod plans;
+mod searching;
 #[path = "../../tests/support/mod.rs"]
 mod support;
 mod writing;

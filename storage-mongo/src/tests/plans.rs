@@ -1,14 +1,14 @@
 //! Every list stays on its index: MongoDB's own account of how it ran each find.
 
 use mongodb::bson::{Bson, Document, doc};
-use openapi_core::contacts::ContactRef;
 use openapi_core::forms::SubmissionStatus;
+use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    AuditQuery, ContactFilter, ContactQuery, ContactSort, ContactStore, FileQuery, FileSort, Order, SortKey,
-    SortPosition, SubmissionFilter, SubmissionPosition, SubmissionQuery, TemplatePosition, TemplateQuery,
-    Window,
+    AuditQuery, ContactFilter, ContactQuery, ContactSort, ContactStore, ContactWrite, FileQuery, FileSort,
+    Order, SortKey, SortPosition, SubmissionFilter, SubmissionPosition, SubmissionQuery, TemplatePosition,
+    TemplateQuery, Window,
 };
-use openapi_core::values::{AuditId, ContactStatus, SubmissionId, Tag, TemplateId, TextValue};
+use openapi_core::values::{AgentId, AuditId, ContactStatus, SubmissionId, Tag, TemplateId, TextValue};
 
 use super::support::{Database, agent_id, at, contact, contact_id, insert_agent, wait, write};
 use crate::contacts::plan_of;
@@ -87,23 +87,28 @@ async fn refuse_detours(db: &mongodb::Database, name: &str, find: &Find, at_most
     assert!(account.keys <= at_most, "{account:?} of {find:?}");
 }
 
-async fn filled(database: &Database) -> crate::MongoStorage {
+/// Contacts that share names, states and tags.
+pub(super) fn people(a: &AgentId, schema: &ContactSchema) -> Vec<ContactWrite> {
+    let person = |number: u64| {
+        let mut person = contact(a, number);
+        // Three of four have a first name, and each name is several people's.
+        person.first_name =
+            (!number.is_multiple_of(4)).then(|| TextValue::parse(&format!("Name{}", number % 20)).unwrap());
+        person.last_name = TextValue::parse(&format!("Last{}", number % 7)).ok();
+        person.status = ContactStatus::ALL[(number % 3) as usize];
+        person.archived_at = number.is_multiple_of(5).then(|| at(0));
+        person.tags = vec![Tag::parse(["vip", "late"][(number % 2) as usize]).unwrap()];
+        person.external_reference_id = format!("x{number}").parse().ok();
+        write(&person, schema, number + 1)
+    };
+    (0..MANY).map(person).collect()
+}
+
+pub(super) async fn filled(database: &Database) -> crate::MongoStorage {
     let store = database.open().await;
     let a = agent_id("a");
     let schema = insert_agent(&store, &a).await;
-    let writes = (0..MANY).map(|number| {
-        let mut person = contact(&a, number);
-        // Three of four have a first name, and each name is several people's.
-        person.first_name =
-            (number % 4 != 0).then(|| TextValue::parse(&format!("Name{}", number % 20)).unwrap());
-        person.last_name = TextValue::parse(&format!("Last{}", number % 7)).ok();
-        person.status = ContactStatus::ALL[(number % 3) as usize];
-        person.archived_at = (number % 5 == 0).then(|| at(0));
-        person.tags = vec![Tag::parse(["vip", "late"][(number % 2) as usize]).unwrap()];
-        person.external_reference_id = format!("x{number}").parse().ok();
-        write(&person, &schema, number + 1)
-    });
-    let writes: Vec<_> = writes.collect();
+    let writes = people(&a, &schema);
     let mut tasks = tokio::task::JoinSet::new();
     let store = std::sync::Arc::new(store);
     for write in writes {
@@ -188,12 +193,7 @@ fn what_is_read_by_key_is_found_by_key() {
     wait(async {
         let store = filled(&database).await;
         let (db, a) = (&store.handle.db, agent_id("a"));
-        let by_id = contacts::find_one(&a, &ContactRef::Id(contact_id(7)));
-        let account = explain(db, command(collection::CONTACTS, &by_id)).await;
-        assert!(account.stages.iter().all(|stage| stage != "COLLSCAN" && stage != "SORT"), "{account:?}");
-        assert!(account.documents <= 2 && account.keys <= 4, "{account:?}");
-        let external = "x7".parse().unwrap();
-        let by_name = contacts::find_one(&a, &ContactRef::External(external));
+        let by_name = contacts::find_external(&a, &"x7".parse().unwrap());
         let account = explain(db, command(collection::CONTACTS, &by_name)).await;
         assert!(account.stages.iter().all(|stage| stage != "COLLSCAN" && stage != "SORT"), "{account:?}");
         assert!(account.documents <= 2 && account.keys <= 4, "{account:?}");

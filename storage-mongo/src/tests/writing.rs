@@ -25,7 +25,7 @@ async fn hold(store: &Arc<MongoStorage>, agent: &AgentId) -> (Arc<Notify>, Writi
     let input = (Arc::clone(&begun), Arc::clone(&release));
     let (store, agent) = (Arc::clone(store), agent.clone());
     let holding = tokio::spawn(async move {
-        let work = store.writer.write(&agent, input, |_, (begun, release)| {
+        let work = store.writer.write_at_length(&agent, input, |_, (begun, release)| {
             Box::pin(async move {
                 begun.notify_one();
                 release.notified().await;
@@ -226,5 +226,27 @@ fn two_servers_write_to_one_agent_at_the_same_time() {
         for store in stores {
             store.close().await;
         }
+    });
+}
+
+#[test]
+fn a_write_waits_no_longer_than_its_deadline() {
+    let mut database = Database::new();
+    database.config.operation_timeout = Duration::from_millis(300);
+    wait(async {
+        let store = Arc::new(database.open().await);
+        let a = agent_id("a");
+        let schema = insert_agent(&store, &a).await;
+        let (release, holding) = hold(&store, &a).await;
+        let begun = tokio::time::Instant::now();
+        let late = store.insert_contact(&a, &write(&contact(&a, 1), &schema, 1)).await;
+        assert_eq!(kind(late), Some(StorageErrorKind::Unavailable));
+        assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+        release.notify_one();
+        holding.await.unwrap().unwrap();
+        store.insert_contact(&a, &write(&contact(&a, 2), &schema, 2)).await.unwrap();
+        // What was late had not begun, and is left out.
+        assert_eq!(store.contact(&a, &ContactRef::Id(contact(&a, 1).id)).await.unwrap(), None);
+        store.close().await;
     });
 }

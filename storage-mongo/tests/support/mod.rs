@@ -2,17 +2,19 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
-use std::sync::OnceLock;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use mongodb::Client;
 use openapi_core::access::Actor;
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::{AuditAction, AuditEntry};
+use openapi_core::conformance::Backend;
 use openapi_core::contacts::{Contact, ContactKeys};
 use openapi_core::json::RawObject;
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{AgentStore, ContactWrite, Effects};
+use openapi_core::storage::{AgentStore, ContactWrite, Effects, Storage};
 use openapi_core::values::{
     AgentId, AuditId, ContactId, ContactStatus, Email, PlatformId, TextValue, Timestamp,
 };
@@ -90,6 +92,41 @@ impl Drop for Database {
     }
 }
 
+/// A store on a database of one's own, for the conformance suite.
+pub struct Server {
+    store: Arc<MongoStorage>,
+    database: Database,
+}
+
+impl Server {
+    pub fn new() -> Self {
+        let database = Database::new();
+        Server { store: Arc::new(wait(database.open())), database }
+    }
+}
+
+impl Backend for Server {
+    fn storage(&self) -> Arc<dyn Storage> {
+        Arc::clone(&self.store) as Arc<dyn Storage>
+    }
+
+    fn reopen(&mut self) -> bool {
+        wait(self.store.close());
+        self.store = Arc::new(wait(self.database.open()));
+        true
+    }
+
+    fn block_on<'a>(&self, future: Pin<Box<dyn Future<Output = ()> + Send + 'a>>) {
+        wait(future);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        wait(self.store.close());
+    }
+}
+
 pub fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(1_700_000_000_000 + millis)
 }
@@ -119,6 +156,11 @@ pub fn entry(agent: &AgentId, number: u64, action: AuditAction, resource: &str) 
 
 /// Stores an agent with the built-in schema.
 pub async fn insert_agent(store: &MongoStorage, id: &AgentId) -> ContactSchema {
+    insert_agent_into(store, id).await
+}
+
+/// The same in any store.
+pub async fn insert_agent_into(store: &impl AgentStore, id: &AgentId) -> ContactSchema {
     let agent = Agent {
         id: id.clone(),
         name: TextValue::parse("An agent").unwrap(),
