@@ -52,11 +52,14 @@ pub(crate) struct Db {
 fn settings(config: &PostgresConfig) -> String {
     let PostgresConfig { schema, statement_timeout, lock_timeout, .. } = config;
     // Every statement of this crate is a short one on a few rows, for which compiling it or sharing it among processes
-    // costs more than it brings; and the order in which parts of a list are read must stay the written one.
+    // costs more than it brings; and the order in which parts of a list are read must stay the written one. What
+    // PostgreSQL knows of the average agent says nothing of a large one, nor what it knew of a new table of the same
+    // table an hour later: so it is told that reading all of a table, or of an agent, is never the better way.
     format!(
         "SET search_path = \"{schema}\"; SET statement_timeout = {}; SET lock_timeout = {}; \
          SET idle_in_transaction_session_timeout = {}; SET default_transaction_isolation = 'read committed'; \
-         SET jit = off; SET max_parallel_workers_per_gather = 0",
+         SET jit = off; SET max_parallel_workers_per_gather = 0; SET enable_seqscan = off; SET enable_hashjoin = off; \
+         SET enable_mergejoin = off",
         statement_timeout.as_millis(),
         lock_timeout.as_millis(),
         (*statement_timeout + GRACE).as_millis(),
@@ -154,8 +157,17 @@ impl Db {
     }
 
     async fn lease(&self) -> Result<Lease> {
+        let connecting = async {
+            loop {
+                match self.pool.acquire().await {
+                    // Cut off while it was being made, as by a server that is just ending or by a balancer before it.
+                    Err(sqlx::Error::Io(_) | sqlx::Error::Protocol(_)) => sleep(BACKOFF).await,
+                    connected => return connected,
+                }
+            }
+        };
         // A little more than the pool's own deadline, which it keeps by itself but for what it does behind connecting.
-        match timeout(self.config.connect_timeout + GRACE, self.pool.acquire()).await {
+        match timeout(self.config.connect_timeout + GRACE, connecting).await {
             Ok(connection) => Ok(Lease { connection: Some(connection?), is_idle: true }),
             Err(_) => Err(Fault::Late("no connection to the database could be made in time")),
         }

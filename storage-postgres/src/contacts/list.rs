@@ -126,13 +126,14 @@ fn nulls(query: &ContactQuery) -> &'static str {
     if may_be_absent(query.sort) { " NULLS LAST" } else { "" }
 }
 
-/// Adds the contacts at `places` and the total.
+/// Adds the contacts at `places` and the total. The limit on each contact makes PostgreSQL look them up one by one: else
+/// it may read all of an agent that it takes for a small one.
 fn shown(statement: &mut Statement, agent: &str, query: &ContactQuery, total: &str, places: &str) {
     let direction = direction(query.order);
     let nulls = nulls(query);
     statement.push(&format!(
         "SELECT t.total, {} FROM ({total}) t LEFT JOIN ({places}) p ON true \
-         LEFT JOIN contact c ON c.agent = {agent} AND c.id = p.id \
+         LEFT JOIN LATERAL (SELECT c.* FROM contact c WHERE c.agent = {agent} AND c.id = p.id LIMIT 1) c ON true \
          WHERE EXISTS (SELECT 1 FROM agent a WHERE a.id = {agent} AND a.status <> 2) \
          ORDER BY p.key{direction}{nulls}, p.id{direction}",
         row::columns!()

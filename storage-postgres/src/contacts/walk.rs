@@ -142,18 +142,20 @@ pub(super) fn places(
         Order::Descending => "<",
     };
     let direction = direction(order);
-    let list = |on_key: &str, reach: &str| {
+    let reach = part.reach();
+    // Each arm is sorted and bounded on its own: else PostgreSQL does not know that they can be merged, and reads all.
+    let list = |on_key: &str, clause: &str| {
         let arms: Vec<String> = view
             .arms()
             .map(|(archived, status)| {
                 format!(
-                    "SELECT {key} AS key, id FROM {source} WHERE agent = {agent} AND archived = {archived} \
-                     AND status = {status}{condition}{on_key}"
+                    "(SELECT {key} AS key, id FROM {source} WHERE agent = {agent} AND archived = {archived} \
+                     AND status = {status}{condition}{on_key} ORDER BY {key}{direction}, id{direction}{reach})"
                 )
             })
             .collect();
         let arms = arms.join(" UNION ALL ");
-        format!("SELECT key, id FROM ({arms}) arms ORDER BY key{direction}, id{direction}{reach}")
+        format!("SELECT key, id FROM ({arms}) arms ORDER BY key{direction}, id{direction}{clause}")
     };
     if !may_be_absent(sort) {
         let on_key = match position {
@@ -177,8 +179,8 @@ pub(super) fn places(
         // a test holds it.
         Some(present) => format!(
             "SELECT key, id FROM (({}) UNION ALL ({})) both_lists{}",
-            list(&present, &part.reach()),
-            list(&absent, &part.reach()),
+            list(&present, &reach),
+            list(&absent, &reach),
             part.clause()
         ),
     }
