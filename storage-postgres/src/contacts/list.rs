@@ -40,9 +40,38 @@ fn only(filter: &ContactFilter) -> Only<'_> {
     }
 }
 
+/// From how many rows on a page is far behind the beginning of its list.
+const FAR: u64 = if cfg!(test) { 2 } else { 2_048 };
+
+/// Whether a page is so far behind that it is worth asking first which end of the list is nearer.
+pub(super) fn may_be_nearer_to_the_end(query: &ContactQuery) -> bool {
+    let is_walk = match only(&query.filter) {
+        Only::Nothing => true,
+        Only::Tag(_) => query.sort == ContactSort::CreatedAt,
+        Only::Since(_, sort) => query.sort == sort,
+        Only::Several => false,
+    };
+    is_walk && matches!(query.window, Window::Page { offset, .. } if offset > FAR)
+}
+
+/// The statement that counts a list: about how many there are when its page is asked for.
+pub(super) fn size(agent: &AgentId, query: &ContactQuery) -> Result<Statement> {
+    let window = Window::Page { offset: 0, limit: 0 };
+    page(agent, &ContactQuery { window, ..query.clone() })
+}
+
 /// The statement of a page: in each row the number of all and a contact, or nothing behind the last; no row at all for
 /// an agent that is not there.
 pub(crate) fn page(agent: &AgentId, query: &ContactQuery) -> Result<Statement> {
+    statement(agent, query, false)
+}
+
+/// The same for a page that is nearer to the end of its list, and so is walked to from there.
+pub(super) fn page_from_end(agent: &AgentId, query: &ContactQuery) -> Result<Statement> {
+    statement(agent, query, true)
+}
+
+fn statement(agent: &AgentId, query: &ContactQuery, is_from_end: bool) -> Result<Statement> {
     let view = View::of(&query.filter);
     let mut statement = Statement::new("");
     let agent = statement.add(agent.as_str())?;
@@ -56,12 +85,12 @@ pub(crate) fn page(agent: &AgentId, query: &ContactQuery) -> Result<Statement> {
     match only(&query.filter) {
         Only::Nothing => {
             let total = counted("contact_count", "");
-            walked(statement, &agent, view, query, Along::Sort, &total)
+            walked(statement, &agent, view, query, Along::Sort, &total, is_from_end)
         }
         Only::Tag(tag) if query.sort == ContactSort::CreatedAt => {
             let tag = statement.add(tag)?;
             let total = counted("tag_count", &format!(" AND n.tag = {tag}"));
-            walked(statement, &agent, view, query, Along::Tag(&tag), &total)
+            walked(statement, &agent, view, query, Along::Tag(&tag), &total, is_from_end)
         }
         Only::Since(since, sort) if query.sort == sort => {
             let since = statement.add(since)?;
@@ -70,7 +99,7 @@ pub(crate) fn page(agent: &AgentId, query: &ContactQuery) -> Result<Statement> {
                 view.condition("n"),
                 column(sort)
             );
-            walked(statement, &agent, view, query, Along::Since(&since), &total)
+            walked(statement, &agent, view, query, Along::Since(&since), &total, is_from_end)
         }
         _ => collected(statement, &agent, view, query),
     }
@@ -84,12 +113,20 @@ fn walked(
     query: &ContactQuery,
     along: Along<'_>,
     total: &str,
+    is_from_end: bool,
 ) -> Result<Statement> {
     let position = match &query.window {
         Window::Page { .. } => None,
         Window::After { position, .. } => Some(Position::bind(&mut statement, position)?),
     };
-    let part = Part::bind(&mut statement, &query.window)?;
+    let (part, total) = match query.window {
+        Window::Page { offset, limit } if is_from_end => {
+            statement.push(&format!("WITH counted AS MATERIALIZED ({total}) "));
+            let total = "SELECT total FROM counted";
+            (Part::from_end(&mut statement, offset, limit, &format!("({total})"))?, total)
+        }
+        _ => (Part::bind(&mut statement, &query.window)?, total),
+    };
     let places = walk::places(agent, view, (query.sort, query.order), along, position.as_ref(), &part);
     shown(&mut statement, agent, query, total, &places);
     Ok(statement)
