@@ -33,6 +33,9 @@ const BACKOFF: Duration = Duration::from_millis(4);
 /// By how much a step may take longer here than its statement at the server before the server is given up.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// The ways to join many rows, which are otherwise shut; for one transaction.
+pub(crate) const WIDELY: &str = "SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on";
+
 /// How long work on all contacts of an agent may take.
 const LONG: Duration = Duration::from_secs(3_600);
 
@@ -197,6 +200,22 @@ impl Db {
                 }
             }
         }
+    }
+
+    /// The rows of a statement that changes nothing and may join many rows.
+    pub(crate) async fn read_widely(&self, statement: Statement) -> Result<Vec<PgRow>> {
+        let deadline = self.patience();
+        self.transaction(
+            &statement,
+            |db, statement| {
+                Box::pin(async move {
+                    sqlx::raw_sql(WIDELY).execute(&mut *db).await?;
+                    rows(db, statement.clone()).await
+                })
+            },
+            deadline,
+        )
+        .await
     }
 
     /// The only row of a statement, if it has one.

@@ -232,7 +232,8 @@ async fn write(db: &mut PgConnection, winners: &[(usize, &Pending)], known: &Kno
 const INSERT: &str = concat!(
     "WITH u AS (SELECT * FROM ",
     contact_rows!(),
-    "), searched AS (INSERT INTO contact_search (agent, id, search, digits) SELECT agent, id, search, digits FROM u) ",
+    "), searched AS (INSERT INTO contact_search (agent, id, archived, status, search, digits) ",
+    "SELECT agent, id, archived, status, search, digits FROM u) ",
     "INSERT INTO contact (agent, id, first_name_key, last_name_key, primary_email_key, email, archived, status, ",
     "created_at, updated_at, version, archived_at, last_contacted_at, external_reference_id, salutation, first_name, ",
     "middle_name, last_name, dob, gender, primary_email, primary_phone, primary_phone_code, full_address, tags, ",
@@ -242,12 +243,13 @@ const INSERT: &str = concat!(
     "full_address, tags, source, custom_fields FROM u"
 );
 
-/// The searched text is written only where it differs, so that mostly its index is not touched.
+/// What is searched is written only where it differs, so that mostly its index is not touched.
 const UPDATE: &str = concat!(
     "WITH u AS (SELECT * FROM ",
     contact_rows!(),
-    "), searched AS (UPDATE contact_search s SET search = u.search, digits = u.digits FROM u ",
-    "WHERE s.agent = u.agent AND s.id = u.id AND (s.search <> u.search OR s.digits <> u.digits)) ",
+    "), searched AS (UPDATE contact_search s SET archived = u.archived, status = u.status, search = u.search, ",
+    "digits = u.digits FROM u WHERE s.agent = u.agent AND s.id = u.id AND (s.archived <> u.archived OR ",
+    "s.status <> u.status OR s.search <> u.search OR s.digits <> u.digits)) ",
     "UPDATE contact c SET first_name_key = u.first_name_key, last_name_key = u.last_name_key, ",
     "primary_email_key = u.primary_email_key, email = u.email, archived = u.archived, status = u.status, ",
     "created_at = u.created_at, updated_at = u.updated_at, version = u.version, archived_at = u.archived_at, ",

@@ -20,6 +20,8 @@ enum Only<'a> {
     Tag(&'a str),
     /// The instant and the sort that shares its column.
     Since(i64, ContactSort),
+    /// A search.
+    Search,
     Several,
 }
 
@@ -36,6 +38,9 @@ fn only(filter: &ContactFilter) -> Only<'_> {
                 _ => Only::Several,
             }
         }
+        ContactFilter {
+            tag: None, primary_email: None, created_since: None, updated_since: None, ..
+        } => Only::Search,
         _ => Only::Several,
     }
 }
@@ -49,9 +54,19 @@ pub(super) fn may_be_nearer_to_the_end(query: &ContactQuery) -> bool {
         Only::Nothing => true,
         Only::Tag(_) => query.sort == ContactSort::CreatedAt,
         Only::Since(_, sort) => query.sort == sort,
-        Only::Several => false,
+        Only::Search | Only::Several => false,
     };
     is_walk && matches!(query.window, Window::Page { offset, .. } if offset > FAR)
+}
+
+/// Whether a page is taken from all matches, which may be many.
+pub(super) fn is_collected(query: &ContactQuery) -> bool {
+    match only(&query.filter) {
+        Only::Nothing | Only::Search => false,
+        Only::Tag(_) => query.sort != ContactSort::CreatedAt,
+        Only::Since(_, sort) => query.sort != sort,
+        Only::Several => true,
+    }
 }
 
 /// The statement that counts a list: about how many there are when its page is asked for.
@@ -101,8 +116,40 @@ fn statement(agent: &AgentId, query: &ContactQuery, is_from_end: bool) -> Result
             );
             walked(statement, &agent, view, query, Along::Since(&since), &total, is_from_end)
         }
+        Only::Search => searched(statement, &agent, view, query),
         _ => collected(statement, &agent, view, query),
     }
+}
+
+/// A page of a search without other filters. Its matches are counted in what is searched alone. By what it knows of the
+/// term, PostgreSQL collects the few that match, or walks along the sort until the page is full when many do.
+fn searched(mut statement: Statement, agent: &str, view: View, query: &ContactQuery) -> Result<Statement> {
+    statement.is_kept = false;
+    let terms = terms(&mut statement, &query.filter.search)?;
+    let total = format!(
+        "SELECT count(*) AS total FROM contact_search s WHERE s.agent = {agent} AND {}{terms}",
+        view.condition("s")
+    );
+    let matches = format!(
+        "EXISTS (SELECT 1 FROM contact_search s WHERE s.agent = {agent} AND s.id = contact.id{terms})"
+    );
+    walked(statement, agent, view, query, Along::Matches(&matches), &total, false)
+}
+
+/// The conditions that every term matches what is searched, `s`.
+fn terms(statement: &mut Statement, terms: &[SearchTerm]) -> Result<String> {
+    let mut sql = String::new();
+    for SearchTerm { text, digits } in terms {
+        let text = statement.add(pattern(text))?;
+        match digits {
+            None => sql.push_str(&format!(" AND s.search LIKE {text}")),
+            Some(digits) => {
+                let digits = statement.add(pattern(digits))?;
+                sql.push_str(&format!(" AND (s.search LIKE {text} OR s.digits LIKE {digits})"));
+            }
+        }
+    }
+    Ok(sql)
 }
 
 /// A page straight from an index.
@@ -189,16 +236,7 @@ fn found(statement: &mut Statement, agent: &str, view: View, query: &ContactQuer
     if !filter.search.is_empty() {
         sql.push_str(&format!(" AND s.agent = {agent}"));
     }
-    for SearchTerm { text, digits } in &filter.search {
-        let text = statement.add(pattern(text))?;
-        match digits {
-            None => sql.push_str(&format!(" AND s.search LIKE {text}")),
-            Some(digits) => {
-                let digits = statement.add(pattern(digits))?;
-                sql.push_str(&format!(" AND (s.search LIKE {text} OR s.digits LIKE {digits})"));
-            }
-        }
-    }
+    sql.push_str(&terms(statement, &filter.search)?);
     if let Some(tag) = &filter.tag {
         let tag = statement.add(tag.as_str())?;
         sql.push_str(&format!(

@@ -75,7 +75,12 @@ impl ContactStore for PostgresStorage {
                 statement = list::page_from_end(agent, query)?;
             }
         }
-        Ok(list::listed(agent, &self.db.read(statement).await?)?)
+        let rows = if list::is_collected(query) {
+            self.db.read_widely(statement).await?
+        } else {
+            self.db.read(statement).await?
+        };
+        Ok(list::listed(agent, &rows)?)
     }
 
     async fn duplicate_contact(

@@ -59,7 +59,7 @@ pub(super) const fn direction(order: Order) -> &'static str {
     }
 }
 
-/// What is walked along; the texts are names of parameters.
+/// What is walked along; the texts are names of parameters, or a condition.
 #[derive(Clone, Copy)]
 pub(super) enum Along<'a> {
     /// The index of the sort.
@@ -68,6 +68,8 @@ pub(super) enum Along<'a> {
     Tag(&'a str),
     /// The index of a sort by time, from an instant on.
     Since(&'a str),
+    /// The index of the sort, of those that meet a condition.
+    Matches(&'a str),
 }
 
 /// A position as parameters: the key, unless it is absent, and the id.
@@ -144,6 +146,7 @@ pub(super) fn places(
         Along::Sort => ("contact", String::new()),
         Along::Tag(tag) => ("contact_tag", format!(" AND tag = {tag}")),
         Along::Since(since) => ("contact", format!(" AND {key} >= {since}")),
+        Along::Matches(condition) => ("contact", format!(" AND {condition}")),
     };
     let behind = match order {
         Order::Ascending => ">",

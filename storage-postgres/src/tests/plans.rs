@@ -33,7 +33,7 @@ SELECT agent, decode(lpad(to_hex(n), 24, '0'), 'hex'), CASE WHEN n % 20 = 0 THEN
     CASE WHEN n % 500 = 7 THEN 2 WHEN n % 10 = 0 THEN 1 ELSE 0 END, n * 1000, n * 1000, 1,
     CASE WHEN n % 3 = 0 THEN NULL ELSE 'f' || n % 100 END, CASE WHEN n % 500 = 0 THEN NULL ELSE 'l' || n % 900 END,
     'e' || n || '@example.com', 'e' || n || '@example.com', NULL, 'api' FROM of;
-INSERT INTO contact_search SELECT agent, id, first_name_key || E'\\n' || last_name_key || E'\\n' || primary_email_key ||
+INSERT INTO contact_search SELECT agent, id, archived, status, first_name_key || E'\\n' || last_name_key || E'\\n' || primary_email_key ||
     E'\\n', '44207946' || (n % 10000) FROM contact JOIN of USING (agent)
     WHERE id = decode(lpad(to_hex(n), 24, '0'), 'hex') AND first_name_key IS NOT NULL AND last_name_key IS NOT NULL;
 INSERT INTO contact_count SELECT agent, archived, status, count(*) FROM contact GROUP BY 1, 2, 3;
