@@ -139,7 +139,8 @@ async fn read(store: &PostgresStorage, agent: &AgentId) {
     let total = total(store, agent).await;
     println!("{total} contacts");
     let page = async |name: &str, filter: ContactFilter, sort, order, offset| {
-        let rounds = if offset > 0 || !filter.search.is_empty() { 7 } else { 101 };
+        let is_long = offset > 0 || !filter.search.is_empty() || filter.tag.is_some();
+        let rounds = if is_long { 5 } else { 101 };
         let query = query(filter, sort, order, offset);
         time(name, rounds, async |_| store.contacts(agent, &query).await.unwrap().total).await;
     };

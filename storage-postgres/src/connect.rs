@@ -33,8 +33,25 @@ const BACKOFF: Duration = Duration::from_millis(4);
 /// By how much a step may take longer here than its statement at the server before the server is given up.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// The ways to join many rows, which are otherwise shut; for one transaction.
-pub(crate) const WIDELY: &str = "SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on";
+/// Ways of reading that are otherwise shut; for one transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ways {
+    /// Few rows may be collected and sorted.
+    Sorting,
+    /// Many rows may be joined as well.
+    Joining,
+}
+
+impl Ways {
+    pub(crate) const fn opened(self) -> &'static str {
+        match self {
+            Ways::Sorting => "SET LOCAL enable_sort = on",
+            Ways::Joining => {
+                "SET LOCAL enable_sort = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on"
+            }
+        }
+    }
+}
 
 /// How long work on all contacts of an agent may take.
 const LONG: Duration = Duration::from_secs(3_600);
@@ -57,12 +74,13 @@ fn settings(config: &PostgresConfig) -> String {
     // Every statement of this crate is a short one on a few rows, for which compiling it or sharing it among processes
     // costs more than it brings; and the order in which parts of a list are read must stay the written one. What
     // PostgreSQL knows of the average agent says nothing of a large one, nor what it knew of a new table of the same
-    // table an hour later: so it is told that reading all of a table, or of an agent, is never the better way.
+    // table an hour later: so it is told that reading all of a table, or of an agent, is never the better way, nor
+    // sorting what an index has in order.
     format!(
         "SET search_path = \"{schema}\"; SET statement_timeout = {}; SET lock_timeout = {}; \
          SET idle_in_transaction_session_timeout = {}; SET default_transaction_isolation = 'read committed'; \
          SET jit = off; SET max_parallel_workers_per_gather = 0; SET enable_seqscan = off; SET enable_hashjoin = off; \
-         SET enable_mergejoin = off",
+         SET enable_mergejoin = off; SET enable_sort = off; SET enable_incremental_sort = off",
         statement_timeout.as_millis(),
         lock_timeout.as_millis(),
         (*statement_timeout + GRACE).as_millis(),
@@ -202,14 +220,14 @@ impl Db {
         }
     }
 
-    /// The rows of a statement that changes nothing and may join many rows.
-    pub(crate) async fn read_widely(&self, statement: Statement) -> Result<Vec<PgRow>> {
+    /// The rows of a statement that changes nothing, read in further ways.
+    pub(crate) async fn read_widely(&self, statement: Statement, ways: Ways) -> Result<Vec<PgRow>> {
         let deadline = self.patience();
         self.transaction(
-            &statement,
-            |db, statement| {
+            &(statement, ways),
+            |db, (statement, ways)| {
                 Box::pin(async move {
-                    sqlx::raw_sql(WIDELY).execute(&mut *db).await?;
+                    sqlx::raw_sql(ways.opened()).execute(&mut *db).await?;
                     rows(db, statement.clone()).await
                 })
             },

@@ -11,6 +11,7 @@ use sqlx::postgres::PgRow;
 
 use super::row;
 use super::walk::{self, Along, Part, Position, View, column, direction, may_be_absent};
+use crate::connect::Ways;
 use crate::error::Result;
 use crate::rows::{Columns, Statement};
 
@@ -59,13 +60,14 @@ pub(super) fn may_be_nearer_to_the_end(query: &ContactQuery) -> bool {
     is_walk && matches!(query.window, Window::Page { offset, .. } if offset > FAR)
 }
 
-/// Whether a page is taken from all matches, which may be many.
-pub(super) fn is_collected(query: &ContactQuery) -> bool {
+/// The further ways in which a page is read, where it does not come straight from an index.
+pub(crate) fn ways(query: &ContactQuery) -> Option<Ways> {
     match only(&query.filter) {
-        Only::Nothing | Only::Search => false,
-        Only::Tag(_) => query.sort != ContactSort::CreatedAt,
-        Only::Since(_, sort) => query.sort != sort,
-        Only::Several => true,
+        Only::Nothing => None,
+        Only::Search => Some(Ways::Sorting),
+        Only::Tag(_) => (query.sort != ContactSort::CreatedAt).then_some(Ways::Joining),
+        Only::Since(_, sort) => (query.sort != sort).then_some(Ways::Joining),
+        Only::Several => Some(Ways::Joining),
     }
 }
 

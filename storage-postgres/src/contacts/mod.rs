@@ -75,10 +75,9 @@ impl ContactStore for PostgresStorage {
                 statement = list::page_from_end(agent, query)?;
             }
         }
-        let rows = if list::is_collected(query) {
-            self.db.read_widely(statement).await?
-        } else {
-            self.db.read(statement).await?
+        let rows = match list::ways(query) {
+            None => self.db.read(statement).await?,
+            Some(ways) => self.db.read_widely(statement, ways).await?,
         };
         Ok(list::listed(agent, &rows)?)
     }
