@@ -33,6 +33,26 @@ const BACKOFF: Duration = Duration::from_millis(4);
 /// By how much a step may take longer here than its statement at the server before the server is given up.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// Ways of reading that are otherwise shut; for one transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ways {
+    /// Few rows may be collected and sorted.
+    Sorting,
+    /// Many rows may be joined as well.
+    Joining,
+}
+
+impl Ways {
+    pub(crate) const fn opened(self) -> &'static str {
+        match self {
+            Ways::Sorting => "SET LOCAL enable_sort = on",
+            Ways::Joining => {
+                "SET LOCAL enable_sort = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on"
+            }
+        }
+    }
+}
+
 /// How long work on all contacts of an agent may take.
 const LONG: Duration = Duration::from_secs(3_600);
 
@@ -52,11 +72,15 @@ pub(crate) struct Db {
 fn settings(config: &PostgresConfig) -> String {
     let PostgresConfig { schema, statement_timeout, lock_timeout, .. } = config;
     // Every statement of this crate is a short one on a few rows, for which compiling it or sharing it among processes
-    // costs more than it brings; and the order in which parts of a list are read must stay the written one.
+    // costs more than it brings; and the order in which parts of a list are read must stay the written one. What
+    // PostgreSQL knows of the average agent says nothing of a large one, nor what it knew of a new table of the same
+    // table an hour later: so it is told that reading all of a table, or of an agent, is never the better way, nor
+    // sorting what an index has in order.
     format!(
         "SET search_path = \"{schema}\"; SET statement_timeout = {}; SET lock_timeout = {}; \
          SET idle_in_transaction_session_timeout = {}; SET default_transaction_isolation = 'read committed'; \
-         SET jit = off; SET max_parallel_workers_per_gather = 0",
+         SET jit = off; SET max_parallel_workers_per_gather = 0; SET enable_seqscan = off; SET enable_hashjoin = off; \
+         SET enable_mergejoin = off; SET enable_sort = off; SET enable_incremental_sort = off",
         statement_timeout.as_millis(),
         lock_timeout.as_millis(),
         (*statement_timeout + GRACE).as_millis(),
@@ -154,8 +178,17 @@ impl Db {
     }
 
     async fn lease(&self) -> Result<Lease> {
+        let connecting = async {
+            loop {
+                match self.pool.acquire().await {
+                    // Cut off while it was being made, as by a server that is just ending or by a balancer before it.
+                    Err(sqlx::Error::Io(_) | sqlx::Error::Protocol(_)) => sleep(BACKOFF).await,
+                    connected => return connected,
+                }
+            }
+        };
         // A little more than the pool's own deadline, which it keeps by itself but for what it does behind connecting.
-        match timeout(self.config.connect_timeout + GRACE, self.pool.acquire()).await {
+        match timeout(self.config.connect_timeout + GRACE, connecting).await {
             Ok(connection) => Ok(Lease { connection: Some(connection?), is_idle: true }),
             Err(_) => Err(Fault::Late("no connection to the database could be made in time")),
         }
@@ -185,6 +218,22 @@ impl Db {
                 }
             }
         }
+    }
+
+    /// The rows of a statement that changes nothing, read in further ways.
+    pub(crate) async fn read_widely(&self, statement: Statement, ways: Ways) -> Result<Vec<PgRow>> {
+        let deadline = self.patience();
+        self.transaction(
+            &(statement, ways),
+            |db, (statement, ways)| {
+                Box::pin(async move {
+                    sqlx::raw_sql(ways.opened()).execute(&mut *db).await?;
+                    rows(db, statement.clone()).await
+                })
+            },
+            deadline,
+        )
+        .await
     }
 
     /// The only row of a statement, if it has one.

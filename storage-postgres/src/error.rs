@@ -210,13 +210,26 @@ impl Fault {
     }
 }
 
+impl Fault {
+    /// What it means to the caller.
+    pub(crate) fn kind(&self) -> StorageErrorKind {
+        match self {
+            Fault::Known(kind) => kind.clone(),
+            Fault::Sqlx(error) => kind_of(error),
+            Fault::Late(_) => StorageErrorKind::Unavailable,
+            Fault::Corrupt(_) => StorageErrorKind::Internal,
+        }
+    }
+}
+
 impl From<Fault> for StorageError {
     fn from(fault: Fault) -> Self {
+        let kind = fault.kind();
         match fault {
-            Fault::Known(kind) => kind.into(),
-            Fault::Sqlx(error) => StorageError::new(kind_of(&error), error),
-            Fault::Late(what) => StorageError::new(StorageErrorKind::Unavailable, what),
-            Fault::Corrupt(detail) => StorageError::new(StorageErrorKind::Internal, detail),
+            Fault::Known(_) => kind.into(),
+            Fault::Sqlx(error) => StorageError::new(kind, error),
+            Fault::Late(what) => StorageError::new(kind, what),
+            Fault::Corrupt(detail) => StorageError::new(kind, detail),
         }
     }
 }

@@ -34,7 +34,13 @@ mod migrate;
 mod rate_windows;
 mod replays;
 mod rows;
+#[cfg(test)]
+mod tests;
 mod writer;
+
+// The tests' support names the crate as integration tests do.
+#[cfg(test)]
+extern crate self as storage_postgres;
 
 use std::fmt;
 

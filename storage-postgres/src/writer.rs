@@ -2,19 +2,20 @@
 //!
 //! While a commit waits for the disk, further writes queue up; the next transaction takes them all. Each write learns
 //! its own outcome, and only after the commit that made it durable. A transaction that fails for a reason that may be
-//! one write's own is done again write by write, so that nobody pays for a neighbour.
+//! one write's own is done again write by write, so that nobody pays for a neighbour. An agent that another transaction
+//! holds, as a change of its schema may for long, is skipped: its writes go to a task that waits for it.
 
-use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use openapi_core::storage::{ContactWrite, StorageError, StorageErrorKind};
 use openapi_core::values::AgentId;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 use crate::connect::Db;
-use crate::contacts::batch::{self, Pending, Verdict};
+use crate::contacts::batch::{self, Held, Pending, Verdict};
 use crate::error::{Fault, Result};
 
 type Outcome = Result<(), StorageError>;
@@ -37,8 +38,14 @@ impl Writer {
     pub(crate) fn start(db: &Db) -> Self {
         let most = db.config().write_queue.max(1);
         let (queue, jobs) = mpsc::channel(most);
-        let work =
-            Work { db: db.clone(), jobs, waiting: VecDeque::new(), batch: db.config().write_batch.max(1) };
+        let work = Work {
+            db: db.clone(),
+            jobs,
+            waiting: VecDeque::new(),
+            lanes: Lanes::default(),
+            tasks: JoinSet::new(),
+            batch: db.config().write_batch.max(1),
+        };
         let task = db.handle().spawn(work.until_closed());
         Writer { queue: Mutex::new(Some(queue)), task: Mutex::new(Some(task)), most }
     }
@@ -81,13 +88,23 @@ impl Writer {
     }
 }
 
+/// The agents that another transaction holds, each with the writes that wait for it. Each has a task of its own, so that
+/// nobody else waits, and no more than one.
+type Lanes = Arc<Mutex<HashMap<AgentId, VecDeque<Job>>>>;
+
 /// What the task does.
 struct Work {
     db: Db,
     jobs: mpsc::Receiver<Job>,
     /// Those that the last batch left for the next.
     waiting: VecDeque<Job>,
+    lanes: Lanes,
+    tasks: JoinSet<()>,
     batch: usize,
+}
+
+fn locked(lanes: &Lanes) -> MutexGuard<'_, HashMap<AgentId, VecDeque<Job>>> {
+    lanes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Work {
@@ -96,83 +113,146 @@ impl Work {
             let mut batch: Vec<Job> = Vec::new();
             batch.extend(self.waiting.drain(..self.waiting.len().min(self.batch)));
             if batch.is_empty() && self.jobs.recv_many(&mut batch, self.batch).await == 0 {
-                return;
+                break;
             }
             while batch.len() < self.batch
                 && let Ok(job) = self.jobs.try_recv()
             {
                 batch.push(job);
             }
-            // Nobody waits for these any more, and nothing of them was begun.
-            batch.retain(|job| !job.reply.is_closed());
+            let batch = self.without_held(batch);
             if !batch.is_empty() {
-                self.commit(batch).await;
+                let left = commit(&self.db, batch, Held::Skip).await;
+                self.waiting.extend(left.waiting);
+                self.start_lanes(left.held);
             }
+            while self.tasks.try_join_next().is_some() {}
         }
+        while self.tasks.join_next().await.is_some() {}
     }
 
-    /// Does the writes in one transaction and answers each.
-    async fn commit(&mut self, batch: Vec<Job>) {
-        let (pending, replies): (Vec<Pending>, Vec<oneshot::Sender<Outcome>>) =
-            batch.into_iter().map(|Job { pending, reply }| (pending, reply)).unzip();
-        let done = store(&self.db, &pending).await;
-        match done {
-            Ok(verdicts) => {
-                for ((pending, reply), verdict) in pending.into_iter().zip(replies).zip(verdicts) {
-                    self.answer(Job { pending, reply }, verdict);
-                }
-            }
-            Err(fault) if pending.len() > 1 && may_be_one_writes_own(&fault) => {
-                tracing::debug!(?fault, "a transaction of several writes failed; they are done one by one");
-                for (pending, reply) in pending.into_iter().zip(replies) {
-                    match store(&self.db, std::slice::from_ref(&pending)).await {
-                        Ok(verdicts) => {
-                            let verdict = verdicts.into_iter().next().unwrap_or(Verdict::Waits);
-                            self.answer(Job { pending, reply }, verdict);
-                        }
-                        Err(fault) => drop(reply.send(Err(fault.into()))),
-                    }
-                }
-            }
-            Err(fault) => {
-                let error = StorageError::from(fault);
-                tracing::warn!(
-                    ?error,
-                    writes = replies.len(),
-                    "a transaction failed; none of its writes is acknowledged"
-                );
-                let text = error.source.map_or_else(|| error.kind.to_string(), |source| source.to_string());
-                for reply in replies {
-                    // Nobody listens when the future was dropped.
-                    drop(reply.send(Err(StorageError::new(error.kind.clone(), text.clone()))));
-                }
+    /// Gives writes of agents that are held to the tasks that wait for these.
+    fn without_held(&self, batch: Vec<Job>) -> Vec<Job> {
+        let mut lanes = locked(&self.lanes);
+        let mut others = Vec::with_capacity(batch.len());
+        for job in batch {
+            match lanes.get_mut(&job.pending.agent) {
+                Some(lane) => lane.push_back(job),
+                None => others.push(job),
             }
         }
+        others
     }
 
-    fn answer(&mut self, job: Job, verdict: Verdict) {
+    fn start_lanes(&mut self, held: Vec<Job>) {
+        let mut lanes = locked(&self.lanes);
+        for job in held {
+            let agent = job.pending.agent.clone();
+            if !lanes.contains_key(&agent) {
+                self.tasks.spawn(lane(self.db.clone(), Arc::clone(&self.lanes), agent.clone(), self.batch));
+            }
+            lanes.entry(agent).or_default().push_back(job);
+        }
+    }
+}
+
+/// Does the writes of an agent that another transaction holds, until there are none.
+async fn lane(db: Db, lanes: Lanes, agent: AgentId, most: usize) {
+    loop {
+        let batch: Vec<Job> = {
+            let mut lanes = locked(&lanes);
+            let Some(queue) = lanes.get_mut(&agent).filter(|queue| !queue.is_empty()) else {
+                lanes.remove(&agent);
+                return;
+            };
+            let count = queue.len().min(most);
+            queue.drain(..count).collect()
+        };
+        let left = commit(&db, batch, Held::Await).await;
+        if let Some(queue) = locked(&lanes).get_mut(&agent) {
+            left.waiting.into_iter().rev().for_each(|job| queue.push_front(job));
+        }
+    }
+}
+
+/// The writes that a batch leaves for later.
+#[derive(Default)]
+struct Left {
+    waiting: Vec<Job>,
+    held: Vec<Job>,
+}
+
+impl Left {
+    /// Answers a write, or keeps it.
+    fn settle(&mut self, job: Job, verdict: Verdict) {
         let outcome = match verdict {
             Verdict::Stored => Ok(()),
             Verdict::Refused(kind) => Err(kind.into()),
-            Verdict::Waits => return self.waiting.push_back(job),
+            Verdict::Waits => return self.waiting.push(job),
+            Verdict::Held => return self.held.push(job),
         };
         // Nobody listens when the future was dropped; the write stands either way.
         drop(job.reply.send(outcome));
     }
 }
 
-async fn store(db: &Db, batch: &[Pending]) -> Result<Vec<Verdict>> {
-    let deadline = db.config().statement_timeout + db.config().lock_timeout + Duration::from_secs(1);
-    // A slice has no size, and the transaction's input must have one.
-    db.transaction(&batch, |connection, batch| Box::pin(batch::store(connection, batch)), deadline).await
+/// Does writes in one transaction and answers each but those that are left.
+async fn commit(db: &Db, batch: Vec<Job>, held: Held) -> Left {
+    // Nobody waits for the others any more, and nothing of them was begun.
+    let batch = batch.into_iter().filter(|job| !job.reply.is_closed());
+    let (batch, replies): (Vec<Pending>, Vec<oneshot::Sender<Outcome>>) =
+        batch.map(|Job { pending, reply }| (pending, reply)).unzip();
+    let mut left = Left::default();
+    if batch.is_empty() {
+        return left;
+    }
+    match store(db, &batch, held).await {
+        Ok(verdicts) => {
+            for ((pending, reply), verdict) in batch.into_iter().zip(replies).zip(verdicts) {
+                left.settle(Job { pending, reply }, verdict);
+            }
+        }
+        Err(fault) if batch.len() > 1 && may_be_one_writes_own(&fault) => {
+            tracing::warn!(?fault, "a transaction of several writes failed; they are done one by one");
+            for (pending, reply) in batch.into_iter().zip(replies) {
+                match store(db, std::slice::from_ref(&pending), held).await {
+                    Ok(verdicts) => {
+                        let verdict = verdicts.into_iter().next().unwrap_or(Verdict::Waits);
+                        left.settle(Job { pending, reply }, verdict);
+                    }
+                    Err(fault) => drop(reply.send(Err(fault.into()))),
+                }
+            }
+        }
+        Err(fault) => {
+            let StorageError { kind, source } = StorageError::from(fault);
+            let source = source.map_or_else(|| kind.to_string(), |source| source.to_string());
+            tracing::warn!(
+                error = source,
+                writes = replies.len(),
+                "a transaction failed; no write of it is acknowledged"
+            );
+            for reply in replies {
+                // Nobody listens when the future was dropped.
+                drop(reply.send(Err(StorageError::new(kind.clone(), source.clone()))));
+            }
+        }
+    }
+    left
 }
 
-/// Whether a transaction may succeed without one of its writes: neither the connection nor the server was at fault.
+async fn store(db: &Db, batch: &[Pending], held: Held) -> Result<Vec<Verdict>> {
+    let deadline = db.config().statement_timeout + db.config().lock_timeout + Duration::from_secs(1);
+    db.transaction(
+        &(batch, held),
+        |connection, (batch, held)| Box::pin(batch::store(connection, batch, *held)),
+        deadline,
+    )
+    .await
+}
+
+/// Whether a transaction may succeed without one of its writes: neither the connection nor the server was at fault, and
+/// nothing was waited for in vain.
 fn may_be_one_writes_own(fault: &Fault) -> bool {
-    match fault {
-        Fault::Late(_) => false,
-        Fault::Known(_) | Fault::Corrupt(_) => true,
-        // A lock that was not had in time may be that of one agent.
-        Fault::Sqlx(_) => !fault.ends_connection(),
-    }
+    StorageErrorKind::Internal == fault.kind()
 }

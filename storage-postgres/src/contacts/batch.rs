@@ -1,6 +1,6 @@
 //! Creating and changing contacts, many at once: every question and every change is one statement for all of them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use openapi_core::contacts::Contact;
 use openapi_core::storage::ContactWrite;
@@ -74,9 +74,18 @@ impl Stored {
     }
 }
 
+/// What is done about an agent that another transaction holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// Its writes are left for later ([`Verdict::Held`]).
+    Skip,
+    /// One waits for it.
+    Await,
+}
+
 /// Judges the writes of a batch and stores those that may be. Runs inside a transaction of its own.
-pub(crate) async fn store(db: &mut PgConnection, batch: &[Pending]) -> Result<Vec<Verdict>> {
-    let known = known(db, batch).await?;
+pub(crate) async fn store(db: &mut PgConnection, batch: &[Pending], held: Held) -> Result<Vec<Verdict>> {
+    let known = known(db, batch, held).await?;
     let verdicts = decide(batch, &known);
     let winners: Vec<(usize, &Pending)> = batch
         .iter()
@@ -99,9 +108,10 @@ fn place(columns: &mut Columns<'_>) -> Result<usize> {
 }
 
 /// Locks the agents of a batch, in the order of their ids, and asks everything that the judgement needs.
-async fn known(db: &mut PgConnection, batch: &[Pending]) -> Result<Known> {
+async fn known(db: &mut PgConnection, batch: &[Pending], held: Held) -> Result<Known> {
     let agents: BTreeSet<&str> = batch.iter().map(|pending| pending.agent.as_str()).collect();
-    let mut known = Known { schemas: hold(db, agents).await?, ..Known::default() };
+    let mut known = Known::default();
+    hold(db, agents, held, &mut known).await?;
 
     let statement = Statement::new(format!(
         "SELECT u.place, {STORED} FROM unnest($1::bigint[], $2::text[], $3::bytea[]) AS u (place, agent, id) \
@@ -127,19 +137,36 @@ async fn known(db: &mut PgConnection, batch: &[Pending]) -> Result<Known> {
     Ok(known)
 }
 
-/// Locks agents that are there until the transaction ends and returns the versions of their contact schemas in force.
-async fn hold(db: &mut PgConnection, agents: BTreeSet<&str>) -> Result<HashMap<AgentId, u64>> {
-    let statement = Statement::new(
-        "SELECT id, schema_version FROM agent WHERE id = ANY($1) AND status <> 2 ORDER BY id FOR NO KEY UPDATE",
-    )
-    .bind(agents.into_iter().collect::<Vec<_>>())?;
-    let rows = fetch(db, statement).await?;
-    rows.iter()
-        .map(|row| {
-            let mut columns = Columns::of(row);
-            Ok((columns.text()?, columns.count()?))
-        })
-        .collect()
+/// Locks agents that are there until the transaction ends, and reads the versions of their contact schemas in force.
+async fn hold(db: &mut PgConnection, agents: BTreeSet<&str>, held: Held, known: &mut Known) -> Result<()> {
+    let sql = match held {
+        Held::Await => {
+            "SELECT id, schema_version FROM agent WHERE id = ANY($1) AND status <> 2 ORDER BY id FOR NO KEY UPDATE"
+        }
+        Held::Skip => {
+            "SELECT id, schema_version FROM agent WHERE id = ANY($1) AND status <> 2 ORDER BY id \
+             FOR NO KEY UPDATE SKIP LOCKED"
+        }
+    };
+    let ids: Vec<&str> = agents.iter().copied().collect();
+    for row in fetch(db, Statement::new(sql).bind(ids)?).await? {
+        let mut columns = Columns::of(&row);
+        known.schemas.insert(columns.text()?, columns.count()?);
+    }
+    if held == Held::Await || known.schemas.len() == agents.len() {
+        return Ok(());
+    }
+    // What was skipped is either not there or held by another transaction.
+    let skipped: Vec<&str> = agents
+        .into_iter()
+        .filter(|agent| !known.schemas.keys().any(|held| held.as_str() == *agent))
+        .collect();
+    let statement =
+        Statement::new("SELECT id FROM agent WHERE id = ANY($1) AND status <> 2").bind(skipped)?;
+    for row in fetch(db, statement).await? {
+        known.held.insert(Columns::of(&row).text()?);
+    }
+    Ok(())
 }
 
 /// The places whose idempotency key has an answer.
@@ -205,7 +232,8 @@ async fn write(db: &mut PgConnection, winners: &[(usize, &Pending)], known: &Kno
 const INSERT: &str = concat!(
     "WITH u AS (SELECT * FROM ",
     contact_rows!(),
-    "), searched AS (INSERT INTO contact_search (agent, id, search, digits) SELECT agent, id, search, digits FROM u) ",
+    "), searched AS (INSERT INTO contact_search (agent, id, archived, status, search, digits) ",
+    "SELECT agent, id, archived, status, search, digits FROM u) ",
     "INSERT INTO contact (agent, id, first_name_key, last_name_key, primary_email_key, email, archived, status, ",
     "created_at, updated_at, version, archived_at, last_contacted_at, external_reference_id, salutation, first_name, ",
     "middle_name, last_name, dob, gender, primary_email, primary_phone, primary_phone_code, full_address, tags, ",
@@ -215,12 +243,13 @@ const INSERT: &str = concat!(
     "full_address, tags, source, custom_fields FROM u"
 );
 
-/// The searched text is written only where it differs, so that mostly its index is not touched.
+/// What is searched is written only where it differs, so that mostly its index is not touched.
 const UPDATE: &str = concat!(
     "WITH u AS (SELECT * FROM ",
     contact_rows!(),
-    "), searched AS (UPDATE contact_search s SET search = u.search, digits = u.digits FROM u ",
-    "WHERE s.agent = u.agent AND s.id = u.id AND (s.search <> u.search OR s.digits <> u.digits)) ",
+    "), searched AS (UPDATE contact_search s SET archived = u.archived, status = u.status, search = u.search, ",
+    "digits = u.digits FROM u WHERE s.agent = u.agent AND s.id = u.id AND (s.archived <> u.archived OR ",
+    "s.status <> u.status OR s.search <> u.search OR s.digits <> u.digits)) ",
     "UPDATE contact c SET first_name_key = u.first_name_key, last_name_key = u.last_name_key, ",
     "primary_email_key = u.primary_email_key, email = u.email, archived = u.archived, status = u.status, ",
     "created_at = u.created_at, updated_at = u.updated_at, version = u.version, archived_at = u.archived_at, ",

@@ -93,6 +93,12 @@ pub(super) struct Holder {
 pub(super) struct Holders(HashMap<(usize, usize), Holder>);
 
 impl Holders {
+    /// Holders by the place of the contact and the place of the value.
+    #[cfg(test)]
+    pub(super) fn of_test<const N: usize>(holders: [((usize, usize), Holder); N]) -> Self {
+        Holders(holders.into())
+    }
+
     pub(super) fn read(rows: &[PgRow]) -> Result<Self> {
         let mut holders = HashMap::new();
         for row in rows {

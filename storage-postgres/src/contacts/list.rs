@@ -11,6 +11,7 @@ use sqlx::postgres::PgRow;
 
 use super::row;
 use super::walk::{self, Along, Part, Position, View, column, direction, may_be_absent};
+use crate::connect::Ways;
 use crate::error::Result;
 use crate::rows::{Columns, Statement};
 
@@ -20,6 +21,8 @@ enum Only<'a> {
     Tag(&'a str),
     /// The instant and the sort that shares its column.
     Since(i64, ContactSort),
+    /// A search.
+    Search,
     Several,
 }
 
@@ -36,13 +39,56 @@ fn only(filter: &ContactFilter) -> Only<'_> {
                 _ => Only::Several,
             }
         }
+        ContactFilter {
+            tag: None, primary_email: None, created_since: None, updated_since: None, ..
+        } => Only::Search,
         _ => Only::Several,
     }
+}
+
+/// From how many rows on a page is far behind the beginning of its list.
+const FAR: u64 = if cfg!(test) { 2 } else { 2_048 };
+
+/// Whether a page is so far behind that it is worth asking first which end of the list is nearer.
+pub(super) fn may_be_nearer_to_the_end(query: &ContactQuery) -> bool {
+    let is_walk = match only(&query.filter) {
+        Only::Nothing => true,
+        Only::Tag(_) => query.sort == ContactSort::CreatedAt,
+        Only::Since(_, sort) => query.sort == sort,
+        Only::Search | Only::Several => false,
+    };
+    is_walk && matches!(query.window, Window::Page { offset, .. } if offset > FAR)
+}
+
+/// The further ways in which a page is read, where it does not come straight from an index.
+pub(crate) fn ways(query: &ContactQuery) -> Option<Ways> {
+    match only(&query.filter) {
+        Only::Nothing => None,
+        Only::Search => Some(Ways::Sorting),
+        Only::Tag(_) => (query.sort != ContactSort::CreatedAt).then_some(Ways::Joining),
+        Only::Since(_, sort) => (query.sort != sort).then_some(Ways::Joining),
+        Only::Several => Some(Ways::Joining),
+    }
+}
+
+/// The statement that counts a list: about how many there are when its page is asked for.
+pub(super) fn size(agent: &AgentId, query: &ContactQuery) -> Result<Statement> {
+    let window = Window::Page { offset: 0, limit: 0 };
+    page(agent, &ContactQuery { window, ..query.clone() })
 }
 
 /// The statement of a page: in each row the number of all and a contact, or nothing behind the last; no row at all for
 /// an agent that is not there.
 pub(crate) fn page(agent: &AgentId, query: &ContactQuery) -> Result<Statement> {
+    statement(agent, query, false)
+}
+
+/// The same for a page that is nearer to the end of its list, and so is walked to from there.
+pub(super) fn page_from_end(agent: &AgentId, query: &ContactQuery) -> Result<Statement> {
+    statement(agent, query, true)
+}
+
+fn statement(agent: &AgentId, query: &ContactQuery, is_from_end: bool) -> Result<Statement> {
     let view = View::of(&query.filter);
     let mut statement = Statement::new("");
     let agent = statement.add(agent.as_str())?;
@@ -56,12 +102,12 @@ pub(crate) fn page(agent: &AgentId, query: &ContactQuery) -> Result<Statement> {
     match only(&query.filter) {
         Only::Nothing => {
             let total = counted("contact_count", "");
-            walked(statement, &agent, view, query, Along::Sort, &total)
+            walked(statement, &agent, view, query, Along::Sort, &total, is_from_end)
         }
         Only::Tag(tag) if query.sort == ContactSort::CreatedAt => {
             let tag = statement.add(tag)?;
             let total = counted("tag_count", &format!(" AND n.tag = {tag}"));
-            walked(statement, &agent, view, query, Along::Tag(&tag), &total)
+            walked(statement, &agent, view, query, Along::Tag(&tag), &total, is_from_end)
         }
         Only::Since(since, sort) if query.sort == sort => {
             let since = statement.add(since)?;
@@ -70,10 +116,42 @@ pub(crate) fn page(agent: &AgentId, query: &ContactQuery) -> Result<Statement> {
                 view.condition("n"),
                 column(sort)
             );
-            walked(statement, &agent, view, query, Along::Since(&since), &total)
+            walked(statement, &agent, view, query, Along::Since(&since), &total, is_from_end)
         }
+        Only::Search => searched(statement, &agent, view, query),
         _ => collected(statement, &agent, view, query),
     }
+}
+
+/// A page of a search without other filters. Its matches are counted in what is searched alone. By what it knows of the
+/// term, PostgreSQL collects the few that match, or walks along the sort until the page is full when many do.
+fn searched(mut statement: Statement, agent: &str, view: View, query: &ContactQuery) -> Result<Statement> {
+    statement.is_kept = false;
+    let terms = terms(&mut statement, &query.filter.search)?;
+    let total = format!(
+        "SELECT count(*) AS total FROM contact_search s WHERE s.agent = {agent} AND {}{terms}",
+        view.condition("s")
+    );
+    let matches = format!(
+        "EXISTS (SELECT 1 FROM contact_search s WHERE s.agent = {agent} AND s.id = contact.id{terms})"
+    );
+    walked(statement, agent, view, query, Along::Matches(&matches), &total, false)
+}
+
+/// The conditions that every term matches what is searched, `s`.
+fn terms(statement: &mut Statement, terms: &[SearchTerm]) -> Result<String> {
+    let mut sql = String::new();
+    for SearchTerm { text, digits } in terms {
+        let text = statement.add(pattern(text))?;
+        match digits {
+            None => sql.push_str(&format!(" AND s.search LIKE {text}")),
+            Some(digits) => {
+                let digits = statement.add(pattern(digits))?;
+                sql.push_str(&format!(" AND (s.search LIKE {text} OR s.digits LIKE {digits})"));
+            }
+        }
+    }
+    Ok(sql)
 }
 
 /// A page straight from an index.
@@ -84,12 +162,20 @@ fn walked(
     query: &ContactQuery,
     along: Along<'_>,
     total: &str,
+    is_from_end: bool,
 ) -> Result<Statement> {
     let position = match &query.window {
         Window::Page { .. } => None,
         Window::After { position, .. } => Some(Position::bind(&mut statement, position)?),
     };
-    let part = Part::bind(&mut statement, &query.window)?;
+    let (part, total) = match query.window {
+        Window::Page { offset, limit } if is_from_end => {
+            statement.push(&format!("WITH counted AS MATERIALIZED ({total}) "));
+            let total = "SELECT total FROM counted";
+            (Part::from_end(&mut statement, offset, limit, &format!("({total})"))?, total)
+        }
+        _ => (Part::bind(&mut statement, &query.window)?, total),
+    };
     let places = walk::places(agent, view, (query.sort, query.order), along, position.as_ref(), &part);
     shown(&mut statement, agent, query, total, &places);
     Ok(statement)
@@ -126,13 +212,14 @@ fn nulls(query: &ContactQuery) -> &'static str {
     if may_be_absent(query.sort) { " NULLS LAST" } else { "" }
 }
 
-/// Adds the contacts at `places` and the total.
+/// Adds the contacts at `places` and the total. The limit on each contact makes PostgreSQL look them up one by one: else
+/// it may read all of an agent that it takes for a small one.
 fn shown(statement: &mut Statement, agent: &str, query: &ContactQuery, total: &str, places: &str) {
     let direction = direction(query.order);
     let nulls = nulls(query);
     statement.push(&format!(
         "SELECT t.total, {} FROM ({total}) t LEFT JOIN ({places}) p ON true \
-         LEFT JOIN contact c ON c.agent = {agent} AND c.id = p.id \
+         LEFT JOIN LATERAL (SELECT c.* FROM contact c WHERE c.agent = {agent} AND c.id = p.id LIMIT 1) c ON true \
          WHERE EXISTS (SELECT 1 FROM agent a WHERE a.id = {agent} AND a.status <> 2) \
          ORDER BY p.key{direction}{nulls}, p.id{direction}",
         row::columns!()
@@ -151,16 +238,7 @@ fn found(statement: &mut Statement, agent: &str, view: View, query: &ContactQuer
     if !filter.search.is_empty() {
         sql.push_str(&format!(" AND s.agent = {agent}"));
     }
-    for SearchTerm { text, digits } in &filter.search {
-        let text = statement.add(pattern(text))?;
-        match digits {
-            None => sql.push_str(&format!(" AND s.search LIKE {text}")),
-            Some(digits) => {
-                let digits = statement.add(pattern(digits))?;
-                sql.push_str(&format!(" AND (s.search LIKE {text} OR s.digits LIKE {digits})"));
-            }
-        }
-    }
+    sql.push_str(&terms(statement, &filter.search)?);
     if let Some(tag) = &filter.tag {
         let tag = statement.add(tag.as_str())?;
         sql.push_str(&format!(

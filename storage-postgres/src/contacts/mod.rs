@@ -22,7 +22,7 @@ use async_trait::async_trait;
 use openapi_core::audit::AuditEntry;
 use openapi_core::contacts::{Contact, ContactRef, UniqueValue};
 use openapi_core::storage::{
-    ContactPage, ContactQuery, ContactStore, ContactWrite, Duplicate, StorageError, StorageErrorKind,
+    ContactPage, ContactQuery, ContactStore, ContactWrite, Duplicate, StorageError, StorageErrorKind, Window,
 };
 use openapi_core::values::{AgentId, ContactId, ExternalId};
 use sqlx::PgConnection;
@@ -66,7 +66,19 @@ impl ContactStore for PostgresStorage {
     }
 
     async fn contacts(&self, agent: &AgentId, query: &ContactQuery) -> Result<ContactPage, StorageError> {
-        let rows = self.db.read(list::page(agent, query)?).await?;
+        let mut statement = list::page(agent, query)?;
+        if list::may_be_nearer_to_the_end(query)
+            && let Window::Page { offset, .. } = query.window
+        {
+            let size = list::listed(agent, &self.db.read(list::size(agent, query)?).await?)?.total;
+            if offset > size / 2 {
+                statement = list::page_from_end(agent, query)?;
+            }
+        }
+        let rows = match list::ways(query) {
+            None => self.db.read(statement).await?,
+            Some(ways) => self.db.read_widely(statement, ways).await?,
+        };
         Ok(list::listed(agent, &rows)?)
     }
 

@@ -59,7 +59,7 @@ pub(super) const fn direction(order: Order) -> &'static str {
     }
 }
 
-/// What is walked along; the texts are names of parameters.
+/// What is walked along; the texts are names of parameters, or a condition.
 #[derive(Clone, Copy)]
 pub(super) enum Along<'a> {
     /// The index of the sort.
@@ -68,6 +68,8 @@ pub(super) enum Along<'a> {
     Tag(&'a str),
     /// The index of a sort by time, from an instant on.
     Since(&'a str),
+    /// The index of the sort, of those that meet a condition.
+    Matches(&'a str),
 }
 
 /// A position as parameters: the key, unless it is absent, and the id.
@@ -87,22 +89,30 @@ impl Position {
     }
 }
 
-/// How many rows are wanted behind how many; the offset is the name of a parameter.
+/// How many rows are wanted behind how many, as expressions; and from which end of the list.
 pub(super) struct Part {
-    pub(super) limit: u32,
-    pub(super) offset: Option<String>,
+    limit: String,
+    offset: Option<String>,
+    is_from_end: bool,
 }
 
 impl Part {
     /// The part of a window. The limit stands in the text, because the best plan depends on it.
     pub(super) fn bind<P>(statement: &mut Statement, window: &Window<P>) -> Result<Self> {
-        Ok(match window {
-            Window::Page { offset: 0, limit } | Window::After { limit, .. } => {
-                Part { limit: *limit, offset: None }
-            }
-            Window::Page { offset, limit } => {
-                Part { limit: *limit, offset: Some(statement.add(bounded(*offset))?) }
-            }
+        let (limit, offset) = match window {
+            Window::Page { offset: 0, limit } | Window::After { limit, .. } => (limit, None),
+            Window::Page { offset, limit } => (limit, Some(statement.add(bounded(*offset))?)),
+        };
+        Ok(Part { limit: limit.to_string(), offset, is_from_end: false })
+    }
+
+    /// The same rows, counted from the end of a list of `total` rows; in the opposite order.
+    pub(super) fn from_end(statement: &mut Statement, offset: u64, limit: u32, total: &str) -> Result<Self> {
+        let offset = statement.add(bounded(offset))?;
+        Ok(Part {
+            limit: format!("greatest(least({limit}, {total} - {offset}), 0)"),
+            offset: Some(format!("greatest({total} - {offset} - {limit}, 0)")),
+            is_from_end: true,
         })
     }
 
@@ -136,24 +146,30 @@ pub(super) fn places(
         Along::Sort => ("contact", String::new()),
         Along::Tag(tag) => ("contact_tag", format!(" AND tag = {tag}")),
         Along::Since(since) => ("contact", format!(" AND {key} >= {since}")),
+        Along::Matches(condition) => ("contact", format!(" AND {condition}")),
     };
     let behind = match order {
         Order::Ascending => ">",
         Order::Descending => "<",
     };
-    let direction = direction(order);
-    let list = |on_key: &str, reach: &str| {
+    let direction = match (order, part.is_from_end) {
+        (Order::Ascending, false) | (Order::Descending, true) => "",
+        (Order::Ascending, true) | (Order::Descending, false) => " DESC",
+    };
+    let reach = part.reach();
+    // Each arm is sorted and bounded on its own: else PostgreSQL does not know that they can be merged, and reads all.
+    let list = |on_key: &str, clause: &str| {
         let arms: Vec<String> = view
             .arms()
             .map(|(archived, status)| {
                 format!(
-                    "SELECT {key} AS key, id FROM {source} WHERE agent = {agent} AND archived = {archived} \
-                     AND status = {status}{condition}{on_key}"
+                    "(SELECT {key} AS key, id FROM {source} WHERE agent = {agent} AND archived = {archived} \
+                     AND status = {status}{condition}{on_key} ORDER BY {key}{direction}, id{direction}{reach})"
                 )
             })
             .collect();
         let arms = arms.join(" UNION ALL ");
-        format!("SELECT key, id FROM ({arms}) arms ORDER BY key{direction}, id{direction}{reach}")
+        format!("SELECT key, id FROM ({arms}) arms ORDER BY key{direction}, id{direction}{clause}")
     };
     if !may_be_absent(sort) {
         let on_key = match position {
@@ -175,11 +191,10 @@ pub(super) fn places(
         None => list(&absent, &part.clause()),
         // The two lists are read in the written order: connections are set up so that nothing is read in parallel, and
         // a test holds it.
-        Some(present) => format!(
-            "SELECT key, id FROM (({}) UNION ALL ({})) both_lists{}",
-            list(&present, &part.reach()),
-            list(&absent, &part.reach()),
-            part.clause()
-        ),
+        Some(present) => {
+            let (present, absent) = (list(&present, &reach), list(&absent, &reach));
+            let (first, second) = if part.is_from_end { (absent, present) } else { (present, absent) };
+            format!("SELECT key, id FROM (({first}) UNION ALL ({second})) both_lists{}", part.clause())
+        }
     }
 }

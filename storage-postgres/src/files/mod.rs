@@ -12,7 +12,7 @@ use openapi_core::storage::{
 };
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 
-pub(crate) use read::{of_contact, truths};
+pub(crate) use read::{of_contact, page, truths};
 pub(crate) use write::{erase_of, purge};
 
 use crate::PostgresStorage;
@@ -25,7 +25,7 @@ impl FileStore for PostgresStorage {
     }
 
     async fn files(&self, agent: &AgentId, query: &FileQuery) -> Result<FilePage, StorageError> {
-        let rows = self.db.read(read::page(agent, query)?).await?;
+        let rows = self.db.read(page(agent, query)?).await?;
         Ok(read::listed(agent, &rows)?)
     }
 

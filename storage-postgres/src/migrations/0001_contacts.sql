@@ -84,13 +84,17 @@ CREATE INDEX contact_by_email ON contact (agent, email) WHERE email IS NOT NULL;
 -- What a contact is searched by. Apart from the contact, because the index on it is dear to change and most changes
 -- leave the text as it is.
 CREATE TABLE contact_search (
-    agent  text COLLATE "C" NOT NULL,
-    id     bytea NOT NULL,
-    search text COLLATE "C" NOT NULL,
-    digits text COLLATE "C" NOT NULL,
+    agent    text COLLATE "C" NOT NULL,
+    id       bytea    NOT NULL,
+    archived smallint NOT NULL, -- so that matches are counted without a look at the contacts
+    status   smallint NOT NULL,
+    search   text COLLATE "C" NOT NULL,
+    digits   text COLLATE "C" NOT NULL,
     PRIMARY KEY (agent, id)
-);
-CREATE INDEX contact_search_by_text ON contact_search USING gin (agent, search gin_trgm_ops, digits gin_trgm_ops);
+) WITH (fillfactor = 90); -- archived and status change in place
+-- What waits to be brought into the index is read by every search: it is kept short (KiB).
+CREATE INDEX contact_search_by_text ON contact_search
+    USING gin (agent, search gin_trgm_ops, digits gin_trgm_ops) WITH (gin_pending_list_limit = 512);
 
 CREATE TABLE contact_count (
     agent    text COLLATE "C" NOT NULL,

@@ -2,6 +2,9 @@
 #![allow(dead_code, reason = "each test uses a part")]
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
+pub mod contacts;
+pub mod proxy;
+
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 

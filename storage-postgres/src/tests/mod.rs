@@ -1,0 +1,8 @@
+//! Tests that look inside.
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+mod deep;
+mod migrations;
+mod plans;
+#[path = "../../tests/support/mod.rs"]
+pub(crate) mod support;

@@ -1,0 +1,311 @@
+//! Every statement finds its rows by an index: what PostgreSQL itself counts as read, in tables and in indexes, stays
+//! within a few times what is shown, however much there is, under plans for the values and under plans for any.
+
+use openapi_core::contacts::{ContactRef, SearchTerm};
+use openapi_core::storage::{
+    AuditQuery, ContactFilter, ContactQuery, ContactSort, FileQuery, FileSort, LatestQuery, Order, SortKey,
+    SortPosition, SubmissionFilter, SubmissionPosition, SubmissionQuery, TemplateQuery, Window,
+};
+use openapi_core::values::{AgentId, ContactId, ContactStatus, SubmissionId, TemplateId, Timestamp};
+use sqlx::{Arguments, AssertSqlSafe, Connection, PgConnection, Row};
+
+use super::support::contacts::agent_id;
+use super::support::{Database, runtime};
+use crate::connect::{Ways, fetch, single};
+use crate::contacts::{list, one};
+use crate::rows::Statement;
+use crate::{audit, files, forms};
+
+/// How many contacts the large agent has. Among 400 more agents each has ten, so that a plan for any agent thinks that
+/// an agent has few.
+const MANY: i64 = 6_000;
+
+/// The agents: `big` has many contacts, submissions and entries, all others have few.
+const AGENTS: &str = "
+INSERT INTO agent SELECT 'agent-' || n, 0, 1, 'n', n, n FROM generate_series(1, 400) n;
+INSERT INTO agent VALUES ('big', 0, 1, 'n', 0, 0);
+CREATE TEMPORARY TABLE of (agent text, n bigint);
+INSERT INTO of SELECT 'agent-' || a, n FROM generate_series(1, 400) a, generate_series(1, 10) n;
+INSERT INTO of SELECT 'big', n FROM generate_series(1, 6000) n;
+";
+
+/// One more, of whom PostgreSQL knows nothing yet when lists are asked for.
+const LATE: &str = "
+INSERT INTO agent VALUES ('late', 0, 1, 'n', 0, 0);
+TRUNCATE of;
+INSERT INTO of SELECT 'late', n FROM generate_series(1, 6000) n;
+";
+
+/// What they have.
+const ROWS: &str = "
+INSERT INTO contact (agent, id, archived, status, created_at, updated_at, version, first_name_key, last_name_key,
+    primary_email_key, primary_email, tags, source)
+SELECT agent, decode(lpad(to_hex(n), 24, '0'), 'hex'), CASE WHEN n % 20 = 0 THEN 1 ELSE 0 END,
+    CASE WHEN n % 500 = 7 THEN 2 WHEN n % 10 = 0 THEN 1 ELSE 0 END, n * 1000, n * 1000, 1,
+    CASE WHEN n % 3 = 0 THEN NULL ELSE 'f' || n % 100 END, CASE WHEN n % 500 = 0 THEN NULL ELSE 'l' || n % 900 END,
+    'e' || n || '@example.com', 'e' || n || '@example.com', NULL, 'api' FROM of;
+INSERT INTO contact_search SELECT of.agent, id, archived, status,
+    first_name_key || E'\\n' || last_name_key || E'\\n' || primary_email_key || E'\\n', '44207946' || (n % 10000)
+    FROM of JOIN contact c ON c.agent = of.agent AND c.id = decode(lpad(to_hex(n), 24, '0'), 'hex')
+    WHERE first_name_key IS NOT NULL AND last_name_key IS NOT NULL;
+INSERT INTO contact_count SELECT agent, archived, status, count(*) FROM contact WHERE agent IN (SELECT agent FROM of) GROUP BY 1, 2, 3;
+INSERT INTO contact_tag SELECT agent, 'vip', archived, status, created_at, id FROM contact WHERE agent IN (SELECT agent FROM of);
+INSERT INTO tag_count SELECT agent, tag, archived, status, count(*) FROM contact_tag WHERE agent IN (SELECT agent FROM of)
+    GROUP BY 1, 2, 3, 4;
+INSERT INTO audit SELECT agent, n, decode(lpad(to_hex(n), 24, '0'), 'hex'), NULL, NULL, NULL, 'contact.create', '\"x\"',
+    NULL, NULL, '{\"a\":1}' FROM of;
+INSERT INTO form_template SELECT agent, decode(lpad(to_hex(n), 24, '0'), 'hex'), 't' || n, 1, 1, 1, 0, NULL, n, n
+    FROM of WHERE n < 10;
+INSERT INTO form_template_version SELECT agent, id, 1, 'n', NULL, 0, '[]' FROM form_template WHERE agent IN (SELECT agent FROM of);
+INSERT INTO form_submission (agent, id, contact, template, status, superseded_by, submitted_at, created_at, updated_at,
+    version, template_version, revision, template_name, source, created_by)
+SELECT agent, decode(lpad(to_hex(n), 24, '0'), 'hex'), decode(lpad(to_hex(n % 20), 24, '0'), 'hex'),
+    decode(lpad(to_hex(n % 3), 24, '0'), 'hex'), 1, CASE WHEN n < 5990 THEN '\\x00'::bytea END, n, n, n, 1, 1, 1, 'n',
+    'api', '\"x\"' FROM of;
+INSERT INTO file SELECT agent, decode(lpad(to_hex(n), 24, '0'), 'hex'), decode(lpad(to_hex(n % 500), 24, '0'), 'hex'),
+    'f', 'f', n, 'image/png', '\\x00', 'api', '\"x\"', n, n FROM of;
+";
+
+async fn filled(database: &Database) -> PgConnection {
+    database.open().await.close().await;
+    // The store's own way to read few rows is not the way to fill tables.
+    let mut filling = database.connect().await;
+    for sql in
+        ["SET search_path = openapi", AGENTS, ROWS, "VACUUM ANALYZE", LATE, ROWS, "VACUUM contact_search"]
+    {
+        sqlx::raw_sql(sql).execute(&mut filling).await.unwrap();
+    }
+    filling.close().await.unwrap();
+    single(&database.config()).await.unwrap()
+}
+
+/// How many rows and entries of indexes a statement reads, and how many rows it returns.
+async fn reads(db: &mut PgConnection, statement: &Statement, ways: Option<Ways>) -> (i64, usize) {
+    // What the connection has counted and not yet reported, so that nothing else is counted.
+    const READ: &str = "SELECT coalesce(sum(pg_stat_get_xact_tuples_returned(c.oid)), 0)::bigint FROM pg_class c \
+                        JOIN pg_namespace n ON n.oid = c.relnamespace \
+                        WHERE n.nspname = 'openapi' AND c.relkind IN ('r', 'i')";
+    let mut transaction = db.begin().await.unwrap();
+    let before: i64 = sqlx::query(READ).fetch_one(&mut *transaction).await.unwrap().get(0);
+    if let Some(ways) = ways {
+        sqlx::raw_sql(ways.opened()).execute(&mut *transaction).await.unwrap();
+    }
+    let rows = fetch(&mut transaction, statement.clone()).await.unwrap();
+    let read: i64 = sqlx::query(READ).fetch_one(&mut *transaction).await.unwrap().get(0);
+    transaction.rollback().await.unwrap();
+    (read - before, rows.len())
+}
+
+/// The plan of a statement for any values, or for its own, as the connection is set.
+async fn explain(db: &mut PgConnection, statement: &Statement, ways: Option<Ways>) -> Vec<String> {
+    let ways = ways.map_or("", Ways::opened).replace("LOCAL", "");
+    let prepare = format!("{ways}; DEALLOCATE ALL; PREPARE held AS {}", statement.sql);
+    sqlx::raw_sql(AssertSqlSafe(prepare)).execute(&mut *db).await.unwrap();
+    let values = vec!["NULL"; statement.values.len()].join(", ");
+    let rows = sqlx::raw_sql(AssertSqlSafe(format!("EXPLAIN EXECUTE held ({values})"))).fetch_all(db).await;
+    rows.unwrap().iter().map(|row| row.get(0)).collect()
+}
+
+/// Fails when a statement reads more than it may.
+async fn hold(db: &mut PgConnection, statement: &Statement, at_most: i64) -> usize {
+    hold_in(db, statement, None, at_most).await
+}
+
+/// The same for one that is read in further ways.
+async fn hold_in(db: &mut PgConnection, statement: &Statement, ways: Option<Ways>, at_most: i64) -> usize {
+    let mut returned = 0;
+    for mode in ["force_custom_plan", "force_generic_plan"] {
+        sqlx::query(AssertSqlSafe(format!("SET plan_cache_mode = {mode}"))).execute(&mut *db).await.unwrap();
+        let (read, rows) = reads(db, statement, ways).await;
+        if read > at_most {
+            let plan = explain(db, statement, ways).await;
+            panic!("{read} > {at_most} read under {mode}:\n{}\n{}", statement.sql, plan.join("\n"));
+        }
+        returned = rows;
+        if !statement.is_kept {
+            break;
+        }
+    }
+    returned
+}
+
+fn id(number: u64) -> [u8; 12] {
+    let mut octets = [0; 12];
+    octets[4..].copy_from_slice(&number.to_be_bytes());
+    octets
+}
+
+fn big() -> AgentId {
+    agent_id("big")
+}
+
+fn views() -> [ContactFilter; 4] {
+    let all = ContactFilter::default;
+    [
+        all(),
+        ContactFilter { include_archived: true, ..all() },
+        ContactFilter { status: Some(ContactStatus::Blocked), ..all() },
+        ContactFilter { status: Some(ContactStatus::Active), include_archived: true, ..all() },
+    ]
+}
+
+#[test]
+fn lists_walk_along_their_index() {
+    let database = Database::new();
+    runtime().block_on(async {
+        let mut db = filled(&database).await;
+        let mut held = 0;
+        for sort in ContactSort::ALL {
+            let middle = match sort {
+                ContactSort::CreatedAt | ContactSort::UpdatedAt => {
+                    vec![SortKey::Time(Timestamp::from_millis(MANY / 2 * 1_000))]
+                }
+                ContactSort::FirstName => vec![SortKey::Text(Some("f5".into())), SortKey::Text(None)],
+                ContactSort::LastName => vec![SortKey::Text(Some("l5".into())), SortKey::Text(None)],
+                ContactSort::PrimaryEmail => vec![SortKey::Text(Some("e5".into()))],
+            };
+            let position = |key| SortPosition { key, id: ContactId::from_bytes(id(MANY as u64 / 2)) };
+            let mut windows =
+                vec![Window::Page { offset: 0, limit: 20 }, Window::Page { offset: 7, limit: 5 }];
+            windows
+                .extend(middle.into_iter().map(|key| Window::After { position: position(key), limit: 20 }));
+            for order in [Order::Ascending, Order::Descending] {
+                for filter in views() {
+                    let mut filters = vec![filter.clone()];
+                    if sort == ContactSort::CreatedAt {
+                        filters.push(ContactFilter { tag: Some("vip".to_owned()), ..filter.clone() });
+                    }
+                    for filter in filters {
+                        for (agent, window) in [big(), agent_id("late")]
+                            .iter()
+                            .flat_map(|agent| windows.iter().map(move |window| (agent, window)))
+                        {
+                            let query =
+                                ContactQuery { filter: filter.clone(), sort, order, window: window.clone() };
+                            let statement = list::page(agent, &query).unwrap();
+                            // At the worst a page of each of twelve stretches; the contacts by key, the counters.
+                            hold(&mut db, &statement, 12 * 20 + 30).await;
+                            held += 1;
+                        }
+                    }
+                }
+            }
+        }
+        assert!(held > 150, "{held}");
+        db.close().await.unwrap();
+    });
+}
+
+#[test]
+fn other_lists_read_what_matches_and_little_else() {
+    let database = Database::new();
+    runtime().block_on(async {
+        let mut db = filled(&database).await;
+        let page = |filter| ContactQuery {
+            filter,
+            sort: ContactSort::LastName,
+            order: Order::Descending,
+            window: Window::Page { offset: 0, limit: 20 },
+        };
+        let search =
+            |text: &str| ContactFilter { search: SearchTerm::split(text), ..ContactFilter::default() };
+        for (filter, at_most, rows) in [
+            (search("e4711@example"), 60, 1),
+            (search("e4711@ nobody"), 40, 1),
+            (search("2079464711"), 60, 1),
+            (
+                ContactFilter {
+                    primary_email: Some("e4711@example.com".to_owned()),
+                    ..ContactFilter::default()
+                },
+                20,
+                1,
+            ),
+            (
+                ContactFilter {
+                    created_since: Some(Timestamp::from_millis((MANY - 30) * 1_000)),
+                    ..ContactFilter::default()
+                },
+                220,
+                20,
+            ),
+        ] {
+            let query = page(filter.clone());
+            let statement = list::page(&big(), &query).unwrap();
+            let returned = hold_in(&mut db, &statement, list::ways(&query), at_most).await;
+            assert_eq!(returned, rows, "{filter:?}");
+        }
+        db.close().await.unwrap();
+    });
+}
+
+#[test]
+fn single_records_are_found_by_key() {
+    let database = Database::new();
+    runtime().block_on(async {
+        let mut db = filled(&database).await;
+        let contact = ContactId::from_bytes(id(4_711));
+        let external = ContactRef::External("absent".parse().unwrap());
+        for (statement, rows) in [
+            (one(&big(), &ContactRef::Id(contact)).unwrap(), 1),
+            (one(&big(), &external).unwrap(), 0),
+            (
+                forms::read::head(&big(), ContactId::from_bytes(id(12)), TemplateId::from_bytes(id(1)))
+                    .unwrap(),
+                1,
+            ),
+        ] {
+            assert_eq!(hold(&mut db, &statement, 6).await, rows, "{}", statement.sql);
+        }
+        let latest = LatestQuery {
+            contact: ContactId::from_bytes(id(12)),
+            template: TemplateId::from_bytes(id(1)),
+            include_drafts: true,
+        };
+        hold(&mut db, &forms::read::latest(&big(), &latest).unwrap(), 12).await;
+        db.close().await.unwrap();
+    });
+}
+
+#[test]
+fn files_forms_and_entries_walk_along_their_index() {
+    let database = Database::new();
+    runtime().block_on(async {
+        let mut db = filled(&database).await;
+        let first = || Window::Page { offset: 0, limit: 20 };
+        let contact = ContactId::from_bytes(id(3));
+        for sort in FileSort::ALL {
+            let query = FileQuery { contact, sort, order: Order::Descending, window: first() };
+            // All files of the contact are counted, which are 12.
+            hold(&mut db, &files::page(&big(), &query).unwrap(), 60).await;
+        }
+        for after in [
+            None,
+            Some((Timestamp::from_millis(3_000), openapi_core::values::AuditId::from_bytes(id(3_000)))),
+        ] {
+            for (agent, newest_first) in
+                [(None, true), (None, false), (Some(big()), true), (Some(big()), false)]
+            {
+                let query = AuditQuery { agent, after, newest_first, limit: 20 };
+                assert_eq!(hold(&mut db, &audit::entries(&query).unwrap(), 60).await, 20);
+            }
+        }
+        let templates = TemplateQuery { only_active: true, window: Window::Page { offset: 0, limit: 20 } };
+        hold(&mut db, &forms::templates::page(&big(), &templates).unwrap(), 60).await;
+        let position = SubmissionPosition {
+            created_at: Timestamp::from_millis(3_000),
+            id: SubmissionId::from_bytes(id(3_000)),
+        };
+        for window in [Window::Page { offset: 0, limit: 20 }, Window::After { position, limit: 20 }] {
+            let filter = SubmissionFilter {
+                contact: Some(contact),
+                include_superseded: true,
+                ..SubmissionFilter::default()
+            };
+            let query = SubmissionQuery { filter, window };
+            // All submissions of the contact are counted, which are 300.
+            hold(&mut db, &forms::read::page(&big(), &query).unwrap(), 480).await;
+        }
+        db.close().await.unwrap();
+    });
+}
