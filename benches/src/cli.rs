@@ -40,6 +40,9 @@ struct Arguments {
     /// Arrival sequences of `limits`
     #[arg(long, value_name = "COUNT", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     sequences: u64,
+    /// For how long `fleet-limits` overloads the servers of each store
+    #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=600))]
+    minutes: u32,
     /// What the random arrivals of `limits` are made from
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
@@ -76,6 +79,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
         connections: usize::try_from(arguments.connections).unwrap_or(1),
         contacts: arguments.contacts,
         sequences: arguments.sequences,
+        minutes: arguments.minutes,
         seed: arguments.seed,
     };
     measure(&chosen, &options, arguments.json)

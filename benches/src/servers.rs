@@ -54,6 +54,15 @@ impl Server {
         Server::start(command, "open-api")
     }
 
+    /// `openapi-server serve` with the settings that these variables hold.
+    pub(crate) fn with_settings(binary: &Path, settings: &[(&str, &str)]) -> Result<Self, Failure> {
+        let mut command = Command::new(binary);
+        command
+            .args(["serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--log", "error"])
+            .envs(settings.iter().copied());
+        Server::start(command, "open-api")
+    }
+
     fn start(mut command: Command, listener: &str) -> Result<Self, Failure> {
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(|error| {

@@ -4,6 +4,7 @@ mod api_get;
 mod durable_creates;
 mod faults;
 mod files;
+mod fleet;
 mod forms;
 mod get_vs_hyper;
 mod limits;
@@ -25,6 +26,8 @@ pub(crate) struct Options {
     pub(crate) contacts: u64,
     /// Arrival sequences of `limits`.
     pub(crate) sequences: u64,
+    /// How long servers are overloaded by `fleet-limits`.
+    pub(crate) minutes: u32,
     /// What random sequences are made from.
     pub(crate) seed: u64,
 }
@@ -58,6 +61,8 @@ pub(crate) enum Benchmark {
     FormLatest,
     /// Exactness of the rate limits over random arrival sequences
     Limits,
+    /// Limits of a key that two servers keep together under overload, on PostgreSQL and on MongoDB
+    FleetLimits,
     /// Planted faults that the conformance suite catches
     Faults,
 }
@@ -78,6 +83,7 @@ impl Benchmark {
             Benchmark::FormSubmits => forms::submits(options),
             Benchmark::FormLatest => forms::latest(options),
             Benchmark::Limits => limits::run(options),
+            Benchmark::FleetLimits => fleet::run(options),
             Benchmark::Faults => faults::run(),
         }
     }
