@@ -206,12 +206,12 @@ fn sqlite_answers_like_the_model() {
 
 #[test]
 fn postgres_answers_like_the_model() {
-    agree(Backend::Postgres, requests(1_500));
+    agree(Backend::Postgres, requests(2_000));
 }
 
 #[test]
 fn mongo_answers_like_the_model() {
-    agree(Backend::Mongo, requests(1_500));
+    agree(Backend::Mongo, requests(2_000));
 }
 
 /// Faults that must show in some answer: of each kind that one agent, without races and restarts, can see.
