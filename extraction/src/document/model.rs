@@ -1,0 +1,127 @@
+//! One model of a document, whatever it was read from.
+//!
+//! Plain data that serialises: a parser in a process of its own hands it over as JSON.
+
+use serde::{Deserialize, Serialize};
+
+/// A document as text with layout.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Document {
+    /// The pages, in order. Text and DOCX, which have none, are one page of [`PageSource::Flow`].
+    pub pages: Vec<Page>,
+    /// How many pages the document says it has; `None` for text and DOCX (contract 12.2, `pageCount`).
+    pub page_count: Option<u32>,
+    /// What the reader of the document should tell its caller.
+    pub warnings: Vec<Warning>,
+}
+
+/// One page.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Page {
+    /// Counted from 1.
+    pub number: u32,
+    /// Width in points (1/72 inch) as the page is shown, after its rotation; 0 where there are no places.
+    pub width: f32,
+    /// Height in points.
+    pub height: f32,
+    /// Where the text comes from.
+    pub source: PageSource,
+    /// The lines in reading order: a column is read to its end before the next one begins.
+    pub lines: Vec<Line>,
+    /// The tables, in reading order. Their text is in `lines` as well.
+    pub tables: Vec<Table>,
+}
+
+/// Where the text of a page comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PageSource {
+    /// Running text without places: TXT and DOCX. Boxes are absent.
+    #[default]
+    Flow,
+    /// The text layer of a PDF.
+    TextLayer,
+    /// Character recognition; the words carry its confidence.
+    Recognised,
+}
+
+/// One line of text. A label and its value that stand on one line of the page are in one line here.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// Its words, in reading order; never empty.
+    pub words: Vec<Word>,
+    /// The block (paragraph, column piece, table) of the page that the line belongs to, counted from 0.
+    pub block: u32,
+}
+
+/// One word: characters without white space.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Word {
+    /// Its characters in logical order, normalised to NFC.
+    pub text: String,
+    /// Its place on the page; `None` in running text.
+    pub bbox: Option<Rect>,
+    /// How sure it is that the page says this, from 0 to 1: 1 unless recognised.
+    pub confidence: f32,
+    /// How many characters of white space, tabs included, a reader would see before it on its line: 0 for the first,
+    /// 1 for an ordinary space, more for a gap as between columns.
+    pub gap: u16,
+    /// Height of its type in points; 0 where unknown.
+    pub size: f32,
+    /// Whether it is set bold.
+    pub bold: bool,
+}
+
+/// A table whose cells the reader is sure of: ruled, aligned in columns, or marked as one in the file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    /// How many columns it has.
+    pub columns: u32,
+    /// The rows from top to bottom, each with its cells from left to right. An empty cell is there with no text.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+/// One cell of a table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// Its words; those of several lines follow one another.
+    pub words: Vec<Word>,
+    /// The column it begins in, counted from 0.
+    pub column: u32,
+    /// How many columns it covers, at least 1.
+    pub span: u32,
+}
+
+/// A rectangle on a page: points from the top left corner, x to the right, y down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Rect {
+    /// Left edge.
+    pub x: f32,
+    /// Upper edge.
+    pub y: f32,
+    /// Width.
+    pub width: f32,
+    /// Height.
+    pub height: f32,
+}
+
+/// What a reader could not do, or left out on purpose.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Warning {
+    /// A page needs character recognition, and none is installed.
+    OcrUnavailable {
+        /// The page, counted from 1.
+        page: u32,
+    },
+    /// A page could not be read; the others were.
+    PageFailed {
+        /// The page, counted from 1.
+        page: u32,
+    },
+    /// Text that nobody can see (white on white, under one point, off the page) was left out.
+    HiddenText {
+        /// The page, counted from 1.
+        page: u32,
+    },
+}

@@ -1,0 +1,1 @@
+//! From a document's text to the values of a schema's fields.
