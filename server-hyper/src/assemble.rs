@@ -7,7 +7,7 @@ use std::sync::Arc;
 use openapi_core::access::Actor;
 use openapi_core::brand::Brand;
 use openapi_core::platform::{FileSettings, Platform, Ports};
-use openapi_core::ports::{BlobStore, NoBlobs, Timer};
+use openapi_core::ports::{BlobStore, NoBlobs, Offload, Timer, Work};
 use openapi_core::storage::Storage;
 use openapi_core::storage::memory::MemoryStorage;
 use storage_blobs::{BlobsUrl, InvalidBlobsUrl};
@@ -199,7 +199,8 @@ pub fn platform_over(
     let server_keys = keys.load(&SystemClock, &SystemRandom)?;
     let ports = Ports::new(Arc::new(SystemClock), Arc::new(SystemRandom), server_keys)
         .with_blobs(Arc::clone(&stores.blobs))
-        .with_timer(Arc::new(TokioTimer));
+        .with_timer(Arc::new(TokioTimer))
+        .with_offload(Arc::new(TokioThreads));
     let platform = Platform::new(Arc::clone(&stores.storage), ports, brand);
     Ok(Arc::new(platform.with_file_settings(files)))
 }
@@ -322,5 +323,18 @@ struct TokioTimer;
 impl Timer for TokioTimer {
     fn sleep(&self, millis: u64) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         Box::pin(tokio::time::sleep(std::time::Duration::from_millis(millis)))
+    }
+}
+
+/// The runtime's threads for what would hold up a connection.
+#[derive(Clone, Copy, Debug)]
+struct TokioThreads;
+
+impl Offload for TokioThreads {
+    fn run(&self, work: Work) {
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(work)),
+            Err(_) => work(),
+        }
     }
 }

@@ -26,7 +26,9 @@ use crate::contacts::Contact;
 use crate::files::ContactFile;
 use crate::forms::{CompiledTemplate, Submission, TemplateSummary};
 use crate::gate::Gate;
-use crate::ports::{BlobStore, Clock, FileScanner, IdSource, NoBlobs, NoScanner, NoTimer, Timer, within};
+use crate::ports::{
+    BlobStore, Clock, FileScanner, IdSource, InPlace, NoBlobs, NoScanner, NoTimer, Offload, Timer, within,
+};
 use crate::reply::ApiError;
 use crate::schema::{CompiledSchema, ContactSchema};
 use crate::server_keys::ServerKeys;
@@ -60,6 +62,8 @@ pub struct Ports {
     pub scanner: Arc<dyn FileScanner>,
     /// Waiting; [`NoTimer`] where no deadline is to be enforced: the health check then waits for the store.
     pub timer: Arc<dyn Timer>,
+    /// Hashes parts of uploads beside their arrival; [`InPlace`] where no thread is lent.
+    pub offload: Arc<dyn Offload>,
 }
 
 impl Ports {
@@ -73,6 +77,7 @@ impl Ports {
             blobs: Arc::new(NoBlobs),
             scanner: Arc::new(NoScanner),
             timer: Arc::new(NoTimer),
+            offload: Arc::new(InPlace),
         }
     }
 
@@ -102,6 +107,13 @@ impl Ports {
     #[must_use]
     pub fn with_timer(mut self, timer: Arc<dyn Timer>) -> Self {
         self.timer = timer;
+        self
+    }
+
+    /// Sets who hashes beside the caller.
+    #[must_use]
+    pub fn with_offload(mut self, offload: Arc<dyn Offload>) -> Self {
+        self.offload = offload;
         self
     }
 }

@@ -3,6 +3,7 @@
 mod blobs;
 mod clock;
 mod ids;
+mod offload;
 mod scanner;
 #[cfg(feature = "system")]
 mod system;
@@ -14,6 +15,7 @@ pub use blobs::{
 };
 pub use clock::{Clock, FixedClock};
 pub use ids::{IdSource, SequentialIds};
+pub use offload::{InPlace, Offload, Work};
 pub use scanner::{FileScan, FileScanner, NoScanner, ScanError, Verdict};
 #[cfg(feature = "system")]
 pub use system::{SystemClock, SystemIds};

@@ -1,11 +1,13 @@
 //! A file on its way in: its octets as they arrive, and in the end what came (contract 2.2, 5.1, 5.5).
 
+mod digest;
 mod form;
 mod head;
 
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_core::Stream;
@@ -13,8 +15,10 @@ use sha2::{Digest, Sha256};
 
 pub(crate) use form::{BodyStream, Form};
 
+use self::digest::PartDigest;
 use super::{Detected, FileName, Inspector, Sha256Digest};
 use crate::json::Json;
+use crate::ports::Offload;
 use crate::reply::{ApiError, ErrorCode};
 use crate::violation::{Fault, Place, Rule, Violation, Violations};
 
@@ -33,7 +37,7 @@ pub struct Upload {
     source: Source,
     max_octets: u64,
     part: Part,
-    digest: Sha256,
+    digest: PartDigest,
     fingerprint: Sha256,
     file_parts: u32,
     sent_name: Option<String>,
@@ -104,7 +108,7 @@ impl Upload {
             source,
             max_octets,
             part: Part::None,
-            digest: Sha256::new(),
+            digest: PartDigest::new(),
             fingerprint: Sha256::new(),
             file_parts: 0,
             sent_name: None,
@@ -136,6 +140,12 @@ impl Upload {
         Upload::new(Source::Form(Box::new(form)), max_octets)
     }
 
+    /// Has what is large hashed by these means, beside the reading of what comes next; otherwise all is hashed where
+    /// it is read.
+    pub fn offload_to(&mut self, offload: Arc<dyn Offload>) {
+        self.digest.offload_to(offload);
+    }
+
     /// The name as sent, known as soon as the first octets of the file are.
     #[must_use]
     pub fn sent_name(&self) -> Option<&str> {
@@ -149,9 +159,12 @@ impl Upload {
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, ApiError> {
         loop {
             match self.next_piece().await? {
-                Some(Piece::Part { name, file_name, is_file }) => self.begin(name, file_name, is_file),
+                Some(Piece::Part { name, file_name, is_file }) => {
+                    self.end_part().await?;
+                    self.begin(name, file_name, is_file);
+                }
                 Some(Piece::Octets(octets)) => {
-                    self.digest.update(&octets);
+                    self.digest.update(&octets).await?;
                     match &mut self.part {
                         Part::File => {
                             self.inspector.push(&octets);
@@ -168,7 +181,7 @@ impl Upload {
                     }
                 }
                 None => {
-                    self.end_part();
+                    self.end_part().await?;
                     return Ok(None);
                 }
             }
@@ -187,7 +200,6 @@ impl Upload {
     }
 
     fn begin(&mut self, name: String, file_name: Option<String>, is_file: bool) {
-        self.end_part();
         self.fingerprint.update((name.len() as u64).to_be_bytes());
         self.fingerprint.update(&name);
         self.part = if name != FILE_PART {
@@ -206,12 +218,12 @@ impl Upload {
         };
     }
 
-    fn end_part(&mut self) {
-        let part = std::mem::replace(&mut self.part, Part::None);
-        if let Part::None = part {
-            return;
+    async fn end_part(&mut self) -> Result<(), ApiError> {
+        if let Part::None = self.part {
+            return Ok(());
         }
-        let digest: [u8; 32] = self.digest.finalize_reset().into();
+        let digest = self.digest.finish().await?;
+        let part = std::mem::replace(&mut self.part, Part::None);
         self.fingerprint.update(digest);
         match part {
             Part::File => {
@@ -229,12 +241,12 @@ impl Upload {
             }
             Part::None | Part::Repeated => {}
         }
+        Ok(())
     }
 
-    /// What came, once [`Upload::chunk`] has given `None`.
+    /// What came, once [`Upload::chunk`] has given `None`; before that it is as if no file had come.
     #[must_use]
     pub fn finish(mut self) -> Received {
-        self.end_part();
         let file = self.file.filter(|(size, _)| *size > 0 && self.file_parts == 1).map(|(size, sha256)| {
             let sent = self.sent_name.as_deref();
             let detected = self.inspector.finish(&FileName::of_sent(sent, "").extension());

@@ -1,5 +1,7 @@
 //! An upload: the content while it arrives, then the record.
 
+use std::sync::Arc;
+
 use super::{about, audit};
 use crate::access::Caller;
 use crate::audit::AuditAction;
@@ -45,6 +47,7 @@ pub(in crate::platform) async fn upload(
     // The body is read as a whole before a refusal, because its own faults go first (contract 6.3). What is refused
     // anyway is not stored meanwhile.
     let is_wanted = faults.is_empty() && has_room(platform, caller, &target).await?;
+    upload.offload_to(Arc::clone(&platform.ports.offload));
     let mut kept = Kept::Unwanted;
     let mut has_begun = false;
     while let Some(octets) = upload.chunk().await? {
