@@ -76,5 +76,6 @@ pub mod service;
 pub mod storage;
 #[cfg(feature = "strategies")]
 pub mod strategies;
+pub mod transfer;
 pub mod values;
 pub mod violation;

@@ -50,7 +50,7 @@ pub(crate) fn status(number: i64) -> Result<AgentStatus> {
     }
 }
 
-fn read(row: &Row<'_>) -> Result<Agent> {
+pub(crate) fn read(row: &Row<'_>) -> Result<Agent> {
     let mut columns = Columns::of(row);
     Ok(Agent {
         id: columns.text()?,
@@ -132,6 +132,13 @@ fn insert(db: &Connection, agent: &Agent, schema: &ContactSchema, audit: &AuditE
     if known {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
+    let number = put_new(db, agent, schema.version)?;
+    contact_schemas::put(db, number, schema)?;
+    audit::append(db, audit)
+}
+
+/// Stores an agent that is not there; returns the number that leads its rows.
+pub(crate) fn put_new(db: &Connection, agent: &Agent, schema_version: u64) -> Result<i64> {
     // Tombstones stay, so that the highest number was never given back.
     let number: i64 =
         db.prepare_cached("SELECT coalesce(max(n), 0) + 1 FROM agent")?.query_row((), |row| row.get(0))?;
@@ -143,13 +150,12 @@ fn insert(db: &Connection, agent: &Agent, schema: &ContactSchema, audit: &AuditE
         agent.id.as_str(),
         number,
         status_number(agent.status),
-        i64::try_from(schema.version).map_err(corrupt)?,
+        i64::try_from(schema_version).map_err(corrupt)?,
         agent.name.as_str(),
         agent.created_at.millis(),
         agent.updated_at.millis()
     ])?;
-    contact_schemas::put(db, number, schema)?;
-    audit::append(db, audit)
+    Ok(number)
 }
 
 /// Removes rows of a deleted agent, one kind after another, until `at_most` are gone.

@@ -62,7 +62,7 @@ fn action(word: &str) -> Result<AuditAction> {
     known.copied().ok_or_else(|| corrupt(format_args!("'{word}' is no action of the audit log")))
 }
 
-fn read(row: &Row<'_>) -> Result<AuditEntry> {
+pub(crate) fn read(row: &Row<'_>) -> Result<AuditEntry> {
     let mut columns = Columns::of(row);
     Ok(AuditEntry {
         at: columns.time()?,

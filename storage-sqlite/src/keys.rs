@@ -14,7 +14,7 @@ use crate::error::{Result, corrupt};
 use crate::{SqliteStorage, agents, audit};
 
 /// Reads `body, last_used_at, last_used_address`.
-fn read(columns: &mut Columns<'_>) -> Result<StoredKey> {
+pub(crate) fn read(columns: &mut Columns<'_>) -> Result<StoredKey> {
     let mut stored: StoredKey = serde_json::from_str(columns.str()?).map_err(corrupt)?;
     stored.key.last_used_at = columns.optional_time()?;
     stored.key.last_used_address =
@@ -141,12 +141,19 @@ fn insert(db: &Connection, agent: &AgentId, stored: &StoredKey, entry: &AuditEnt
     if taken {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
+    put_new(db, agent.number, stored)?;
+    audit::append(db, entry)
+}
+
+/// Stores a key that is not there.
+pub(crate) fn put_new(db: &Connection, agent: i64, stored: &StoredKey) -> Result<()> {
+    let key = &stored.key;
     db.prepare_cached(
         "INSERT INTO api_key (agent, created_at, id, api_key, version, last_used_at, last_used_address, body) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     )?
     .execute(params![
-        agent.number,
+        agent,
         key.created_at.millis(),
         key.id.as_bytes(),
         key.api_key.as_str(),
@@ -155,7 +162,7 @@ fn insert(db: &Connection, agent: &AgentId, stored: &StoredKey, entry: &AuditEnt
         address_text(key.last_used_address),
         text(stored)?
     ])?;
-    audit::append(db, entry)
+    Ok(())
 }
 
 fn update(

@@ -35,6 +35,7 @@ mod readers;
 mod replays;
 #[cfg(test)]
 mod tests;
+mod transfer;
 mod writer;
 
 // The tests' support names the crate as integration tests do.

@@ -5,8 +5,14 @@ use openapi_core::storage::{RateWindow, RateWindowStore, StorageError, StorageEr
 use openapi_core::values::{AgentId, KeyId};
 use rusqlite::params;
 
-use crate::error::corrupt;
+use crate::contacts::Columns;
+use crate::error::{Result, corrupt};
 use crate::{SqliteStorage, agents};
+
+/// Reads `version, shares`.
+pub(crate) fn read(columns: &mut Columns<'_>) -> Result<RateWindow> {
+    Ok(RateWindow { version: columns.count()?, shares: columns.json()? })
+}
 
 #[async_trait]
 impl RateWindowStore for SqliteStorage {
@@ -18,9 +24,7 @@ impl RateWindowStore for SqliteStorage {
             )?;
             let mut rows = statement.query(params![agent.as_str(), key.as_bytes()])?;
             let Some(row) = rows.next()? else { return Ok(None) };
-            let version = u64::try_from(row.get::<_, i64>(0)?).map_err(corrupt)?;
-            let shares = serde_json::from_str(row.get_ref(1)?.as_str().map_err(corrupt)?).map_err(corrupt)?;
-            Ok(Some(RateWindow { version, shares }))
+            read(&mut Columns::of(row)).map(Some)
         })
     }
 

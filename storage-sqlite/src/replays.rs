@@ -35,6 +35,19 @@ pub(crate) fn put(db: &Connection, agent: i64, replay: &Replay) -> Result<()> {
     Ok(())
 }
 
+/// Reads `fingerprint, status, location, body, resource, expires_at`.
+pub(crate) fn read(key: ReplayKey, columns: &mut Columns<'_>) -> Result<Replay> {
+    Ok(Replay {
+        key,
+        fingerprint: columns.octets()?,
+        status: u16::try_from(columns.integer()?).map_err(corrupt)?,
+        location: columns.optional_str()?.map(str::to_owned),
+        body: columns.str()?.into(),
+        resource: columns.optional_octets()?.map(ContactId::from_bytes),
+        expires_at: columns.time()?,
+    })
+}
+
 /// Removes the answers that show a contact.
 pub(crate) fn remove_of(db: &Connection, agent: i64, contact: ContactId) -> Result<()> {
     db.prepare_cached("DELETE FROM replay WHERE agent = ?1 AND resource = ?2")?
@@ -58,16 +71,7 @@ impl ReplayStore for SqliteStorage {
             )?;
             let mut rows = statement.query(params![agent.as_str(), key.0, now.millis()])?;
             let Some(row) = rows.next()? else { return Ok(None) };
-            let mut columns = Columns::of(row);
-            Ok(Some(Replay {
-                key: *key,
-                fingerprint: columns.octets()?,
-                status: u16::try_from(columns.integer()?).map_err(corrupt)?,
-                location: columns.optional_str()?.map(str::to_owned),
-                body: columns.str()?.into(),
-                resource: columns.optional_octets()?.map(ContactId::from_bytes),
-                expires_at: columns.time()?,
-            }))
+            read(*key, &mut Columns::of(row)).map(Some)
         })
     }
 

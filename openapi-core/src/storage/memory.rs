@@ -10,9 +10,9 @@ use super::model::World;
 use super::{
     AgentStore, AuditQuery, AuditStore, ContactPage, ContactQuery, ContactSchemaStore, ContactStore,
     ContactWrite, Duplicate, FileDeletion, FilePage, FileQuery, FileStore, FileTombstone, FileUsage,
-    FileWrite, FormStore, HealthProbe, KeyStore, LatestQuery, RateWindow, RateWindowStore, Replay, ReplayKey,
-    ReplayStore, Result, SubmissionChange, SubmissionPage, SubmissionQuery, SubmissionsWrite, TemplatePage,
-    TemplateQuery,
+    FileWrite, FormStore, HealthProbe, KeyStore, LatestQuery, RateWindow, RateWindowStore, Record, RecordKey,
+    RecordKind, Replay, ReplayKey, ReplayStore, Result, SubmissionChange, SubmissionPage, SubmissionQuery,
+    SubmissionsWrite, TemplatePage, TemplateQuery, TransferStore,
 };
 use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use crate::agents::Agent;
@@ -341,5 +341,35 @@ impl AuditStore for MemoryStorage {
 impl HealthProbe for MemoryStorage {
     async fn probe(&self) -> Result<()> {
         Ok(())
+    }
+}
+
+#[async_trait]
+impl TransferStore for MemoryStorage {
+    async fn agents_after(&self, after: Option<&AgentId>, at_most: u32) -> Result<Vec<Agent>> {
+        Ok(self.read().agents_after(after, at_most))
+    }
+
+    async fn records(
+        &self,
+        agent: &AgentId,
+        kind: RecordKind,
+        after: Option<&RecordKey>,
+        at_most: u32,
+    ) -> Result<Vec<Record>> {
+        Ok(self.read().records(agent, kind, after, at_most))
+    }
+
+    async fn last_record(&self, agent: &AgentId, kind: RecordKind) -> Result<Option<RecordKey>> {
+        Ok(self.read().last_record(agent, kind))
+    }
+
+    async fn put_agent(&self, agent: &Agent) -> Result<()> {
+        self.write().put_agent(agent);
+        Ok(())
+    }
+
+    async fn put_records(&self, agent: &AgentId, records: &[Record]) -> Result<()> {
+        self.write().put_records(agent, records)
     }
 }

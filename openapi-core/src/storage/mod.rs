@@ -17,6 +17,7 @@ mod forms;
 pub mod memory;
 mod model;
 mod query;
+mod transfer;
 
 use async_trait::async_trait;
 
@@ -33,6 +34,7 @@ pub use forms::{
 pub use query::{
     AuditQuery, ContactFilter, ContactPage, ContactQuery, ContactSort, Order, SortKey, SortPosition, Window,
 };
+pub use transfer::{Record, RecordKey, RecordKind, TransferStore};
 
 use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use crate::agents::Agent;

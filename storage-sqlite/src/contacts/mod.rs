@@ -23,10 +23,10 @@ pub(crate) use keys::{Derived, insert as insert_derived};
 #[cfg(test)]
 pub(crate) use narrow::candidates;
 pub(crate) use row::contact as read;
-pub(crate) use row::{Columns, broken_rule, object_text};
+pub(crate) use row::{Columns, broken_rule, columns, object_text};
 #[cfg(test)]
 pub(crate) use walk::{Along, Part, View, Walk, column as sort_column};
-pub(crate) use write::{duplicate, purge, refuse_stale, rekey};
+pub(crate) use write::{duplicate, purge, put_new, refuse_stale, rekey};
 
 /// Reads all contacts of an agent, each with its row number `n` behind the columns of [`read`].
 pub(crate) const EVERY_OF_AGENT: &str =

@@ -17,7 +17,7 @@ macro_rules! columns {
          c.last_contacted_at, c.custom_fields, c.archived_at, c.created_at, c.updated_at, c.version"
     };
 }
-pub(super) use columns;
+pub(crate) use columns;
 
 /// Reads the columns of a row one after another.
 pub(crate) struct Columns<'r> {

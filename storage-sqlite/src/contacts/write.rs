@@ -22,10 +22,15 @@ pub(super) fn insert(db: &Connection, agent_id: &AgentId, write: &ContactWrite) 
     if stored(db, agent.number, contact.id)?.is_some() {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
-    let n = next_number(db, agent.number)?;
-    insert_record(db, agent.number, n, contact)?;
-    keys::insert(db, agent.number, n, contact, &write.keys)?;
+    put_new(db, agent.number, contact, &write.keys)?;
     effects(db, agent.number, write)
+}
+
+/// Stores a contact that is not there, with all that is derived from it.
+pub(crate) fn put_new(db: &Connection, agent: i64, contact: &Contact, keys: &ContactKeys) -> Result<()> {
+    let n = next_number(db, agent)?;
+    insert_record(db, agent, n, contact)?;
+    keys::insert(db, agent, n, contact, keys)
 }
 
 /// As [`openapi_core::storage::ContactStore::update_contact`].

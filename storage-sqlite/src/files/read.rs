@@ -20,10 +20,21 @@ macro_rules! columns {
     };
 }
 
+/// How many these are.
+const COLUMNS: usize = 10;
+
 /// All files of an agent, deleted ones included, each with its sort key and the time of its deletion behind the
 /// columns of [`file`].
 pub(crate) const EVERY_OF_AGENT: &str =
     concat!("SELECT ", columns!(), ", f.name_key, f.deleted_at FROM file f WHERE f.agent = ?1");
+
+/// The same in the order of their ids behind one, each with its tombstone behind the
+/// columns of [`file`].
+pub(crate) const AFTER: &str = concat!(
+    "SELECT ",
+    columns!(),
+    ", f.deleted_at, f.deleted_by, f.reason FROM file f WHERE f.agent = ?1 AND f.id > ?2 ORDER BY f.id LIMIT ?3"
+);
 
 /// Reads a row.
 pub(crate) fn file(agent: &AgentId, row: &Row<'_>) -> Result<ContactFile> {
@@ -60,14 +71,24 @@ pub(super) fn tombstone(db: &Connection, agent: &AgentId, id: FileId) -> Result<
          WHERE a.id = ?1 AND a.status <> 2 AND f.id = ?2 AND f.deleted_at IS NOT NULL",
     )?;
     let mut rows = statement.query(params![agent.as_str(), id.as_bytes()])?;
-    let Some(row) = rows.next()? else { return Ok(None) };
-    let mut columns = Columns::of(row);
-    Ok(Some(FileTombstone {
-        file: id,
-        at: columns.time()?,
-        by: columns.json()?,
-        reason: columns.optional_text()?,
-    }))
+    rows.next()?.map(|row| read_tombstone(id, &mut Columns::of(row))).transpose()
+}
+
+/// Reads the time of a deletion, who did it and why.
+fn read_tombstone(file: FileId, columns: &mut Columns<'_>) -> Result<FileTombstone> {
+    Ok(FileTombstone { file, at: columns.time()?, by: columns.json()?, reason: columns.optional_text()? })
+}
+
+/// Reads a row of [`AFTER`].
+pub(crate) fn file_or_tombstone(
+    agent: &AgentId,
+    row: &Row<'_>,
+) -> Result<(ContactFile, Option<FileTombstone>)> {
+    let file = file(agent, row)?;
+    let deleted_at: Option<i64> = row.get("deleted_at")?;
+    let tombstone =
+        deleted_at.map(|_| read_tombstone(file.id, &mut Columns::from(row, COLUMNS))).transpose()?;
+    Ok((file, tombstone))
 }
 
 pub(super) fn usage(db: &Connection, agent: i64, contact: ContactId) -> Result<FileUsage> {

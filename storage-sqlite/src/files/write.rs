@@ -1,10 +1,11 @@
 //! Changing files. Everything here runs inside the writer's transaction.
 
 use openapi_core::audit::AuditEntry;
+use openapi_core::files::ContactFile;
 use openapi_core::ports::BlobKey;
-use openapi_core::storage::{FileDeletion, FileWrite, StorageErrorKind};
+use openapi_core::storage::{FileDeletion, FileTombstone, FileWrite, StorageErrorKind};
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use super::read;
 use crate::contacts::Columns;
@@ -29,6 +30,15 @@ pub(super) fn insert(db: &Connection, agent_id: &AgentId, write: &FileWrite) -> 
     if is_known {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
+    put_new(db, agent, file, &write.name_key)?;
+    if let Some(replay) = &write.effects.replay {
+        replays::put(db, agent, replay)?;
+    }
+    audit::append(db, &write.effects.audit)
+}
+
+/// Stores a file that is not there.
+pub(crate) fn put_new(db: &Connection, agent: i64, file: &ContactFile, name_key: &str) -> Result<()> {
     let octets = i64::try_from(file.file_size).map_err(corrupt)?;
     db.prepare_cached(
         "INSERT INTO file (agent, id, contact, name, name_key, size, content_type, sha256, source, uploaded_by, \
@@ -39,7 +49,7 @@ pub(super) fn insert(db: &Connection, agent_id: &AgentId, write: &FileWrite) -> 
         file.id.as_bytes(),
         file.contact_id.as_bytes(),
         file.file_name.as_str(),
-        write.name_key,
+        name_key,
         octets,
         file.content_type.media_type(),
         file.sha256.0,
@@ -48,35 +58,43 @@ pub(super) fn insert(db: &Connection, agent_id: &AgentId, write: &FileWrite) -> 
         file.created_at.millis(),
         file.updated_at.millis()
     ])?;
-    add_octets(db, agent, octets)?;
-    if let Some(replay) = &write.effects.replay {
-        replays::put(db, agent, replay)?;
-    }
-    audit::append(db, &write.effects.audit)
+    add_octets(db, agent, octets)
+}
+
+/// Makes a file absent.
+pub(crate) fn bury(db: &Connection, agent: i64, tombstone: &FileTombstone) -> Result<()> {
+    let octets: i64 = db
+        .prepare_cached(
+            "UPDATE file SET deleted_at = ?3, deleted_by = ?4, reason = ?5 WHERE agent = ?1 AND id = ?2 \
+             RETURNING size",
+        )?
+        .query_row(
+            params![
+                agent,
+                tombstone.file.as_bytes(),
+                tombstone.at.millis(),
+                serde_json::to_string(&tombstone.by).map_err(corrupt)?,
+                tombstone.reason.as_ref().map(|reason| reason.as_str())
+            ],
+            |row| row.get(0),
+        )?;
+    add_octets(db, agent, -octets)
 }
 
 /// As [`openapi_core::storage::FileStore::delete_file`].
 pub(super) fn delete(db: &Connection, agent_id: &AgentId, deletion: &FileDeletion) -> Result<()> {
     let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     let tombstone = &deletion.tombstone;
-    let found: Option<(i64, i64)> = db
+    let is_there = db
         .prepare_cached(
-            "SELECT n, size FROM file WHERE agent = ?1 AND id = ?2 AND contact = ?3 AND deleted_at IS NULL",
+            "SELECT 1 FROM file WHERE agent = ?1 AND id = ?2 AND contact = ?3 AND deleted_at IS NULL",
         )?
-        .query_row(params![agent, tombstone.file.as_bytes(), deletion.contact.as_bytes()], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })
-        .optional()?;
-    let (n, octets) = found.ok_or(StorageErrorKind::Missing)?;
+        .exists(params![agent, tombstone.file.as_bytes(), deletion.contact.as_bytes()])?;
+    if !is_there {
+        return Err(StorageErrorKind::Missing.into());
+    }
     contacts::refuse_stale(db, agent, deletion.contact, deletion.contact_version)?;
-    db.prepare_cached("UPDATE file SET deleted_at = ?2, deleted_by = ?3, reason = ?4 WHERE n = ?1")?
-        .execute(params![
-            n,
-            tombstone.at.millis(),
-            serde_json::to_string(&tombstone.by).map_err(corrupt)?,
-            tombstone.reason.as_ref().map(|reason| reason.as_str())
-        ])?;
-    add_octets(db, agent, -octets)?;
+    bury(db, agent, tombstone)?;
     make_due(db, agent_id, tombstone.file, deletion.purge_at)?;
     audit::append(db, &deletion.audit)
 }
@@ -90,7 +108,7 @@ fn add_octets(db: &Connection, agent: i64, octets: i64) -> Result<()> {
     Ok(())
 }
 
-fn make_due(db: &Connection, agent: &AgentId, file: FileId, due_at: Timestamp) -> Result<()> {
+pub(crate) fn make_due(db: &Connection, agent: &AgentId, file: FileId, due_at: Timestamp) -> Result<()> {
     db.prepare_cached("INSERT OR REPLACE INTO blob_purge (agent, file, due_at) VALUES (?1, ?2, ?3)")?
         .execute(params![agent.as_str(), file.as_bytes(), due_at.millis()])?;
     Ok(())

@@ -18,11 +18,12 @@ use rusqlite::Connection;
 #[cfg(test)]
 pub(crate) use read::Chosen;
 pub(crate) use read::{EVERY_OF_AGENT as EVERY_SUBMISSION_OF_AGENT, REVISIONS_OF_AGENT, revision};
-pub(crate) use row::{broken_rule, with_history as read_submission};
+pub(crate) use row::{all_columns, broken_rule, columns, insert as put_new, with_history as read_submission};
 pub(crate) use templates::{
-    Content, EVERY_CONTENT_OF_AGENT, EVERY_OF_AGENT as EVERY_TEMPLATE_OF_AGENT, disabled_transitions, repair,
+    AFTER as TEMPLATES_AFTER, Content, EVERY_CONTENT_OF_AGENT, EVERY_OF_AGENT as EVERY_TEMPLATE_OF_AGENT,
+    VERSIONS_AFTER, disabled_transitions, put_content, put_standing, repair, template as read_template,
 };
-pub(crate) use write::erase_of;
+pub(crate) use write::{erase_of, keep};
 
 use crate::error::Result;
 use crate::readers::snapshot;

@@ -16,15 +16,15 @@ macro_rules! columns {
          (SELECT c.external_reference_id FROM contact c WHERE c.agent = s.agent AND c.id = s.contact), s.form_data"
     };
 }
-pub(super) use columns;
+pub(crate) use columns;
 
 /// The same and the history, in the order in which [`with_history`] reads them.
 macro_rules! all_columns {
     () => {
-        concat!($crate::forms::row::columns!(), ", s.status_history")
+        concat!($crate::forms::columns!(), ", s.status_history")
     };
 }
-pub(super) use all_columns;
+pub(crate) use all_columns;
 
 fn read(agent: &AgentId, columns: &mut Columns<'_>) -> Result<Submission> {
     Ok(Submission {
@@ -99,7 +99,7 @@ fn history(submission: &Submission) -> Result<Option<String>> {
 }
 
 /// Stores a new submission.
-pub(super) fn insert(db: &Connection, agent: i64, submission: &Submission) -> Result<()> {
+pub(crate) fn insert(db: &Connection, agent: i64, submission: &Submission) -> Result<()> {
     db.prepare_cached(
         "INSERT INTO form_submission (agent, id, contact, template, status, superseded_by, superseded_at, \
          submitted_at, created_at, updated_at, version, template_version, template_name, revision, supersedes, \

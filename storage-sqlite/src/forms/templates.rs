@@ -114,7 +114,7 @@ pub(crate) fn disabled_transitions(columns: &mut Columns<'_>) -> Result<Vec<Tran
 }
 
 /// Reads a row of [`standing`] and [`content`].
-fn template(agent: &AgentId, row: &Row<'_>) -> Result<FormTemplate> {
+pub(crate) fn template(agent: &AgentId, row: &Row<'_>) -> Result<FormTemplate> {
     let mut columns = Columns::of(row);
     let standing = Standing::read(&mut columns)?;
     Ok(FormTemplate {
@@ -132,6 +132,27 @@ fn template(agent: &AgentId, row: &Row<'_>) -> Result<FormTemplate> {
         fields: columns.json()?,
     })
 }
+
+/// Templates at the version in force, behind an id; as [`template`] reads them.
+pub(crate) const AFTER: &str = concat!(
+    "SELECT ",
+    standing!(),
+    ", ",
+    content!(),
+    " FROM form_template t CROSS JOIN form_template_version v",
+    " ON v.agent = t.agent AND v.template = t.id AND v.version = t.version",
+    " WHERE t.agent = ?1 AND t.id > ?2 ORDER BY t.id LIMIT ?3"
+);
+
+/// Templates at each version, behind an id and a version; as [`template`] reads them.
+pub(crate) const VERSIONS_AFTER: &str = concat!(
+    "SELECT ",
+    standing!(),
+    ", ",
+    content!(),
+    " FROM form_template_version v CROSS JOIN form_template t ON t.agent = v.agent AND t.id = v.template",
+    " WHERE v.agent = ?1 AND (v.template, v.version) > (?2, ?3) ORDER BY v.template, v.version LIMIT ?4"
+);
 
 fn one(db: &Connection, agent: &AgentId, sql: &str, values: &[&dyn ToSql]) -> Result<Option<FormTemplate>> {
     let mut statement = db.prepare_cached(sql)?;
@@ -253,6 +274,13 @@ pub(super) fn insert(
     if generation(db, agent, template.id)?.is_some() {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
+    put_standing(db, agent, template)?;
+    put_content(db, agent, template)?;
+    audit::append(db, entry)
+}
+
+/// Stores a template that is not there, without its content.
+pub(crate) fn put_standing(db: &Connection, agent: i64, template: &FormTemplate) -> Result<()> {
     db.prepare_cached(
         "INSERT INTO form_template (agent, id, name_key, status, version, generation, submission_policy, \
          disabled_transitions, updated_at, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
@@ -269,8 +297,7 @@ pub(super) fn insert(
         template.updated_at.millis(),
         template.created_at.millis()
     ])?;
-    put_content(db, agent, template)?;
-    audit::append(db, entry)
+    Ok(())
 }
 
 /// As [`openapi_core::storage::FormStore::replace_template`].
@@ -310,8 +337,8 @@ fn disabled(template: &FormTemplate) -> Result<Option<String>> {
     (!disabled.is_empty()).then(|| serde_json::to_string(disabled).map_err(corrupt)).transpose()
 }
 
-/// Stores the content of the version in force.
-fn put_content(db: &Connection, agent: i64, template: &FormTemplate) -> Result<()> {
+/// Stores the content of a version.
+pub(crate) fn put_content(db: &Connection, agent: i64, template: &FormTemplate) -> Result<()> {
     db.prepare_cached(
         "INSERT OR REPLACE INTO form_template_version (agent, template, version, name, description, field_count, \
          fields) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",

@@ -142,7 +142,12 @@ fn supersede(db: &Connection, agent: i64, by: &Submission) -> Result<()> {
 }
 
 /// Notes what the data of a submission was.
-fn keep(db: &Connection, agent: i64, submission: SubmissionId, replaced: &FormDataRevision) -> Result<()> {
+pub(crate) fn keep(
+    db: &Connection,
+    agent: i64,
+    submission: SubmissionId,
+    replaced: &FormDataRevision,
+) -> Result<()> {
     db.prepare_cached(
         "INSERT INTO form_data_revision (agent, submission, version, at, by, form_data) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)",

@@ -15,7 +15,7 @@ use crate::values::{AgentId, ContactId, FileId, SubmissionId, TemplateId};
 /// A template, and what it was at each of its versions.
 #[derive(Clone, Debug)]
 pub(super) struct StoredTemplate {
-    current: FormTemplate,
+    pub(super) current: FormTemplate,
     versions: BTreeMap<u64, FormTemplate>,
 }
 
@@ -23,12 +23,40 @@ pub(super) struct StoredTemplate {
 #[derive(Clone, Debug)]
 pub(super) struct StoredSubmission {
     pub(super) submission: Submission,
-    revisions: Vec<FormDataRevision>,
+    pub(super) revisions: Vec<FormDataRevision>,
+}
+
+impl StoredTemplate {
+    /// A template without any content but that of the version in force.
+    pub(super) fn of(current: FormTemplate) -> Self {
+        StoredTemplate { current, versions: BTreeMap::new() }
+    }
+
+    /// The template as it was at a version: its content is that version's, everything else is what it is now.
+    fn at_version(&self, version: u64) -> Option<FormTemplate> {
+        let then = self.versions.get(&version)?;
+        Some(FormTemplate {
+            name: then.name.clone(),
+            description: then.description.clone(),
+            fields: then.fields.clone(),
+            version,
+            ..self.current.clone()
+        })
+    }
+
+    pub(super) fn at_each_version(&self) -> impl Iterator<Item = FormTemplate> {
+        self.versions.keys().filter_map(|version| self.at_version(*version))
+    }
+
+    /// Adds a version; whether it is new.
+    pub(super) fn add(&mut self, then: FormTemplate) -> bool {
+        self.versions.insert(then.version, then).is_none()
+    }
 }
 
 impl Tenant {
     /// A submission as it is shown.
-    fn shown(&self, submission: &Submission) -> Submission {
+    pub(super) fn shown(&self, submission: &Submission) -> Submission {
         let contact = self.contacts.get(&submission.contact_id);
         let external_reference_id = contact.and_then(|(contact, _)| contact.external_reference_id.clone());
         Submission { external_reference_id, ..submission.clone() }
@@ -95,15 +123,7 @@ impl World {
         template: TemplateId,
         version: u64,
     ) -> Option<FormTemplate> {
-        let stored = self.tenant(agent)?.templates.get(&template)?;
-        let then = stored.versions.get(&version)?;
-        Some(FormTemplate {
-            name: then.name.clone(),
-            description: then.description.clone(),
-            fields: then.fields.clone(),
-            version,
-            ..stored.current.clone()
-        })
+        self.tenant(agent)?.templates.get(&template)?.at_version(version)
     }
 
     pub(crate) fn templates(&self, agent: &AgentId, query: &TemplateQuery) -> TemplatePage {

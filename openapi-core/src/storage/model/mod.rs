@@ -2,6 +2,7 @@
 
 mod files;
 mod forms;
+mod transfer;
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
@@ -154,18 +155,7 @@ impl World {
         if self.agents.contains_key(&agent.id) {
             return Err(StorageErrorKind::AlreadyExists.into());
         }
-        let tenant = Tenant {
-            agent: agent.clone(),
-            schemas: vec![schema.clone()],
-            keys: BTreeMap::new(),
-            contacts: BTreeMap::new(),
-            external: HashMap::new(),
-            files: BTreeMap::new(),
-            templates: BTreeMap::new(),
-            submissions: BTreeMap::new(),
-            replays: HashMap::new(),
-            windows: HashMap::new(),
-        };
+        let tenant = Tenant { schemas: vec![schema.clone()], ..Tenant::of(agent.clone()) };
         self.agents.insert(agent.id.clone(), tenant);
         self.append_audit(audit);
         Ok(())

@@ -1,0 +1,383 @@
+//! Moving records: reading them in the order of their keys, and storing them as they were.
+
+use async_trait::async_trait;
+use openapi_core::agents::Agent;
+use openapi_core::contacts::ContactKeys;
+use openapi_core::schema::ContactSchema;
+use openapi_core::storage::{
+    Record, RecordKey, RecordKind, ReplayKey, Result as StorageResult, StorageErrorKind, TransferStore,
+};
+use openapi_core::values::{AgentId, FileId, KeyId, SubmissionId};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, ToSql, params};
+
+use crate::contacts::Columns;
+use crate::error::{Fault, Result, corrupt};
+use crate::readers::snapshot;
+use crate::{
+    SqliteStorage, agents, audit, contact_schemas, contacts, files, forms, keys, rate_windows, replays,
+};
+
+#[async_trait]
+impl TransferStore for SqliteStorage {
+    async fn agents_after(&self, after: Option<&AgentId>, at_most: u32) -> StorageResult<Vec<Agent>> {
+        let after = after.cloned();
+        self.readers
+            .later(move |db, _| {
+                let after = after.as_ref().map_or("", AgentId::as_str);
+                let sql = "SELECT id, name, status, created_at, updated_at FROM agent WHERE id > ?1 \
+                           ORDER BY id LIMIT ?2";
+                every(db, sql, params![after, at_most], agents::read)
+            })
+            .await
+    }
+
+    async fn records(
+        &self,
+        agent: &AgentId,
+        kind: RecordKind,
+        after: Option<&RecordKey>,
+        at_most: u32,
+    ) -> StorageResult<Vec<Record>> {
+        let (agent, after) = (agent.clone(), after.cloned());
+        self.readers
+            .later(move |db, _| {
+                snapshot(db, |db| match number(db, &agent)? {
+                    Some(number) => read(db, &Place { id: &agent, number }, kind, after.as_ref(), at_most),
+                    None => Ok(Vec::new()),
+                })
+            })
+            .await
+    }
+
+    async fn last_record(&self, agent: &AgentId, kind: RecordKind) -> StorageResult<Option<RecordKey>> {
+        let agent = agent.clone();
+        self.readers
+            .later(move |db, _| {
+                snapshot(db, |db| match number(db, &agent)? {
+                    Some(number) => last(db, &Place { id: &agent, number }, kind),
+                    None => Ok(None),
+                })
+            })
+            .await
+    }
+
+    async fn put_agent(&self, agent: &Agent) -> StorageResult<()> {
+        let agent = agent.clone();
+        self.writer.write(move |db| put_agent(db, &agent)).await
+    }
+
+    async fn put_records(&self, agent: &AgentId, records: &[Record]) -> StorageResult<()> {
+        let (agent, records) = (agent.clone(), records.to_vec());
+        self.writer
+            .write(move |db| {
+                let number = number(db, &agent)?.ok_or(StorageErrorKind::Missing)?;
+                let place = Place { id: &agent, number };
+                let schema = match records.first() {
+                    Some(Record::Contact(_)) => contact_schemas::of_number(db, number)?,
+                    _ => None,
+                };
+                records
+                    .iter()
+                    .try_for_each(|record| put(db, &place, schema.as_ref(), record))
+                    .map_err(refused)
+            })
+            .await
+    }
+}
+
+/// Where the records of an agent are: what leads their rows.
+struct Place<'a> {
+    id: &'a AgentId,
+    number: i64,
+}
+
+/// The number of an agent, deleted or not.
+fn number(db: &Connection, agent: &AgentId) -> Result<Option<i64>> {
+    let mut statement = db.prepare_cached("SELECT n FROM agent WHERE id = ?1")?;
+    Ok(statement.query_row([agent.as_str()], |row| row.get(0)).optional()?)
+}
+
+fn every<T>(
+    db: &Connection,
+    sql: &str,
+    values: &[&dyn ToSql],
+    read: impl Fn(&Row<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    let mut statement = db.prepare_cached(sql)?;
+    let mut rows = statement.query(values)?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(read(row)?);
+    }
+    Ok(found)
+}
+
+fn read(
+    db: &Connection,
+    agent: &Place<'_>,
+    kind: RecordKind,
+    after: Option<&RecordKey>,
+    at_most: u32,
+) -> Result<Vec<Record>> {
+    let broken = || corrupt("a key of another kind of record");
+    // No id is as low as the empty one.
+    let id = after.map_or(&[] as &[u8], |after| &after.0);
+    let number_and_id = params![agent.number, id, at_most];
+    match kind {
+        RecordKind::ContactSchema => {
+            let after = after.map_or(Some(0), RecordKey::number).ok_or_else(broken)?;
+            let sql =
+                "SELECT body FROM contact_schema WHERE agent = ?1 AND version > ?2 ORDER BY version LIMIT ?3";
+            every(db, sql, params![agent.number, after as i64, at_most], |row| {
+                Ok(Record::ContactSchema(Columns::of(row).json()?))
+            })
+        }
+        RecordKind::Template => every(db, forms::TEMPLATES_AFTER, number_and_id, |row| {
+            Ok(Record::Template(forms::read_template(agent.id, row)?))
+        }),
+        RecordKind::TemplateVersion => {
+            let (id, version) = id_and_version(after).ok_or_else(broken)?;
+            every(db, forms::VERSIONS_AFTER, params![agent.number, id, version, at_most], |row| {
+                Ok(Record::TemplateVersion(forms::read_template(agent.id, row)?))
+            })
+        }
+        RecordKind::Contact => {
+            let sql = concat!(
+                "SELECT ",
+                contacts::columns!(),
+                " FROM contact c INDEXED BY contact_by_id WHERE c.agent = ?1 AND c.id > ?2 ORDER BY c.id LIMIT ?3"
+            );
+            every(db, sql, number_and_id, |row| Ok(Record::Contact(contacts::read(agent.id, row)?)))
+        }
+        RecordKind::File => every(db, files::AFTER, number_and_id, |row| {
+            let (file, tombstone) = files::file_or_tombstone(agent.id, row)?;
+            Ok(Record::File { file, tombstone })
+        }),
+        RecordKind::Purge => {
+            let sql =
+                "SELECT file, due_at FROM blob_purge WHERE agent = ?1 AND file > ?2 ORDER BY file LIMIT ?3";
+            every(db, sql, params![agent.id.as_str(), id, at_most], |row| {
+                let mut columns = Columns::of(row);
+                Ok(Record::Purge { file: FileId::from_bytes(columns.octets()?), due_at: columns.time()? })
+            })
+        }
+        RecordKind::Submission => {
+            let sql = concat!(
+                "SELECT ",
+                forms::all_columns!(),
+                " FROM form_submission s INDEXED BY form_submission_by_id",
+                " WHERE s.agent = ?1 AND s.id > ?2 ORDER BY s.id LIMIT ?3"
+            );
+            every(db, sql, number_and_id, |row| {
+                Ok(Record::Submission(forms::read_submission(agent.id, row)?))
+            })
+        }
+        RecordKind::Revision => {
+            let (id, version) = id_and_version(after).ok_or_else(broken)?;
+            let sql = "SELECT version, at, by, form_data, submission FROM form_data_revision \
+                       WHERE agent = ?1 AND (submission, version) > (?2, ?3) ORDER BY submission, version LIMIT ?4";
+            every(db, sql, params![agent.number, id, version, at_most], |row| {
+                let submission = SubmissionId::from_bytes(Columns::from(row, 4).octets()?);
+                Ok(Record::Revision { submission, revision: forms::revision(row)? })
+            })
+        }
+        RecordKind::Replay => {
+            let sql = "SELECT fingerprint, status, location, body, resource, expires_at, key FROM replay \
+                       WHERE agent = ?1 AND key > ?2 ORDER BY key LIMIT ?3";
+            every(db, sql, number_and_id, |row| {
+                let key = ReplayKey(Columns::from(row, 6).octets()?);
+                Ok(Record::Replay(replays::read(key, &mut Columns::of(row))?))
+            })
+        }
+        RecordKind::RateWindow => {
+            let sql = "SELECT version, shares, key FROM rate_window WHERE agent = ?1 AND key > ?2 \
+                       ORDER BY key LIMIT ?3";
+            every(db, sql, number_and_id, |row| {
+                let key = KeyId::from_bytes(Columns::from(row, 2).octets()?);
+                Ok(Record::RateWindow { key, window: rate_windows::read(&mut Columns::of(row))? })
+            })
+        }
+        RecordKind::Audit => {
+            let (at, id) = match after {
+                Some(after) => after.time().map(|(at, id)| (at.millis(), id.to_vec())).ok_or_else(broken)?,
+                None => (i64::MIN, Vec::new()),
+            };
+            let sql = "SELECT at, id, agent, resource, contact, action, actor, address, request_id, details \
+                       FROM audit INDEXED BY audit_by_agent WHERE agent = ?1 AND (at, id) > (?2, ?3) \
+                       ORDER BY at, id LIMIT ?4";
+            every(db, sql, params![agent.id.as_str(), at, id, at_most], |row| {
+                Ok(Record::Audit(audit::read(row)?))
+            })
+        }
+        RecordKind::Key => {
+            // The index by id is over all agents; an agent has few keys.
+            let sql = "SELECT body, last_used_at, last_used_address FROM api_key WHERE agent = ?1 AND id > ?2 \
+                       ORDER BY id LIMIT ?3";
+            every(db, sql, number_and_id, |row| Ok(Record::Key(keys::read(&mut Columns::of(row))?)))
+        }
+    }
+}
+
+/// What `after` says of records that have an id and a version; from the start without it.
+fn id_and_version(after: Option<&RecordKey>) -> Option<(Vec<u8>, i64)> {
+    match after {
+        Some(after) => after.version().map(|(id, version)| (id.to_vec(), version as i64)),
+        None => Some((Vec::new(), 0)),
+    }
+}
+
+fn last(db: &Connection, agent: &Place<'_>, kind: RecordKind) -> Result<Option<RecordKey>> {
+    let of_version = |sql: &str| -> Result<Option<RecordKey>> {
+        let mut statement = db.prepare_cached(sql)?;
+        let mut rows = statement.query([agent.number])?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        let mut columns = Columns::of(row);
+        Ok(Some(RecordKey::of_version(&columns.octets()?, columns.count()?)))
+    };
+    let of_octets = |sql: &str, value: &dyn ToSql| -> Result<Option<RecordKey>> {
+        let found: Option<Option<Vec<u8>>> =
+            db.prepare_cached(sql)?.query_row([value], |row| row.get(0)).optional()?;
+        Ok(found.flatten().map(RecordKey))
+    };
+    let number: &dyn ToSql = &agent.number;
+    match kind {
+        RecordKind::ContactSchema => {
+            let version: Option<i64> = db
+                .prepare_cached("SELECT max(version) FROM contact_schema WHERE agent = ?1")?
+                .query_row([agent.number], |row| row.get(0))?;
+            Ok(version.map(|version| RecordKey::of_number(version as u64)))
+        }
+        RecordKind::Template => of_octets("SELECT max(id) FROM form_template WHERE agent = ?1", number),
+        RecordKind::TemplateVersion => of_version(
+            "SELECT template, version FROM form_template_version WHERE agent = ?1 \
+             ORDER BY template DESC, version DESC LIMIT 1",
+        ),
+        RecordKind::Contact => of_octets("SELECT max(id) FROM contact WHERE agent = ?1", number),
+        RecordKind::File => of_octets("SELECT max(id) FROM file WHERE agent = ?1", number),
+        RecordKind::Purge => {
+            of_octets("SELECT max(file) FROM blob_purge WHERE agent = ?1", &agent.id.as_str())
+        }
+        RecordKind::Submission => of_octets("SELECT max(id) FROM form_submission WHERE agent = ?1", number),
+        RecordKind::Revision => of_version(
+            "SELECT submission, version FROM form_data_revision WHERE agent = ?1 \
+             ORDER BY submission DESC, version DESC LIMIT 1",
+        ),
+        RecordKind::Replay => of_octets("SELECT max(key) FROM replay WHERE agent = ?1", number),
+        RecordKind::RateWindow => of_octets("SELECT max(key) FROM rate_window WHERE agent = ?1", number),
+        RecordKind::Audit => {
+            let mut statement = db.prepare_cached(
+                "SELECT at, id FROM audit INDEXED BY audit_by_agent WHERE agent = ?1 \
+                 ORDER BY at DESC, id DESC LIMIT 1",
+            )?;
+            let mut rows = statement.query([agent.id.as_str()])?;
+            let Some(row) = rows.next()? else { return Ok(None) };
+            let mut columns = Columns::of(row);
+            Ok(Some(RecordKey::of_time(columns.time()?, &columns.octets()?)))
+        }
+        RecordKind::Key => of_octets("SELECT max(id) FROM api_key WHERE agent = ?1", number),
+    }
+}
+
+fn put_agent(db: &Connection, agent: &Agent) -> Result<()> {
+    if number(db, &agent.id)?.is_none() {
+        return agents::put_new(db, agent, 0).map(drop);
+    }
+    db.prepare_cached(
+        "UPDATE agent SET name = ?2, status = ?3, created_at = ?4, updated_at = ?5 WHERE id = ?1",
+    )?
+    .execute(params![
+        agent.id.as_str(),
+        agent.name.as_str(),
+        agents::status_number(agent.status),
+        agent.created_at.millis(),
+        agent.updated_at.millis()
+    ])?;
+    Ok(())
+}
+
+fn put(db: &Connection, agent: &Place<'_>, schema: Option<&ContactSchema>, record: &Record) -> Result<()> {
+    let refuse_known = |sql: &str, values: &[&dyn ToSql]| -> Result<()> {
+        if db.prepare_cached(sql)?.exists(values)? {
+            return Err(StorageErrorKind::AlreadyExists.into());
+        }
+        Ok(())
+    };
+    match record {
+        Record::ContactSchema(schema) => {
+            contact_schemas::put(db, agent.number, schema)?;
+            let version = i64::try_from(schema.version).map_err(corrupt)?;
+            db.prepare_cached("UPDATE agent SET schema_version = max(schema_version, ?2) WHERE n = ?1")?
+                .execute([agent.number, version])?;
+            Ok(())
+        }
+        Record::Template(template) => forms::put_standing(db, agent.number, template),
+        Record::TemplateVersion(template) => {
+            let version = i64::try_from(template.version).map_err(corrupt)?;
+            refuse_known(
+                "SELECT 1 FROM form_template_version WHERE agent = ?1 AND template = ?2 AND version = ?3",
+                params![agent.number, template.id.as_bytes(), version],
+            )?;
+            forms::put_content(db, agent.number, template)
+        }
+        Record::Contact(contact) => {
+            let keys = ContactKeys::of(contact, schema.ok_or(StorageErrorKind::Missing)?);
+            let external = contact.external_reference_id.as_ref();
+            if let Some(duplicate) =
+                contacts::duplicate(db, agent.number, Some(contact.id), external, &keys.unique)?
+            {
+                return Err(duplicate.into());
+            }
+            contacts::put_new(db, agent.number, contact, &keys)
+        }
+        Record::File { file, tombstone } => {
+            files::put_new(db, agent.number, file, &file.file_name.sort_key())?;
+            tombstone.iter().try_for_each(|tombstone| files::bury(db, agent.number, tombstone))
+        }
+        Record::Purge { file, due_at } => {
+            refuse_known(
+                "SELECT 1 FROM blob_purge WHERE agent = ?1 AND file = ?2",
+                params![agent.id.as_str(), file.as_bytes()],
+            )?;
+            files::make_due(db, agent.id, *file, *due_at)
+        }
+        Record::Submission(submission) => forms::put_new(db, agent.number, submission),
+        Record::Revision { submission, revision } => forms::keep(db, agent.number, *submission, revision),
+        Record::Replay(replay) => {
+            refuse_known(
+                "SELECT 1 FROM replay WHERE agent = ?1 AND key = ?2",
+                params![agent.number, replay.key.0],
+            )?;
+            replays::put(db, agent.number, replay)
+        }
+        Record::RateWindow { key, window } => {
+            let shares = serde_json::to_string(&window.shares).map_err(corrupt)?;
+            let version = i64::try_from(window.version).map_err(corrupt)?;
+            db.prepare_cached(
+                "INSERT INTO rate_window (agent, key, version, shares) VALUES (?1, ?2, ?3, ?4)",
+            )?
+            .execute(params![agent.number, key.as_bytes(), version, shares])?;
+            Ok(())
+        }
+        Record::Audit(entry) => {
+            refuse_known(
+                "SELECT 1 FROM audit WHERE at = ?1 AND id = ?2",
+                params![entry.at.millis(), entry.id.as_bytes()],
+            )?;
+            audit::append(db, entry)
+        }
+        Record::Key(stored) => keys::put_new(db, agent.number, stored),
+    }
+}
+
+/// What a broken constraint says of a record: its key is in use, or what it refers to is not there.
+fn refused(fault: Fault) -> Fault {
+    match &fault {
+        Fault::Sqlite(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+            let is_foreign = error
+                .sqlite_error()
+                .is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_CONSTRAINT_FOREIGNKEY);
+            Fault::Known(if is_foreign { StorageErrorKind::Missing } else { StorageErrorKind::AlreadyExists })
+        }
+        _ => fault,
+    }
+}
