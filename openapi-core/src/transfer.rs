@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::agents::{Agent, AgentStatus};
 use crate::files::{ContactFile, Sha256Digest};
-use crate::ports::{BlobError, BlobKey, BlobStore};
+use crate::ports::{BlobError, BlobErrorKind, BlobKey, BlobResult, BlobStore, BlobStream, BlobWriter};
 use crate::storage::{Record, RecordKind, StorageError, StorageErrorKind, TransferStore};
 use crate::values::AgentId;
 
@@ -102,8 +102,11 @@ pub enum CopyError {
         /// What went wrong.
         source: BlobError,
     },
+    /// A content is not there, or not all of it.
+    #[error("the content of file {0} is missing or cut off; `check` lists all that is wrong")]
+    Missing(BlobKey),
     /// A content is not what its record says.
-    #[error("the content of file {0} is not what its record says; `check` tells more")]
+    #[error("the content of file {0} is damaged: its digest is not its record's")]
     Broken(BlobKey),
 }
 
@@ -236,36 +239,51 @@ async fn copy_contents(
         for record in &records {
             // What is deleted is about to be removed; only its tombstone moves.
             if let Record::File { file, tombstone: None } = record {
-                copy_content(contents, file, progress).await?;
+                if let Some(octets) = copy_content(contents, file).await? {
+                    progress(Step::Content(octets));
+                }
             }
         }
     }
 }
 
-async fn copy_content(
-    contents: Contents<'_>,
-    file: &ContactFile,
-    progress: &mut (dyn FnMut(Step) + Send),
-) -> Result<(), CopyError> {
+/// Copies the content of a file, unless it is there with the digest of its record; how many octets were copied.
+///
+/// # Errors
+/// [`CopyError::Missing`], [`CopyError::Broken`], [`CopyError::Content`].
+pub async fn copy_content(contents: Contents<'_>, file: &ContactFile) -> Result<Option<u64>, CopyError> {
+    let Contents { from, to } = contents;
     let key = BlobKey::new(file.agent_id.clone(), file.id);
     let failed = |source: BlobError| CopyError::Content { key: key.clone(), source };
-    if contents.to.size(&key).await.map_err(failed)? == Some(file.file_size) {
-        return Ok(());
+    if to.size(&key).await.map_err(failed)? == Some(file.file_size) {
+        let there = to.read(&key, 0..file.file_size).await.map_err(failed)?;
+        if hash(there, None).await.map_err(failed)? == file.sha256 {
+            return Ok(None);
+        }
     }
-    let mut octets = contents.from.read(&key, 0..file.file_size).await.map_err(failed)?;
-    let mut writer = contents.to.create(&key, &file.file_name).await.map_err(failed)?;
-    let (mut hash, mut size) = (Sha256::new(), 0_u64);
-    while let Some(chunk) = poll_fn(|cx| octets.as_mut().poll_next(cx)).await {
-        let chunk = chunk.map_err(failed)?;
-        hash.update(&chunk);
-        size += chunk.len() as u64;
-        writer.write(chunk).await.map_err(failed)?;
-    }
+    to.remove(&key).await.map_err(failed)?;
+    let octets = match from.read(&key, 0..file.file_size).await {
+        Err(error) if error.kind == BlobErrorKind::Missing => return Err(CopyError::Missing(key)),
+        read => read.map_err(failed)?,
+    };
+    let mut writer = to.create(&key, &file.file_name).await.map_err(failed)?;
+    let digest = hash(octets, Some(&mut *writer)).await.map_err(failed)?;
     // A writer that is dropped leaves nothing.
-    if size != file.file_size || Sha256Digest(hash.finalize().into()) != file.sha256 {
+    if digest != file.sha256 {
         return Err(CopyError::Broken(key));
     }
     writer.finish().await.map_err(failed)?;
-    progress(Step::Content(size));
-    Ok(())
+    Ok(Some(file.file_size))
+}
+
+/// The digest of a content, which is also given to a writer.
+async fn hash(mut octets: BlobStream, mut writer: Option<&mut dyn BlobWriter>) -> BlobResult<Sha256Digest> {
+    let mut digest = Sha256::new();
+    while let Some(chunk) = poll_fn(|cx| octets.as_mut().poll_next(cx)).await.transpose()? {
+        digest.update(&chunk);
+        if let Some(writer) = writer.as_deref_mut() {
+            writer.write(chunk).await?;
+        }
+    }
+    Ok(Sha256Digest(digest.finalize().into()))
 }

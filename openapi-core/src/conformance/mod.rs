@@ -27,7 +27,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-pub use faults::{Faulty, PlantedFault};
+pub use faults::{Faulty, PlantedFault, missed_faults};
 pub use forms::histories::compare_forms;
 use forms::{histories as form_histories, submissions, templates, writes};
 pub use histories::{Step, history, replay_history};

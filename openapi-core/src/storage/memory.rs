@@ -35,12 +35,6 @@ impl MemoryStorage {
         MemoryStorage::default()
     }
 
-    /// Puts answers back, for a planted fault.
-    #[cfg(feature = "conformance")]
-    pub(crate) fn put_replays(&self, agent: &AgentId, replays: Vec<Replay>) {
-        self.write().put_replays(agent, replays);
-    }
-
     fn read(&self) -> RwLockReadGuard<'_, World> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }

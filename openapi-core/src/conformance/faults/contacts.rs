@@ -362,7 +362,8 @@ impl ContactStore for Faulty {
             }
         }
         if self.is(PlantedFault::EraseKeepsAnswers) {
-            self.inner.put_replays(agent, answers);
+            let answers: Vec<Record> = answers.into_iter().map(Record::Replay).collect();
+            self.inner.put_records(agent, &answers).await?;
         }
         Ok(())
     }

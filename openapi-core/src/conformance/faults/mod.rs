@@ -4,10 +4,11 @@ mod access;
 mod contacts;
 mod files;
 mod forms;
+mod missed;
 mod records;
 
 use std::net::IpAddr;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use crate::agents::{Agent, AgentStatus};
@@ -25,11 +26,13 @@ use crate::storage::{
     AgentStore, AuditQuery, AuditStore, ContactPage, ContactQuery, ContactSchemaStore, ContactStore,
     ContactWrite, Duplicate, FileDeletion, FilePage, FileQuery, FileSort, FileStore, FileTombstone,
     FileUsage, FileWrite, FormStore, HealthProbe, KeyStore, LatestQuery, Order, RateWindow, RateWindowStore,
-    Replay, ReplayKey, ReplayStore, Result, SortKey, SortPosition, StorageErrorKind, SubmissionChange,
-    SubmissionFilter, SubmissionPage, SubmissionPosition, SubmissionQuery, SubmissionsWrite, Succession,
-    TemplatePage, TemplatePosition, TemplateQuery, Window,
+    Record, Replay, ReplayKey, ReplayStore, Result, SortKey, SortPosition, StorageErrorKind,
+    SubmissionChange, SubmissionFilter, SubmissionPage, SubmissionPosition, SubmissionQuery,
+    SubmissionsWrite, Succession, TemplatePage, TemplatePosition, TemplateQuery, TransferStore, Window,
 };
 use crate::values::{AgentId, ContactId, ExternalId, FileId, KeyId, SubmissionId, TemplateId, Timestamp};
+
+pub use missed::missed_faults;
 
 macro_rules! faults {
     ($($(#[$doc:meta])* $name:ident,)*) => {
@@ -297,9 +300,9 @@ faults! {
     DeletedFilesReferred,
 }
 
-/// The memory backend with one planted fault.
+/// A store with one planted fault.
 pub struct Faulty {
-    inner: MemoryStorage,
+    inner: Arc<dyn TransferStore>,
     fault: Option<PlantedFault>,
     agents: Mutex<Vec<AgentId>>,
     held: Mutex<Vec<(AgentId, ExternalId)>>,
@@ -308,18 +311,24 @@ pub struct Faulty {
 }
 
 impl Faulty {
-    /// An empty store that breaks one rule.
+    /// The memory backend, empty, with a rule that it breaks.
     #[must_use]
     pub fn new(fault: PlantedFault) -> Self {
-        Faulty { fault: Some(fault), ..Faulty::sound() }
+        Faulty::over(Arc::new(MemoryStorage::new()), Some(fault))
     }
 
-    /// The same store without a fault: the control, which must pass.
+    /// The memory backend without a fault: the control, which must pass.
     #[must_use]
     pub fn sound() -> Self {
+        Faulty::over(Arc::new(MemoryStorage::new()), None)
+    }
+
+    /// A store, empty, with a rule that it breaks, or without one.
+    #[must_use]
+    pub fn over(inner: Arc<dyn TransferStore>, fault: Option<PlantedFault>) -> Self {
         Faulty {
-            inner: MemoryStorage::new(),
-            fault: None,
+            inner,
+            fault,
             agents: Mutex::default(),
             held: Mutex::default(),
             deleted_files: Mutex::default(),

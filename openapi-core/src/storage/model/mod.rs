@@ -443,13 +443,6 @@ impl World {
         self.tenant(agent)?.replays.get(key).filter(|replay| replay.expires_at > now).cloned()
     }
 
-    #[cfg(feature = "conformance")]
-    pub(crate) fn put_replays(&mut self, agent: &AgentId, replays: Vec<Replay>) {
-        if let Ok(tenant) = self.tenant_mut(agent) {
-            tenant.replays.extend(replays.into_iter().map(|replay| (replay.key, replay)));
-        }
-    }
-
     pub(crate) fn sweep_replays(&mut self, now: Timestamp, at_most: u32) -> u64 {
         let mut removed = 0;
         for tenant in self.agents.values_mut() {
