@@ -60,6 +60,7 @@ pub mod brand;
 pub mod conformance;
 pub mod contacts;
 pub mod endpoints;
+pub mod extraction;
 pub mod files;
 pub mod forms;
 pub mod gate;

@@ -1,0 +1,22 @@
+//! What a caller wants read from a document and what it gets: the schema language, the findings of an engine and the
+//! result that is made of them (contract 12).
+//!
+//! [`ExtractionSchema`] is read from JSON with every fault at once. An engine ([`crate::ports::DocumentExtractor`])
+//! answers it with [`Finding`]s, one for each field; [`Extraction::of`] makes the answer of the service of both.
+
+mod examples;
+mod finding;
+mod read;
+mod result;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+pub use examples::{SCHEMA_EXAMPLES, SchemaExample, SchemaExamples};
+pub use finding::{BoundingBox, Confidence, Evidence, Finding, Leaf, Rejection};
+pub use result::{
+    DocumentFacts, Extraction, ExtractionMetadata, ExtractionWarning, Notice, Usage, Validation,
+};
+pub use schema::{
+    Bound, ExtractionField, ExtractionSchema, ExtractionType, MAX_DEPTH, MAX_FIELDS, MAX_NODES, MAX_OCTETS,
+};

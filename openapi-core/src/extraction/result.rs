@@ -1,0 +1,378 @@
+//! The result: values, confidence and validation, all computed from what the engine found (contract 12.2).
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, SerializeStruct, Serializer};
+
+use super::{
+    BoundingBox, Confidence, Evidence, ExtractionField, ExtractionSchema, ExtractionType, Finding, Leaf,
+};
+use crate::json::{Json, Object};
+use crate::violation::{Fault, Rule};
+
+/// What there is to tell beside the values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExtractionWarning {
+    /// Day and month of a date could be the other way round.
+    AmbiguousDate,
+    /// The document has no readable text.
+    NoText,
+    /// A page needs character recognition, and none is installed.
+    OcrUnavailable,
+}
+
+impl ExtractionWarning {
+    /// The word on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ExtractionWarning::AmbiguousDate => "ambiguousDate",
+            ExtractionWarning::NoText => "noText",
+            ExtractionWarning::OcrUnavailable => "ocrUnavailable",
+        }
+    }
+}
+
+/// An element of `errors` or `warnings`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Notice {
+    /// The path in `data`; none for what concerns the document as a whole.
+    pub field: Option<String>,
+    /// What happened, for people.
+    pub message: String,
+    /// The text of the document that could not be used, if any.
+    pub value: Json,
+    /// The rule that is broken, or the kind of warning.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+}
+
+/// Whether the values satisfy the schema.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Validation {
+    /// Whether `errors` is empty.
+    pub is_valid: bool,
+    /// Missing required fields and text that is no value of its field.
+    pub errors: Vec<Notice>,
+    /// Doubts.
+    pub warnings: Vec<Notice>,
+    /// The required fields at the top that are `null`.
+    pub missing_required: Vec<String>,
+    /// The fields at the top that are not `null` and less sure than [`Confidence::LOW`].
+    pub low_confidence: Vec<String>,
+}
+
+/// What is told of the document.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DocumentFacts {
+    /// Its name as sent.
+    pub file_name: String,
+    /// Its type by content.
+    pub content_type: String,
+    /// Its octets.
+    pub file_size: u64,
+    /// Their SHA-256 in lower-case hexadecimal.
+    pub sha256: String,
+    /// Its pages; none for text and DOCX.
+    pub page_count: Option<u32>,
+    /// The characters of its text.
+    pub character_count: u64,
+    /// Whether characters were recognised.
+    pub ocr_applied: bool,
+    /// The language of its text (ISO 639-1), where it could be told.
+    pub language: Option<String>,
+    /// Whether the service keeps it.
+    pub stored: bool,
+    /// Under which id.
+    pub file_id: Option<String>,
+}
+
+/// What the extraction cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Usage {
+    /// The credits that were taken.
+    pub credits_charged: u64,
+    /// What is left; none without a balance.
+    pub credits_remaining: Option<u64>,
+}
+
+/// The values of a document and how they came about, without what the service adds ([`Extraction::with`]).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Extraction {
+    /// Every field of the schema in its order, `null` where nothing was found.
+    pub data: Object,
+    /// How sure the result is as a whole: the mean over the fields that were found or are required.
+    pub confidence: Confidence,
+    /// How sure each field at the top is.
+    pub field_confidences: Vec<(String, Confidence)>,
+    /// Whether the values satisfy the schema.
+    pub validation: Validation,
+    /// The evidence of every scalar that was found, by its path in `data`.
+    pub fields: Vec<(String, Confidence, Evidence)>,
+}
+
+/// `data` and `metadata` of the answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExtractionMetadata {
+    /// Whole milliseconds from receipt of the body to the result.
+    pub processing_time: u64,
+    /// The document.
+    pub document: DocumentFacts,
+    /// The credits.
+    pub usage: Usage,
+    /// The engine that ran.
+    pub engine: String,
+}
+
+impl Extraction {
+    /// The result for a schema, of one finding for each of its fields in their order and what the engine tells of the
+    /// document. A finding of another shape than its field counts as absent; fields without one are.
+    #[must_use]
+    pub fn of(schema: &ExtractionSchema, findings: Vec<Finding>, warnings: &[ExtractionWarning]) -> Self {
+        let mut assembly = Assembly::default();
+        for &warning in warnings {
+            assembly.warn(None, warning);
+        }
+        let mut data = Object::new();
+        let mut field_confidences = Vec::with_capacity(schema.fields().len());
+        let mut counted = Vec::new();
+        let mut findings = findings.into_iter();
+        for (name, field) in schema.fields() {
+            let found = assembly.value(name, field, findings.next().unwrap_or_default());
+            let confidence = found.confidence();
+            if found.json == Json::Null {
+                if field.required {
+                    assembly.validation.missing_required.push(name.clone());
+                }
+            } else if confidence < Confidence::LOW {
+                assembly.validation.low_confidence.push(name.clone());
+            }
+            if found.json != Json::Null || field.required {
+                counted.push(confidence);
+            }
+            data.insert(name.as_str(), found.json);
+            field_confidences.push((name.clone(), confidence));
+        }
+        let mut validation = assembly.validation;
+        validation.is_valid = validation.errors.is_empty();
+        Extraction {
+            data,
+            confidence: Confidence::mean(counted).unwrap_or_default(),
+            field_confidences,
+            validation,
+            fields: assembly.fields,
+        }
+    }
+
+    /// `metadata` as it is answered.
+    #[must_use]
+    pub fn with<'a>(&'a self, metadata: &'a ExtractionMetadata) -> impl Serialize + 'a {
+        Answered { extraction: self, metadata }
+    }
+}
+
+/// A value with the confidences of its leaves.
+struct Found {
+    json: Json,
+    leaves: Vec<Confidence>,
+}
+
+impl Found {
+    const NOTHING: Found = Found { json: Json::Null, leaves: Vec::new() };
+
+    fn confidence(&self) -> Confidence {
+        Confidence::mean(self.leaves.iter().copied()).unwrap_or_default()
+    }
+}
+
+#[derive(Default)]
+struct Assembly {
+    validation: Validation,
+    fields: Vec<(String, Confidence, Evidence)>,
+}
+
+impl Assembly {
+    fn error(&mut self, path: &str, value: Option<&str>, fault: &Fault) {
+        self.validation.errors.push(Notice {
+            field: Some(path.to_owned()),
+            message: format!("{path} {}", fault.text),
+            value: value.map_or(Json::Null, Json::from),
+            kind: fault.rule.as_str(),
+        });
+    }
+
+    fn warn(&mut self, field: Option<(&str, &str)>, warning: ExtractionWarning) {
+        let message = match (warning, field) {
+            (ExtractionWarning::NoText, _) => "The document has no readable text".to_owned(),
+            (ExtractionWarning::OcrUnavailable, _) => {
+                "The document needs character recognition, which is not installed".to_owned()
+            }
+            (_, Some((path, raw))) => format!("{path} could have day and month the other way round: {raw}"),
+            _ => "A date could have day and month the other way round".to_owned(),
+        };
+        self.validation.warnings.push(Notice {
+            field: field.map(|(path, _)| path.to_owned()),
+            message,
+            value: field.map_or(Json::Null, |(_, raw)| raw.into()),
+            kind: warning.as_str(),
+        });
+    }
+
+    /// The value at a path, and an error where it is missing and required.
+    fn value(&mut self, path: &str, field: &ExtractionField, finding: Finding) -> Found {
+        let errors = self.validation.errors.len();
+        let found = self.unchecked(path, field, finding);
+        let is_told =
+            self.validation.errors[errors..].iter().any(|error| error.field.as_deref() == Some(path));
+        if found.json == Json::Null && field.required && !is_told {
+            self.error(path, None, &Fault::new(Rule::Required, "was not found in the document"));
+        }
+        found
+    }
+
+    fn unchecked(&mut self, path: &str, field: &ExtractionField, finding: Finding) -> Found {
+        match (field.kind, finding) {
+            (ExtractionType::Array, Finding::Array(elements)) => self.array(path, field, elements),
+            (ExtractionType::Object, Finding::Object(members)) => self.object(path, field, members),
+            (ExtractionType::Array | ExtractionType::Object, _) => Found::NOTHING,
+            (_, Finding::Leaf(leaf)) => self.leaf(path, field, leaf),
+            _ => Found::NOTHING,
+        }
+    }
+
+    fn leaf(&mut self, path: &str, field: &ExtractionField, leaf: Leaf) -> Found {
+        let Leaf { value, confidence, evidence, ambiguous } = leaf;
+        let value = match value {
+            Ok(Json::Null) => return Found::NOTHING,
+            Ok(value) => value,
+            Err(rejection) => {
+                self.error(path, Some(&rejection.raw), &rejection.fault);
+                return Found::NOTHING;
+            }
+        };
+        if let Err(fault) = field.check(&value) {
+            self.error(path, Some(&evidence.source_text), &fault);
+            return Found::NOTHING;
+        }
+        if ambiguous {
+            self.warn(Some((path, &evidence.source_text)), ExtractionWarning::AmbiguousDate);
+        }
+        self.fields.push((path.to_owned(), confidence, evidence));
+        Found { json: value, leaves: vec![confidence] }
+    }
+
+    /// What is no element leaves no gap, so that the others keep their numbers in `data`.
+    fn array(&mut self, path: &str, field: &ExtractionField, elements: Vec<Finding>) -> Found {
+        let text = ExtractionField::of(ExtractionType::String);
+        let item = field.items.as_deref().unwrap_or(&text);
+        let mut items = Vec::with_capacity(elements.len());
+        let mut leaves = Vec::new();
+        for element in elements {
+            let found = self.unchecked(&format!("{path}[{}]", items.len()), item, element);
+            if found.json != Json::Null {
+                leaves.extend(found.leaves);
+                items.push(found.json);
+            }
+        }
+        if items.is_empty() { Found::NOTHING } else { Found { json: Json::Array(items), leaves } }
+    }
+
+    fn object(&mut self, path: &str, field: &ExtractionField, members: Vec<(String, Finding)>) -> Found {
+        let mut members = members;
+        let mut object = Object::new();
+        let mut leaves = Vec::new();
+        let errors = self.validation.errors.len();
+        match &field.properties {
+            Some(properties) => {
+                for (name, property) in properties {
+                    let finding = members
+                        .iter()
+                        .position(|(found, _)| found == name)
+                        .map(|at| members.swap_remove(at).1)
+                        .unwrap_or_default();
+                    let found = self.value(&format!("{path}.{name}"), property, finding);
+                    leaves.extend(found.leaves);
+                    object.insert(name.as_str(), found.json);
+                }
+            }
+            None => {
+                for (name, finding) in members {
+                    let Finding::Leaf(leaf) = finding else { continue };
+                    let scalar = ExtractionField::of(ExtractionType::String);
+                    let found = self.leaf(&format!("{path}.{name}"), &scalar, leaf);
+                    if found.json != Json::Null {
+                        leaves.extend(found.leaves);
+                        object.insert(name, found.json);
+                    }
+                }
+            }
+        }
+        if leaves.is_empty() {
+            // An object that is not there misses nothing; text that could not be read is told all the same.
+            let mut index = 0;
+            self.validation.errors.retain(|error| {
+                index += 1;
+                index <= errors || error.kind != Rule::Required.as_str()
+            });
+            return Found::NOTHING;
+        }
+        Found { json: Json::Object(object), leaves }
+    }
+}
+
+struct Answered<'a> {
+    extraction: &'a Extraction,
+    metadata: &'a ExtractionMetadata,
+}
+
+impl Serialize for Answered<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Answered { extraction, metadata } = *self;
+        let mut members = serializer.serialize_struct("ExtractionMetadata", 8)?;
+        members.serialize_field("confidence", &extraction.confidence)?;
+        members.serialize_field("fieldConfidences", &ByName(&extraction.field_confidences))?;
+        members.serialize_field("validation", &extraction.validation)?;
+        members.serialize_field("processingTime", &metadata.processing_time)?;
+        members.serialize_field("document", &metadata.document)?;
+        members.serialize_field("usage", &metadata.usage)?;
+        members.serialize_field("engine", &metadata.engine)?;
+        members.serialize_field("fields", &Evidences(&extraction.fields))?;
+        members.end()
+    }
+}
+
+struct ByName<'a>(&'a [(String, Confidence)]);
+
+impl Serialize for ByName<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, confidence)| (name, confidence)))
+    }
+}
+
+struct Evidences<'a>(&'a [(String, Confidence, Evidence)]);
+
+impl Serialize for Evidences<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Shown<'a> {
+            confidence: Confidence,
+            page: Option<u32>,
+            source_text: &'a str,
+            bounding_box: Option<BoundingBox>,
+        }
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (path, confidence, evidence) in self.0 {
+            let shown = Shown {
+                confidence: *confidence,
+                page: evidence.page,
+                source_text: &evidence.source_text,
+                bounding_box: evidence.bounding_box,
+            };
+            map.serialize_entry(path, &shown)?;
+        }
+        map.end()
+    }
+}
