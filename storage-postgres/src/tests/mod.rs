@@ -6,3 +6,4 @@ mod migrations;
 mod plans;
 #[path = "../../tests/support/mod.rs"]
 pub(crate) mod support;
+pub(crate) mod writing;
