@@ -29,6 +29,8 @@ use sqlx::PgConnection;
 
 pub(crate) use batch::put_new;
 pub(crate) use duplicates::refuse as refuse_duplicates;
+#[cfg(test)]
+pub(crate) use erase::REMOVE;
 pub(crate) use erase::purge;
 pub(crate) use rekey::rekey;
 
