@@ -15,7 +15,7 @@ use crate::migrate::{collection, index};
 use crate::transaction::{Find, Reads, Transaction, Update};
 use crate::{MongoStorage, audit, contact_schemas, contacts, files, forms};
 
-fn read(document: &RawDocument) -> Result<Agent> {
+pub(crate) fn read(document: &RawDocument) -> Result<Agent> {
     let fields = Fields(document);
     Ok(Agent {
         id: fields.text("_id")?,
@@ -84,10 +84,22 @@ async fn insert(
     schema: &ContactSchema,
     entry: &AuditEntry,
 ) -> Result<()> {
-    let known = doc! { "_id": agent.id.as_str() };
-    if tx.reads().one(collection::AGENTS, known, Some(doc! { "_id": 1 })).await?.is_some() {
+    if is_known(&mut tx.reads(), &agent.id).await? {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
+    put_new(tx, agent, schema.version).await?;
+    contact_schemas::put(tx, &agent.id, schema).await?;
+    audit::append(tx, [entry]).await
+}
+
+/// Whether there is or was an agent with the id.
+pub(crate) async fn is_known(reads: &mut Reads<'_>, id: &AgentId) -> Result<bool> {
+    let known = doc! { "_id": id.as_str() };
+    Ok(reads.one(collection::AGENTS, known, Some(doc! { "_id": 1 })).await?.is_some())
+}
+
+/// Stores an agent whose id is free.
+pub(crate) async fn put_new(tx: &mut Transaction, agent: &Agent, schema_version: u64) -> Result<()> {
     let document = doc! {
         "_id": agent.id.as_str(),
         "name": agent.name.as_str(),
@@ -96,9 +108,7 @@ async fn insert(
         "updatedAt": time(agent.updated_at),
     };
     tx.insert(collection::AGENTS, &[document]).await?;
-    ledger::open(tx, &agent.id, agent.status, schema.version).await?;
-    contact_schemas::put(tx, &agent.id, schema).await?;
-    audit::append(tx, [entry]).await
+    ledger::open(tx, &agent.id, agent.status, schema_version).await
 }
 
 async fn update(tx: &mut Transaction, agent: &Agent, entry: &AuditEntry) -> Result<()> {

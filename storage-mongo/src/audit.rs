@@ -12,8 +12,14 @@ use crate::error::{Result, corrupt};
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Reads, Transaction, Update};
 
+/// Adds entries whose ids are free.
+pub(crate) async fn put_new(tx: &mut Transaction, entries: &[&AuditEntry]) -> Result<()> {
+    let documents = entries.iter().map(|entry| document(entry)).collect::<Result<Vec<_>>>()?;
+    tx.insert(collection::AUDIT, &documents).await
+}
+
 /// The `_id` of an entry. It begins with the agent, which an entry may lack.
-fn entry_key(entry: &AuditEntry) -> Document {
+pub(crate) fn entry_key(entry: &AuditEntry) -> Document {
     let agent = entry.agent_id.as_ref().map_or(Bson::Null, |agent| agent.as_str().into());
     doc! { "agent": agent, "at": time(entry.at), "id": octets(entry.id.as_bytes()) }
 }
@@ -79,7 +85,7 @@ fn action(word: &str) -> Result<AuditAction> {
     known.copied().ok_or_else(|| corrupt(format_args!("'{word}' is no action of the audit log")))
 }
 
-fn read(document: &RawDocument) -> Result<AuditEntry> {
+pub(crate) fn read(document: &RawDocument) -> Result<AuditEntry> {
     let fields = Fields(document);
     let id = fields.within("_id")?;
     Ok(AuditEntry {

@@ -24,7 +24,11 @@ pub(crate) async fn put(tx: &mut Transaction, agent: &AgentId, schema: &ContactS
 }
 
 /// A version of the schema of an agent.
-async fn at_version(reads: &mut Reads<'_>, agent: &AgentId, version: u64) -> Result<Option<ContactSchema>> {
+pub(crate) async fn at_version(
+    reads: &mut Reads<'_>,
+    agent: &AgentId,
+    version: u64,
+) -> Result<Option<ContactSchema>> {
     let filter = doc! { "_id": schema_key(agent, version)? };
     let found = reads.one(collection::CONTACT_SCHEMAS, filter, None).await?;
     found.map(|found| Fields(&found).json("body")).transpose()

@@ -15,7 +15,7 @@ use crate::migrate::{collection, index};
 use crate::transaction::{Find, Reads, Transaction, Update};
 use crate::{MongoStorage, audit, ledger};
 
-fn read(document: &RawDocument) -> Result<StoredKey> {
+pub(crate) fn read(document: &RawDocument) -> Result<StoredKey> {
     let fields = Fields(document);
     let mut stored: StoredKey = fields.json("body")?;
     stored.key.last_used_at = fields.optional_time("lastUsedAt")?;
@@ -148,6 +148,12 @@ impl KeyStore for MongoStorage {
 
 async fn insert(tx: &mut Transaction, agent: &AgentId, stored: &StoredKey, entry: &AuditEntry) -> Result<()> {
     ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    put_new(tx, agent, stored).await?;
+    audit::append(tx, [entry]).await
+}
+
+/// Stores a key, unless one of its names is in use.
+pub(crate) async fn put_new(tx: &mut Transaction, agent: &AgentId, stored: &StoredKey) -> Result<()> {
     let key = &stored.key;
     let taken = doc! { "$or": [key_id(&key.id), { "apiKey": key.api_key.as_str() }] };
     if tx.reads().one(collection::API_KEYS, taken, Some(doc! { "_id": 1 })).await?.is_some() {
@@ -157,8 +163,7 @@ async fn insert(tx: &mut Transaction, agent: &AgentId, stored: &StoredKey, entry
     document.extend(fields(agent, stored)?);
     put(&mut document, "lastUsedAt", key.last_used_at.map(time));
     put(&mut document, "lastUsedAddress", key.last_used_address.map(|address| address.to_string()));
-    tx.insert(collection::API_KEYS, &[document]).await?;
-    audit::append(tx, [entry]).await
+    tx.insert(collection::API_KEYS, &[document]).await
 }
 
 async fn update(

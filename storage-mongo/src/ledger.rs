@@ -137,6 +137,13 @@ pub(crate) async fn take(tx: &mut Transaction, agent: &AgentId) -> Result<Option
     taken.map(|ledger| read(&ledger)).transpose()
 }
 
+/// The same of an agent whether it is deleted or not.
+pub(crate) async fn take_any(tx: &mut Transaction, agent: &AgentId) -> Result<Option<Ledger>> {
+    let filter = doc! { "_id": ledger_key(agent) };
+    let taken = tx.replace_before(collection::CONTACTS, filter, doc! { "$inc": { "writes": 1_i64 } }).await?;
+    taken.map(|ledger| read(&ledger)).transpose()
+}
+
 /// Takes the ledger of a deleted agent; whether there is one.
 pub(crate) async fn take_deleted(tx: &mut Transaction, agent: &AgentId) -> Result<bool> {
     let filter = doc! { "_id": ledger_key(agent), "status": DELETED };

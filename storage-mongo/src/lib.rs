@@ -40,6 +40,7 @@ mod replays;
 #[cfg(test)]
 mod tests;
 mod transaction;
+mod transfer;
 mod writer;
 
 // The tests' support names the crate as integration tests do.

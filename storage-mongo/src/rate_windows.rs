@@ -1,15 +1,29 @@
 //! Rate windows: what servers have in common of the limits, as JSON.
 
 use async_trait::async_trait;
-use mongodb::bson::{RawDocumentBuf, doc, rawdoc};
+use mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc};
 use openapi_core::storage::{RateWindow, RateWindowStore, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KeyId};
 
 use crate::document::{Fields, integer, json, key as key_of};
-use crate::error::{Fault, corrupt};
+use crate::error::{Fault, Result, corrupt};
 use crate::migrate::collection;
 use crate::transaction::Reads;
 use crate::{MongoStorage, ledger};
+
+/// The document of what is counted of a key.
+pub(crate) fn document(agent: &AgentId, key: KeyId, window: &RateWindow) -> Result<Document> {
+    Ok(doc! {
+        "_id": key_of(agent, key.as_bytes()),
+        "version": integer(window.version)?,
+        "shares": json(&window.shares)?,
+    })
+}
+
+pub(crate) fn read(document: &RawDocument) -> Result<RateWindow> {
+    let fields = Fields(document);
+    Ok(RateWindow { version: fields.count("version")?, shares: fields.json("shares")? })
+}
 
 #[async_trait]
 impl RateWindowStore for MongoStorage {
@@ -21,11 +35,7 @@ impl RateWindowStore for MongoStorage {
             }
             let filter = doc! { "_id": key_of(agent, key.as_bytes()) };
             let found = reads.one(collection::RATE_WINDOWS, filter, None).await?;
-            let read = |found: RawDocumentBuf| {
-                let fields = Fields(&found);
-                Ok(RateWindow { version: fields.count("version")?, shares: fields.json("shares")? })
-            };
-            found.map(read).transpose()
+            found.map(|found| read(&found)).transpose()
         };
         Ok(self.handle.read(read).await?)
     }
@@ -41,19 +51,17 @@ impl RateWindowStore for MongoStorage {
             if ledger::living(&mut Reads::alone(&self.handle), agent).await?.is_none() {
                 return Ok(());
             }
-            let id = key_of(agent, key.as_bytes());
-            let version = integer(window.version)?;
             let windows = self.handle.collection(collection::RATE_WINDOWS);
-            let shares = json(&window.shares)?;
-            let is_saved = if version == 1 {
-                let first = rawdoc! { "_id": RawDocumentBuf::try_from(&id).map_err(corrupt)?, "version": version, "shares": shares };
+            let is_saved = if window.version == 1 {
+                let first = RawDocumentBuf::try_from(&document(agent, key, window)?).map_err(corrupt)?;
                 match windows.insert_one(first).await.map_err(Fault::from) {
                     Err(Fault::Raced) => false,
                     outcome => outcome.map(|_| true)?,
                 }
             } else {
-                let change = doc! { "$set": { "version": version, "shares": shares } };
-                let before = doc! { "_id": id, "version": version - 1 };
+                let version = integer(window.version)?;
+                let change = doc! { "$set": { "version": version, "shares": json(&window.shares)? } };
+                let before = doc! { "_id": key_of(agent, key.as_bytes()), "version": version - 1 };
                 windows.update_one(before, change).await?.matched_count == 1
             };
             if !is_saved {

@@ -71,7 +71,7 @@ pub(crate) async fn remove_of(tx: &mut Transaction, agent: &AgentId, contact: Co
     tx.delete(collection::REPLAYS, filter).await.map(drop)
 }
 
-fn read(key: &ReplayKey, document: &RawDocument) -> Result<Replay> {
+pub(crate) fn read(key: &ReplayKey, document: &RawDocument) -> Result<Replay> {
     let fields = Fields(document);
     Ok(Replay {
         key: *key,

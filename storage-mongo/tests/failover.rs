@@ -65,6 +65,17 @@ async fn until_it_writes(store: &MongoStorage) -> Duration {
 
 #[test]
 fn acknowledged_writes_survive_the_death_of_the_primary() {
+    outlive(2);
+}
+
+#[test]
+#[ignore = "takes minutes; a campaign for releases"]
+fn acknowledged_writes_outlive_fifty_kills() {
+    outlive(50);
+}
+
+/// Kills the primary of three members under load, so many times, and looks for everything that was acknowledged.
+fn outlive(kills: usize) {
     let mut set = ReplicaSet::start(3);
     let config = MongoConfig::from_url(&url_of(&set.url(), "openapi")).unwrap();
     let store = Arc::new(wait(MongoStorage::open(config)).unwrap());
@@ -80,14 +91,14 @@ fn acknowledged_writes_survive_the_death_of_the_primary() {
             support::runtime().spawn(writing)
         })
         .collect();
-    for _ in 0..2 {
+    for kill in 1..=kills {
         std::thread::sleep(Duration::from_secs(1));
         let before = seen.acknowledged.lock().unwrap().len();
         assert!(before > 0, "nothing was written");
         let primary = set.primary();
         set.kill(primary);
         let outage = wait(until_it_writes(&store));
-        eprintln!("a new primary writes after {outage:?}");
+        eprintln!("kill {kill}: a new primary writes after {outage:?}");
         std::thread::sleep(Duration::from_secs(1));
         assert!(seen.acknowledged.lock().unwrap().len() > before, "writing does not go on");
         set.start_again(primary);
@@ -97,7 +108,8 @@ fn acknowledged_writes_survive_the_death_of_the_primary() {
         wait(writer).unwrap();
     }
     let acknowledged = std::mem::take(&mut *seen.acknowledged.lock().unwrap());
-    eprintln!("{} acknowledged, {} refused", acknowledged.len(), seen.refused.load(Ordering::Acquire));
+    let refused = seen.refused.load(Ordering::Acquire);
+    eprintln!("{kills} kills: {} acknowledged, {refused} refused", acknowledged.len());
     wait(async {
         for number in acknowledged {
             let (agent, _) = &agents[number as usize % agents.len()];

@@ -54,7 +54,8 @@ pub(crate) fn status(number: i16) -> Result<AgentStatus> {
     }
 }
 
-fn read(row: &PgRow) -> Result<Agent> {
+/// Reads `id, name, status, created_at, updated_at`.
+pub(crate) fn read(row: &PgRow) -> Result<Agent> {
     let mut columns = Columns::of(row);
     Ok(Agent {
         id: columns.text()?,
@@ -105,23 +106,28 @@ impl AgentStore for PostgresStorage {
     }
 }
 
-async fn insert(
-    db: &mut PgConnection,
-    agent: &Agent,
-    schema: &ContactSchema,
-    entry: &AuditEntry,
-) -> Result<()> {
+/// Stores an agent; whether its id was free.
+pub(crate) async fn put_new(db: &mut PgConnection, agent: &Agent, schema_version: u64) -> Result<bool> {
     let statement = Statement::new(
         "INSERT INTO agent (id, status, schema_version, name, created_at, updated_at) \
          VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING",
     )
     .bind(agent.id.as_str())?
     .bind(status_number(agent.status))?
-    .bind(signed(schema.version)?)?
+    .bind(signed(schema_version)?)?
     .bind(agent.name.as_str())?
     .bind(agent.created_at.millis())?
     .bind(agent.updated_at.millis())?;
-    if execute(db, statement).await? == 0 {
+    Ok(execute(db, statement).await? == 1)
+}
+
+async fn insert(
+    db: &mut PgConnection,
+    agent: &Agent,
+    schema: &ContactSchema,
+    entry: &AuditEntry,
+) -> Result<()> {
+    if !put_new(db, agent, schema.version).await? {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
     contact_schemas::put(db, &agent.id, schema).await?;

@@ -14,20 +14,20 @@ use crate::rows::{Columns, Statement, json_text, object_text};
 
 /// Adds an entry.
 pub(crate) async fn append(db: &mut PgConnection, entry: &AuditEntry) -> Result<()> {
-    append_all(db, [entry]).await
+    append_all(db, [entry]).await.map(drop)
 }
 
-/// Adds entries.
+/// Adds entries, but for those that are there; how many it added.
 pub(crate) async fn append_all<'e>(
     db: &mut PgConnection,
     entries: impl IntoIterator<Item = &'e AuditEntry>,
-) -> Result<()> {
+) -> Result<u64> {
     let mut rows = Rows::default();
     for entry in entries {
         rows.push(entry)?;
     }
     if rows.at.is_empty() {
-        return Ok(());
+        return Ok(0);
     }
     let statement = Statement::new(
         "INSERT INTO audit (agent, at, id, contact, subject, resource, action, actor, address, request_id, details) \
@@ -45,8 +45,7 @@ pub(crate) async fn append_all<'e>(
     .bind(rows.address)?
     .bind(rows.request_id)?
     .bind(rows.details)?;
-    execute(db, statement).await?;
-    Ok(())
+    execute(db, statement).await
 }
 
 /// The columns of entries.
@@ -103,7 +102,11 @@ fn action(word: &str) -> Result<AuditAction> {
     known.copied().ok_or_else(|| corrupt(format_args!("'{word}' is no action of the audit log")))
 }
 
-fn read(row: &PgRow) -> Result<AuditEntry> {
+/// What [`read`] reads.
+pub(crate) const COLUMNS: &str =
+    "at, id, agent, resource, contact, action, actor, address, request_id, details";
+
+pub(crate) fn read(row: &PgRow) -> Result<AuditEntry> {
     let mut columns = Columns::of(row);
     Ok(AuditEntry {
         at: columns.time()?,
@@ -126,9 +129,7 @@ fn stored<T: openapi_core::values::StoredText>(text: &str) -> T {
 /// The statement that reads a part of the log.
 pub(crate) fn entries(query: &AuditQuery) -> Result<Statement> {
     let (behind, direction) = if query.newest_first { ("<", " DESC") } else { (">", "") };
-    let mut statement = Statement::new(
-        "SELECT at, id, agent, resource, contact, action, actor, address, request_id, details FROM audit",
-    );
+    let mut statement = Statement::new(format!("SELECT {COLUMNS} FROM audit"));
     let mut conditions = Vec::new();
     if let Some(agent) = &query.agent {
         conditions.push(format!("agent = {}", statement.add(agent.as_str())?));

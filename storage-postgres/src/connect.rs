@@ -380,6 +380,11 @@ async fn attempt<A: Sync, T>(
     }
 }
 
+/// Lets the statements of a transaction take as long as they do.
+pub(crate) async fn without_deadline(db: &mut PgConnection) -> Result<()> {
+    execute(db, Statement::new("SET LOCAL statement_timeout = 0")).await.map(drop)
+}
+
 /// The value of a setting of the server.
 pub(crate) async fn setting(db: &mut PgConnection, name: &'static str) -> sqlx::Result<String> {
     sqlx::query("SELECT current_setting($1)").bind(name).fetch_one(db).await?.try_get(0)

@@ -15,7 +15,7 @@ use crate::rows::{Columns, Statement, json_text, signed};
 use crate::{PostgresStorage, agents, audit};
 
 /// Reads `body, last_used_at, last_used_address`.
-fn read(columns: &mut Columns<'_>) -> Result<StoredKey> {
+pub(crate) fn read(columns: &mut Columns<'_>) -> Result<StoredKey> {
     let mut stored: StoredKey = columns.json()?;
     stored.key.last_used_at = columns.optional_time()?;
     stored.key.last_used_address =
@@ -111,13 +111,8 @@ impl KeyStore for PostgresStorage {
     }
 }
 
-async fn insert(
-    db: &mut PgConnection,
-    agent: &AgentId,
-    stored: &StoredKey,
-    entry: &AuditEntry,
-) -> Result<()> {
-    agents::hold(db, agent).await?;
+/// Stores a key; whether both its names were free.
+pub(crate) async fn put_new(db: &mut PgConnection, agent: &AgentId, stored: &StoredKey) -> Result<bool> {
     let key = &stored.key;
     // Both names are unique over all agents, so that this may wait for a write of another one.
     let statement = Statement::new(
@@ -132,7 +127,17 @@ async fn insert(
     .bind(key.last_used_at.map(Timestamp::millis))?
     .bind(address_text(key.last_used_address))?
     .bind(json_text(stored)?)?;
-    if execute(db, statement).await? == 0 {
+    Ok(execute(db, statement).await? == 1)
+}
+
+async fn insert(
+    db: &mut PgConnection,
+    agent: &AgentId,
+    stored: &StoredKey,
+    entry: &AuditEntry,
+) -> Result<()> {
+    agents::hold(db, agent).await?;
+    if !put_new(db, agent, stored).await? {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
     audit::append(db, entry).await

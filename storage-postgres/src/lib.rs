@@ -36,6 +36,7 @@ mod replays;
 mod rows;
 #[cfg(test)]
 mod tests;
+mod transfer;
 mod writer;
 
 // The tests' support names the crate as integration tests do.

@@ -6,9 +6,31 @@ use openapi_core::values::{AgentId, KeyId};
 use sqlx::PgConnection;
 
 use crate::PostgresStorage;
-use crate::connect::fetch_one;
+use crate::connect::{execute, fetch_one};
 use crate::error::{Result, corrupt};
 use crate::rows::{Columns, Statement, json_text, signed};
+
+/// Reads `version, shares`.
+pub(crate) fn read(columns: &mut Columns<'_>) -> Result<RateWindow> {
+    Ok(RateWindow { version: columns.count()?, shares: columns.json()? })
+}
+
+/// Stores what is counted of a key; whether nothing was.
+pub(crate) async fn put_new(
+    db: &mut PgConnection,
+    agent: &AgentId,
+    key: KeyId,
+    window: &RateWindow,
+) -> Result<bool> {
+    let statement = Statement::new(
+        "INSERT INTO rate_window (agent, key, version, shares) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+    )
+    .bind(agent.as_str())?
+    .bind(key.as_bytes().as_slice())?
+    .bind(signed(window.version)?)?
+    .bind(json_text(&window.shares)?)?;
+    Ok(execute(db, statement).await? == 1)
+}
 
 #[async_trait]
 impl RateWindowStore for PostgresStorage {
@@ -20,9 +42,7 @@ impl RateWindowStore for PostgresStorage {
         .bind(agent.as_str())?
         .bind(key.as_bytes().as_slice())?;
         let row = self.db.read_one(statement).await?;
-        let Some(row) = row else { return Ok(None) };
-        let mut columns = Columns::of(&row);
-        Ok(Some(RateWindow { version: columns.count()?, shares: columns.json()? }))
+        Ok(row.map(|row| read(&mut Columns::of(&row))).transpose()?)
     }
 
     async fn save_rate_window(

@@ -10,6 +10,26 @@ use crate::connect::{execute, fetch_one};
 use crate::error::{Result, corrupt};
 use crate::rows::{Columns, Statement};
 
+/// The columns in the order in which [`read`] reads them.
+macro_rules! columns {
+    () => {
+        "r.fingerprint, r.status, r.location, r.body, r.resource, r.expires_at"
+    };
+}
+pub(crate) use columns;
+
+pub(crate) fn read(key: ReplayKey, columns: &mut Columns<'_>) -> Result<Replay> {
+    Ok(Replay {
+        key,
+        fingerprint: columns.octets()?,
+        status: u16::try_from(columns.small()?).map_err(corrupt)?,
+        location: columns.optional_str()?.map(str::to_owned),
+        body: columns.str()?.into(),
+        resource: columns.optional_octets()?.map(ContactId::from_bytes),
+        expires_at: columns.time()?,
+    })
+}
+
 /// Whether an answer is stored that did not expire by `now`.
 pub(crate) async fn is_stored(
     db: &mut PgConnection,
@@ -75,25 +95,17 @@ impl ReplayStore for PostgresStorage {
         key: &ReplayKey,
         now: Timestamp,
     ) -> Result<Option<Replay>, StorageError> {
-        let statement = Statement::new(
-            "SELECT r.fingerprint, r.status, r.location, r.body, r.resource, r.expires_at \
-             FROM agent a JOIN replay r ON r.agent = a.id \
-             WHERE a.id = $1 AND a.status <> 2 AND r.key = $2 AND r.expires_at > $3",
-        )
+        let statement = Statement::new(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM agent a JOIN replay r ON r.agent = a.id",
+            " WHERE a.id = $1 AND a.status <> 2 AND r.key = $2 AND r.expires_at > $3",
+        ))
         .bind(agent.as_str())?
         .bind(key.0.as_slice())?
         .bind(now.millis())?;
-        let Some(row) = self.db.read_one(statement).await? else { return Ok(None) };
-        let mut columns = Columns::of(&row);
-        Ok(Some(Replay {
-            key: *key,
-            fingerprint: columns.octets()?,
-            status: u16::try_from(columns.small()?).map_err(corrupt)?,
-            location: columns.optional_str()?.map(str::to_owned),
-            body: columns.str()?.into(),
-            resource: columns.optional_octets()?.map(ContactId::from_bytes),
-            expires_at: columns.time()?,
-        }))
+        let row = self.db.read_one(statement).await?;
+        Ok(row.map(|row| read(*key, &mut Columns::of(&row))).transpose()?)
     }
 
     async fn sweep_replays(&self, now: Timestamp, at_most: u32) -> Result<u64, StorageError> {

@@ -21,6 +21,11 @@ impl<'r> Columns<'r> {
         Columns { row, at: 0 }
     }
 
+    /// The same from a column on.
+    pub(crate) fn from(row: &'r PgRow, at: usize) -> Self {
+        Columns { row, at }
+    }
+
     fn next<T: Decode<'r, Postgres> + Type<Postgres>>(&mut self) -> Result<T> {
         let value = self.row.try_get(self.at)?;
         self.at += 1;

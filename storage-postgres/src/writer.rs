@@ -72,7 +72,8 @@ impl Writer {
         }
         match outcome.await {
             Ok(outcome) => outcome,
-            Err(_) => Err(unavailable("the store is being closed".to_owned())),
+            // A store that is closed answers everything that it accepted.
+            Err(_) => Err(StorageError::new(StorageErrorKind::Internal, "a write ended without an outcome")),
         }
     }
 
@@ -122,7 +123,7 @@ impl Work {
             }
             let batch = self.without_held(batch);
             if !batch.is_empty() {
-                let left = commit(&self.db, batch, Held::Skip).await;
+                let left = shielded(&self.db, batch, Held::Skip).await;
                 self.waiting.extend(left.waiting);
                 self.start_lanes(left.held);
             }
@@ -168,7 +169,7 @@ async fn lane(db: Db, lanes: Lanes, agent: AgentId, most: usize) {
             let count = queue.len().min(most);
             queue.drain(..count).collect()
         };
-        let left = commit(&db, batch, Held::Await).await;
+        let left = shielded(&db, batch, Held::Await).await;
         if let Some(queue) = locked(&lanes).get_mut(&agent) {
             left.waiting.into_iter().rev().for_each(|job| queue.push_front(job));
         }
@@ -194,6 +195,17 @@ impl Left {
         // Nobody listens when the future was dropped; the write stands either way.
         drop(job.reply.send(outcome));
     }
+}
+
+/// Does writes as [`commit`], in a task of its own, so that a panic ends neither the caller's nor the writes behind
+/// these; whoever waits for one of them learns of it because its sender is dropped.
+async fn shielded(db: &Db, batch: Vec<Job>, held: Held) -> Left {
+    let (shared, writes) = (db.clone(), batch.len());
+    let done = db.handle().spawn(async move { commit(&shared, batch, held).await }).await;
+    done.unwrap_or_else(|error| {
+        tracing::error!(%error, writes, "the task of a transaction ended; no write of it is acknowledged");
+        Left::default()
+    })
 }
 
 /// Does writes in one transaction and answers each but those that are left.
@@ -242,6 +254,8 @@ async fn commit(db: &Db, batch: Vec<Job>, held: Held) -> Left {
 }
 
 async fn store(db: &Db, batch: &[Pending], held: Held) -> Result<Vec<Verdict>> {
+    #[cfg(test)]
+    crate::tests::writing::planted_panic(batch);
     let deadline = db.config().statement_timeout + db.config().lock_timeout + Duration::from_secs(1);
     db.transaction(
         &(batch, held),

@@ -6,7 +6,7 @@ mod list;
 mod narrow;
 mod points;
 mod rekey;
-mod row;
+pub(crate) mod row;
 mod store;
 mod write;
 
@@ -23,8 +23,8 @@ pub(crate) use list::plan_of;
 pub(crate) use narrow::count_of_search;
 pub(crate) use points::Points;
 pub(crate) use rekey::rekey;
-pub(crate) use store::{ContactJob, store};
-pub(crate) use write::{external_ids, purge, refuse_stale};
+pub(crate) use store::{ContactJob, put_new, store};
+pub(crate) use write::{every, external_ids, purge, refuse_stale};
 
 use crate::MongoStorage;
 use crate::connect::Handle;
@@ -34,7 +34,7 @@ use crate::migrate::collection;
 use crate::transaction::{Find, Reads};
 
 /// What a read of the record leaves out.
-fn without_keys() -> Document {
+pub(crate) fn without_keys() -> Document {
     doc! { "keys": 0 }
 }
 

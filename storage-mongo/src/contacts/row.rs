@@ -140,7 +140,7 @@ fn there<T>(value: Option<T>, name: &str) -> Result<T> {
 }
 
 /// Reads a document in one pass over its fields.
-pub(super) fn contact(agent: &AgentId, document: &RawDocument) -> Result<Contact> {
+pub(crate) fn contact(agent: &AgentId, document: &RawDocument) -> Result<Contact> {
     let (mut id, mut primary_email, mut state, mut source) = (None, None, None, None);
     let (mut created_at, mut updated_at, mut version) = (None, None, None);
     let (mut external_reference_id, mut salutation, mut first_name, mut middle_name) =

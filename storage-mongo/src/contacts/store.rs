@@ -9,6 +9,7 @@ use std::sync::Mutex;
 
 use mongodb::bson::doc;
 use openapi_core::audit::AuditEntry;
+use openapi_core::contacts::{Contact, ContactKeys};
 use openapi_core::storage::{ContactWrite, Replay, ReplayKey, StorageErrorKind};
 use openapi_core::values::{AgentId, ContactId, Timestamp};
 use tokio::sync::oneshot;
@@ -96,6 +97,31 @@ fn answer(jobs: &[ContactJob], outcome: Result<Vec<Outcome>>) {
             jobs.iter().for_each(|job| job.answer(Err(fault.again())));
         }
     }
+}
+
+/// Stores new contacts of an agent whose ledger is taken, with everything that they are found by. Refuses those that
+/// have a unique value of another one.
+pub(crate) async fn put_new(
+    tx: &mut Transaction,
+    agent: &AgentId,
+    contacts: &[(&Contact, ContactKeys)],
+) -> Result<()> {
+    let unique: HashSet<String> =
+        contacts.iter().flat_map(|(contact, keys)| row::unique_values(contact, keys)).collect();
+    let mut holders = write::holders(&mut tx.reads(), agent, unique.iter()).await?;
+    let (mut difference, mut documents) = (Difference::default(), Vec::with_capacity(contacts.len()));
+    for (contact, keys) in contacts {
+        let wanted = write::unique_values(contact.external_reference_id.as_ref(), &keys.unique);
+        if let Some(duplicate) = write::duplicate(&holders, Some(contact.id), &wanted) {
+            return Err(duplicate.into());
+        }
+        let holder = Holder { contact: contact.id, archived: contact.is_archived() };
+        holders.extend(wanted.into_iter().map(|(_, value)| (value, holder)));
+        difference.count(&Derived::of(contact, keys), 1);
+        documents.push(row::document(contact, keys)?);
+    }
+    tx.insert(collection::CONTACTS, &documents).await?;
+    difference.apply(tx, agent).await
 }
 
 type Outcome = Result<(), StorageErrorKind>;

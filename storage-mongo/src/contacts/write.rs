@@ -218,7 +218,7 @@ pub(super) async fn erase(
 }
 
 /// All contacts of an agent, without its ledger.
-pub(super) fn every(agent: &AgentId) -> Document {
+pub(crate) fn every(agent: &AgentId) -> Document {
     let last = doc! { "agent": agent.as_str(), "id": Bson::MaxKey };
     doc! { "_id": { "$gt": ledger_key(agent), "$lt": last }, "_id.agent": agent.as_str() }
 }

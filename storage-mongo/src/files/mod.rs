@@ -12,10 +12,10 @@ use openapi_core::storage::{
 };
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 
-pub(crate) use read::of_contact;
 #[cfg(test)]
 pub(crate) use read::{due_by, find};
-pub(crate) use write::{erase_of, purge};
+pub(crate) use read::{file_or_tombstone, of_contact};
+pub(crate) use write::{add_octets, document, erase_of, purge, tombstone};
 
 use crate::transaction::Reads;
 use crate::{MongoStorage, ledger};

@@ -50,13 +50,29 @@ pub(super) async fn tombstone(handle: &Handle, agent: &AgentId, id: FileId) -> R
     if ledger::living(&mut reads, agent).await?.is_none() {
         return Ok(None);
     }
-    let fields = Fields(&found);
-    Ok(Some(FileTombstone {
-        file: id,
+    buried(id, &found).map(Some)
+}
+
+/// The tombstone in the document of a deleted file.
+fn buried(file: FileId, document: &RawDocument) -> Result<FileTombstone> {
+    let fields = Fields(document);
+    Ok(FileTombstone {
+        file,
         at: fields.time("deletedAt")?,
         by: fields.json("deletedBy")?,
         reason: fields.optional_text("reason")?,
-    }))
+    })
+}
+
+/// Reads a document, with the tombstone of a file that is deleted.
+pub(crate) fn file_or_tombstone(
+    agent: &AgentId,
+    document: &RawDocument,
+) -> Result<(ContactFile, Option<FileTombstone>)> {
+    let file = file(agent, document)?;
+    let is_live = document.get_bool("live").map_err(corrupt)?;
+    let tombstone = (!is_live).then(|| buried(file.id, document)).transpose()?;
+    Ok((file, tombstone))
 }
 
 /// The files that a contact has.

@@ -2,8 +2,9 @@
 
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use openapi_core::audit::AuditEntry;
+use openapi_core::files::ContactFile;
 use openapi_core::ports::BlobKey;
-use openapi_core::storage::{FileDeletion, FileWrite, StorageErrorKind};
+use openapi_core::storage::{FileDeletion, FileTombstone, FileWrite, StorageErrorKind};
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 
 use super::read;
@@ -25,58 +26,65 @@ pub(super) async fn insert(tx: &mut Transaction, agent: &AgentId, write: &FileWr
     }
     let usage = read::usage(&mut tx.reads(), agent, &ledger, file.contact_id).await?;
     write.quota.admit(usage, file.file_size).map_err(StorageErrorKind::QuotaExceeded)?;
-    let id = key(agent, file.id.as_bytes());
-    let known =
-        tx.reads().one(collection::FILES, doc! { "_id": id.clone() }, Some(doc! { "_id": 1 })).await?;
-    if known.is_some() {
+    let id = doc! { "_id": key(agent, file.id.as_bytes()) };
+    if tx.reads().one(collection::FILES, id, Some(doc! { "_id": 1 })).await?.is_some() {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
-    let size = integer(file.file_size)?;
-    let document = doc! {
-        "_id": id,
-        "contact": octets(file.contact_id.as_bytes()),
-        "live": true,
-        "name": file.file_name.as_str(),
-        "nameKey": &write.name_key,
-        "size": size,
-        "contentType": file.content_type.media_type(),
-        "sha256": octets(&file.sha256.0),
-        "source": &file.source,
-        "uploadedBy": json(&file.uploaded_by)?,
-        "createdAt": time(file.created_at),
-        "updatedAt": time(file.updated_at),
-    };
-    tx.insert(collection::FILES, &[document]).await?;
-    add_octets(tx, agent, size).await?;
+    tx.insert(collection::FILES, &[document(agent, file, &write.name_key)?]).await?;
+    add_octets(tx, agent, integer(file.file_size)?).await?;
     if let Some(replay) = &write.effects.replay {
         replays::put(tx, agent, [replay]).await?;
     }
     audit::append(tx, [&write.effects.audit]).await
 }
 
+/// The document of a file that is there.
+pub(crate) fn document(agent: &AgentId, file: &ContactFile, name_key: &str) -> Result<Document> {
+    Ok(doc! {
+        "_id": key(agent, file.id.as_bytes()),
+        "contact": octets(file.contact_id.as_bytes()),
+        "live": true,
+        "name": file.file_name.as_str(),
+        "nameKey": name_key,
+        "size": integer(file.file_size)?,
+        "contentType": file.content_type.media_type(),
+        "sha256": octets(&file.sha256.0),
+        "source": &file.source,
+        "uploadedBy": json(&file.uploaded_by)?,
+        "createdAt": time(file.created_at),
+        "updatedAt": time(file.updated_at),
+    })
+}
+
+/// What of a document says that its file is deleted.
+pub(crate) fn tombstone(tombstone: &FileTombstone) -> Result<Document> {
+    let mut fields = doc! {
+        "live": false,
+        "deletedAt": time(tombstone.at),
+        "deletedBy": json(&tombstone.by)?,
+    };
+    put(&mut fields, "reason", tombstone.reason.as_ref().map(|reason| reason.as_str()));
+    Ok(fields)
+}
+
 /// As [`openapi_core::storage::FileStore::delete_file`].
 pub(super) async fn delete(tx: &mut Transaction, agent: &AgentId, deletion: &FileDeletion) -> Result<()> {
     ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
-    let tombstone = &deletion.tombstone;
-    let id = doc! { "_id": key(agent, tombstone.file.as_bytes()) };
+    let file = deletion.tombstone.file;
+    let id = doc! { "_id": key(agent, file.as_bytes()) };
     let mut filter = id.clone();
     filter.extend(doc! { "contact": octets(deletion.contact.as_bytes()), "live": true });
     let found = tx.reads().one(collection::FILES, filter, Some(doc! { "size": 1 })).await?;
     let size = Fields(&found.ok_or(StorageErrorKind::Missing)?).integer("size")?;
     contacts::refuse_stale(tx, agent, deletion.contact, deletion.contact_version).await?;
-    let mut set = doc! {
-        "live": false,
-        "deletedAt": time(tombstone.at),
-        "deletedBy": json(&tombstone.by)?,
-    };
-    put(&mut set, "reason", tombstone.reason.as_ref().map(|reason| reason.as_str()));
-    tx.update(collection::FILES, &[Update::one(id, doc! { "$set": set })]).await?;
+    let buried = doc! { "$set": tombstone(&deletion.tombstone)? };
+    tx.update(collection::FILES, &[Update::one(id, buried)]).await?;
     add_octets(tx, agent, -size).await?;
-    make_due(tx, agent, [tombstone.file], deletion.purge_at).await?;
+    make_due(tx, agent, [file], deletion.purge_at).await?;
     audit::append(tx, [&deletion.audit]).await
 }
 
-async fn add_octets(tx: &mut Transaction, agent: &AgentId, octets: i64) -> Result<()> {
+pub(crate) async fn add_octets(tx: &mut Transaction, agent: &AgentId, octets: i64) -> Result<()> {
     ledger::change(tx, agent, doc! { "$inc": { "octets": octets } }).await
 }
 

@@ -1,9 +1,9 @@
 //! Form templates and submissions.
 
-mod read;
-mod row;
-mod templates;
-mod write;
+pub(crate) mod read;
+pub(crate) mod row;
+pub(crate) mod templates;
+pub(crate) mod write;
 
 use async_trait::async_trait;
 use openapi_core::audit::AuditEntry;

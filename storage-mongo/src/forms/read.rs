@@ -1,6 +1,6 @@
 //! Reading submissions.
 
-use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use openapi_core::forms::{FormDataRevision, Submission, SubmissionStatus};
 use openapi_core::storage::{
     LatestQuery, SubmissionFilter, SubmissionPage, SubmissionPosition, SubmissionQuery, Window,
@@ -16,7 +16,11 @@ use crate::transaction::{Find, Reads};
 use crate::{contacts, ledger};
 
 /// The submissions of some documents, with the external ids that their contacts have now.
-async fn shown(reads: &mut Reads<'_>, agent: &AgentId, found: &[RawDocumentBuf]) -> Result<Vec<Submission>> {
+pub(crate) async fn shown(
+    reads: &mut Reads<'_>,
+    agent: &AgentId,
+    found: &[RawDocumentBuf],
+) -> Result<Vec<Submission>> {
     let submissions = found.iter().map(|document| row::submission(agent, document));
     let mut submissions = submissions.collect::<Result<Vec<_>>>()?;
     if submissions.is_empty() {
@@ -199,16 +203,18 @@ pub(super) async fn revisions(
     let find =
         Find { filter: revisions_of(agent, submission), sort: Some(doc! { "_id": 1 }), ..Find::default() };
     let found = reads.find(collection::FORM_DATA_REVISIONS, find).await?;
-    let read = |document: &RawDocumentBuf| {
-        let fields = Fields(document);
-        Ok(FormDataRevision {
-            version: fields.within("_id")?.count("version")?,
-            at: fields.time("at")?,
-            by: fields.json("by")?,
-            form_data: fields.object("formData")?,
-        })
-    };
-    found.iter().map(read).collect()
+    found.iter().map(|document| revision(document)).collect()
+}
+
+/// Reads a revision.
+pub(crate) fn revision(document: &RawDocument) -> Result<FormDataRevision> {
+    let fields = Fields(document);
+    Ok(FormDataRevision {
+        version: fields.within("_id")?.count("version")?,
+        at: fields.time("at")?,
+        by: fields.json("by")?,
+        form_data: fields.object("formData")?,
+    })
 }
 
 /// The revisions of a submission.

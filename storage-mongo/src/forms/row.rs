@@ -63,7 +63,7 @@ fn status(number: i64) -> Result<SubmissionStatus> {
 
 /// The document of a submission. Beside the record stand what the indexes go by: whether it is superseded, and since
 /// when it stands for its contact and template.
-pub(super) fn document(submission: &Submission) -> Result<Document> {
+pub(crate) fn document(submission: &Submission) -> Result<Document> {
     let octets_of = |id: &SubmissionId| octets(id.as_bytes());
     let mut document = doc! {
         "_id": key(&submission.agent_id, submission.id.as_bytes()),

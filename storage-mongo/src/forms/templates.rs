@@ -42,7 +42,11 @@ fn policy(number: i64) -> Result<SubmissionPolicy> {
 }
 
 /// Reads a template and its content at a version.
-fn template(agent: &AgentId, standing: &RawDocument, content: &RawDocument) -> Result<FormTemplate> {
+pub(crate) fn template(
+    agent: &AgentId,
+    standing: &RawDocument,
+    content: &RawDocument,
+) -> Result<FormTemplate> {
     let (standing, content) = (Fields(standing), Fields(content));
     Ok(FormTemplate {
         id: TemplateId::from_bytes(standing.id()?),
@@ -60,7 +64,7 @@ fn template(agent: &AgentId, standing: &RawDocument, content: &RawDocument) -> R
     })
 }
 
-fn content_key(agent: &AgentId, id: TemplateId, version: i64) -> Document {
+pub(crate) fn content_key(agent: &AgentId, id: TemplateId, version: i64) -> Document {
     let mut content = key(agent, id.as_bytes());
     content.insert("version", version);
     content
@@ -228,12 +232,17 @@ pub(super) async fn insert(
     if generation(tx, agent, template.id).await?.is_some() {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
+    tx.insert(collection::TEMPLATES, &[document(agent, template)?]).await?;
+    put_content(tx, agent, template).await?;
+    audit::append(tx, [entry]).await
+}
+
+/// The document of a template, whatever its version.
+pub(crate) fn document(agent: &AgentId, template: &FormTemplate) -> Result<Document> {
     let mut document = doc! { "_id": key(agent, template.id.as_bytes()) };
     document.extend(standing(template)?);
     document.insert("createdAt", time(template.created_at));
-    tx.insert(collection::TEMPLATES, &[document]).await?;
-    put_content(tx, agent, template).await?;
-    audit::append(tx, [entry]).await
+    Ok(document)
 }
 
 /// As [`openapi_core::storage::FormStore::replace_template`].
@@ -256,7 +265,11 @@ pub(super) async fn replace(
 }
 
 /// Stores the content of the version in force.
-async fn put_content(tx: &mut Transaction, agent: &AgentId, template: &FormTemplate) -> Result<()> {
+pub(crate) async fn put_content(
+    tx: &mut Transaction,
+    agent: &AgentId,
+    template: &FormTemplate,
+) -> Result<()> {
     let mut document = doc! {
         "name": template.name.as_str(),
         "fieldCount": integer(template.fields.len() as u64)?,

@@ -139,11 +139,20 @@ async fn keep(
     submission: SubmissionId,
     replaced: &FormDataRevision,
 ) -> Result<()> {
+    tx.insert(collection::FORM_DATA_REVISIONS, &[revision(agent, submission, replaced)?]).await
+}
+
+/// The document of a revision.
+pub(crate) fn revision(
+    agent: &AgentId,
+    submission: SubmissionId,
+    revision: &FormDataRevision,
+) -> Result<Document> {
     let mut id = key(agent, submission.as_bytes());
-    id.insert("version", integer(replaced.version)?);
-    let mut document = doc! { "_id": id, "at": time(replaced.at), "by": json(&replaced.by)? };
-    put(&mut document, "formData", object_text(&replaced.form_data));
-    tx.insert(collection::FORM_DATA_REVISIONS, &[document]).await
+    id.insert("version", integer(revision.version)?);
+    let mut document = doc! { "_id": id, "at": time(revision.at), "by": json(&revision.by)? };
+    put(&mut document, "formData", object_text(&revision.form_data));
+    Ok(document)
 }
 
 /// Removes the submissions of a contact with their revisions.

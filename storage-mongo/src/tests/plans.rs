@@ -5,8 +5,8 @@ use openapi_core::forms::SubmissionStatus;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
     AuditQuery, ContactFilter, ContactQuery, ContactSort, ContactStore, ContactWrite, FileQuery, FileSort,
-    Order, SortKey, SortPosition, SubmissionFilter, SubmissionPosition, SubmissionQuery, TemplatePosition,
-    TemplateQuery, Window,
+    Order, RecordKey, RecordKind, SortKey, SortPosition, SubmissionFilter, SubmissionPosition,
+    SubmissionQuery, TemplatePosition, TemplateQuery, Window,
 };
 use openapi_core::values::{AgentId, AuditId, ContactStatus, SubmissionId, Tag, TemplateId, TextValue};
 
@@ -14,6 +14,7 @@ use super::support::{Database, agent_id, at, contact, contact_id, insert_agent, 
 use crate::contacts::plan_of;
 use crate::migrate::collection;
 use crate::transaction::Find;
+use crate::transfer::read;
 use crate::{agents, audit, contacts, files, forms, keys, replays};
 
 /// How many contacts the agent has.
@@ -284,6 +285,37 @@ fn every_other_list_walks_along_its_index() {
         for (name, find) in finds {
             refuse_detours(db, name, &find, 0).await;
         }
+        store.close().await;
+    });
+}
+
+#[test]
+fn records_are_moved_along_their_key() {
+    let database = Database::new();
+    wait(async {
+        let store = filled(&database).await;
+        let db = &store.handle.db;
+        let a = agent_id("a");
+        let middle = contact_id(MANY / 2);
+        for kind in RecordKind::ALL {
+            let after = match kind {
+                RecordKind::ContactSchema => RecordKey::of_number(1),
+                RecordKind::TemplateVersion | RecordKind::Revision => {
+                    RecordKey::of_version(middle.as_bytes(), 1)
+                }
+                RecordKind::Audit => RecordKey::of_time(at(60), middle.as_bytes()),
+                _ => RecordKey(middle.as_bytes().to_vec()),
+            };
+            for after in [None, Some(&after)] {
+                let (name, find) = read::find(&a, kind, after, 20).unwrap();
+                refuse_detours(db, name, &find, 20 + 3).await;
+            }
+            if kind != RecordKind::Key {
+                let (name, find) = read::find_last(&a, kind).unwrap();
+                refuse_detours(db, name, &find, 3).await;
+            }
+        }
+        refuse_detours(db, collection::AGENTS, &read::agents_after(None, 20), 3).await;
         store.close().await;
     });
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use openapi_core::contacts::Contact;
+use openapi_core::contacts::{Contact, ContactKeys};
 use openapi_core::storage::ContactWrite;
 use openapi_core::values::{AgentId, ContactId, Tag};
 use sqlx::PgConnection;
@@ -201,19 +201,10 @@ async fn write(db: &mut PgConnection, winners: &[(usize, &Pending)], known: &Kno
         let rows = if expected_version.is_none() { &mut new } else { &mut changed };
         rows.push(agent, &write.contact, &write.keys)?;
         let before = known.stored.get(place).filter(|_| expected_version.is_some());
-        let tags = write.keys.tags.iter().cloned().collect();
-        derived.change(
-            agent,
-            write.contact.id,
-            before.map(|before| (before.place, &before.tags)),
-            Some((Place::of(&write.contact), &tags)),
-        );
         if expected_version.is_some() {
             derived.free(agent, write.contact.id);
         }
-        for unique in &write.keys.unique {
-            derived.unique.push((agent.as_str(), &unique.field, &unique.value, write.contact.id));
-        }
+        derived.set(agent, &write.contact, &write.keys, before);
     }
     if !new.is_empty() {
         execute(db, new.bind(Statement::new(INSERT))?).await?;
@@ -226,7 +217,22 @@ async fn write(db: &mut PgConnection, winners: &[(usize, &Pending)], known: &Kno
         .iter()
         .filter_map(|(_, pending)| Some((&pending.agent, pending.write.effects.replay.as_ref()?)));
     replays::put_all(db, answers).await?;
-    audit::append_all(db, winners.iter().map(|(_, pending)| &pending.write.effects.audit)).await
+    audit::append_all(db, winners.iter().map(|(_, pending)| &pending.write.effects.audit)).await.map(drop)
+}
+
+/// Stores new contacts of an agent that is held, with everything that they are found by.
+pub(crate) async fn put_new(
+    db: &mut PgConnection,
+    agent: &AgentId,
+    contacts: &[(&Contact, ContactKeys)],
+) -> Result<()> {
+    let (mut rows, mut derived) = (ContactRows::default(), Derived::default());
+    for (contact, keys) in contacts {
+        rows.push(agent, contact, keys)?;
+        derived.set(agent, contact, keys, None);
+    }
+    execute(db, rows.bind(Statement::new(INSERT))?).await?;
+    derived.write(db).await
 }
 
 const INSERT: &str = concat!(
@@ -303,6 +309,26 @@ impl<'w> Derived<'w> {
                 let count = self.tag_counts.entry((agent, tag.clone(), place.archived, place.status));
                 *count.or_default() += difference;
             }
+        }
+    }
+
+    /// Notes that a contact is stored, in place of what it was.
+    fn set(
+        &mut self,
+        agent: &'w AgentId,
+        contact: &'w Contact,
+        keys: &'w ContactKeys,
+        before: Option<&Stored>,
+    ) {
+        let tags = keys.tags.iter().cloned().collect();
+        self.change(
+            agent,
+            contact.id,
+            before.map(|before| (before.place, &before.tags)),
+            Some((Place::of(contact), &tags)),
+        );
+        for unique in &keys.unique {
+            self.unique.push((agent.as_str(), &unique.field, &unique.value, contact.id));
         }
     }
 

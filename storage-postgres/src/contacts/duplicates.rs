@@ -3,16 +3,21 @@
 
 use std::collections::HashMap;
 
-use openapi_core::contacts::UniqueValue;
+use openapi_core::contacts::{Contact, ContactKeys, UniqueValue};
 use openapi_core::storage::Duplicate;
 use openapi_core::values::{AgentId, ContactId, ExternalId};
+use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
 
+use crate::connect::fetch;
 use crate::error::{Result, corrupt};
 use crate::rows::{Columns, Statement};
 
 /// The place of an external id among the values of a contact; those of unique fields follow from 1 on.
 const EXTERNAL: usize = 0;
+
+/// The name of the external id among the fields. No schema can give it to another field.
+const EXTERNAL_FIELD: &str = "externalReferenceId";
 
 /// What is asked for.
 #[derive(Default)]
@@ -122,7 +127,7 @@ impl Holders {
         (0..=unique.len()).filter_map(move |place| {
             let holder = self.0.get(&(contact, place)).filter(|holder| Some(holder.id) != except)?;
             let field = match place {
-                EXTERNAL => "externalReferenceId",
+                EXTERNAL => EXTERNAL_FIELD,
                 place => unique[place - 1].field.as_str(),
             };
             Some((field, *holder))
@@ -139,4 +144,36 @@ impl Holders {
         let (field, holder) = self.of(contact, except, unique).next()?;
         Some(Duplicate { field: field.to_owned(), existing: holder.id, archived: holder.archived })
     }
+}
+
+/// Refuses contacts that share an external id or a unique value among each other, or with one that is stored: of the
+/// contacts, by place, the first that does. Each comes with the external id that is to be its own.
+pub(crate) async fn refuse<'k>(
+    db: &mut PgConnection,
+    agent: &AgentId,
+    keyed: impl Iterator<Item = (&'k Contact, &'k ContactKeys, Option<&'k ExternalId>)> + Clone,
+) -> Result<()> {
+    let mut asked = Asked::default();
+    for (_, keys, external) in keyed.clone() {
+        asked.add(agent, external, &keys.unique);
+    }
+    let Some(statement) = asked.statement()? else { return Ok(()) };
+    let before = Holders::read(&fetch(db, statement).await?)?;
+    let mut here: HashMap<(&str, &str), &Contact> = HashMap::new();
+    for (at, (contact, keys, external)) in keyed.enumerate() {
+        let external = external.map(|id| (EXTERNAL_FIELD, id.as_str()));
+        let unique = keys.unique.iter().map(|own| (own.field.as_str(), own.value.as_str()));
+        let own: Vec<(&str, &str)> = external.into_iter().chain(unique).collect();
+        for value in &own {
+            if let Some(holder) = here.get(value).filter(|holder| holder.id != contact.id) {
+                let (field, existing) = (value.0.to_owned(), holder.id);
+                return Err(Duplicate { field, existing, archived: holder.is_archived() }.into());
+            }
+        }
+        if let Some(duplicate) = before.first(at, Some(contact.id), &keys.unique) {
+            return Err(duplicate.into());
+        }
+        here.extend(own.into_iter().map(|value| (value, contact)));
+    }
+    Ok(())
 }

@@ -39,6 +39,15 @@ async fn stored(db: &mut PgConnection, statement: Statement) -> Result<Vec<Store
     fetch(db, statement).await?.iter().map(|row| Stored::read(&mut Columns::of(row))).collect()
 }
 
+/// Removes contacts by key. The agent comes with each id and not by itself: of one that it takes for a small one,
+/// PostgreSQL would go past every row and compare the ids.
+pub(crate) const REMOVE: [&str; 2] = [
+    "DELETE FROM contact_search s USING unnest($1::text[], $2::bytea[]) AS u (agent, id) \
+     WHERE s.agent = u.agent AND s.id = u.id",
+    "DELETE FROM contact c USING unnest($1::text[], $2::bytea[]) AS u (agent, id) \
+     WHERE c.agent = u.agent AND c.id = u.id",
+];
+
 /// Removes contacts without a trace in their agent's lists, counters and search index.
 async fn remove(db: &mut PgConnection, agent: &AgentId, found: &[Stored]) -> Result<()> {
     let mut derived = Derived::default();
@@ -48,11 +57,9 @@ async fn remove(db: &mut PgConnection, agent: &AgentId, found: &[Stored]) -> Res
     }
     derived.write(db).await?;
     let ids: Vec<&[u8]> = found.iter().map(|stored| stored.id.as_bytes().as_slice()).collect();
-    for sql in [
-        "DELETE FROM contact_search WHERE agent = $1 AND id = ANY($2)",
-        "DELETE FROM contact WHERE agent = $1 AND id = ANY($2)",
-    ] {
-        execute(db, Statement::new(sql).bind(agent.as_str())?.bind(ids.clone())?).await?;
+    for sql in REMOVE {
+        let agents = vec![agent.as_str(); ids.len()];
+        execute(db, Statement::new(sql).bind(agents)?.bind(ids.clone())?).await?;
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ mod duplicates;
 mod erase;
 pub(crate) mod list;
 mod rekey;
-mod row;
+pub(crate) mod row;
 mod walk;
 
 use async_trait::async_trait;
@@ -27,6 +27,10 @@ use openapi_core::storage::{
 use openapi_core::values::{AgentId, ContactId, ExternalId};
 use sqlx::PgConnection;
 
+pub(crate) use batch::put_new;
+pub(crate) use duplicates::refuse as refuse_duplicates;
+#[cfg(test)]
+pub(crate) use erase::REMOVE;
 pub(crate) use erase::purge;
 pub(crate) use rekey::rekey;
 

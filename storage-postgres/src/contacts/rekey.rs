@@ -1,17 +1,14 @@
 //! Computing the keys of all contacts of an agent anew, when its schema changes what is searched or unique.
 
-use std::collections::HashMap;
-
 use openapi_core::contacts::{Contact, ContactKeys};
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::Duplicate;
 use openapi_core::values::{AgentId, ContactId};
 use sqlx::PgConnection;
 
 use super::batch::write_unique;
-use super::duplicates::{Asked, Holders};
+use super::duplicates::refuse;
 use super::row::{self, KeyRows, key_rows};
-use crate::connect::{execute, fetch};
+use crate::connect::{execute, fetch, without_deadline};
 use crate::error::Result;
 use crate::rows::{Columns, Statement};
 
@@ -21,7 +18,7 @@ const CHUNK: usize = if cfg!(test) { 2 } else { 1_000 };
 /// Computes the keys of all contacts of an agent anew. The first two that share a unique value, by id, are refused.
 /// Runs inside a transaction that holds the agent, and takes as long as it takes. Tags are keys that no schema changes.
 pub(crate) async fn rekey(db: &mut PgConnection, agent: &AgentId, schema: &ContactSchema) -> Result<()> {
-    execute(db, Statement::new("SET LOCAL statement_timeout = 0")).await?;
+    without_deadline(db).await?;
     let all = Statement::new("DELETE FROM contact_unique WHERE agent = $1").bind(agent.as_str())?;
     execute(db, all).await?;
     let mut last: Option<ContactId> = None;
@@ -36,7 +33,8 @@ pub(crate) async fn rekey(db: &mut PgConnection, agent: &AgentId, schema: &Conta
                 (contact, keys)
             })
             .collect();
-        refuse_duplicates(db, agent, &keyed).await?;
+        // No schema changes what an external id is.
+        refuse(db, agent, keyed.iter().map(|(contact, keys)| (contact, keys, None))).await?;
         write(db, agent, &keyed).await?;
     }
 }
@@ -56,35 +54,6 @@ async fn behind(db: &mut PgConnection, agent: &AgentId, last: Option<ContactId>)
     .bind(agent.as_str())?
     .bind(last)?;
     fetch(db, statement).await?.iter().map(|row| row::contact(agent, &mut Columns::of(row))).collect()
-}
-
-/// Refuses contacts that share a unique value among each other, or with one that was keyed before.
-async fn refuse_duplicates(
-    db: &mut PgConnection,
-    agent: &AgentId,
-    keyed: &[(Contact, ContactKeys)],
-) -> Result<()> {
-    let mut asked = Asked::default();
-    for (_, keys) in keyed {
-        asked.add(agent, None, &keys.unique);
-    }
-    let Some(statement) = asked.statement()? else { return Ok(()) };
-    let before = Holders::read(&fetch(db, statement).await?)?;
-    let mut here: HashMap<(&str, &str), &Contact> = HashMap::new();
-    for (at, (contact, keys)) in keyed.iter().enumerate() {
-        for unique in &keys.unique {
-            let holder = here.get(&(unique.field.as_str(), unique.value.as_str()));
-            if let Some(holder) = holder.filter(|holder| holder.id != contact.id) {
-                let (existing, archived) = (holder.id, holder.is_archived());
-                return Err(Duplicate { field: unique.field.clone(), existing, archived }.into());
-            }
-        }
-        if let Some(duplicate) = before.first(at, Some(contact.id), &keys.unique) {
-            return Err(duplicate.into());
-        }
-        here.extend(keys.unique.iter().map(|own| ((own.field.as_str(), own.value.as_str()), contact)));
-    }
-    Ok(())
 }
 
 const UPDATE: &str = concat!(

@@ -16,6 +16,9 @@ macro_rules! columns {
 }
 pub(super) use columns;
 
+/// [`columns`], for statements that are put together.
+pub(crate) const COLUMNS: &str = columns!();
+
 /// The number that stands for a status: its place in [`ContactStatus::ALL`].
 pub(super) const fn status_number(status: ContactStatus) -> i16 {
     match status {
@@ -31,7 +34,7 @@ fn status(number: i16) -> Result<ContactStatus> {
 }
 
 /// Reads [`columns`].
-pub(super) fn contact(agent: &AgentId, columns: &mut Columns<'_>) -> Result<Contact> {
+pub(crate) fn contact(agent: &AgentId, columns: &mut Columns<'_>) -> Result<Contact> {
     Ok(Contact {
         id: ContactId::from_bytes(columns.octets()?),
         agent_id: agent.clone(),

@@ -18,6 +18,20 @@ macro_rules! columns {
     };
 }
 
+/// What [`file_or_tombstone`] reads.
+pub(crate) const ALL_COLUMNS: &str = concat!(columns!(), ", f.deleted_at, f.deleted_by, f.reason");
+
+/// Reads a file that is there, or was.
+pub(crate) fn file_or_tombstone(
+    agent: &AgentId,
+    row: &PgRow,
+) -> Result<(ContactFile, Option<FileTombstone>)> {
+    let mut columns = Columns::of(row);
+    let file = read(agent, &mut columns)?;
+    let tombstone = if columns.is_absent()? { None } else { Some(read_tombstone(file.id, &mut columns)?) };
+    Ok((file, tombstone))
+}
+
 /// Reads a row.
 pub(super) fn file(agent: &AgentId, row: &PgRow) -> Result<ContactFile> {
     read(agent, &mut Columns::of(row))
@@ -61,7 +75,10 @@ pub(super) fn tombstone(agent: &AgentId, id: FileId) -> Result<Statement> {
 
 /// Reads a row of [`tombstone`].
 pub(super) fn buried(file: FileId, row: &PgRow) -> Result<FileTombstone> {
-    let mut columns = Columns::of(row);
+    read_tombstone(file, &mut Columns::of(row))
+}
+
+fn read_tombstone(file: FileId, columns: &mut Columns<'_>) -> Result<FileTombstone> {
     Ok(FileTombstone { file, at: columns.time()?, by: columns.json()?, reason: columns.optional_text()? })
 }
 

@@ -1,8 +1,9 @@
 //! Changing files. Everything here runs inside a transaction that holds the agent.
 
 use openapi_core::audit::AuditEntry;
+use openapi_core::files::ContactFile;
 use openapi_core::ports::BlobKey;
-use openapi_core::storage::{FileDeletion, FileWrite, StorageErrorKind};
+use openapi_core::storage::{FileDeletion, FileTombstone, FileWrite, StorageErrorKind};
 use openapi_core::values::{AgentId, ContactId, Timestamp};
 use sqlx::PgConnection;
 
@@ -25,6 +26,22 @@ pub(super) async fn insert(db: &mut PgConnection, agent: &AgentId, write: &FileW
     let usage = fetch_one(db, read::usage(agent, file.contact_id)?).await?;
     let usage = read::used(&usage.ok_or_else(|| corrupt("an agent that is held is gone"))?)?;
     write.quota.admit(usage, file.file_size).map_err(StorageErrorKind::QuotaExceeded)?;
+    if !put_new(db, agent, file, write.name_key.as_str()).await? {
+        return Err(StorageErrorKind::AlreadyExists.into());
+    }
+    add_octets(db, agent, signed(file.file_size)?).await?;
+    replays::put_all(db, write.effects.replay.iter().map(|replay| (agent, replay))).await?;
+    audit::append(db, &write.effects.audit).await
+}
+
+/// Stores the record of a file that is there; whether its id was free. Its octets are counted by
+/// [`add_octets`].
+pub(crate) async fn put_new(
+    db: &mut PgConnection,
+    agent: &AgentId,
+    file: &ContactFile,
+    name_key: &str,
+) -> Result<bool> {
     let statement = Statement::new(
         "INSERT INTO file (agent, id, contact, name, name_key, size, content_type, sha256, source, uploaded_by, \
          created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING",
@@ -33,7 +50,7 @@ pub(super) async fn insert(db: &mut PgConnection, agent: &AgentId, write: &FileW
     .bind(file.id.as_bytes().as_slice())?
     .bind(file.contact_id.as_bytes().as_slice())?
     .bind(file.file_name.as_str())?
-    .bind(write.name_key.as_str())?
+    .bind(name_key)?
     .bind(signed(file.file_size)?)?
     .bind(file.content_type.media_type())?
     .bind(file.sha256.0.as_slice())?
@@ -41,12 +58,7 @@ pub(super) async fn insert(db: &mut PgConnection, agent: &AgentId, write: &FileW
     .bind(json_text(&file.uploaded_by)?)?
     .bind(file.created_at.millis())?
     .bind(file.updated_at.millis())?;
-    if execute(db, statement).await? == 0 {
-        return Err(StorageErrorKind::AlreadyExists.into());
-    }
-    add_octets(db, agent, signed(file.file_size)?).await?;
-    replays::put_all(db, write.effects.replay.iter().map(|replay| (agent, replay))).await?;
-    audit::append(db, &write.effects.audit).await
+    Ok(execute(db, statement).await? == 1)
 }
 
 /// As [`openapi_core::storage::FileStore::delete_file`].
@@ -62,15 +74,7 @@ pub(super) async fn delete(db: &mut PgConnection, agent: &AgentId, deletion: &Fi
     let row = fetch_one(db, found).await?.ok_or(StorageErrorKind::Missing)?;
     let octets = Columns::of(&row).integer()?;
     contacts::refuse_stale(db, agent, deletion.contact, deletion.contact_version).await?;
-    let statement = Statement::new(
-        "UPDATE file SET deleted_at = $3, deleted_by = $4, reason = $5 WHERE agent = $1 AND id = $2",
-    )
-    .bind(agent.as_str())?
-    .bind(tombstone.file.as_bytes().as_slice())?
-    .bind(tombstone.at.millis())?
-    .bind(json_text(&tombstone.by)?)?
-    .bind(tombstone.reason.as_ref().map(|reason| reason.as_str()))?;
-    execute(db, statement).await?;
+    bury(db, agent, tombstone).await?;
     add_octets(db, agent, -octets).await?;
     let due = Statement::new(
         "INSERT INTO blob_purge (agent, file, due_at) VALUES ($1, $2, $3) \
@@ -83,7 +87,22 @@ pub(super) async fn delete(db: &mut PgConnection, agent: &AgentId, deletion: &Fi
     audit::append(db, &deletion.audit).await
 }
 
-async fn add_octets(db: &mut PgConnection, agent: &AgentId, octets: i64) -> Result<()> {
+/// Leaves of a file its tombstone.
+pub(crate) async fn bury(db: &mut PgConnection, agent: &AgentId, tombstone: &FileTombstone) -> Result<()> {
+    let statement = Statement::new(
+        "UPDATE file SET deleted_at = $3, deleted_by = $4, reason = $5 WHERE agent = $1 AND id = $2",
+    )
+    .bind(agent.as_str())?
+    .bind(tombstone.file.as_bytes().as_slice())?
+    .bind(tombstone.at.millis())?
+    .bind(json_text(&tombstone.by)?)?
+    .bind(tombstone.reason.as_ref().map(|reason| reason.as_str()))?;
+    execute(db, statement).await?;
+    Ok(())
+}
+
+/// Counts octets of files that are there.
+pub(crate) async fn add_octets(db: &mut PgConnection, agent: &AgentId, octets: i64) -> Result<()> {
     let statement = Statement::new(
         "INSERT INTO file_total (agent, octets) VALUES ($1, $2) \
          ON CONFLICT (agent) DO UPDATE SET octets = file_total.octets + excluded.octets",

@@ -1,9 +1,9 @@
 //! Form templates and submissions.
 
 pub(crate) mod read;
-mod row;
+pub(crate) mod row;
 pub(crate) mod templates;
-mod write;
+pub(crate) mod write;
 
 use async_trait::async_trait;
 use openapi_core::audit::AuditEntry;

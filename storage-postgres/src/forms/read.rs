@@ -126,8 +126,8 @@ pub(crate) fn latest(agent: &AgentId, query: &LatestQuery) -> Result<Statement> 
         .bind(query.template.as_bytes().as_slice())
 }
 
-/// Reads a revision.
-pub(super) fn revision(row: &PgRow) -> Result<FormDataRevision> {
+/// Reads `version, at, by, form_data`.
+pub(crate) fn revision(row: &PgRow) -> Result<FormDataRevision> {
     let mut columns = Columns::of(row);
     Ok(FormDataRevision {
         version: columns.count()?,

@@ -28,6 +28,9 @@ macro_rules! all_columns {
 }
 pub(super) use all_columns;
 
+/// [`all_columns`], for statements that are put together.
+pub(crate) const ALL_COLUMNS: &str = all_columns!();
+
 /// Reads [`columns`]; the history is left empty.
 pub(super) fn read(agent: &AgentId, columns: &mut Columns<'_>) -> Result<Submission> {
     Ok(Submission {
@@ -65,7 +68,7 @@ pub(super) fn without_history(agent: &AgentId, row: &PgRow) -> Result<Submission
 }
 
 /// Reads a row of [`all_columns`].
-pub(super) fn with_history(agent: &AgentId, row: &PgRow) -> Result<Submission> {
+pub(crate) fn with_history(agent: &AgentId, row: &PgRow) -> Result<Submission> {
     let mut columns = Columns::of(row);
     let submission = read(agent, &mut columns)?;
     Ok(Submission { status_history: columns.optional_json()?.unwrap_or_default(), ..submission })
@@ -119,7 +122,7 @@ fn bind_changeable(statement: Statement, agent: &AgentId, submission: &Submissio
 }
 
 /// Stores a new submission; whether its id was free.
-pub(super) async fn insert(db: &mut PgConnection, agent: &AgentId, submission: &Submission) -> Result<bool> {
+pub(crate) async fn insert(db: &mut PgConnection, agent: &AgentId, submission: &Submission) -> Result<bool> {
     let statement = Statement::new(
         "INSERT INTO form_submission (agent, id, status, superseded_by, superseded_at, submitted_at, updated_at, \
          version, revision, supersedes, reviewed_by, reviewed_at, submission_notes, review_notes, form_data, \

@@ -27,6 +27,9 @@ macro_rules! content {
     };
 }
 
+/// What [`template`] reads.
+pub(crate) const COLUMNS: &str = concat!(standing!(), ", ", content!());
+
 /// What a template has whatever its version.
 struct Standing {
     id: TemplateId,
@@ -74,7 +77,7 @@ fn policy(number: i16) -> Result<SubmissionPolicy> {
 }
 
 /// Reads a row of [`standing`] and [`content`].
-pub(super) fn template(agent: &AgentId, row: &PgRow) -> Result<FormTemplate> {
+pub(crate) fn template(agent: &AgentId, row: &PgRow) -> Result<FormTemplate> {
     let mut columns = Columns::of(row);
     let standing = Standing::read(&mut columns)?;
     Ok(FormTemplate {
@@ -210,17 +213,26 @@ pub(super) async fn insert(
     entry: &AuditEntry,
 ) -> Result<()> {
     agents::hold(db, agent).await?;
+    if !put_standing(db, agent, template).await? {
+        return Err(StorageErrorKind::AlreadyExists.into());
+    }
+    put_content(db, agent, template).await?;
+    audit::append(db, entry).await
+}
+
+/// Stores what a new template is whatever its version; whether its id was free.
+pub(crate) async fn put_standing(
+    db: &mut PgConnection,
+    agent: &AgentId,
+    template: &FormTemplate,
+) -> Result<bool> {
     let statement = Statement::new(
         "INSERT INTO form_template (agent, id, name_key, status, version, generation, submission_policy, \
          disabled_transitions, updated_at, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
          ON CONFLICT DO NOTHING",
     );
     let statement = bind_standing(statement, agent, template)?.bind(template.created_at.millis())?;
-    if execute(db, statement).await? == 0 {
-        return Err(StorageErrorKind::AlreadyExists.into());
-    }
-    put_content(db, agent, template).await?;
-    audit::append(db, entry).await
+    Ok(execute(db, statement).await? == 1)
 }
 
 /// As [`openapi_core::storage::FormStore::replace_template`].
@@ -259,7 +271,11 @@ fn bind_standing(statement: Statement, agent: &AgentId, template: &FormTemplate)
 }
 
 /// Stores the content of the version in force.
-async fn put_content(db: &mut PgConnection, agent: &AgentId, template: &FormTemplate) -> Result<()> {
+pub(crate) async fn put_content(
+    db: &mut PgConnection,
+    agent: &AgentId,
+    template: &FormTemplate,
+) -> Result<()> {
     let statement = Statement::new(
         "INSERT INTO form_template_version (agent, template, version, name, description, field_count, fields) \
          VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (agent, template, version) DO UPDATE SET \

@@ -40,7 +40,7 @@ pub(super) async fn insert(db: &mut PgConnection, agent: &AgentId, write: &Submi
         }
     }
     replays::put_all(db, write.replay.iter().map(|replay| (agent, replay))).await?;
-    audit::append_all(db, write.submissions.iter().map(|new| &new.audit)).await
+    audit::append_all(db, write.submissions.iter().map(|new| &new.audit)).await.map(drop)
 }
 
 /// As [`openapi_core::storage::FormStore::update_submission`].
@@ -141,7 +141,7 @@ async fn supersede(db: &mut PgConnection, agent: &AgentId, by: &Submission) -> R
 }
 
 /// Notes what the data of a submission was.
-async fn keep(
+pub(crate) async fn keep(
     db: &mut PgConnection,
     agent: &AgentId,
     submission: SubmissionId,

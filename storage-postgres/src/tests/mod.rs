@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 mod deep;
+mod look_ups;
 mod migrations;
 mod plans;
 #[path = "../../tests/support/mod.rs"]
 pub(crate) mod support;
+pub(crate) mod writing;

@@ -3,8 +3,9 @@
 
 use openapi_core::contacts::{ContactRef, SearchTerm};
 use openapi_core::storage::{
-    AuditQuery, ContactFilter, ContactQuery, ContactSort, FileQuery, FileSort, LatestQuery, Order, SortKey,
-    SortPosition, SubmissionFilter, SubmissionPosition, SubmissionQuery, TemplateQuery, Window,
+    AuditQuery, ContactFilter, ContactQuery, ContactSort, FileQuery, FileSort, LatestQuery, Order, RecordKey,
+    RecordKind, SortKey, SortPosition, SubmissionFilter, SubmissionPosition, SubmissionQuery, TemplateQuery,
+    Window,
 };
 use openapi_core::values::{AgentId, ContactId, ContactStatus, SubmissionId, TemplateId, Timestamp};
 use sqlx::{Arguments, AssertSqlSafe, Connection, PgConnection, Row};
@@ -14,6 +15,7 @@ use super::support::{Database, runtime};
 use crate::connect::{Ways, fetch, single};
 use crate::contacts::{list, one};
 use crate::rows::Statement;
+use crate::transfer::read;
 use crate::{audit, files, forms};
 
 /// How many contacts the large agent has. Among 400 more agents each has ten, so that a plan for any agent thinks that
@@ -37,7 +39,7 @@ INSERT INTO of SELECT 'late', n FROM generate_series(1, 6000) n;
 ";
 
 /// What they have.
-const ROWS: &str = "
+pub(super) const ROWS: &str = "
 INSERT INTO contact (agent, id, archived, status, created_at, updated_at, version, first_name_key, last_name_key,
     primary_email_key, primary_email, tags, source)
 SELECT agent, decode(lpad(to_hex(n), 24, '0'), 'hex'), CASE WHEN n % 20 = 0 THEN 1 ELSE 0 END,
@@ -129,7 +131,7 @@ async fn hold_in(db: &mut PgConnection, statement: &Statement, ways: Option<Ways
     returned
 }
 
-fn id(number: u64) -> [u8; 12] {
+pub(super) fn id(number: u64) -> [u8; 12] {
     let mut octets = [0; 12];
     octets[4..].copy_from_slice(&number.to_be_bytes());
     octets
@@ -306,6 +308,32 @@ fn files_forms_and_entries_walk_along_their_index() {
             // All submissions of the contact are counted, which are 300.
             hold(&mut db, &forms::read::page(&big(), &query).unwrap(), 480).await;
         }
+        db.close().await.unwrap();
+    });
+}
+
+#[test]
+fn records_are_moved_along_their_key() {
+    let database = Database::new();
+    runtime().block_on(async {
+        let mut db = filled(&database).await;
+        let middle = id(2_000);
+        for agent in [big(), agent_id("late"), agent_id("agent-7")] {
+            for kind in RecordKind::ALL {
+                let after = match kind {
+                    RecordKind::ContactSchema => RecordKey::of_number(2_000),
+                    RecordKind::TemplateVersion | RecordKind::Revision => RecordKey::of_version(&middle, 1),
+                    RecordKind::Audit => RecordKey::of_time(Timestamp::from_millis(2_000), &middle),
+                    _ => RecordKey(middle.to_vec()),
+                };
+                for after in [None, Some(&after)] {
+                    // A row and its entry of the index, what is joined to it, and the agent.
+                    hold(&mut db, &read::after(&agent, kind, after, 20).unwrap(), 20 * 4 + 4).await;
+                }
+                hold(&mut db, &read::last(&agent, kind).unwrap(), 6).await;
+            }
+        }
+        hold(&mut db, &read::agents_after(Some(&big()), 20).unwrap(), 45).await;
         db.close().await.unwrap();
     });
 }

@@ -1,0 +1,166 @@
+//! Storing records as they were, many with one command.
+//!
+//! What is in use is looked for first: a broken constraint would only say that somebody was faster.
+
+use std::collections::HashSet;
+
+use mongodb::bson::{Document, doc};
+use openapi_core::agents::Agent;
+use openapi_core::audit::AuditEntry;
+use openapi_core::contacts::{Contact, ContactKeys};
+use openapi_core::storage::{Record, RecordKind, Replay, StorageErrorKind};
+use openapi_core::values::AgentId;
+
+use super::read;
+use crate::document::{integer, key, keyed, time};
+use crate::error::Result;
+use crate::ledger::{self, Ledger, status_number};
+use crate::migrate::{collection, index};
+use crate::transaction::{Find, Transaction, Update};
+use crate::{agents, audit, contact_schemas, contacts, files, forms, keys, rate_windows, replays};
+
+/// As [`openapi_core::storage::TransferStore::put_agent`].
+pub(super) async fn agent(tx: &mut Transaction, agent: &Agent) -> Result<()> {
+    if ledger::take_any(tx, &agent.id).await?.is_none() {
+        return agents::put_new(tx, agent, 0).await;
+    }
+    let status = status_number(agent.status);
+    let change = doc! { "$set": {
+        "name": agent.name.as_str(),
+        "status": status,
+        "createdAt": time(agent.created_at),
+        "updatedAt": time(agent.updated_at),
+    } };
+    tx.update(collection::AGENTS, &[Update::one(doc! { "_id": agent.id.as_str() }, change)]).await?;
+    ledger::change(tx, &agent.id, doc! { "$set": { "status": status } }).await
+}
+
+/// As [`openapi_core::storage::TransferStore::put_records`].
+pub(super) async fn records(tx: &mut Transaction, agent: &AgentId, records: &[Record]) -> Result<()> {
+    let ledger = ledger::take_any(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    let Some(kind) = records.first().map(Record::kind) else { return Ok(()) };
+    refuse_known(tx, agent, kind, records).await?;
+    let mut of_contacts: Vec<&Contact> = Vec::new();
+    let mut answers: Vec<&Replay> = Vec::new();
+    let mut entries: Vec<&AuditEntry> = Vec::new();
+    let mut documents: Vec<Document> = Vec::new();
+    let mut octets = 0;
+    for record in records {
+        match record {
+            Record::ContactSchema(schema) => {
+                contact_schemas::put(tx, agent, schema).await?;
+                let version = integer(schema.version)?;
+                ledger::change(tx, agent, doc! { "$max": { "schema": version } }).await?;
+            }
+            Record::Template(template) => documents.push(forms::templates::document(agent, template)?),
+            Record::TemplateVersion(template) => {
+                let of = key(agent, template.id.as_bytes());
+                refuse_absent(tx, agent, collection::TEMPLATES, vec![of]).await?;
+                forms::templates::put_content(tx, agent, template).await?;
+            }
+            Record::Contact(contact) => of_contacts.push(contact),
+            Record::File { file, tombstone } => {
+                let mut document = files::document(agent, file, &file.file_name.sort_key())?;
+                match tombstone {
+                    Some(tombstone) => document.extend(files::tombstone(tombstone)?),
+                    None => octets += integer(file.file_size)?,
+                }
+                documents.push(document);
+            }
+            Record::Purge { file, due_at } => {
+                documents.push(doc! { "_id": key(agent, file.as_bytes()), "dueAt": time(*due_at) });
+            }
+            Record::Submission(submission) => documents.push(forms::row::document(submission)?),
+            Record::Revision { submission, revision } => {
+                documents.push(forms::write::revision(agent, *submission, revision)?);
+            }
+            Record::Replay(replay) => answers.push(replay),
+            Record::RateWindow { key, window } => {
+                documents.push(rate_windows::document(agent, *key, window)?);
+            }
+            Record::Audit(entry) => entries.push(entry),
+            Record::Key(stored) => keys::put_new(tx, agent, stored).await?,
+        }
+    }
+    if kind == RecordKind::Revision {
+        refuse_absent(tx, agent, collection::SUBMISSIONS, submissions(agent, records)).await?;
+    }
+    if !documents.is_empty() {
+        tx.insert(read::collection_of(kind), &documents).await?;
+    }
+    if octets != 0 {
+        files::add_octets(tx, agent, octets).await?;
+    }
+    if !of_contacts.is_empty() {
+        put_contacts(tx, agent, &ledger, &of_contacts).await?;
+    }
+    if !answers.is_empty() {
+        replays::put(tx, agent, answers).await?;
+    }
+    if !entries.is_empty() {
+        audit::put_new(tx, &entries).await?;
+    }
+    Ok(())
+}
+
+/// Refuses records of which one is there, or is there twice.
+async fn refuse_known(
+    tx: &mut Transaction,
+    agent: &AgentId,
+    kind: RecordKind,
+    records: &[Record],
+) -> Result<()> {
+    let mut known = HashSet::with_capacity(records.len());
+    let is_once = records.iter().all(|record| known.insert(record.key()));
+    // Keys have names beyond their agent and are looked for one by one.
+    let is_there = kind != RecordKind::Key && {
+        let (name, find) = read::stored(agent, kind, records)?;
+        !tx.reads().find(name, find).await?.is_empty()
+    };
+    if is_there || !is_once {
+        return Err(StorageErrorKind::AlreadyExists.into());
+    }
+    Ok(())
+}
+
+/// The keys of the submissions that revisions are of, each once.
+fn submissions(agent: &AgentId, records: &[Record]) -> Vec<Document> {
+    let mut submissions: Vec<_> = records
+        .iter()
+        .filter_map(|record| match record {
+            Record::Revision { submission, .. } => Some(*submission),
+            _ => None,
+        })
+        .collect();
+    submissions.sort_unstable();
+    submissions.dedup();
+    submissions.iter().map(|id| key(agent, id.as_bytes())).collect()
+}
+
+/// Refuses what refers to something that is not there.
+async fn refuse_absent(tx: &mut Transaction, agent: &AgentId, name: &str, keys: Vec<Document>) -> Result<()> {
+    let wanted = keys.len();
+    let find = Find {
+        filter: keyed(agent, keys),
+        projection: Some(doc! { "_id": 1 }),
+        hint: Some(index::BY_KEY),
+        ..Find::default()
+    };
+    if tx.reads().find(name, find).await?.len() < wanted {
+        return Err(StorageErrorKind::Missing.into());
+    }
+    Ok(())
+}
+
+async fn put_contacts(
+    tx: &mut Transaction,
+    agent: &AgentId,
+    ledger: &Ledger,
+    records: &[&Contact],
+) -> Result<()> {
+    let in_force = contact_schemas::at_version(&mut tx.reads(), agent, ledger.schema_version).await?;
+    let schema = in_force.ok_or(StorageErrorKind::Missing)?;
+    let keyed: Vec<(&Contact, ContactKeys)> =
+        records.iter().map(|contact| (*contact, ContactKeys::of(contact, &schema))).collect();
+    contacts::put_new(tx, agent, &keyed).await
+}

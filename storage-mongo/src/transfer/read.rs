@@ -1,0 +1,252 @@
+//! Reading records along `_id`, which leads with the agent. Only keys have an `_id` of their own: an agent's few are
+//! read by its index of them.
+
+use std::collections::HashMap;
+
+use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
+use openapi_core::storage::{Record, RecordKey, RecordKind, ReplayKey};
+use openapi_core::values::{AgentId, FileId, KeyId, SubmissionId, TemplateId};
+
+use crate::contacts::row;
+use crate::document::{Fields, integer, key, keyed, octets, of_agent, time};
+use crate::error::{Result, corrupt};
+use crate::migrate::{collection, index};
+use crate::transaction::{Find, Reads};
+use crate::{audit, contacts, files, forms, keys, rate_windows, replays};
+
+/// What [`openapi_core::storage::TransferStore::agents_after`] asks the database for.
+pub(crate) fn agents_after(after: Option<&AgentId>, at_most: u32) -> Find {
+    Find {
+        filter: doc! { "_id": { "$gt": after.map_or("", AgentId::as_str) } },
+        sort: Some(doc! { "_id": 1 }),
+        limit: at_most,
+        hint: Some(index::BY_KEY),
+        ..Find::default()
+    }
+}
+
+/// The collection that holds records of a kind.
+pub(super) const fn collection_of(kind: RecordKind) -> &'static str {
+    match kind {
+        RecordKind::ContactSchema => collection::CONTACT_SCHEMAS,
+        RecordKind::Template => collection::TEMPLATES,
+        RecordKind::TemplateVersion => collection::TEMPLATE_VERSIONS,
+        RecordKind::Contact => collection::CONTACTS,
+        RecordKind::File => collection::FILES,
+        RecordKind::Purge => collection::BLOB_PURGES,
+        RecordKind::Submission => collection::SUBMISSIONS,
+        RecordKind::Revision => collection::FORM_DATA_REVISIONS,
+        RecordKind::Replay => collection::REPLAYS,
+        RecordKind::RateWindow => collection::RATE_WINDOWS,
+        RecordKind::Audit => collection::AUDIT,
+        RecordKind::Key => collection::API_KEYS,
+    }
+}
+
+/// The `_id` that a key stands for.
+fn id_of(agent: &AgentId, kind: RecordKind, after: &RecordKey) -> Result<Document> {
+    let broken = || corrupt("a key of another kind of record");
+    Ok(match kind {
+        RecordKind::ContactSchema => {
+            let version = after.number().ok_or_else(broken)?;
+            doc! { "agent": agent.as_str(), "version": integer(version)? }
+        }
+        RecordKind::TemplateVersion | RecordKind::Revision => {
+            let (id, version) = after.version().ok_or_else(broken)?;
+            let mut key = key(agent, &id);
+            key.insert("version", integer(version)?);
+            key
+        }
+        RecordKind::Audit => {
+            let (at, id) = after.time().ok_or_else(broken)?;
+            doc! { "agent": agent.as_str(), "at": time(at), "id": octets(&id) }
+        }
+        RecordKind::Template
+        | RecordKind::Contact
+        | RecordKind::File
+        | RecordKind::Purge
+        | RecordKind::Submission
+        | RecordKind::Replay
+        | RecordKind::RateWindow
+        | RecordKind::Key => key(agent, &after.0),
+    })
+}
+
+/// What the records of a kind behind a key ask for; all keys of the agent, of which there are few.
+pub(crate) fn find(
+    agent: &AgentId,
+    kind: RecordKind,
+    after: Option<&RecordKey>,
+    at_most: u32,
+) -> Result<(&'static str, Find)> {
+    let name = collection_of(kind);
+    if kind == RecordKind::Key {
+        return Ok((name, keys::of_agent(agent)));
+    }
+    let mut filter = if kind == RecordKind::Contact { contacts::every(agent) } else { of_agent(agent) };
+    if let Some(after) = after {
+        filter = doc! { "$and": [filter, { "_id": { "$gt": id_of(agent, kind, after)? } }] };
+    }
+    let projection = (kind == RecordKind::Contact).then(contacts::without_keys);
+    let sort = Some(doc! { "_id": 1 });
+    Ok((
+        name,
+        Find { filter, projection, sort, limit: at_most, hint: Some(index::BY_KEY), ..Find::default() },
+    ))
+}
+
+/// What the last record of a kind asks for.
+pub(crate) fn find_last(agent: &AgentId, kind: RecordKind) -> Result<(&'static str, Find)> {
+    let (name, find) = find(agent, kind, None, 1)?;
+    let last = Find { projection: Some(doc! { "_id": 1 }), sort: Some(doc! { "_id": -1 }), ..find };
+    Ok((name, last))
+}
+
+/// As [`openapi_core::storage::TransferStore::records`], of an agent that is there.
+pub(super) async fn records(
+    reads: &mut Reads<'_>,
+    agent: &AgentId,
+    kind: RecordKind,
+    after: Option<&RecordKey>,
+    at_most: u32,
+) -> Result<Vec<Record>> {
+    let (name, find) = find(agent, kind, after, at_most)?;
+    let found = reads.find(name, find).await?;
+    match kind {
+        RecordKind::Key => {
+            let mut all =
+                found.iter().map(|key| keys::read(key).map(Record::Key)).collect::<Result<Vec<_>>>()?;
+            all.retain(|record| after.is_none_or(|after| record.key() > *after));
+            all.sort_by_key(Record::key);
+            all.truncate(at_most as usize);
+            Ok(all)
+        }
+        RecordKind::Template => templates(reads, agent, found).await,
+        RecordKind::TemplateVersion => versions(reads, agent, found).await,
+        RecordKind::Submission => {
+            let shown = forms::read::shown(reads, agent, &found).await?;
+            Ok(shown.into_iter().map(Record::Submission).collect())
+        }
+        _ => found.iter().map(|document| record(agent, kind, document)).collect(),
+    }
+}
+
+/// Reads a document that is a record by itself.
+fn record(agent: &AgentId, kind: RecordKind, document: &RawDocument) -> Result<Record> {
+    let fields = Fields(document);
+    Ok(match kind {
+        RecordKind::ContactSchema => Record::ContactSchema(fields.json("body")?),
+        RecordKind::Contact => Record::Contact(row::contact(agent, document)?),
+        RecordKind::File => {
+            let (file, tombstone) = files::file_or_tombstone(agent, document)?;
+            Record::File { file, tombstone }
+        }
+        RecordKind::Purge => {
+            Record::Purge { file: FileId::from_bytes(fields.id()?), due_at: fields.time("dueAt")? }
+        }
+        RecordKind::Revision => Record::Revision {
+            submission: SubmissionId::from_bytes(fields.id()?),
+            revision: forms::read::revision(document)?,
+        },
+        RecordKind::Replay => Record::Replay(replays::read(&ReplayKey(fields.id()?), document)?),
+        RecordKind::RateWindow => {
+            Record::RateWindow { key: KeyId::from_bytes(fields.id()?), window: rate_windows::read(document)? }
+        }
+        RecordKind::Audit => Record::Audit(audit::read(document)?),
+        RecordKind::Key => Record::Key(keys::read(document)?),
+        RecordKind::Template | RecordKind::TemplateVersion | RecordKind::Submission => {
+            return Err(corrupt("a record of several documents was read from one"));
+        }
+    })
+}
+
+fn template_id(document: &RawDocument) -> Result<TemplateId> {
+    Ok(TemplateId::from_bytes(Fields(document).id()?))
+}
+
+/// The documents with these keys, by the template that they are of.
+async fn by_template(
+    reads: &mut Reads<'_>,
+    agent: &AgentId,
+    name: &str,
+    keys: Vec<Document>,
+) -> Result<HashMap<TemplateId, RawDocumentBuf>> {
+    let find = Find { filter: keyed(agent, keys), hint: Some(index::BY_KEY), ..Find::default() };
+    let found = reads.find(name, find).await?;
+    found.into_iter().map(|document| Ok((template_id(&document)?, document))).collect()
+}
+
+fn there(documents: &HashMap<TemplateId, RawDocumentBuf>, id: TemplateId) -> Result<&RawDocumentBuf> {
+    documents.get(&id).ok_or_else(|| corrupt(format_args!("template {id} is there in part")))
+}
+
+async fn templates(
+    reads: &mut Reads<'_>,
+    agent: &AgentId,
+    standing: Vec<RawDocumentBuf>,
+) -> Result<Vec<Record>> {
+    let key = |standing: &RawDocumentBuf| {
+        let in_force = Fields(standing).integer("version")?;
+        Ok(forms::templates::content_key(agent, template_id(standing)?, in_force))
+    };
+    let keys = standing.iter().map(key).collect::<Result<Vec<_>>>()?;
+    let contents = by_template(reads, agent, collection::TEMPLATE_VERSIONS, keys).await?;
+    let template = |standing: &RawDocumentBuf| {
+        let content = there(&contents, template_id(standing)?)?;
+        Ok(Record::Template(forms::templates::template(agent, standing, content)?))
+    };
+    standing.iter().map(template).collect()
+}
+
+async fn versions(
+    reads: &mut Reads<'_>,
+    agent: &AgentId,
+    contents: Vec<RawDocumentBuf>,
+) -> Result<Vec<Record>> {
+    let mut ids = contents.iter().map(|content| template_id(content)).collect::<Result<Vec<_>>>()?;
+    ids.dedup();
+    let keys = ids.iter().map(|id| key(agent, id.as_bytes())).collect();
+    let standing = by_template(reads, agent, collection::TEMPLATES, keys).await?;
+    let template = |content: &RawDocumentBuf| {
+        let standing = there(&standing, template_id(content)?)?;
+        Ok(Record::TemplateVersion(forms::templates::template(agent, standing, content)?))
+    };
+    contents.iter().map(template).collect()
+}
+
+/// As [`openapi_core::storage::TransferStore::last_record`], of an agent that is there.
+pub(super) async fn last(
+    reads: &mut Reads<'_>,
+    agent: &AgentId,
+    kind: RecordKind,
+) -> Result<Option<RecordKey>> {
+    if kind == RecordKind::Key {
+        let keys = records(reads, agent, kind, None, u32::MAX).await?;
+        return Ok(keys.last().map(Record::key));
+    }
+    let (name, find) = find_last(agent, kind)?;
+    let found = reads.find(name, find).await?;
+    let Some(last) = found.first() else { return Ok(None) };
+    let id = Fields(last).within("_id")?;
+    Ok(Some(match kind {
+        RecordKind::ContactSchema => RecordKey::of_number(id.count("version")?),
+        RecordKind::TemplateVersion | RecordKind::Revision => {
+            RecordKey::of_version(&id.octets("id")?, id.count("version")?)
+        }
+        RecordKind::Audit => RecordKey::of_time(id.time("at")?, &id.octets("id")?),
+        RecordKind::Replay => RecordKey(id.octets::<32>("id")?.to_vec()),
+        _ => RecordKey(id.octets::<12>("id")?.to_vec()),
+    }))
+}
+
+/// The documents in which records are, as the filter of a find that lets through those that are there already.
+pub(super) fn stored(agent: &AgentId, kind: RecordKind, records: &[Record]) -> Result<(&'static str, Find)> {
+    let ids = records.iter().map(|record| id_of(agent, kind, &record.key())).collect::<Result<Vec<_>>>()?;
+    let ids: Vec<Bson> = ids.into_iter().map(Bson::Document).collect();
+    let filter = doc! { "_id": { "$in": ids }, "_id.agent": agent.as_str() };
+    let projection = Some(doc! { "_id": 1 });
+    Ok((
+        collection_of(kind),
+        Find { filter, projection, limit: 1, hint: Some(index::BY_KEY), ..Find::default() },
+    ))
+}

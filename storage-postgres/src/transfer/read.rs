@@ -1,0 +1,218 @@
+//! Reading records along the primary keys of their tables.
+//!
+//! An agent is asked for as a stretch of the key and not as one value: so no other index has the order that is asked
+//! for, whatever PostgreSQL believes of how many rows an agent has.
+
+use openapi_core::storage::{Record, RecordKey, RecordKind, ReplayKey};
+use openapi_core::values::{AgentId, FileId, KeyId, SubmissionId, Timestamp};
+use sqlx::postgres::PgRow;
+
+use crate::contacts::row;
+use crate::error::{Result, corrupt};
+use crate::rows::{Columns, Statement, signed};
+use crate::{audit, files, forms, keys, rate_windows, replays};
+
+/// Where records of a kind lie.
+struct Place {
+    columns: &'static str,
+    /// The table whose primary key is walked along, with its alias, and what is joined to it.
+    from: &'static str,
+    /// The primary key behind the agent.
+    key: &'static [&'static str],
+    /// The agent.
+    agent: &'static str,
+}
+
+const fn place(kind: RecordKind) -> Place {
+    match kind {
+        RecordKind::ContactSchema => {
+            Place { columns: "s.body", from: "contact_schema s", key: &["s.version"], agent: "s.agent" }
+        }
+        RecordKind::Template => Place {
+            columns: forms::templates::COLUMNS,
+            from: "form_template t JOIN form_template_version v \
+                   ON v.agent = t.agent AND v.template = t.id AND v.version = t.version",
+            key: &["t.id"],
+            agent: "t.agent",
+        },
+        RecordKind::TemplateVersion => Place {
+            columns: forms::templates::COLUMNS,
+            from: "form_template_version v JOIN form_template t ON t.agent = v.agent AND t.id = v.template",
+            key: &["v.template", "v.version"],
+            agent: "v.agent",
+        },
+        RecordKind::Contact => {
+            Place { columns: row::COLUMNS, from: "contact c", key: &["c.id"], agent: "c.agent" }
+        }
+        RecordKind::File => {
+            Place { columns: files::ALL_COLUMNS, from: "file f", key: &["f.id"], agent: "f.agent" }
+        }
+        RecordKind::Purge => {
+            Place { columns: "p.file, p.due_at", from: "blob_purge p", key: &["p.file"], agent: "p.agent" }
+        }
+        RecordKind::Submission => Place {
+            columns: forms::row::ALL_COLUMNS,
+            from: "form_submission s",
+            key: &["s.id"],
+            agent: "s.agent",
+        },
+        RecordKind::Revision => Place {
+            columns: "r.version, r.at, r.by, r.form_data, r.submission",
+            from: "form_data_revision r",
+            key: &["r.submission", "r.version"],
+            agent: "r.agent",
+        },
+        RecordKind::Replay => Place {
+            columns: concat!(replays::columns!(), ", r.key"),
+            from: "replay r",
+            key: &["r.key"],
+            agent: "r.agent",
+        },
+        RecordKind::RateWindow => Place {
+            columns: "w.version, w.shares, w.key",
+            from: "rate_window w",
+            key: &["w.key"],
+            agent: "w.agent",
+        },
+        RecordKind::Audit => {
+            Place { columns: audit::COLUMNS, from: "audit e", key: &["e.at", "e.id"], agent: "e.agent" }
+        }
+        RecordKind::Key => Place {
+            columns: "k.body, k.last_used_at, k.last_used_address",
+            from: "api_key k",
+            key: &["k.id"],
+            agent: "k.agent",
+        },
+    }
+}
+
+/// As [`openapi_core::storage::TransferStore::agents_after`].
+pub(crate) fn agents_after(after: Option<&AgentId>, at_most: u32) -> Result<Statement> {
+    Statement::new(
+        "SELECT id, name, status, created_at, updated_at FROM agent WHERE id > $1 ORDER BY id LIMIT $2",
+    )
+    .bind(after.map_or("", AgentId::as_str))?
+    .bind(i64::from(at_most))
+}
+
+/// As [`openapi_core::storage::TransferStore::records`].
+pub(crate) fn after(
+    agent: &AgentId,
+    kind: RecordKind,
+    after: Option<&RecordKey>,
+    at_most: u32,
+) -> Result<Statement> {
+    let Place { columns, from, key, agent: of } = place(kind);
+    let mut statement = Statement::new("");
+    let agent = statement.add(agent.as_str())?;
+    let values = add_key(&mut statement, kind, after)?.join(", ");
+    let at_most = statement.add(i64::from(at_most))?;
+    let key = key.join(", ");
+    statement.push(&format!(
+        "SELECT {columns} FROM {from} WHERE ({of}, {key}) > ({agent}, {values}) AND {of} <= {agent} \
+         AND EXISTS (SELECT 1 FROM agent a WHERE a.id = {agent}) ORDER BY {of}, {key} LIMIT {at_most}"
+    ));
+    Ok(statement)
+}
+
+/// As [`openapi_core::storage::TransferStore::last_record`]: a row for [`key`].
+pub(crate) fn last(agent: &AgentId, kind: RecordKind) -> Result<Statement> {
+    let Place { from, key, agent: of, .. } = place(kind);
+    let from = from.split_once(" JOIN ").map_or(from, |(walked, _)| walked);
+    let descending: Vec<String> = [of].iter().chain(key).map(|column| format!("{column} DESC")).collect();
+    Statement::new(format!(
+        "SELECT {} FROM {from} WHERE {of} >= $1 AND {of} <= $1 \
+         AND EXISTS (SELECT 1 FROM agent a WHERE a.id = $1) ORDER BY {} LIMIT 1",
+        key.join(", "),
+        descending.join(", ")
+    ))
+    .bind(agent.as_str())
+}
+
+/// Adds the parts of a key, or what stands before every key; their names in the text.
+fn add_key(statement: &mut Statement, kind: RecordKind, key: Option<&RecordKey>) -> Result<Vec<String>> {
+    let broken = || corrupt("a key of another kind of record");
+    // No octets stand before all others, and no version is as low as 0.
+    let nothing = || (Vec::new(), 0);
+    match kind {
+        RecordKind::ContactSchema => {
+            let version = key.map_or(Some(0), RecordKey::number).ok_or_else(broken)?;
+            Ok(vec![statement.add(signed(version)?)?])
+        }
+        RecordKind::TemplateVersion | RecordKind::Revision => {
+            let parts = key.map(|key| key.version().ok_or_else(broken)).transpose()?;
+            let (id, version) = parts.map_or_else(nothing, |(id, version)| (id.to_vec(), version));
+            Ok(vec![statement.add(id)?, statement.add(signed(version)?)?])
+        }
+        RecordKind::Audit => {
+            let parts = key.map(|key| key.time().ok_or_else(broken)).transpose()?;
+            let (at, id) =
+                parts.map_or_else(|| (i64::MIN, Vec::new()), |(at, id)| (at.millis(), id.to_vec()));
+            Ok(vec![statement.add(at)?, statement.add(id)?])
+        }
+        RecordKind::Template
+        | RecordKind::Contact
+        | RecordKind::File
+        | RecordKind::Purge
+        | RecordKind::Submission
+        | RecordKind::Replay
+        | RecordKind::RateWindow
+        | RecordKind::Key => Ok(vec![statement.add(key.map_or(&[] as &[u8], |key| &key.0))?]),
+    }
+}
+
+/// Reads a row of [`last`].
+pub(super) fn key(kind: RecordKind, row: &PgRow) -> Result<RecordKey> {
+    let mut columns = Columns::of(row);
+    Ok(match kind {
+        RecordKind::ContactSchema => RecordKey::of_number(columns.count()?),
+        RecordKind::TemplateVersion | RecordKind::Revision => {
+            RecordKey::of_version(&columns.octets()?, columns.count()?)
+        }
+        RecordKind::Audit => {
+            let at: Timestamp = columns.time()?;
+            RecordKey::of_time(at, &columns.octets()?)
+        }
+        RecordKind::Replay => RecordKey(columns.octets::<32>()?.to_vec()),
+        RecordKind::Template
+        | RecordKind::Contact
+        | RecordKind::File
+        | RecordKind::Purge
+        | RecordKind::Submission
+        | RecordKind::RateWindow
+        | RecordKind::Key => RecordKey(columns.octets::<12>()?.to_vec()),
+    })
+}
+
+/// Reads a row of [`after`].
+pub(super) fn record(agent: &AgentId, kind: RecordKind, row: &PgRow) -> Result<Record> {
+    let mut columns = Columns::of(row);
+    Ok(match kind {
+        RecordKind::ContactSchema => Record::ContactSchema(columns.json()?),
+        RecordKind::Template => Record::Template(forms::templates::template(agent, row)?),
+        RecordKind::TemplateVersion => Record::TemplateVersion(forms::templates::template(agent, row)?),
+        RecordKind::Contact => Record::Contact(row::contact(agent, &mut columns)?),
+        RecordKind::File => {
+            let (file, tombstone) = files::file_or_tombstone(agent, row)?;
+            Record::File { file, tombstone }
+        }
+        RecordKind::Purge => {
+            Record::Purge { file: FileId::from_bytes(columns.octets()?), due_at: columns.time()? }
+        }
+        RecordKind::Submission => Record::Submission(forms::row::with_history(agent, row)?),
+        RecordKind::Revision => Record::Revision {
+            submission: SubmissionId::from_bytes(Columns::from(row, 4).octets()?),
+            revision: forms::read::revision(row)?,
+        },
+        RecordKind::Replay => {
+            let key = ReplayKey(Columns::from(row, 6).octets()?);
+            Record::Replay(replays::read(key, &mut columns)?)
+        }
+        RecordKind::RateWindow => Record::RateWindow {
+            key: KeyId::from_bytes(Columns::from(row, 2).octets()?),
+            window: rate_windows::read(&mut columns)?,
+        },
+        RecordKind::Audit => Record::Audit(audit::read(row)?),
+        RecordKind::Key => Record::Key(keys::read(&mut columns)?),
+    })
+}
