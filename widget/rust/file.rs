@@ -1,11 +1,11 @@
 //! One file of the widget: its bytes, its compressed forms, and the answer to a request for it.
 
 use bytes::Bytes;
-use http::header::{
-    ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue,
-    VARY, X_CONTENT_TYPE_OPTIONS,
-};
 use http::StatusCode;
+use http::header::{
+    ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderMap, HeaderName,
+    HeaderValue, VARY, X_CONTENT_TYPE_OPTIONS,
+};
 use std::io::Write;
 
 /// Encodings in the order of preference: the smallest first.
@@ -34,11 +34,16 @@ pub struct Answer {
 }
 
 impl File {
-    pub(crate) fn new(path: String, text: String, hash: &str, immutable: bool) -> Self {
+    pub(crate) fn new(path: String, text: String, hash: &str) -> Self {
         let plain = Bytes::from(text);
         let packed = [brotli(&plain), zstd(&plain), gzip(&plain)].map(Bytes::from);
         let etag = HeaderValue::from_str(&format!("\"{hash}\"")).unwrap_or(HeaderValue::from_static("\"0\""));
-        Self { path, etag, immutable, plain, packed }
+        Self { path, etag, immutable: false, plain, packed }
+    }
+
+    /// The same bytes under an address that names them, so that they may be kept for good.
+    pub(crate) fn pinned(&self, path: String) -> Self {
+        Self { path, immutable: true, ..self.clone() }
     }
 
     /// The path at which the file is served.
@@ -58,7 +63,11 @@ impl File {
     #[must_use]
     pub fn respond(&self, accept_encoding: &str, if_none_match: Option<&str>) -> Answer {
         let mut headers = HeaderMap::new();
-        let cache = if self.immutable { "max-age=31536000, immutable" } else { "max-age=300, stale-while-revalidate=86400" };
+        let cache = if self.immutable {
+            "max-age=31536000, immutable"
+        } else {
+            "max-age=300, stale-while-revalidate=86400"
+        };
         for (name, value) in [
             (CONTENT_TYPE, "text/javascript; charset=utf-8"),
             (CACHE_CONTROL, cache),
@@ -71,7 +80,9 @@ impl File {
         }
         headers.insert(ETAG, self.etag.clone());
         let known = if_none_match.is_some_and(|tags| {
-            tags.split(',').map(|tag| tag.trim().trim_start_matches("W/")).any(|tag| tag == "*" || tag.as_bytes() == self.etag.as_bytes())
+            tags.split(',')
+                .map(|tag| tag.trim().trim_start_matches("W/"))
+                .any(|tag| tag == "*" || tag.as_bytes() == self.etag.as_bytes())
         });
         if known {
             return Answer { status: StatusCode::NOT_MODIFIED, headers, body: Bytes::new() };
@@ -125,7 +136,7 @@ mod tests {
 
     fn script() -> File {
         let text = "const a = 1;\n".repeat(500);
-        File::new("/embed.js".to_owned(), text, "00112233aabbccdd", false)
+        File::new("/embed.js".to_owned(), text, "00112233aabbccdd")
     }
 
     #[test]
@@ -165,7 +176,11 @@ mod tests {
             ("br; q=0.0, *", Some("zstd")),
         ] {
             let answer = file.respond(accepted, None);
-            assert_eq!(answer.headers.get(CONTENT_ENCODING).map(|value| value.to_str().unwrap()), expected, "{accepted}");
+            assert_eq!(
+                answer.headers.get(CONTENT_ENCODING).map(|value| value.to_str().unwrap()),
+                expected,
+                "{accepted}"
+            );
             assert_eq!(answer.status, StatusCode::OK);
         }
     }
@@ -185,14 +200,19 @@ mod tests {
         ] {
             assert_eq!(headers[name], value, "{name}");
         }
-        let pinned = File::new("/embed.x.js".to_owned(), "1".to_owned(), "x", true);
+        let pinned = file.pinned("/embed.x.js".to_owned());
         assert_eq!(pinned.respond("", None).headers["cache-control"], "max-age=31536000, immutable");
     }
 
     #[test]
     fn a_client_that_has_the_file_is_told_so() {
         let file = script();
-        for (tags, known) in [("\"00112233aabbccdd\"", true), ("W/\"00112233aabbccdd\", \"x\"", true), ("*", true), ("\"x\"", false)] {
+        for (tags, known) in [
+            ("\"00112233aabbccdd\"", true),
+            ("W/\"00112233aabbccdd\", \"x\"", true),
+            ("*", true),
+            ("\"x\"", false),
+        ] {
             let answer = file.respond("br", Some(tags));
             assert_eq!(answer.status == StatusCode::NOT_MODIFIED, known, "{tags}");
             assert_eq!(answer.body.is_empty(), known, "{tags}");

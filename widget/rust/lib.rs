@@ -57,11 +57,11 @@ impl Widget {
         let script = EMBED.replacen(NAME_ARGUMENT, &format!("(\"{service}\");"), 1);
         let hash = short_hash(&script);
         let challenge = short_hash(CHALLENGE);
-        let files = vec![
-            File::new("/embed.js".to_owned(), script.clone(), &hash, false),
-            File::new(format!("/embed.{hash}.js"), script.clone(), &hash, true),
-            File::new(format!("/challenge.{challenge}.js"), CHALLENGE.to_owned(), &challenge, true),
-        ];
+        let solver = format!("/challenge.{challenge}.js");
+        let embed = File::new("/embed.js".to_owned(), script.clone(), &hash);
+        let pinned = embed.pinned(format!("/embed.{hash}.js"));
+        let files =
+            vec![embed, pinned, File::new(String::new(), CHALLENGE.to_owned(), &challenge).pinned(solver)];
         Ok(Self { global: format!("{service}Widget"), integrity: integrity(&script), hash, files })
     }
 
@@ -182,6 +182,9 @@ mod tests {
         );
         let pinned = widget.pinned_tag(host, agent);
         assert!(pinned.contains(&format!("/embed.{}.js\" integrity=\"sha384-", widget.hash())), "{pinned}");
-        assert_eq!(widget.policy(host), "script-src https://widget.example.com; connect-src https://widget.example.com");
+        assert_eq!(
+            widget.policy(host),
+            "script-src https://widget.example.com; connect-src https://widget.example.com"
+        );
     }
 }

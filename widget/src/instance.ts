@@ -137,6 +137,7 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
   void (async () => {
     const settled = configure();
     await loaded();
+    if (signal.aborted) return;
     if (S._refused) return run();
     mount();
     await Promise.race([settled, sleep(2000)]);

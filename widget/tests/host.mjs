@@ -36,7 +36,8 @@ const SHAPES = {
 };
 const SIMPLE = /^(accept|accept-encoding|accept-language|content-length|content-type|host|connection|origin|user-agent|sec-.*|cache-control|pragma|dnt|if-none-match|priority|upgrade-insecure-requests|transfer-encoding)$/;
 const kind = (value) => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value);
-const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+// A wait alone keeps no process alive.
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms).unref());
 let ids = 0;
 const newId = () => (++ids).toString(16).padStart(24, '0');
 
@@ -135,6 +136,8 @@ export const startHost = async () => {
     for (let at = 0; at < characters.length && !turn.cancelled; at += script.deltaChars) {
       const part = characters.slice(at, at + script.deltaChars).join('');
       if (script.deltaMs) await sleep(script.deltaMs);
+      // So many pieces at a time, as from a fast model.
+      else if (script.pace && (at / script.deltaChars) % script.pace == 0) await sleep(8);
       if (failure && sent.length >= failure.at) break;
       if (turn.cancelled) break;
       emit('delta', { text: part });

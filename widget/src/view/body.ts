@@ -53,6 +53,7 @@ export const createBody = (): Body => {
       text = text.replace(/\r\n?/g, '\n');
       if (!text.startsWith(drawn.slice(0, stable))) stable = kept = 0;
       drawn = text;
+      _element.classList.toggle('wide', text.length > 400);
       const made = blocks(text, stable, isImageAllowed);
       while (_element.childNodes[kept]) (_element.lastChild as ChildNode).remove();
       _element.append(...made.map(([node]) => build(node)));

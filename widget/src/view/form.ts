@@ -43,7 +43,9 @@ export const createForm = (
         error.textContent = message || '';
       },
     });
-    return h('div.row', null, h('label', { for: id }, label, !required && type != 'boolean' && ` (${t('optional')})`), _input, error);
+    const isBox = type == 'boolean';
+    const caption = h('label', { for: id }, label, !required && !isBox && ` (${t('optional')})`);
+    return h(isBox ? 'div.row box' : 'div.row', null, isBox ? _input : caption, isBox ? caption : _input, error);
   };
   const problem = h('p.err', { role: 'alert' });
   const trap = h('input.x', { tabindex: '-1', autocomplete: 'off', 'aria-hidden': 'true' });

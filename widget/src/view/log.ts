@@ -169,9 +169,12 @@ export const stored = (made: Entry, seq: number, at: string): void => {
 };
 /** Number of the first message, 0 in an empty log. */
 export const lowest = (): number => (entries.length ? Math.min(...entries.map((one) => one._seq)) : 0);
-/** A message as it is read out. */
+/** A message as it is read out. Not `innerText`: a long text would be laid out for it. */
 export const spoken = (seq: number): string =>
-  entries.find((one) => one._seq == seq)?._element.querySelector<HTMLElement>('.b')?.innerText || '';
+  Array.from(
+    entries.find((one) => one._seq == seq)?._element.querySelectorAll('.u > .b, .b > :not(ul, ol, .table), .b > * > li, tr') || [],
+    (node) => node.textContent,
+  ).join('\n');
 
 export const typing = (kind?: string): void => {
   (dots.lastChild as HTMLElement).textContent = kind == 'searching' ? t(kind) : '';

@@ -1,6 +1,7 @@
 // Chromium, the scripted host and a page with the widget, for the tests of this folder.
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
+import { test as run } from 'node:test';
 import { chromium } from 'playwright-core';
 import { AGENT, startHost } from '../host.mjs';
 
@@ -19,10 +20,15 @@ export const tag = (host, attributes = `data-agent-id="${AGENT}"`) => `<script s
 export const html = (inside, lang = 'en') =>
   `<!doctype html><html lang="${lang}"><head><meta charset="utf-8"><title>A page</title><meta name="viewport" content="width=device-width"></head><body>${inside}</body></html>`;
 
+/** A test that ends also when the page does not. */
+export const test = (name, action) => run(name, { timeout: isLong ? 300000 : 90000 }, action);
+
 let browser;
 export const start = async () => {
   browser = await chromium.launch({
     executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
+    // The back/forward cache is part of what is tested.
+    ignoreDefaultArgs: ['--disable-back-forward-cache'],
     args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--enable-precise-memory-info', '--js-flags=--expose-gc'],
   });
   const host = await startHost();
@@ -39,6 +45,7 @@ export const start = async () => {
       const messages = [];
       page.on('console', (message) => messages.push(`${message.type()}: ${message.text()}`));
       if (init) await page.addInitScript(init);
+      page.setDefaultTimeout(15000);
       await page.goto(host.page(name, html(body ?? tag(host)), headers ?? STRICT(host)) + (path || ''));
       return {
         context,
