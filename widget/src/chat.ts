@@ -3,10 +3,11 @@ import { h, show } from './dom';
 import { complain } from './name';
 import type { SendResult } from './public';
 import { agentName, emit, type FormDefinition, type Message, on, pick, S, say, type Session, sleep, t } from './state';
+import { spoken } from './view/body';
 import { block, composer, countDown, dropUploads, focusComposer, labelComposer, problem, resetComposer, restoreText, setBusy, startComposer, tell } from './view/composer';
 import { createForm } from './view/form';
 import { closeFrame, frame, isLoud, isOpen, labelFrame, openFrame, showUnread, startFrame, tease } from './view/frame';
-import { addMessage, addPending, append, clearLog, type Entry, labelLog, line, lowest, prepend, spoken, startLog, stored, suggest, toEnd, typing, unfinished } from './view/log';
+import { addMessage, addPending, append, clearLog, type Entry, labelLog, line, lowest, prepend, startLog, stored, suggest, toEnd, typing, unfinished } from './view/log';
 import { ask, CUT, type Failure } from './wire/call';
 import { describePage } from './wire/page';
 import { activeTurn, dropTurn, followTurn, type Lead, pauseTurns, sendTurn, startTurns, type Turn, wakeTurns } from './wire/turns';
@@ -72,7 +73,7 @@ const notice = ({ id, seq, role, text, at, sources }: Message) => {
       setUnread(unread + 1);
       if (isLoud()) beep();
     }
-    say(isOpen() ? spoken(seq) : t('unread', unread));
+    say(isOpen() ? (role == 'agent' ? spoken(text) : text) : t('unread', unread));
   }
   markRead();
   save();

@@ -19,7 +19,8 @@ const WORD = /[\p{L}\p{N}]/u;
 export const safeUrl = (url?: string | null): string => (url && /^(https?:\/\/|mailto:|tel:)[^\s\0-\x1f]+$/i.test(url) ? url : '');
 
 /** What a reader would hear. */
-export const plain = (kids: Span[]): string => kids.map((kid) => (kid[1] && typeof kid != 'string' ? plain(kid[1]) : kid)).join('');
+export const plain = (kids: Span[]): string =>
+  kids.map((kid) => (typeof kid == 'string' ? kid : plain(kid[1]) + (/^(p|li|t.|pre|br)$/.test(kid[0]) ? '\n' : ''))).join('');
 // A link holds no link.
 const withoutLinks = (kids: Span[]): Span[] =>
   kids.flatMap((kid): Span[] =>

@@ -3,7 +3,7 @@ import { h, iconButton, set } from '../dom';
 import type { Source } from '../public';
 import { say, S, t } from '../state';
 import { blocks } from '../text/blocks';
-import { safeUrl, type Span } from '../text/spans';
+import { plain, safeUrl, type Span } from '../text/spans';
 import { COPY } from './icons';
 
 /** A link that tells its target nothing. */
@@ -38,49 +38,87 @@ const build = (span: Span): Node | string => {
 
 export interface Body {
   _element: HTMLElement;
-  _draw: (text: string) => void;
+  /** Draws a text in place of the one before; `soon` leaves it to the next frame. */
+  _draw: (text: string, soon?: boolean) => void;
+  /** Makes the citations links to their sources and lists these below. */
+  _cite: (sources: Source[]) => void;
 }
 
-export const createBody = (): Body => {
+/** So many characters more in one frame: what is laid out at once stays short. */
+const PIECE = 3000;
+
+/** `around` is called with each change of the elements. */
+export const createBody = (around = (change: () => void): void => change()): Body => {
   const _element = h('div.b', { dir: 'auto' });
-  let drawn = '';
-  // Offset and number of the first block that may still change.
+  // As given, and with its line ends made one; drawn is the latter.
+  let given = '';
+  let text = '';
+  let sources: Source[] = [];
+  // How much of the text is drawn; offset and number of the first block that may still change.
+  let drawn = 0;
   let stable = 0;
   let kept = 0;
+  let frame = 0;
+  let notBefore = 0;
+
+  const change = () => {
+    const part = text.slice(0, drawn);
+    const made = blocks(part, stable, isImageAllowed);
+    _element.classList.toggle('wide', drawn > 400);
+    while (_element.childNodes[kept]) (_element.lastChild as ChildNode).remove();
+    _element.append(...made.map(([node]) => build(node)));
+    // A block is settled once the first line of the next one is complete.
+    let settled = made.length - 1;
+    if (settled > 0 && part.indexOf('\n', made[settled][1]) < 0) settled--;
+    if (settled > 0) {
+      stable = made[settled][1];
+      kept += settled;
+    }
+    for (const mark of sources[0] ? _element.querySelectorAll('sup') : []) {
+      const label = mark.textContent as string;
+      const url = safeUrl(sources.find(({ n }) => `[${n}]` == label)?.url);
+      if (url) mark.replaceChildren(link(url, label));
+    }
+  };
+  const tick = () => {
+    const began = performance.now();
+    frame = 0;
+    const due = began >= notBefore;
+    if (due) {
+      const next = given.replace(/\r\n?/g, '\n');
+      if (!next.startsWith(text.slice(0, drawn))) drawn = stable = kept = 0;
+      text = next;
+      drawn = Math.min(text.length, drawn + PIECE);
+      around(change);
+      // What takes long is drawn less often.
+      notBefore = began + (performance.now() - began - 4) * 9;
+    }
+    if (!due || drawn < text.length) later();
+  };
+  const later = () => {
+    frame = frame || requestAnimationFrame(tick);
+  };
   return {
     _element,
-    _draw: (text) => {
-      text = text.replace(/\r\n?/g, '\n');
-      if (!text.startsWith(drawn.slice(0, stable))) stable = kept = 0;
-      drawn = text;
-      _element.classList.toggle('wide', text.length > 400);
-      const made = blocks(text, stable, isImageAllowed);
-      while (_element.childNodes[kept]) (_element.lastChild as ChildNode).remove();
-      _element.append(...made.map(([node]) => build(node)));
-      // A block is settled once the first line of the next one is complete.
-      let settled = made.length - 1;
-      if (settled > 0 && text.indexOf('\n', made[settled][1]) < 0) settled--;
-      if (settled > 0) {
-        stable = made[settled][1];
-        kept += settled;
-      }
+    // Called with every piece of a stream: nothing here may take as long as the text.
+    _draw: (next, soon) => {
+      given = next;
+      soon ? later() : tick();
+    },
+    _cite: (all) => {
+      sources = all;
+      stable = kept = 0;
+      around(change);
+      if (sources[0])
+        _element.after(
+          h('div.src', null, t('sources'), h('ol', null, ...sources.map(({ n, title, url, page }) => {
+            const label = title + (page ? ', ' + t('page', page) : '');
+            return h('li', { value: '' + n }, safeUrl(url) ? link(url as string, label) : label);
+          }))),
+        );
     },
   };
 };
 
-/** The list under a reply, to which its citations lead. */
-export const cite = (body: HTMLElement, sources: Source[]): HTMLElement | '' => {
-  body.querySelectorAll('sup').forEach((mark) => {
-    const text = mark.textContent as string;
-    const source = sources.find(({ n }) => `[${n}]` == text);
-    const url = safeUrl(source?.url);
-    if (url) mark.replaceChildren(link(url, text));
-  });
-  return (
-    sources.length &&
-    h('div.src', null, t('sources'), h('ol', null, ...sources.map(({ n, title, url, page }) => {
-      const text = title + (page ? ', ' + t('page', page) : '');
-      return h('li', { value: '' + n }, safeUrl(url) ? link(url as string, text) : text);
-    })))
-  ) || '';
-};
+/** A text as it is read out. */
+export const spoken = (text: string): string => plain(blocks(text, 0, () => false).map(([node]) => node)).trim();

@@ -2,7 +2,7 @@
 import { feedback as sendFeedback, focus, history, submit } from '../chat';
 import { h, iconButton, set, show } from '../dom';
 import { agentName, type Message, on, pick, S, t, type Upload } from '../state';
-import { type Body, cite, createBody } from './body';
+import { type Body, createBody } from './body';
 import { UP } from './icons';
 
 /** A message in the log; without number it is not stored yet. */
@@ -22,9 +22,6 @@ let entries: Entry[];
 let chips: HTMLElement;
 let atEnd: boolean;
 let growing: (Entry & { _body: Body }) | undefined;
-let text: string;
-let frame = 0;
-let notBefore: number;
 
 export const startLog = (): void => {
   greeting = createBody();
@@ -92,8 +89,8 @@ const plainEntry = (style: string, who: string, words: string, uploads: Upload[]
     ...(words ? [h('div.b', { dir: 'auto' }, words)] : []),
     h('ul.files', null, ...uploads.map(({ name }) => h('li', { dir: 'auto' }, name))),
   );
-const reply = () => {
-  const _body = createBody();
+const reply = (earlier?: boolean) => {
+  const _body = createBody(earlier ? undefined : grow);
   return { ...entry('', agentName(), _body._element), _body };
 };
 
@@ -116,11 +113,6 @@ const feedback = ({ id, feedback: value }: Message) => {
   return buttons;
 };
 
-const settle = () => {
-  cancelAnimationFrame(frame);
-  frame = 0;
-  set(log, 'aria-busy');
-};
 /** A stored message takes its place; the reply that grew becomes the message that ends it. */
 export const addMessage = (message: Message, earlier?: boolean): void => {
   const { role, seq, state, sources, uploads, at } = message;
@@ -128,11 +120,11 @@ export const addMessage = (message: Message, earlier?: boolean): void => {
   const change = () => {
     let made: Entry;
     if (role == 'agent') {
-      const { _body, ...rest } = (made = !earlier && growing ? growing : reply()) as Entry & { _body: Body };
+      const { _body, ...rest } = (made = !earlier && growing ? growing : reply(earlier)) as Entry & { _body: Body };
       if (!earlier) growing = undefined;
       made = rest;
       _body._draw(message.text);
-      _body._element.after(cite(_body._element, sources));
+      if (sources[0]) _body._cite(sources);
     } else made = role == 'human' ? plainEntry('u', t('human'), message.text, uploads) : plainEntry('v', t('you'), message.text, uploads);
     made._note(
       time(at),
@@ -141,11 +133,12 @@ export const addMessage = (message: Message, earlier?: boolean): void => {
     );
     place(made, seq);
     const next = entries.find((one) => one._seq > seq);
-    list.insertBefore(made._element, next ? next._element : null);
+    // What is at its place stays: put in anew, all of it would be laid out again.
+    if (next || !made._element.isConnected) list.insertBefore(made._element, next ? next._element : null);
   };
   if (earlier) change();
   else {
-    settle();
+    set(log, 'aria-busy');
     typing();
     grow(change);
   }
@@ -169,47 +162,27 @@ export const stored = (made: Entry, seq: number, at: string): void => {
 };
 /** Number of the first message, 0 in an empty log. */
 export const lowest = (): number => (entries.length ? Math.min(...entries.map((one) => one._seq)) : 0);
-/** A message as it is read out. Not `innerText`: a long text would be laid out for it. */
-export const spoken = (seq: number): string =>
-  Array.from(
-    entries.find((one) => one._seq == seq)?._element.querySelectorAll('.u > .b, .b > :not(ul, ol, .table), .b > * > li, tr') || [],
-    (node) => node.textContent,
-  ).join('\n');
-
 export const typing = (kind?: string): void => {
   (dots.lastChild as HTMLElement).textContent = kind == 'searching' ? t(kind) : '';
   show(dots, kind && !growing);
   if (atEnd) toEnd();
 };
 
-const draw = () => {
-  const began = performance.now();
-  frame = 0;
-  if (began < notBefore) frame = requestAnimationFrame(draw);
-  else {
-    grow(() => growing?._body._draw(text));
-    // A text that takes long to draw is drawn less often.
-    notBefore = began + (performance.now() - began - 4) * 9;
-  }
-};
 /** The reply so far. */
 export const draft = (words: string): void => {
   if (!growing) {
     growing = reply();
-    notBefore = 0;
     list.append(growing._element);
     set(log, 'aria-busy', 'true');
     typing();
   }
-  text = words;
-  frame = frame || requestAnimationFrame(draw);
+  growing._body._draw(words, true);
 };
 /** The reply that did not come to its end, if there is one; it stays as it is. */
 export const unfinished = (): Entry | undefined => {
   const left = growing;
-  left?._body._draw(text);
   growing = undefined;
-  settle();
+  set(log, 'aria-busy');
   typing();
   return left;
 };

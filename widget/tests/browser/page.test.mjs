@@ -338,7 +338,7 @@ test('each reply, state and human message is announced once', async () => {
     window.__said = [];
     new MutationObserver((records) => { for (const { addedNodes } of records) for (const node of addedNodes) __said.push(node.textContent); }).observe(root.querySelector('[role=status]'), { childList: true });
     window.__busy = [];
-    new MutationObserver(() => __busy.push(root.querySelector('[role=log]').getAttribute('aria-busy'))).observe(root.querySelector('[role=log]'), { attributes: true, attributeFilter: ['aria-busy'] });
+    new MutationObserver((records) => __busy.push(...records.map((one) => one.oldValue))).observe(root.querySelector('[role=log]'), { attributes: true, attributeFilter: ['aria-busy'], attributeOldValue: true });
   });
   host.script.deltaMs = 5;
   host.script.reply = () => 'The **answer** is [1]:\n\n```\ncode\n```';
@@ -347,8 +347,8 @@ test('each reply, state and human message is announced once', async () => {
   host.store(host.visitor(), 'human', 'Hello from Ada');
   await visit.page.evaluate(() => window.dispatchEvent(new Event('online')));
   await visit.at('.m.u').waitFor();
-  assert.deepEqual(await visit.page.evaluate(() => __said), ['Mill Lane Practice is typing', 'The answer is [1]:\n\ncode', 'Hello from Ada']);
-  assert.deepEqual(await visit.page.evaluate(() => __busy), ['true', null]);
+  assert.deepEqual(await visit.page.evaluate(() => __said), ['Mill Lane Practice is typing', 'The answer is [1]:\ncode', 'Hello from Ada']);
+  assert.deepEqual(await visit.page.evaluate(() => __busy), [null, 'true'], 'busy from the first piece to the last');
   assert.equal(await visit.at('[role=log]').getAttribute('aria-live'), 'off');
   await visit.done();
 });
