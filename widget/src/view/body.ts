@@ -103,7 +103,9 @@ export const createBody = (around = (change: () => void): void => change()): Bod
     // Called with every piece of a stream: nothing here may take as long as the text.
     _draw: (next, soon) => {
       given = next;
-      soon ? later() : tick();
+      if (soon) return later();
+      notBefore = 0;
+      tick();
     },
     _cite: (all) => {
       sources = all;

@@ -71,10 +71,13 @@ test('deltas, replacements and the final text come to the same as one drawing', 
   const visit = await s.visit();
   await say(visit, 'stream');
   await replied(visit);
+  const drawn = (n) => until(async () => ((await texts(visit))[n]?.length ?? 0) > 9000 && !(await visit.page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 400)))), 'all of it');
+  await drawn(0);
   const streamed = await visit.at('.m:not(.v):has(time) .b').innerHTML();
   host.script.deltaChars = 1e9;
   await say(visit, 'at once');
   await replied(visit, 2);
+  await drawn(1);
   const whole = await visit.at('.m:not(.v):has(time) .b').nth(1).innerHTML();
   assert.equal(streamed, whole);
   await visit.done();
