@@ -78,6 +78,7 @@ export const startHost = async () => {
     cut: () => undefined,
     /** Answers a call with an error: `(path, body, count) => ({ status, code, … })`. */
     refuse: () => undefined,
+    cutAfterMs: 150,
     silent: false,
   });
   host.reset = () => {
@@ -172,8 +173,8 @@ export const startHost = async () => {
         response.write(bytes);
         if (cut) {
           turn.listeners.delete(pump);
-          // What was written leaves before the connection breaks.
-          setTimeout(() => response.destroy(), 5);
+          // What was written is read before the connection breaks: a browser drops what it has not handed on yet.
+          setTimeout(() => response.destroy(), host.script.cutAfterMs);
           return;
         }
       }

@@ -41,7 +41,7 @@ export const start = async () => {
       const page = await context.newPage();
       const errors = [];
       page.on('pageerror', (error) => errors.push('error: ' + error.message));
-      page.on('console', (message) => /Content Security|Trusted ?Type|Refused/i.test(message.text()) && errors.push('policy: ' + message.text()));
+      page.on('console', (message) => /Content Security|Trusted ?Type|Refused to/i.test(message.text()) && errors.push('policy: ' + message.text()));
       const messages = [];
       page.on('console', (message) => messages.push(`${message.type()}: ${message.text()}`));
       if (init) await page.addInitScript(init);
