@@ -45,7 +45,7 @@ export interface Body {
 }
 
 /** So many characters more in one frame: what is laid out at once stays short. */
-const PIECE = 3000;
+const PIECE = 1500;
 
 /** `around` is called with each change of the elements. */
 export const createBody = (around = (change: () => void): void => change()): Body => {

@@ -70,6 +70,7 @@ export const labelComposer = (): void => {
 export const focusComposer = (): void => input.focus({ preventScroll: true });
 export const tell = (words: string): void => {
   if (alert.textContent != words) alert.textContent = words;
+  set(input, 'aria-invalid', words && !busy && !waiting && !blocked && 'true');
 };
 export const setBusy = (is: boolean): void => {
   busy = is;

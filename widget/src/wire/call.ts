@@ -43,7 +43,8 @@ export const request = async (path: string, body?: object, signal = S._signal, a
     _message: message || '',
     _status: answer.status,
     _details: details,
-    _after: +(details.retryAfterSeconds || answer.headers.get('retry-after') || 0),
+    // A date instead of seconds counts as nothing.
+    _after: +(details.retryAfterSeconds || answer.headers.get('retry-after')) || 0,
     _fields: validationErrors,
   };
 };

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, beforeEach } from 'node:test';
 import { LEAD } from '../host.mjs';
-import { AGENT, html, isLong, replied, say, start, STRICT, tag, test, until } from './setup.mjs';
+import { AGENT, isLong, replied, say, start, STRICT, test, until } from './setup.mjs';
 
 let s;
 before(async () => { s = await start(); });
@@ -103,6 +103,7 @@ test('cuts anywhere, a restart and a doubled request leave one stored turn and t
   // A stream is cut anywhere; in the longest event rarely more often than the client tries.
   host.script.cut = () => (cuts-- > 0 ? random(3000) : undefined);
   const words = 'é漢👍 word '.repeat(60);
+  host.script.overlap = 2;
   host.script.reply = (turn) => `${turn.text}: ${words}`;
   let turns = 0;
   while (cuts > 0) {
