@@ -1,0 +1,151 @@
+// Types of the global that embed.js makes. Made by build.mjs.
+
+/** Events and what their handlers are given. */
+export interface EventMap {
+  /** Mounted and configured; once for each `init`. */
+  ready: { version: string };
+  open: Record<string, never>;
+  close: Record<string, never>;
+  /** The last event of an instance. */
+  destroy: Record<string, never>;
+  /** Every stored message, once. */
+  message: { id: string; seq: number; role: 'visitor' | 'agent' | 'human'; text: string; at: string };
+  reply: { id: string; seq: number; role: 'agent' | 'human'; text: string; sources: Source[] };
+  unread: { count: number };
+  conversation: { id: string; isNew: boolean };
+  handoff: { name: string | null };
+  /** A form was sent: the names of its fields, never what was entered. */
+  lead: { fields: string[] };
+  feedback: { message: string; value: -1 | 0 | 1 };
+  error: { code: string; message: string; retryable: boolean };
+}
+export type EventName = keyof EventMap;
+export type Handler<E extends EventName> = (payload: EventMap[E]) => void;
+
+/** A passage that a reply cites as `[n]`. */
+export interface Source {
+  n: number;
+  title: string;
+  url: string | null;
+  page: number | null;
+}
+
+/** Who the visitor is, as the page knows it. `hash` proves it; see the guide. */
+export interface User {
+  externalReferenceId?: string;
+  email?: string;
+  name?: string;
+  phone?: string;
+  hash?: string;
+}
+
+export interface InitOptions {
+  /** The agent's id. */
+  agentId: string;
+  /** Another name of `agentId`. */
+  chatbotId?: string;
+  /** Absolute http(s) address without a trailing slash; by default the origin of the script. */
+  apiBase?: string;
+  /** BCP 47 tag; by default `<html lang>`, then the browser's language, then `en`. */
+  locale?: string;
+  theme?: 'auto' | 'light' | 'dark';
+  position?: 'bottom-right' | 'bottom-left';
+  /** `#rgb` or `#rrggbb`; the colour of text on it follows from it. */
+  color?: string;
+  /** At most 80 characters. */
+  title?: string;
+  /** At most 80 characters. */
+  subtitle?: string;
+  /** Markdown subset, at most 1,000 characters. */
+  greeting?: string;
+  /** At most 60 characters. */
+  launcherLabel?: string;
+  /** Opens the panel at once, without moving the focus. */
+  open?: boolean;
+  /** Lets `open` count on small displays too. */
+  openOnMobile?: boolean;
+  zIndex?: number;
+  /** Where the widget is put; `document.documentElement` by default. */
+  container?: HTMLElement | string;
+  /** For the style element of browsers without constructable style sheets. */
+  nonce?: string;
+  user?: User;
+  /** Address of an image on the widget's own host or an allowed image host. */
+  avatar?: string;
+  /** At most 6, each at most 80 characters. */
+  suggestions?: string[];
+  teaser?: { text: string; delayMs?: number } | false;
+  mode?: 'bubble' | 'inline';
+  launcher?: { hidden?: boolean; icon?: 'chat' | 'help' };
+  sound?: boolean;
+  prechat?: 'config' | 'off';
+  /** `false` switches off what the agent allows. */
+  uploads?: boolean;
+  feedback?: boolean;
+  persist?: 'local' | 'session' | 'memory';
+  /** `false` stores nothing until `update({ consent: true })`. */
+  consent?: boolean;
+  /** How much of the page's address is sent with the first message. */
+  page?: 'path' | 'full' | 'none';
+  /** At most 20 keys of at most 40 characters; text values of at most 256. */
+  metadata?: Record<string, string | number | boolean>;
+  strings?: Partial<Record<StringKey, string>>;
+  dir?: 'auto' | 'ltr' | 'rtl';
+  /** Distance from the corner in CSS pixels. */
+  offset?: { x?: number; y?: number };
+  /** Corner radius of the panel in CSS pixels. */
+  radius?: number;
+  fontFamily?: string;
+  onReady?: Handler<'ready'>;
+  onOpen?: Handler<'open'>;
+  onClose?: Handler<'close'>;
+  onMessage?: Handler<'message'>;
+  onError?: Handler<'error'>;
+  on?: { [E in EventName]?: Handler<E> };
+}
+
+export type SendResult = { ok: true; id: string } | { ok: false; code: string };
+
+export interface Instance {
+  destroy(): void;
+  open(): void;
+  close(): void;
+  toggle(): void;
+  /** Shows launcher and panel again after `hide`. */
+  show(): void;
+  hide(): void;
+  /** Never rejects; resolves once the message is stored. */
+  send(text: string): Promise<SendResult>;
+  update(options: Partial<InitOptions>): void;
+  identify(user: User | undefined): void;
+  /** For the page's log-out: closes the conversation and forgets everything. */
+  reset(): void;
+  on<E extends EventName>(event: E, handler: Handler<E>): () => void;
+  once<E extends EventName>(event: E, handler: Handler<E>): () => void;
+  off<E extends EventName>(event: E, handler?: Handler<E>): void;
+  readonly state: { ready: boolean; open: boolean; unread: number; conversation: string | null };
+}
+
+/** The global. Its methods act on the mounted instance. */
+export interface Widget extends Omit<Instance, 'state'> {
+  init(options: InitOptions): Instance;
+  readonly instance: Instance | null;
+  readonly version: string;
+}
+
+/** Texts that the option `strings` may replace. `{n}` and `{name}` stand for values. */
+export type StringKey =
+  | 'open' | 'close' | 'title' | 'write' | 'send' | 'stop' | 'attach' | 'remove' | 'newChat' | 'askNew' | 'cancel' | 'sound'
+  | 'you' | 'human' | 'log' | 'latest' | 'typing' | 'searching' | 'disclosure' | 'privacy' | 'sources' | 'page' | 'up' | 'down'
+  | 'copy' | 'copied' | 'retry' | 'failed' | 'incomplete' | 'stopped' | 'sending' | 'offline' | 'busy' | 'unavailable'
+  | 'handoff' | 'queued' | 'form' | 'thanks' | 'optional' | 'required' | 'invalid' | 'long' | 'large'
+  | 'unread.zero' | 'unread.one' | 'unread.two' | 'unread.few' | 'unread.many' | 'unread.other'
+  | 'wait.zero' | 'wait.one' | 'wait.two' | 'wait.few' | 'wait.many' | 'wait.other';
+
+declare global {
+  interface Window {
+    readonly ServiceWidget: Widget;
+    ServiceWidgetConfig?: Partial<InitOptions>;
+  }
+  const ServiceWidget: Widget;
+}

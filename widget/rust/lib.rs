@@ -1,0 +1,190 @@
+//! The chat widget's files as a server hands them out: bytes for the configured service name, hash, integrity value,
+//! headers, and compressed forms that are made once.
+//!
+//! The files are built from TypeScript and committed in `dist`, so that this crate needs no Node. The service name stands
+//! in the built script once, as the argument of its outermost function; [`Widget::new`] replaces it there.
+//!
+//! ```
+//! let widget = widget::Widget::new("Acme")?;
+//! let file = widget.file("/embed.js").expect("the script");
+//! let answer = file.respond("gzip, br", None);
+//! assert_eq!(answer.headers["content-encoding"], "br");
+//! assert_eq!(widget.global(), "AcmeWidget");
+//! # Ok::<(), widget::InvalidServiceName>(())
+//! ```
+
+mod file;
+
+pub use file::{Answer, File};
+
+use sha2::{Digest, Sha256, Sha384};
+
+const EMBED: &str = include_str!("../dist/embed.js");
+const CHALLENGE: &str = include_str!("../dist/challenge.js");
+/// The declarations of the global, for embedders that write TypeScript. They name the default global, `ServiceWidget`.
+pub const DECLARATIONS: &str = include_str!("../dist/embed.d.ts");
+
+/// What stands once in the built script, with the default service name.
+const NAME_ARGUMENT: &str = "(\"Service\");";
+
+/// The service name is not of the form `^[A-Za-z][A-Za-z0-9]{0,31}$` (contract 1).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the service name {0:?} is not a letter followed by at most 31 letters and digits")]
+pub struct InvalidServiceName(String);
+
+/// The files of the widget for one service name.
+#[derive(Debug, Clone)]
+pub struct Widget {
+    global: String,
+    hash: String,
+    integrity: String,
+    files: Vec<File>,
+}
+
+impl Widget {
+    /// Makes the files for a service name, and their compressed forms: some 100 ms of work, meant for the start.
+    ///
+    /// # Errors
+    /// [`InvalidServiceName`], when the name could not stand in the script.
+    pub fn new(service: &str) -> Result<Self, InvalidServiceName> {
+        let mut letters = service.chars();
+        let valid = letters.next().is_some_and(|first| first.is_ascii_alphabetic())
+            && letters.all(|letter| letter.is_ascii_alphanumeric())
+            && service.len() <= 32;
+        if !valid {
+            return Err(InvalidServiceName(service.to_owned()));
+        }
+        let script = EMBED.replacen(NAME_ARGUMENT, &format!("(\"{service}\");"), 1);
+        let hash = short_hash(&script);
+        let challenge = short_hash(CHALLENGE);
+        let solver = format!("/challenge.{challenge}.js");
+        let embed = File::new("/embed.js".to_owned(), script.clone(), &hash);
+        let pinned = embed.pinned(format!("/embed.{hash}.js"));
+        let files =
+            vec![embed, pinned, File::new(String::new(), CHALLENGE.to_owned(), &challenge).pinned(solver)];
+        Ok(Self { global: format!("{service}Widget"), integrity: integrity(&script), hash, files })
+    }
+
+    /// The name of the global that the script makes, such as `ServiceWidget`.
+    #[must_use]
+    pub fn global(&self) -> &str {
+        &self.global
+    }
+
+    /// First 16 hexadecimal digits of the script's SHA-256: what names a pinned build.
+    #[must_use]
+    pub fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// The script's integrity value, `sha384-…`.
+    #[must_use]
+    pub fn integrity(&self) -> &str {
+        &self.integrity
+    }
+
+    /// The file at a path of the widget host: `/embed.js`, its pinned twin, or the solver of challenges.
+    #[must_use]
+    pub fn file(&self, path: &str) -> Option<&File> {
+        self.files.iter().find(|file| file.path() == path)
+    }
+
+    /// All files, `/embed.js` first.
+    #[must_use]
+    pub fn files(&self) -> &[File] {
+        &self.files
+    }
+
+    /// The tag that a site owner pastes. `host` is the widget host's origin, `agent` an agent's id; neither is escaped.
+    #[must_use]
+    pub fn tag(&self, host: &str, agent: &str) -> String {
+        format!("<script src=\"{host}/embed.js\" data-agent-id=\"{agent}\" async></script>")
+    }
+
+    /// The tag of the pinned build, with its integrity value.
+    #[must_use]
+    pub fn pinned_tag(&self, host: &str, agent: &str) -> String {
+        format!(
+            "<script src=\"{host}/embed.{}.js\" integrity=\"{}\" crossorigin=\"anonymous\" data-agent-id=\"{agent}\" async></script>",
+            self.hash, self.integrity
+        )
+    }
+
+    /// The directives that a page's content security policy needs for the widget.
+    #[must_use]
+    pub fn policy(&self, host: &str) -> String {
+        format!("script-src {host}; connect-src {host}")
+    }
+}
+
+fn short_hash(text: &str) -> String {
+    Sha256::digest(text).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn integrity(text: &str) -> String {
+    use base64::Engine;
+    format!("sha384-{}", base64::engine::general_purpose::STANDARD.encode(Sha384::digest(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_committed_values_are_those_of_the_committed_script() {
+        let values: serde_json::Value = serde_json::from_str(include_str!("../dist/integrity.json")).unwrap();
+        let widget = Widget::new("Service").unwrap();
+        assert_eq!(widget.hash(), values["hash"]);
+        assert_eq!(widget.integrity(), values["integrity"]);
+        assert_eq!(widget.files()[0].bytes(), EMBED.as_bytes());
+        let challenge = format!("/challenge.{}.js", values["challengeHash"].as_str().unwrap());
+        assert!(EMBED.contains(&challenge[1..]), "the script names the solver by its hash");
+        assert!(widget.file(&challenge).is_some());
+    }
+
+    #[test]
+    fn the_service_name_stands_in_the_script_once() {
+        assert_eq!(EMBED.matches(NAME_ARGUMENT).count(), 1);
+        assert!(EMBED.trim_end().ends_with(NAME_ARGUMENT));
+        assert!(!EMBED.replace(NAME_ARGUMENT, "").contains("\"Service"), "no second place holds the name");
+    }
+
+    #[test]
+    fn another_name_changes_the_script_in_that_place_only_and_all_that_follows_from_it() {
+        let default = Widget::new("Service").unwrap();
+        let other = Widget::new("Acme2").unwrap();
+        assert_eq!(other.global(), "Acme2Widget");
+        let text = std::str::from_utf8(other.files()[0].bytes()).unwrap();
+        assert!(text.trim_end().ends_with("(\"Acme2\");"));
+        assert_eq!(text.replace("(\"Acme2\");", NAME_ARGUMENT), EMBED);
+        assert_ne!(other.hash(), default.hash());
+        assert_ne!(other.integrity(), default.integrity());
+        assert!(other.file(&format!("/embed.{}.js", other.hash())).is_some());
+        assert!(other.file(&format!("/embed.{}.js", default.hash())).is_none());
+    }
+
+    #[test]
+    fn names_that_could_break_the_script_are_refused() {
+        for name in ["", "1a", "a-b", "a\"b", "a b", "é", "Ä1", &"a".repeat(33)] {
+            assert_eq!(Widget::new(name).unwrap_err(), InvalidServiceName(name.to_owned()), "{name:?}");
+        }
+        assert!(Widget::new(&"a".repeat(32)).is_ok());
+    }
+
+    #[test]
+    fn tags_and_policy_are_those_of_the_guide() {
+        let widget = Widget::new("Service").unwrap();
+        let host = "https://widget.example.com";
+        let agent = "695b6f80de7378c4412112d3";
+        assert_eq!(
+            widget.tag(host, agent),
+            "<script src=\"https://widget.example.com/embed.js\" data-agent-id=\"695b6f80de7378c4412112d3\" async></script>"
+        );
+        let pinned = widget.pinned_tag(host, agent);
+        assert!(pinned.contains(&format!("/embed.{}.js\" integrity=\"sha384-", widget.hash())), "{pinned}");
+        assert_eq!(
+            widget.policy(host),
+            "script-src https://widget.example.com; connect-src https://widget.example.com"
+        );
+    }
+}

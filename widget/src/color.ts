@@ -1,0 +1,35 @@
+// Contrast: which text is readable on a colour, and which shade of a colour is readable on a surface.
+
+type Rgb = [number, number, number];
+
+export const parseColor = (text: string): Rgb => {
+  const hex = text.length < 5 ? text.replace(/[^#]/g, '$&$&') : text;
+  return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)) as Rgb;
+};
+
+const luminance = (color: Rgb) => {
+  const [r, g, b] = color.map((c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+
+/** Contrast ratio of WCAG 2, 1 to 21. */
+export const contrast = (a: Rgb, b: Rgb): number => {
+  const [x, y] = [luminance(a), luminance(b)];
+  return (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05);
+};
+
+const css = (color: Rgb) => `rgb(${color})`;
+
+/** White, or black where white would be hard to read; one of both always has 4.5:1. */
+export const textOn = (color: string): string => (contrast(parseColor(color), [255, 255, 255]) >= 4.5 ? '#fff' : '#000');
+
+/** The colour, moved towards black or white until it has 4.5:1 on the surface. */
+export const readable = (color: string, surface: string): string => {
+  const from = parseColor(color);
+  const ground = parseColor(surface);
+  const end = luminance(ground) > 0.2 ? 0 : 255;
+  for (let step = 0; ; step += 0.05) {
+    const mixed = from.map((c) => Math.round(c + (end - c) * Math.min(step, 1))) as Rgb;
+    if (step >= 1 || contrast(mixed, ground) >= 4.5) return css(mixed);
+  }
+};

@@ -1,0 +1,48 @@
+// Building elements.
+
+export type Child = Node | string | null | undefined | false | 0;
+
+/** `undefined`, `null`, `false` and an empty text remove the attribute. */
+export const set = (node: Element, name: string, value?: unknown): void =>
+  value ? node.setAttribute(name, value === true ? '' : (value as string)) : node.removeAttribute(name);
+
+/** An element: `tag.class`, attributes and listeners, children. */
+export const h = <K extends keyof HTMLElementTagNameMap>(
+  tag: K | `${K}.${string}`,
+  props?: Record<string, unknown> | null,
+  ...children: Child[]
+): HTMLElementTagNameMap[K] => {
+  const [name, style] = tag.split('.');
+  const node = document.createElement(name) as HTMLElementTagNameMap[K];
+  if (style) node.className = style;
+  if (name == 'button') set(node, 'type', 'button');
+  for (const key in props) typeof props[key] == 'function' ? node.addEventListener(key, props[key] as EventListener) : set(node, key, props[key]);
+  node.append(...(children.filter((child) => child) as (Node | string)[]));
+  return node;
+};
+
+/** A line drawing in a box of 24 units. */
+export const icon = (path: string): SVGElement => {
+  const [svg, shape] = ['svg', 'path'].map((name) => document.createElementNS('http://www.w3.org/2000/svg', name)) as SVGElement[];
+  set(svg, 'viewBox', '0 0 24 24');
+  set(svg, 'aria-hidden', 'true');
+  set(shape, 'd', path);
+  svg.append(shape);
+  return svg;
+};
+
+export const label = (node: HTMLElement, text: string): void => {
+  set(node, 'aria-label', text);
+  node.title = text;
+};
+
+/** A button that shows an icon and is named by a text. */
+export const iconButton = (path: string, text: string, click: (event: Event) => void): HTMLButtonElement => {
+  const button = h('button.i', { click }, icon(path));
+  label(button, text);
+  return button;
+};
+
+export const show = (node: HTMLElement, visible: unknown): void => {
+  node.hidden = !visible;
+};

@@ -1,0 +1,207 @@
+// One mounted widget: from `init` to `destroy`.
+import { closeChat, configured, hide, label, openChat, refused, resetChat, sendText, startChat, unreadCount } from './chat';
+import { complain, TAG, VERSION, warn } from './name';
+import { check, type Options } from './options';
+import type { EventName, Instance, SendResult } from './public';
+import { type Config, emit, on, S, sleep } from './state';
+import { closeFrame, frame, isOpen, isSmall } from './view/frame';
+import { asFailure, ask } from './wire/call';
+import { save, V } from './wire/visit';
+
+declare const STYLE: string;
+// Named, so that the text stands in the bundle once.
+const styleText = STYLE;
+let sheet: CSSStyleSheet | undefined;
+
+/** The document is there and the page has had its turn. */
+const loaded = () =>
+  new Promise<void>((resolve) => {
+    const late = () => void sleep(3000).then(resolve);
+    if (document.readyState == 'complete') return resolve();
+    on(window, 'load', () => (window as Partial<Window>).requestIdleCallback?.(() => resolve(), { timeout: 1000 }) ?? resolve());
+    document.readyState == 'loading' ? on(document, 'DOMContentLoaded', late) : late();
+  });
+
+const language = () => {
+  for (const tag of [S._options.locale, document.documentElement.lang, navigator.language])
+    try {
+      if (tag) return Intl.getCanonicalLocales(tag)[0];
+    } catch {
+      // No language tag; the next one may be.
+    }
+  return 'en';
+};
+
+/** `gone` is called once, by `destroy`. */
+export const createInstance = (options: typeof S._options, origin: string, nonce: string | undefined, gone: () => void): Instance => {
+  const control = new AbortController();
+  const { signal } = control;
+  const bound: Record<string, () => void> = {};
+  let waiting: (() => void)[] | undefined = [];
+  let ready = false;
+  let observer: MutationObserver | undefined;
+  const subscribe = (event: string, handler: unknown, once?: boolean) => {
+    const all = S._handlers.get(event) || new Set();
+    const one = ((payload: unknown) => {
+      if (once) off(event, handler);
+      (handler as (payload: unknown) => void)(payload);
+    }) as ((payload: unknown) => void) & { _of: unknown };
+    one._of = handler;
+    S._handlers.set(event, all.add(one));
+    return () => void all.delete(one);
+  };
+  const off = (event: string, handler?: unknown) =>
+    S._handlers.get(event)?.forEach((one, _, all) => {
+      if (!handler || (one as unknown as { _of: unknown })._of == handler) all.delete(one);
+    });
+  /** The handlers among the options; each replaces the one of its name. */
+  const bind = (given: Options) => {
+    const named = Object.entries(given).filter(([name]) => /^on[A-Z]/.test(name));
+    for (const [name, handler] of [...named, ...Object.entries(given.on || {})]) {
+      bound[name]?.();
+      bound[name] = subscribe(name.replace(/^on[A-Z]/, (on) => on[2].toLowerCase()), handler);
+    }
+  };
+
+  Object.assign(S, {
+    _options: options,
+    _origin: origin,
+    _config: {},
+    _locale: 'en',
+    _signal: signal,
+    _handlers: new Map(),
+    _status: document.createElement('div'),
+    _refused: '',
+  });
+  S._status.className = 'x';
+  S._status.setAttribute('role', 'status');
+  S._status.setAttribute('aria-atomic', 'false');
+  bind(options);
+  startChat();
+
+  const host = document.createElement(TAG);
+  const root = host.attachShadow({ mode: 'open' });
+  try {
+    if (!sheet) {
+      const made = new CSSStyleSheet();
+      made.replaceSync(styleText);
+      sheet = made;
+    }
+    root.adoptedStyleSheets = [sheet];
+  } catch {
+    const style = document.createElement('style');
+    if (nonce) style.nonce = nonce;
+    style.textContent = styleText;
+    root.append(style);
+  }
+  root.append(frame);
+
+  const mount = () => {
+    const parent = (options.container as HTMLElement) || document.documentElement;
+    let recent: number[] = [];
+    const put = () => {
+      if (host.parentNode == parent) return;
+      const now = performance.now();
+      recent = recent.filter((at) => now - at < 1000);
+      if (recent.push(now) < 7) parent.append(host);
+      else void sleep(1000).then(put);
+    };
+    put();
+    // Put back when the page removes it, at most five times a second.
+    observer = new MutationObserver(put);
+    observer.observe(parent, { childList: true });
+  };
+  const apply = () => {
+    S._locale = S._config.locale || 'en';
+    label();
+  };
+  const configure = async (): Promise<boolean> => {
+    for (;;)
+      try {
+        S._config = await ask<Partial<Config>>(`config?agentId=${options.agentId}&locale=${language()}`);
+        return true;
+      } catch (error) {
+        const { _code, _message, _status } = asFailure(error);
+        const retryable = !/^(ORIGIN_NOT|AGENT_NOT)/.test(_code);
+        emit('error', { code: _code, message: _message, retryable });
+        if (!retryable) return !refused(asFailure(error));
+        complain(`no configuration (${_status} ${_message}); trying again`);
+        await sleep(60000, 'online');
+      }
+  };
+  const run = () => {
+    const all = waiting || [];
+    waiting = undefined;
+    all.forEach((action) => action());
+  };
+  void (async () => {
+    const settled = configure();
+    await loaded();
+    if (signal.aborted) return;
+    if (S._refused) return run();
+    mount();
+    await Promise.race([settled, sleep(2000)]);
+    apply();
+    hide(false);
+    if (options.open && (options.openOnMobile || !isSmall())) openChat(false);
+    run();
+    if (!(await settled)) return;
+    apply();
+    ready = true;
+    emit('ready', { version: VERSION });
+    configured();
+  })();
+
+  const later = (action: () => void) => (waiting ? waiting.push(action) : action());
+  const byGesture = () => !!navigator.userActivation?.isActive;
+  const methods = {
+    open: (focus = byGesture()) => later(() => openChat(focus)),
+    close: () => later(closeChat),
+    toggle: (focus = byGesture()) => later(() => (isOpen() ? closeChat() : openChat(focus))),
+    show: () => later(() => hide(false)),
+    hide: () => later(() => hide(true)),
+    update: (given: Options) => {
+      const changed = check(given, 'agentId chatbotId apiBase container mode nonce');
+      Object.assign(options, changed);
+      bind(changed);
+      if (V._token) save();
+      if (changed.open != null) later(() => (changed.open ? openChat(false) : closeChat()));
+      if (changed.locale) void configure().then(apply);
+      later(apply);
+    },
+    identify: (user?: Options['user']) => {
+      options.user = check({ user }).user;
+    },
+    reset: () => later(resetChat),
+    on: (event: EventName, handler: never) => subscribe(event, handler),
+    once: (event: EventName, handler: never) => subscribe(event, handler, true),
+    off,
+    send: (text: string) =>
+      new Promise<SendResult>((resolve) => {
+        signal.addEventListener('abort', () => resolve({ ok: false, code: 'DESTROYED' }));
+        later(() => void (S._refused ? resolve({ ok: false, code: S._refused }) : sendText(text).then(resolve)));
+      }),
+  };
+  const instance = {
+    destroy: () => {
+      if (signal.aborted) return;
+      if (isOpen() && host.isConnected) closeFrame();
+      control.abort();
+      observer?.disconnect();
+      host.remove();
+      emit('destroy', {});
+      S._handlers.clear();
+      gone();
+    },
+    get state() {
+      return { ready, open: isOpen(), unread: unreadCount(), conversation: V._conversation || null };
+    },
+  } as Record<string, unknown>;
+  for (const [name, method] of Object.entries(methods))
+    instance[name] = (...args: never[]) => {
+      if (!signal.aborted) return (method as (...args: never[]) => unknown)(...args);
+      warn(`${name}() does nothing after destroy(); call init() first`);
+      return name == 'send' ? Promise.resolve({ ok: false, code: 'DESTROYED' }) : () => {};
+    };
+  return instance as unknown as Instance;
+};

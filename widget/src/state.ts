@@ -1,0 +1,132 @@
+// What the parts share. A page has at most one mounted widget, so its state lives in module variables that `init` sets
+// anew. Nothing of a destroyed widget runs on: its requests and waits never end. Names with `_` are shortened by the build.
+import { complain } from './name';
+import type { Options } from './options';
+import type { EventMap, EventName, InitOptions, Source } from './public';
+import { ENGLISH } from './strings';
+
+export interface Field {
+  name: string;
+  label: string;
+  type: string;
+  required: boolean;
+  options: (string | { value: string; label: string })[] | null;
+}
+export interface FormDefinition {
+  fields: Field[];
+  consent: { version: string; text: string; required: boolean } | null;
+}
+/** The published configuration of an agent. */
+export interface Config {
+  title: string;
+  subtitle: string | null;
+  avatar: string | null;
+  color: string | null;
+  position: InitOptions['position'] | null;
+  theme: InitOptions['theme'] | null;
+  greeting: string | null;
+  suggestions: string[];
+  teaser: { text: string; delayMs?: number } | null;
+  disclosure: string | null;
+  privacyUrl: string | null;
+  footer: string | null;
+  prechat: FormDefinition | null;
+  feedback: boolean;
+  uploads: boolean;
+  limits: { messageChars: number; uploadBytes: number; uploadTypes: string[]; imageHosts: string[] };
+  locale: string;
+  strings: Record<string, string>;
+}
+export interface Upload {
+  id: string;
+  name: string;
+}
+/** A stored message. */
+export interface Message {
+  id: string;
+  seq: number;
+  role: 'visitor' | 'agent' | 'human';
+  text: string;
+  state: 'complete' | 'stopped' | 'incomplete';
+  sources: Source[];
+  uploads: Upload[];
+  feedback: -1 | 0 | 1;
+  at: string;
+}
+export interface Session {
+  conversation: string;
+  token: string;
+  mode: 'ai' | 'human';
+  identity?: string;
+}
+
+type Handler = (payload: unknown) => void;
+
+export const S = {} as {
+  _options: Options & { agentId: string; apiBase: string };
+  /** Origin of the script; empty when unknown. */
+  _origin: string;
+  _config: Partial<Config>;
+  _locale: string;
+  /** Aborted by `destroy`: removes listeners, ends requests. */
+  _signal: AbortSignal;
+  _handlers: Map<string, Set<Handler>>;
+  /** Where a screen reader is told what happens. */
+  _status: HTMLElement;
+  /** Why the widget may not run here, as a code. */
+  _refused: string;
+};
+
+/** Events run in a microtask each and may throw without harm. */
+export const emit = <E extends EventName>(event: E, payload: EventMap[E]): void =>
+  S._handlers.get(event)?.forEach((handler) =>
+    queueMicrotask(() => {
+      try {
+        handler(payload);
+      } catch (error) {
+        complain(`a handler of "${event}" threw`, error);
+      }
+    }),
+  );
+
+/** An option if it is given, otherwise what the configuration says. */
+export const pick = <K extends keyof Options & keyof Config>(key: K): Options[K] | undefined =>
+  S._options[key] ?? (S._config[key] as Options[K]) ?? undefined;
+
+/** A text in the visitor's language; for counts in the form that belongs to `n`. */
+export const t = (key: string, n?: number | string, name = ''): string => {
+  const find = (key: string): string | undefined => {
+    for (const set of [S._options.strings, S._config.strings, ENGLISH] as Record<string, string>[]) if (set?.[key]) return set[key];
+    return;
+  };
+  const text = find(key) || find(`${key}.${new Intl.PluralRules(S._locale).select(n as number)}`) || find(key + '.other') || key;
+  return text.replace('{n}', (n ?? '').toLocaleString(S._locale)).replace('{name}', () => name);
+};
+
+export const agentName = (): string => pick('title') || t('title');
+
+export const on = (target: EventTarget, names: string, handler: (event: never) => void): void =>
+  names.split(' ').forEach((name) => target.addEventListener(name, handler as EventListener, { signal: S._signal }));
+
+/** Waits; an event of the window may end it sooner. Does not end once the widget is destroyed. */
+export const sleep = (ms: number, until?: string): Promise<void> =>
+  new Promise((resolve) => {
+    const { _signal: signal } = S;
+    const end = () => {
+      clearTimeout(timer);
+      if (until) removeEventListener(until, end);
+      signal.removeEventListener('abort', end);
+      if (!signal.aborted) resolve();
+    };
+    const timer = setTimeout(end, Math.min(ms, 2 ** 31 - 1));
+    if (until) addEventListener(until, end);
+    signal.addEventListener('abort', end);
+  });
+
+/** Announces a text once. */
+export const say = (words: string): void => {
+  const said = document.createElement('p');
+  said.textContent = words;
+  S._status.append(said);
+  void sleep(5000).then(() => said.remove());
+};

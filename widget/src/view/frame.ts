@@ -1,0 +1,207 @@
+// The frame around the conversation: launcher, teaser, panel, and where they are on the screen.
+import { focus, renew, toggle } from '../chat';
+import { readable, textOn } from '../color';
+import { h, icon, iconButton, label, set, show } from '../dom';
+import { agentName, on, pick, S, sleep, t } from '../state';
+import { safeUrl } from '../text/spans';
+import { isImageAllowed, link } from './body';
+import { composer } from './composer';
+import { CHAT, CROSS, DOWN, FRESH, HELP, MUTE, SOUND } from './icons';
+import { jump, log, lowest } from './log';
+
+const RTL = /^(ar|he|fa|ur|yi|ps|sd|ug|dv|ckb|syr)\b/;
+const FOCUSABLE = 'a[href],button,input:not([tabindex="-1"]),select,textarea,[tabindex="0"]';
+
+let inline: boolean;
+let small: MediaQueryList;
+let dark: MediaQueryList;
+let opened: boolean;
+let unread: number;
+let teased: boolean;
+let loud: boolean;
+let before: HTMLElement | null;
+let badge: HTMLElement;
+let drawing: HTMLElement;
+let launcher: HTMLElement;
+let teaser: HTMLElement;
+let teaserText: HTMLElement;
+let face: HTMLElement;
+let title: HTMLElement;
+let subtitle: HTMLElement;
+let sound: HTMLElement;
+let fresh: HTMLElement;
+let closer: HTMLElement;
+let asking: HTMLElement;
+let hint: HTMLElement;
+let panel: HTMLElement;
+/** Everything inside the shadow root. */
+export let frame: HTMLElement;
+
+export const startFrame = (): void => {
+  opened = inline = S._options.mode == 'inline';
+  unread = 0;
+  teased = inline;
+  loud = true;
+  small = matchMedia('(max-width:479.98px),(max-height:479.98px)');
+  dark = matchMedia('(prefers-color-scheme:dark)');
+  badge = h('span.badge', { 'aria-hidden': 'true' });
+  drawing = h('span');
+  launcher = h('button.launcher', { 'aria-haspopup': 'dialog', click: toggle }, drawing, badge);
+  teaserText = h('button', { dir: 'auto', click: toggle });
+  teaser = h('div.teaser', { hidden: true }, teaserText, iconButton(CROSS, '', () => show(teaser, 0)));
+  face = h('div.face', { 'aria-hidden': 'true' });
+  title = h('h2', { id: 'title', dir: 'auto' });
+  subtitle = h('p', { dir: 'auto' });
+  sound = iconButton(SOUND, '', () => {
+    loud = !loud;
+    labelFrame();
+  });
+  fresh = iconButton(FRESH, '', () => (!lowest() ? focus() : ask(1)));
+  closer = iconButton(DOWN, '', toggle);
+  asking = h('div.ask', { role: 'alertdialog', 'aria-labelledby': 'ask' });
+  hint = h('p.hint');
+  panel = h(
+    'section.panel',
+    { role: inline ? 'region' : 'dialog', 'aria-labelledby': 'title' },
+    h('header', null, face, h('div.names', null, title, subtitle), sound, fresh, closer),
+    h('div.middle', null, log, jump),
+    asking,
+    composer,
+    hint,
+  );
+  frame = h(inline ? 'div.w inline' : 'div.w', null, panel, !inline && teaser, !inline && launcher, S._status);
+  show(frame, 0);
+  show(asking, 0);
+  on(dark, 'change', labelFrame);
+  on(small, 'change', place);
+  if (window.visualViewport) on(window.visualViewport, 'resize scroll', place);
+  on(panel, 'keydown', (event: KeyboardEvent) => {
+    if (event.isComposing) return;
+    if (event.key == 'Escape' && !(inline && asking.hidden)) {
+      event.preventDefault();
+      asking.hidden ? toggle() : ask(0);
+    }
+    if (event.key == 'Tab' && isSmall()) {
+      // The page behind is covered: the focus goes round.
+      const all = Array.from(panel.querySelectorAll<HTMLButtonElement>(FOCUSABLE)).filter((one) => !one.disabled && one.getClientRects()[0]);
+      const edge = event.shiftKey ? 0 : all.length - 1;
+      if (focused() != all[edge]) return;
+      event.preventDefault();
+      all[all.length - 1 - edge].focus();
+    }
+  });
+};
+
+const focused = () => (panel.getRootNode() as ShadowRoot).activeElement;
+export const isOpen = (): boolean => opened;
+export const isLoud = (): boolean => loud && !!S._options.sound;
+export const isSmall = (): boolean => !inline && small.matches;
+const ask = (is: unknown) => {
+  show(asking, is);
+  is ? (asking.querySelector('.go') as HTMLElement).focus() : focus();
+};
+
+const place = () => {
+  const view = window.visualViewport;
+  frame.classList.toggle('small', isSmall());
+  set(panel, 'aria-modal', isSmall() && 'true');
+  panel.style.cssText = '';
+  if (view && isSmall()) {
+    for (const [name, value] of [['top', view.offsetTop], ['left', view.offsetLeft], ['width', view.width], ['height', view.height]] as const)
+      panel.style[name] = value + 'px';
+  }
+};
+
+/** Draws everything that follows from configuration, options and state. */
+export const labelFrame = (): void => {
+  const { _config, _options, _locale } = S;
+  const theme = pick('theme');
+  const isDark = theme == 'dark' || (theme != 'light' && dark.matches);
+  const color = pick('color') || '#3b5bdb';
+  const dir = /l/.test(_options.dir || '') ? (_options.dir as string) : RTL.test(_locale) ? 'rtl' : 'ltr';
+  const position = pick('position') || (dir == 'rtl' ? 'bottom-left' : '');
+  const { offset } = _options;
+  const vars = {
+    a: color,
+    o: textOn(color),
+    l: readable(color, isDark ? '#30353b' : '#e9ecef'),
+    z: _options.zIndex ?? 2147483000,
+    x: (offset?.x ?? 20) + 'px',
+    y: (offset?.y ?? 20) + 'px',
+    r: (_options.radius ?? 16) + 'px',
+    f: _options.fontFamily || 'system-ui,sans-serif',
+  };
+  for (const name in vars) frame.style.setProperty('--' + name, '' + vars[name as 'a']);
+  frame.dir = dir;
+  frame.lang = _locale;
+  frame.classList.toggle('dark', isDark);
+  frame.classList.toggle('left', position == 'bottom-left');
+  const name = agentName();
+  title.textContent = name;
+  subtitle.textContent = pick('subtitle') || '';
+  const avatar = pick('avatar') as string;
+  face.replaceChildren(isImageAllowed(avatar) ? h('img', { src: avatar, referrerpolicy: 'no-referrer' }) : [...name][0]);
+  label(fresh, t('newChat'));
+  label(closer, t('close'));
+  label(sound, t('sound'));
+  label(teaser.lastChild as HTMLElement, t('cancel'));
+  set(sound, 'aria-pressed', '' + loud);
+  (sound.firstChild as ChildNode).replaceWith(icon(loud ? SOUND : MUTE));
+  show(sound, _options.sound);
+  show(closer, !inline);
+  asking.replaceChildren(
+    h('p', { id: 'ask' }, t('askNew')),
+    h('div.acts', null, h('button', { click: () => ask(0) }, t('cancel')), h('button.go', { click: () => {
+      ask(0);
+      renew();
+    } }, t('newChat'))),
+  );
+  const privacy = safeUrl(_config.privacyUrl);
+  hint.replaceChildren(`${_config.disclosure || t('disclosure')} ${_config.footer || ''} `, privacy && link(privacy, t('privacy')));
+  place();
+  update();
+};
+/** What opening, closing and unread messages change. */
+const update = () => {
+  show(panel, opened);
+  show(launcher, !S._options.launcher?.hidden && !(opened && isSmall()));
+  drawing.replaceChildren(icon(opened ? DOWN : S._options.launcher?.icon == 'help' ? HELP : CHAT));
+  set(launcher, 'aria-label', (opened ? t('close') : S._options.launcherLabel || t('open')) + (unread ? ', ' + t('unread', unread) : ''));
+  set(launcher, 'aria-expanded', '' + opened);
+  badge.textContent = unread > 99 ? '99+' : '' + unread;
+  show(badge, unread);
+};
+
+export const showUnread = (count: number): void => {
+  unread = count;
+  update();
+};
+export const openFrame = (byVisitor: boolean): void => {
+  before = document.activeElement as HTMLElement;
+  opened = teased = true;
+  show(teaser, 0);
+  place();
+  update();
+  if (!byVisitor) return;
+  // No screen keyboard jumps up by itself.
+  if (matchMedia('(pointer:coarse)').matches) log.focus({ preventScroll: true });
+  else focus();
+};
+export const closeFrame = (): void => {
+  const inside = focused();
+  opened = false;
+  show(asking, 0);
+  update();
+  // Back to where it was; from nowhere to the launcher.
+  if (inside) (before && before.isConnected && before.tabIndex >= 0 ? before : launcher).focus({ preventScroll: true });
+};
+/** The message beside the launcher, once in a page view. */
+export const tease = async (): Promise<void> => {
+  const own = S._options.teaser;
+  const { text, delayMs = 4000 } = (own !== false && (own || S._config.teaser)) || {};
+  if (!text || teased) return;
+  teased = true;
+  await sleep(delayMs);
+  teaserText.textContent = text;
+  show(teaser, !opened && !isSmall());
+};

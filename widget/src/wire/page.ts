@@ -1,0 +1,26 @@
+// What is told about the page with the first message.
+import { S } from '../state';
+import { V } from './visit';
+
+export const describePage = (): object | undefined => {
+  const { page } = S._options;
+  if (page == 'none' || V._conversation) return;
+  const { origin, pathname, href, search } = location;
+  const utm: Record<string, string> = {};
+  for (const name of ['source', 'medium', 'campaign', 'term', 'content']) {
+    const value = new URLSearchParams(search).get('utm_' + name);
+    if (value) utm[name] = value.slice(0, 128);
+  }
+  return {
+    url: page == 'full' ? href : origin + pathname,
+    title: document.title.slice(0, 200),
+    referrer: document.referrer.split('/')[2] || null,
+    utm,
+  };
+};
+
+/** A random UUID, also without a secure context. */
+export const uuid = (): string =>
+  '10000000-1000-4000-8000-100000000000'.replace(/[018]/g, (digit) =>
+    (+digit ^ (crypto.getRandomValues(new Uint8Array(1))[0] & (15 >> (+digit / 4)))).toString(16),
+  );

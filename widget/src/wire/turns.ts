@@ -1,0 +1,252 @@
+// Turns: a message goes out, its reply streams in, and cuts in between change nothing.
+import type { EventMap, SendResult } from '../public';
+import { emit, type Message, S, type Session, sleep, type Upload } from '../state';
+import { acked, add, clear, failed, handedOff, idle, offer, refused, setOffline, started } from '../chat';
+import { draft, suggest, typing } from '../view/log';
+import { asFailure, backOff, CUT, type Failure, isTransient, request, TRIES } from './call';
+import { describePage, uuid } from './page';
+import { eventStream } from './sse';
+import { adopt, forget, V } from './visit';
+
+/** What a form was filled with. */
+export interface Lead {
+  fields: Record<string, unknown>;
+  consent: { version: string; at: string } | null;
+}
+
+export interface Turn {
+  _id: string;
+  _text: string;
+  _uploads: Upload[];
+  _lead?: Lead;
+  /** What was entered where nobody enters anything. */
+  _trap: string;
+  /** Number of the last event that was taken. */
+  _last: number;
+  /** Begun elsewhere: in another tab or before a reload. */
+  _foreign?: boolean;
+  _stopped?: boolean;
+  _silent?: boolean;
+  _settle: (result: SendResult) => void;
+}
+
+const MENDABLE = /^(RATE_L|TURN_IN|VALID|BAD_R|IDEMP|CHALL|PAYLOAD|UNSUPP|UPLOAD)/;
+const SILENT_MS = 10000;
+const STALLED_MS = 45000;
+
+declare const CHALLENGE_FILE: string;
+
+let active: Turn | undefined;
+let control: AbortController;
+let text: string;
+let outcome: string | undefined;
+let asleep: (() => void) | true | undefined;
+// Turns of this page view that stayed silent: some intermediary collects the stream.
+let silent = 0;
+
+export const startTurns = (): void => {
+  active = asleep = undefined;
+};
+
+const cancel = ({ _id }: Turn) => void request('turns/cancel', { token: V._token, turn: _id }).catch(() => {});
+
+/** Takes one event; true at the end of the turn. */
+const take = (turn: Turn, name: string, data: never): boolean => {
+  const { text: more, code, message, retryable } = data as Message & EventMap['error'];
+  if (name == 'session') {
+    if (adopt(data as Session)) clear(turn);
+    if (turn._stopped) cancel(turn);
+  } else if (name == 'ack') {
+    acked(turn, data);
+    turn._settle({ ok: true, id: (data as Message).id });
+  } else if (name == 'status') typing((data as { kind: string }).kind);
+  else if (name == 'delta') draft((text += more));
+  else if (name == 'replace') draft((text = more));
+  else if (name == 'message') {
+    text = '';
+    add(data);
+  } else if (name == 'suggestions') suggest((data as { items: string[] }).items);
+  else if (name == 'form') offer(data);
+  else if (name == 'handoff') {
+    V._human = true;
+    handedOff((data as { name: string | null }).name);
+  } else if (name == 'error') {
+    emit('error', { code, message, retryable });
+    turn._settle({ ok: false, code });
+    failed(turn, retryable ? () => again(turn) : undefined);
+    return true;
+  } else if (name == 'done') {
+    outcome = (data as { outcome: string }).outcome;
+    return true;
+  }
+  return false;
+};
+
+/** One request and its stream; true at the end of the turn, false after a cut. */
+const attempt = async (turn: Turn, challenge: object | null): Promise<boolean> => {
+  const own = (control = new AbortController());
+  const abort = () => own.abort();
+  const { _options, _locale } = S;
+  let watch = setTimeout(() => {
+    if (!turn._silent) silent++;
+    turn._silent = true;
+    watch = setTimeout(abort, STALLED_MS * 2);
+  }, SILENT_MS);
+  const resume = turn._last || turn._foreign;
+  try {
+    const answer = await request(
+      resume ? 'turns/resume' : 'turns',
+      resume
+        ? { token: V._token, turn: turn._id, after: turn._last }
+        : {
+            v: 1,
+            agentId: _options.agentId,
+            id: turn._id,
+            token: V._token || null,
+            text: turn._text,
+            uploads: turn._uploads.map((upload) => upload.id),
+            lead: turn._lead || null,
+            user: _options.user || null,
+            page: describePage(),
+            locale: _locale,
+            tz: Intl.DateTimeFormat().resolvedOptions().timeZone,
+            metadata: _options.metadata || {},
+            persist: _options.persist || 'local',
+            challenge,
+            hp: turn._trap,
+          },
+      own.signal,
+      silent > 1 ? 'application/json' : undefined,
+    );
+    setOffline(false);
+    let end = false;
+    if (/json/.test(answer.headers.get('content-type') as string)) {
+      const { data } = await answer.json();
+      for (const name of ['session', 'ack', 'message', 'form', 'handoff']) if (data[name]) take(turn, name, data[name] as never);
+      suggest(data.suggestions);
+      return take(turn, 'done', data as never);
+    }
+    const feed = eventStream((name, body, id) => {
+      const n = +id.slice(id.lastIndexOf('.') + 1);
+      if (end || n <= turn._last || own.signal.aborted) return;
+      turn._last = n;
+      end = take(turn, name, JSON.parse(body) as never);
+    });
+    const reader = (answer.body as ReadableStream<Uint8Array>).getReader();
+    while (!end) {
+      const { done, value } = await reader.read();
+      clearTimeout(watch);
+      if (done) break;
+      watch = setTimeout(abort, STALLED_MS);
+      feed(value);
+    }
+    return end;
+  } finally {
+    clearTimeout(watch);
+    abort();
+  }
+};
+
+/** Loads the solver, which comes only where a server asks for it. */
+export const solve = async ({ _details }: Failure): Promise<object> => {
+  const { salt, bits } = _details.challenge as { salt: string; bits: number };
+  const { solve } = await import(`${S._origin || S._options.apiBase}/${CHALLENGE_FILE}`);
+  return { salt, nonce: await solve(salt, bits) };
+};
+
+/** What a refusal means: true when the turn is over, a solved challenge, or nothing to go on. */
+const settle = async (turn: Turn, failure: Failure, first: boolean): Promise<true | object | null> => {
+  const { _code, _message } = failure;
+  if (first && !turn._foreign) {
+    turn._last = 0;
+    if (_code == 'TURN_NOT_FOUND') return null;
+    if (_code == 'TOKEN_INVALID') {
+      forget();
+      clear(turn);
+      return null;
+    }
+    if (_code == 'CHALLENGE_REQUIRED')
+      try {
+        return await solve(failure);
+      } catch {
+        // Not to be had: the refusal stands.
+      }
+  }
+  emit('error', { code: _code, message: _message, retryable: isTransient(failure) });
+  turn._settle({ ok: false, code: _code });
+  if (!refused(failure) && !turn._foreign) failed(turn, () => again(turn), MENDABLE.test(_code) ? failure : undefined);
+  return true;
+};
+
+const drive = async (turn: Turn) => {
+  const seen: Record<string, boolean> = {};
+  let tries = 0;
+  let challenge: object | null = null;
+  active = turn;
+  text = '';
+  outcome = undefined;
+  started(turn);
+  while (active == turn) {
+    if (asleep) await new Promise<void>((resolve) => (asleep = resolve));
+    const { _last } = turn;
+    let failure: Failure;
+    try {
+      if (await attempt(turn, challenge)) break;
+      failure = CUT;
+    } catch (error) {
+      failure = asFailure(error);
+    }
+    if (active != turn) return;
+    if (asleep) continue;
+    if (turn._last > _last) tries = 0;
+    const { onLine } = navigator;
+    const { _code, _status, _after } = failure;
+    if (!isTransient(failure) || (tries >= TRIES && (_status || onLine))) {
+      const next = await settle(turn, failure, !seen[_code]);
+      seen[_code] = true;
+      if (next === true) break;
+      challenge = next;
+    } else {
+      if (!_status && (!onLine || tries > 1)) setOffline(true);
+      await sleep(onLine ? Math.max(_after * 1000, backOff(tries++)) : 2 ** 31, 'online');
+    }
+  }
+  if (active != turn) return;
+  active = undefined;
+  setOffline(false);
+  idle(outcome);
+};
+
+/** Once more under the same id. */
+const again = (turn: Turn) => {
+  if (active) return;
+  turn._last = 0;
+  void drive(turn);
+};
+
+export const activeTurn = (): Turn | undefined => active;
+export const sendTurn = (_text: string, _uploads: Upload[], _lead?: Lead, _trap = ''): Promise<SendResult> =>
+  new Promise((_settle) => void drive({ _id: uuid(), _text, _uploads, _lead, _last: 0, _trap, _settle }));
+export const followTurn = (_id: string): void => {
+  if (!active) void drive({ _id, _text: '', _uploads: [], _last: 0, _trap: '', _foreign: true, _settle: () => {} });
+};
+export const stopTurn = (): void => {
+  if (!active) return;
+  active._stopped = true;
+  if (active._last || active._foreign) cancel(active);
+};
+/** Ends the stream until `wakeTurns`. */
+export const pauseTurns = (): void => {
+  asleep = true;
+  control?.abort();
+};
+export const wakeTurns = (): void => {
+  const resume = asleep;
+  asleep = undefined;
+  if (typeof resume == 'function') resume();
+};
+/** Gives the turn up without a word. */
+export const dropTurn = (): void => {
+  active = undefined;
+  control?.abort();
+};

@@ -1,0 +1,21 @@
+// Loads modules of the sources as they are, so that their parts can be tried without a browser.
+import { build } from 'esbuild';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+const src = new URL('../../src/', import.meta.url).pathname;
+export const load = async (file) => {
+  const folder = mkdtempSync(join(tmpdir(), 'widget-'));
+  const outfile = join(folder, 'module.mjs');
+  try {
+    await build({
+      entryPoints: [src + file], bundle: true, outfile, format: 'esm', target: 'es2022', charset: 'utf8',
+      define: { SERVICE_NAME: '"Service"', VERSION_TEXT: '"0.0.0"', CHALLENGE_FILE: '"challenge.js"', STYLE: '""' },
+    });
+    return await import(pathToFileURL(outfile));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+};

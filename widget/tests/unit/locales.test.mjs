@@ -1,0 +1,23 @@
+// The languages: every text, with the values it needs and the plural forms of its language.
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { load } from './load.mjs';
+
+const { ENGLISH } = await load('strings.ts');
+const folder = new URL('../../locales/', import.meta.url);
+const values = (text) => (text.match(/\{\w+\}/g) || []).sort().join();
+
+for (const file of readdirSync(folder))
+  test(`language ${file}`, () => {
+    const name = file.replace('.json', '');
+    const texts = JSON.parse(readFileSync(new URL(file, folder), 'utf8'));
+    assert.equal(Intl.getCanonicalLocales(name)[0], name);
+    const forms = new Intl.PluralRules(name).resolvedOptions().pluralCategories;
+    const expected = Object.keys(ENGLISH).filter((key) => !key.includes('.')).concat(['unread', 'wait'].flatMap((key) => forms.map((form) => `${key}.${form}`)));
+    assert.deepEqual(Object.keys(texts).sort(), expected.sort());
+    for (const [key, text] of Object.entries(texts)) {
+      assert.ok(text.trim() == text && text, key);
+      if (!key.includes('.')) assert.equal(values(text), values(ENGLISH[key]), key);
+    }
+  });

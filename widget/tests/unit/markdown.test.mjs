@@ -1,0 +1,143 @@
+// The markdown subset: what it makes of ordinary text, that nothing else comes out of it, and that it takes linear time.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { attacks } from './attacks.mjs';
+import { load } from './load.mjs';
+
+const { blocks } = await load('text/blocks.ts');
+const isAllowed = (url) => url.startsWith('https://images.example/');
+const tree = (text) => blocks(text, 0, isAllowed).map(([node]) => node);
+/** A compact form for comparison: elements as `tag(children)`, with addresses after the tag. */
+const show = (span) => (typeof span == 'string' ? span : `${span[0]}${span[2] ? '=' + span[2] : ''}(${span[1].map(show).join('')})`);
+const drawn = (text) => tree(text).map(show).join('');
+
+const TAGS = new Set('p br hr strong em del code pre ul ol li blockquote table tr th td a img sup'.split(' '));
+/** Throws when a tree holds anything but the allowed elements with allowed values. */
+const inspect = (span, depth = 0) => {
+  if (typeof span == 'string') return;
+  const [tag, kids, value, ...rest] = span;
+  assert.ok(TAGS.has(tag), `element ${tag}`);
+  assert.equal(rest.length, 0);
+  assert.ok(depth < 24, 'nests too deep');
+  if (tag == 'a') assert.match(value, /^(https?:\/\/|mailto:|tel:)[^\s\0-\x1f]+$/i);
+  else if (tag == 'img') assert.ok(isAllowed(value), value);
+  else if (tag == 'ol') assert.match(value, /^\d{1,9}$/);
+  else assert.equal(value, undefined, `${tag} has a value`);
+  for (const kid of kids) inspect(kid, depth + 1);
+};
+const textOf = (span) => (typeof span == 'string' ? span : span[1].map(textOf).join(''));
+
+const CASES = {
+  'one line': 'p(one line)',
+  'a\nb': 'p(abr()b)',
+  'a\n\nb': 'p(a)p(b)',
+  '**bold** and *em* and ~~gone~~ and `code`': 'p(strong(bold) and em(em) and del(gone) and code(code))',
+  '__bold__ and _em_': 'p(strong(bold) and em(em))',
+  '***both***': 'p(strong(em(both)))',
+  '**a *b* c**': 'p(strong(a em(b) c))',
+  'snake_case_name and 2 * 3 * 4': 'p(snake_case_name and 2 * 3 * 4)',
+  '*open': 'p(*open)',
+  '**a*': 'p(**a*)',
+  '``a ` b``': 'p(code(a ` b))',
+  '`open': 'p(`open)',
+  '[a](https://ok.example)': 'p(a=https://ok.example(a))',
+  '[a](https://ok.example "title")': 'p(a=https://ok.example(a))',
+  '[a](<https://ok.example/x y>)': 'p(a)',
+  '[a](https://ok.example/x_(y))': 'p(a=https://ok.example/x_(y)(a))',
+  '[**a**](https://ok.example)': 'p(a=https://ok.example(strong(a)))',
+  '[a](mailto:x@ok.example) [b](tel:+49123)': 'p(a=mailto:x@ok.example(a) a=tel:+49123(b))',
+  '[https://a.example](https://ok.example)': 'p(a=https://ok.example(https://a.example))',
+  '<https://ok.example> <mailto:x@ok.example>': 'p(a=https://ok.example(https://ok.example) a=mailto:x@ok.example(x@ok.example))',
+  'See https://ok.example/a_b_c. Then (https://ok.example/x).': 'p(See a=https://ok.example/a_b_c(https://ok.example/a_b_c). Then (a=https://ok.example/x(https://ok.example/x)).)',
+  '**https://ok.example**': 'p(strong(a=https://ok.example(https://ok.example)))',
+  '[a](javascript:1)': 'p(a)',
+  'fact [1] and [23][4]': 'p(fact sup([1]) and sup([23])sup([4]))',
+  '[1](https://ok.example)': 'p(a=https://ok.example(1))',
+  '[note] and [x': 'p([note] and [x)',
+  '![alt](https://images.example/a.png)': 'p(img=https://images.example/a.png(alt))',
+  '![alt](https://evil.example/a.png)': 'p(alt)',
+  '\\*not\\* \\[a\\](b)': 'p(*not* [a](b))',
+  '# One': 'p(strong(One))',
+  '###### Six': 'p(strong(Six))',
+  '#no': 'p(#no)',
+  '- a\n- b': 'ul(li(a)li(b))',
+  '* a\n* b': 'ul(li(a)li(b))',
+  '- a\n\n- b': 'ul(li(a)li(b))',
+  '- a\n  - b\n  - c\n- d': 'ul(li(aul(li(b)li(c)))li(d))',
+  '1. a\n2. b': 'ol=1(li(a)li(b))',
+  '3) a\n4) b': 'ol=3(li(a)li(b))',
+  '1. a\n   - b\n2. c': 'ol=1(li(aul(li(b)))li(c))',
+  '- a\n  more': 'ul(li(abr()more))',
+  '- a\n\n  second': 'ul(li(ap(second)))',
+  'text\n- a': 'p(text)ul(li(a))',
+  '> a\n> b': 'blockquote(p(abr()b))',
+  '> - a': 'blockquote(ul(li(a)))',
+  '---': 'hr()',
+  '* * *': 'hr()',
+  '```js\na < b\n**x**\n```\nafter': 'pre(code(a < b\n**x**))p(after)',
+  '~~~\na\n```\n~~~': 'pre(code(a\n```))',
+  '```\nopen': 'pre(code(open))',
+  '| a | b |\n|---|:-:|\n| 1 | **2** |': 'table(tr(th(a)th(b))tr(td(1)td(strong(2))))',
+  'a | b\n--|--\n1 | 2\n\nend': 'table(tr(th(a)th(b))tr(td(1)td(2)))p(end)',
+  'a | b': 'p(a | b)',
+  '<b>x</b>': 'p(<b>x</b>)',
+  '': '',
+  ' \n\t\n': '',
+};
+for (const [text, expected] of Object.entries(CASES))
+  test(`draws ${JSON.stringify(text)}`, () => assert.equal(drawn(text), expected));
+
+test(`${attacks.length} attacks give allowed elements and addresses only`, () => {
+  assert.ok(attacks.length >= 200, `only ${attacks.length}`);
+  for (const text of attacks) tree(text).forEach((node) => inspect(node));
+});
+test('raw HTML stays text', () => {
+  for (const text of ['<script>alert(1)</script>', '<img src=x onerror=alert(1)>', '<b>x</b>']) assert.equal(tree(text).map(textOf).join(''), text);
+});
+test('the inspection finds what is not allowed', () => {
+  for (const bad of [['script', []], ['a', ['x'], 'javascript:1'], ['img', ['x'], 'https://evil.example/a'], ['p', [['b', []]]], ['p', [], 'x']])
+    assert.throws(() => inspect(bad));
+});
+
+const ROUNDS = process.env.WIDGET_LONG == '1' ? 100000 : 20000;
+test(`${ROUNDS} texts made at random give allowed trees and lose no letter`, () => {
+  const pieces = ['*', '**', '_', '~~', '`', '```\n', '[', ']', '](', ')', '(', '![', '<', '>', '\n', '\n\n', '- ', '1. ', '> ', '#', '# ', '|', '|---|', '\\', ' ', '  ', '\t', 'http://a', 'https://ok.example', 'javascript:', 'word', 'é', '漢', '👍', '[1]', '---', '\r', '\0', '&lt;', '"', "'"];
+  let seed = 1;
+  const random = (n) => (seed = (Math.imul(seed, 48271) >>> 0) % 2147483647) % n;
+  for (let round = 0; round < ROUNDS; round++) {
+    let text = '';
+    for (let n = random(40); n--; ) text += pieces[random(pieces.length)];
+    const nodes = tree(text);
+    nodes.forEach((node) => inspect(node));
+    const words = (some) => (some.match(/word|é|漢|👍/gu) || []).length;
+    // Addresses and the head of a fence are read, not shown; nothing is shown twice.
+    assert.ok(words(nodes.map(textOf).join('')) <= words(text), JSON.stringify(text));
+  }
+});
+
+const ADVERSARIAL = {
+  stars: '*', 'open strong': '**a ', 'star words': '*a ', 'closers without openers': 'a* ', brackets: '[', 'open links': '[a](', 'link tails': '](', 'link tails of text': '](a', images: '![', 'nested links': '[[a](b)',
+  ticks: '`a', 'growing ticks': null, quotes: '>', 'quote lines': '> ', lists: '- ', 'nested lists': null, numbers: '1. ', tables: '|', 'table rows': '|-', 'table heads': 'a|b\n', hashes: '#', underscores: '_a_', tildes: '~~a', autolinks: '<http:', bare: 'http://', 'bare with parens': 'https://a)', 'all parens': null,
+  escapes: '\\', spaces: ' ', 'spaces in rules': '- ', newlines: '\n', 'carriage returns': '\r', cites: '[1]', 'mixed openers': '*_~~[', 'tabs and bars': '\t|', 'angle targets': '[a](<', 'titles': '[a](b "', 'dashes and bars': '|--', fences: '```\n', 'open fences': '~~~a\n',
+};
+const filled = (name, piece) =>
+  name == 'growing ticks' ? Array.from({ length: 360 }, (_, n) => '`'.repeat(n + 1) + 'a').join('')
+    : name == 'nested lists' ? Array.from({ length: 250 }, (_, n) => ' '.repeat(n * 2) + '- a').join('\n')
+      : name == 'all parens' ? 'https://a' + ')'.repeat(65500)
+        : piece.repeat(Math.ceil(65536 / piece.length)).slice(0, 65536);
+for (const [name, piece] of Object.entries(ADVERSARIAL))
+  test(`64 KiB of ${name} in at most 150 ms`, () => {
+    const text = filled(name, piece);
+    let best = Infinity;
+    for (let n = 0; n < 6 && best > 100; n++) {
+      const began = performance.now();
+      tree(text);
+      tree(text + 'x');
+      best = Math.min(best, (performance.now() - began) / 2);
+    }
+    assert.ok(best <= 150, `${best} ms`);
+  });
+test('what lies beyond 64 KiB is plain text', () => {
+  const nodes = tree('x'.repeat(65534) + '\n\n**d** [a](https://ok.example)');
+  assert.deepEqual(nodes.at(-1), ['p', ['**d** [a](https://ok.example)']]);
+});
