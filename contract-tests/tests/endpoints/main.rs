@@ -2,4 +2,5 @@
 
 mod contacts;
 mod description;
+mod extraction;
 mod health;

@@ -3,6 +3,7 @@
 
 pub mod contacts;
 pub mod description;
+pub mod extraction;
 pub mod files;
 pub mod forms;
 pub mod health;
@@ -41,4 +42,5 @@ pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint::of::<forms::Templates>(),
     Endpoint::of::<forms::Schema>(),
     Endpoint::of::<forms::Structure>(),
+    Endpoint::of::<extraction::SchemaExamples>(),
 ];

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::access::Scope;
 use crate::brand::Brand;
-use crate::endpoints::{ENDPOINTS, contacts, files, forms};
+use crate::endpoints::{ENDPOINTS, contacts, extraction, files, forms};
 use crate::reply::{CONTRACT_VERSION, ErrorCode};
 use crate::violation::{Place, Rule};
 
@@ -36,6 +36,7 @@ pub fn document(brand: &Brand) -> Value {
             { "name": "Contacts", "description": "People in the CRM of an agent." },
             { "name": "Files", "description": "Files of contacts." },
             { "name": "Forms", "description": "Form templates and what is submitted under them." },
+            { "name": "Document extraction", "description": "From documents to the fields of a schema." },
             { "name": "Health", "description": "Whether the service can answer." },
             { "name": "Description", "description": "This document." },
         ],
@@ -71,6 +72,7 @@ fn schemas() -> Value {
         .into_iter()
         .chain(files::components())
         .chain(forms::components())
+        .chain(extraction::components())
         .map(|(name, schema)| (name.to_owned(), schema))
         .collect();
     schemas.insert(
