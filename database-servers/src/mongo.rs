@@ -62,6 +62,8 @@ impl Drop for Database {
 pub struct ReplicaSet {
     members: Vec<Member>,
     mongod: PathBuf,
+    /// What a member keeps in memory, in GB.
+    cache: &'static str,
 }
 
 struct Member {
@@ -77,11 +79,21 @@ impl ReplicaSet {
     /// When MongoDB is not installed, with the line that installs it, or does not start.
     #[must_use]
     pub fn start(members: usize) -> ReplicaSet {
+        // Small: a machine runs several of them.
+        ReplicaSet::with_cache(members, "0.25")
+    }
+
+    /// The same with so much memory for each member's cache, in GB.
+    ///
+    /// # Panics
+    /// As [`ReplicaSet::start`].
+    #[must_use]
+    pub fn with_cache(members: usize, cache: &'static str) -> ReplicaSet {
         let mongod = mongod();
         let new = || Member { process: None, port: process::free_port(), folder: process::folder() };
-        let mut set = ReplicaSet { members: (0..members).map(|_| new()).collect(), mongod };
+        let mut set = ReplicaSet { members: (0..members).map(|_| new()).collect(), mongod, cache };
         for member in &mut set.members {
-            member.launch(&set.mongod);
+            member.launch(&set.mongod, set.cache);
         }
         for member in &set.members {
             member.answers();
@@ -129,7 +141,7 @@ impl ReplicaSet {
     /// # Panics
     /// When it does not.
     pub fn start_again(&mut self, member: usize) {
-        self.members[member].launch(&self.mongod);
+        self.members[member].launch(&self.mongod, self.cache);
         self.members[member].answers();
     }
 }
@@ -143,14 +155,13 @@ impl Member {
         self.folder.path().join("log")
     }
 
-    fn launch(&mut self, mongod: &PathBuf) {
+    fn launch(&mut self, mongod: &PathBuf, cache: &str) {
         let data = self.folder.path().join("data");
         std::fs::create_dir_all(&data).expect("a folder can be made in a new one");
         let mut command = process::bound(mongod);
         command.args(["--bind_ip", "127.0.0.1", "--nounixsocket", "--replSet", "rs0", "--quiet"]);
         command.arg("--dbpath").arg(data).arg("--port").arg(self.port.to_string());
-        // Small: a machine runs several of them.
-        command.args(["--wiredTigerCacheSizeGB", "0.25", "--oplogSize", "64"]);
+        command.args(["--wiredTigerCacheSizeGB", cache, "--oplogSize", "64"]);
         command.args(["--wiredTigerEngineConfigString", "log=(prealloc=false,file_max=8MB)"]);
         command.args(["--setParameter", "diagnosticDataCollectionEnabled=false"]);
         command.args(["--setParameter", "ttlMonitorSleepSecs=1"]);

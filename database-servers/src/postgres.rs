@@ -142,6 +142,15 @@ impl Server {
         });
     }
 
+    /// One of PostgreSQL's own programs, such as `pgbench`, told where the server and its database `postgres` are.
+    #[must_use]
+    pub fn program(&self, name: &str) -> Command {
+        let mut command = Command::new(self.binaries.join(name));
+        command.env("PGHOST", "127.0.0.1").env("PGPORT", self.port.to_string());
+        command.env("PGUSER", "postgres").env("PGDATABASE", "postgres");
+        command
+    }
+
     fn log(&self) -> PathBuf {
         self.folder.path().join("log")
     }

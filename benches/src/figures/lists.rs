@@ -18,14 +18,14 @@ use crate::statistics::Samples;
 use crate::world::{Dice, Host, Person};
 
 /// Contacts of the small agent.
-const SMALL: u64 = 1_000;
+pub(super) const SMALL: u64 = 1_000;
 
 /// Requests of each kind that are measured for information.
 const REQUESTS_OF_A_KIND: usize = 200;
 
 /// An agent's lists, asked for as an embedder does that authenticates callers itself: no key and no rate limit makes two
 /// latencies more alike than they are.
-struct Lists {
+pub(super) struct Lists {
     _host: Host,
     api: Api,
     agent: AgentId,
@@ -37,8 +37,11 @@ impl Lists {
         let path = data::with_contacts(contacts)?;
         // Another benchmark may have taken it out of the system's cache; how fast the disk is, is not asked here.
         std::io::copy(&mut std::fs::File::open(&path)?, &mut std::io::sink())?;
-        let host = data::open(&path)?;
-        let agent = data::agent()?;
+        Lists::of(data::open(&path)?, data::agent()?)
+    }
+
+    /// The lists of an agent of a host.
+    pub(super) fn of(host: Host, agent: AgentId) -> Result<Self, Failure> {
         let caller = Caller {
             agent_id: agent.clone(),
             actor: Actor::User("benches".to_owned()),
@@ -50,7 +53,7 @@ impl Lists {
     }
 
     /// Answers one list and returns the latency in microseconds and the body.
-    fn get(&self, query: &str) -> Result<(f64, Bytes), Failure> {
+    pub(super) fn get(&self, query: &str) -> Result<(f64, Bytes), Failure> {
         let request = Request::get(format!("/v1/open/contacts/chatbots/{}?{query}", self.agent))
             .header("host", "127.0.0.1:8080")
             .extension(self.caller.clone())
@@ -72,7 +75,7 @@ impl Lists {
         Ok(serde_json::from_slice::<Value>(&body)?["pagination"].take())
     }
 
-    fn total(&self, query: &str) -> Result<u64, Failure> {
+    pub(super) fn total(&self, query: &str) -> Result<u64, Failure> {
         Ok(self.pagination(query)?["totalItems"].as_u64().ok_or("a list without totalItems")?)
     }
 
@@ -94,7 +97,7 @@ impl Lists {
 }
 
 /// Page 1 as clients ask for it without further wishes.
-const PAGE_1: &str = "limit=20";
+pub(super) const PAGE_1: &str = "limit=20";
 
 pub(super) fn list_scale(options: &Options) -> Measured {
     let (large, small) = (Lists::open(options.contacts)?, Lists::open(SMALL)?);

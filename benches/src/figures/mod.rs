@@ -2,6 +2,7 @@
 
 mod api_get;
 mod durable_creates;
+mod engines;
 mod faults;
 mod files;
 mod fleet;
@@ -63,6 +64,12 @@ pub(crate) enum Benchmark {
     Limits,
     /// Limits of a key that two servers keep together under overload, on PostgreSQL and on MongoDB
     FleetLimits,
+    /// GETs of one contact over 64 connections against what the engine answers by itself, on PostgreSQL and on MongoDB
+    EngineGets,
+    /// Durable creates on PostgreSQL against one insert in each transaction
+    PostgresCreates,
+    /// Page 1 of a list with exact total among a million contacts against a thousand, on PostgreSQL and on MongoDB
+    EngineLists,
     /// Planted faults that the conformance suite catches
     Faults,
 }
@@ -84,6 +91,9 @@ impl Benchmark {
             Benchmark::FormLatest => forms::latest(options),
             Benchmark::Limits => limits::run(options),
             Benchmark::FleetLimits => fleet::run(options),
+            Benchmark::EngineGets => engines::gets(options),
+            Benchmark::PostgresCreates => engines::creates(options),
+            Benchmark::EngineLists => engines::lists(options),
             Benchmark::Faults => faults::run(),
         }
     }

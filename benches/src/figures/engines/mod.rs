@@ -1,0 +1,90 @@
+//! `engine-gets`, `postgres-creates`, `engine-lists`: the service on PostgreSQL and MongoDB against what they do by
+//! themselves.
+
+mod creates;
+mod gets;
+mod lists;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use database_servers::{mongo, postgres};
+use openapi_core::storage::{Storage, TransferStore};
+use openapi_core::transfer;
+use storage_mongo::{MongoConfig, MongoStorage};
+use storage_postgres::{PostgresConfig, PostgresStorage};
+use storage_sqlite::{SqliteConfig, SqliteStorage};
+
+pub(super) use creates::creates;
+pub(super) use gets::gets;
+pub(super) use lists::lists;
+
+use crate::data;
+use crate::report::Failure;
+use crate::servers::Server;
+use crate::world::{Credentials, Host, SERVER_KEY_HEX};
+
+/// Requests of a key, below the 1,000 that it may send in a minute.
+const REQUESTS_OF_A_KEY: u32 = 960;
+
+/// What a store is opened to: for the service, and to move what it holds.
+struct Opened {
+    storage: Arc<dyn Storage>,
+    moves: Arc<dyn TransferStore>,
+}
+
+impl Opened {
+    fn of<S: TransferStore + 'static>(store: S) -> Self {
+        let store = Arc::new(store);
+        Opened { storage: store.clone(), moves: store }
+    }
+
+    async fn postgres(url: &str) -> Result<Self, Failure> {
+        Ok(Opened::of(PostgresStorage::open(PostgresConfig::from_url(url)?).await?))
+    }
+
+    async fn mongo(url: &str) -> Result<Self, Failure> {
+        Ok(Opened::of(MongoStorage::open(MongoConfig::from_url(url)?).await?))
+    }
+
+    fn host(&self) -> Result<Host, Failure> {
+        Host::new(Arc::clone(&self.storage))
+    }
+
+    /// Copies the agent of the benchmarks with so many contacts.
+    async fn fill(&self, contacts: u64) -> Result<(), Failure> {
+        eprintln!("copying {contacts} contacts");
+        let file = data::with_contacts(contacts)?;
+        let source = SqliteStorage::open(SqliteConfig::new(file))?;
+        let agents = source.agents_after(None, 2).await?;
+        let [agent] = agents.as_slice() else {
+            return Err("a database of the benchmarks has one agent".into());
+        };
+        transfer::copy_agent(&source, &*self.moves, agent, None, &mut |_| {}).await?;
+        Ok(())
+    }
+
+    async fn keys(&self, count: usize) -> Result<Vec<Credentials>, Failure> {
+        let host = Arc::new(self.host()?);
+        host.keys(&data::agent()?, count).await
+    }
+}
+
+/// A PostgreSQL server that keeps what it acknowledged, as servers that are not for tests do.
+fn durable_postgres() -> postgres::Server {
+    postgres::Server::with_settings(&["fsync=on", "synchronous_commit=on", "full_page_writes=on"])
+}
+
+/// A MongoDB server, and the URL of a database on it.
+fn single_mongo() -> (mongo::ReplicaSet, String) {
+    let server = mongo::ReplicaSet::with_cache(1, "1");
+    let url = server.url().replace("/?", "/openapi?");
+    (server, url)
+}
+
+/// The service on a store.
+fn serve(binary: &Path, store: &str) -> Result<Server, Failure> {
+    let settings =
+        [("OPENAPI_STORE", store), ("OPENAPI_SERVER_KEY", SERVER_KEY_HEX), ("OPENAPI_BLOBS", "memory:")];
+    Server::with_settings(binary, &settings)
+}
