@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use database_servers::{mongo, postgres};
-use openapi_core::storage::Storage;
 use openapi_core::storage::memory::MemoryStorage;
+use openapi_core::storage::{Storage, TransferStore};
+use openapi_core::transfer;
 use storage_mongo::{MongoConfig, MongoStorage};
 use storage_postgres::{PostgresConfig, PostgresStorage};
 use storage_sqlite::{SqliteConfig, SqliteStorage};
@@ -41,6 +42,8 @@ pub enum Backend {
 pub struct Store {
     /// The store.
     pub storage: Arc<dyn Storage>,
+    /// The same, to move what it holds; not seen through another one.
+    moves: Arc<dyn TransferStore>,
     /// Where it lies: a folder or a database, which goes away with the last store there.
     place: Option<Arc<dyn Send + Sync>>,
 }
@@ -53,7 +56,7 @@ impl Backend {
     #[must_use]
     pub fn open(self) -> Store {
         match self {
-            Backend::Memory => Store { storage: Arc::new(MemoryStorage::new()), place: None },
+            Backend::Memory => Store::of(Arc::new(MemoryStorage::new()), None),
             Backend::Sqlite => {
                 // Durability is another suite's subject: where there is a file system in memory, syncs cost nothing.
                 let folder = match Path::new("/dev/shm") {
@@ -63,29 +66,56 @@ impl Backend {
                 let folder = folder.expect("a temporary folder");
                 let config = SqliteConfig::new(folder.path().join("openapi.db"));
                 let storage = SqliteStorage::open(config).expect("an empty file");
-                Store { storage: Arc::new(storage), place: Some(Arc::new(folder)) }
+                Store::of(Arc::new(storage), Some(Arc::new(folder)))
             }
             Backend::Postgres => {
                 let database = postgres::Database::create();
                 let config = PostgresConfig::from_url(&database.url()).expect("a URL");
                 let storage = wait(PostgresStorage::open(config)).expect("an empty database");
-                Store { storage: Arc::new(storage), place: Some(Arc::new(database)) }
+                Store::of(Arc::new(storage), Some(Arc::new(database)))
             }
             Backend::Mongo => {
                 let database = mongo::Database::create();
                 let config = MongoConfig::from_url(&database.url()).expect("a URL");
                 let storage = wait(MongoStorage::open(config)).expect("an empty database");
-                Store { storage: Arc::new(storage), place: Some(Arc::new(database)) }
+                Store::of(Arc::new(storage), Some(Arc::new(database)))
             }
         }
     }
 }
 
 impl Store {
+    fn of<S: TransferStore + 'static>(storage: Arc<S>, place: Option<Arc<dyn Send + Sync>>) -> Store {
+        let moves: Arc<dyn TransferStore> = storage.clone();
+        Store { storage, moves, place }
+    }
+
+    /// The store, to move what it holds.
+    #[must_use]
+    pub fn moves(&self) -> Arc<dyn TransferStore> {
+        Arc::clone(&self.moves)
+    }
+
+    /// Copies everything into an empty store, and compares both.
+    ///
+    /// # Panics
+    /// When they then differ.
+    pub fn copy_to(&self, other: &Store) {
+        wait(async {
+            for agent in self.moves.agents_after(None, 1_000).await.expect("agents") {
+                let copied =
+                    transfer::copy_agent(&*self.moves, &*other.moves, &agent, None, &mut |_| {}).await;
+                if let Err(error) = copied {
+                    panic!("{}: {error}", agent.id);
+                }
+            }
+        });
+    }
+
     /// The same store seen through another one, for example [`crate::FaultyStorage`].
     #[must_use]
     pub fn through(&self, storage: Arc<dyn Storage>) -> Store {
-        Store { storage, place: self.place.clone() }
+        Store { storage, moves: Arc::clone(&self.moves), place: self.place.clone() }
     }
 }
 

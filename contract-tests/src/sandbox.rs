@@ -135,18 +135,28 @@ impl Sandbox {
         self.rebuilt(self.ports.clone(), |_| {})
     }
 
+    /// The same clock, keys and contents over another store, to which everything was copied.
+    #[must_use]
+    pub fn moved_to(&self, store: Store) -> Self {
+        self.store.copy_to(&store);
+        self.over(store, self.ports.clone(), FileSettings::default())
+    }
+
     /// The same store, clock and keys with other ports and other decisions about files.
     #[must_use]
     pub fn rebuilt(&self, ports: Ports, change: impl FnOnce(&mut FileSettings)) -> Self {
         let mut files = FileSettings::default();
         change(&mut files);
-        let platform =
-            Platform::new(Arc::clone(&self.store.storage), ports.clone(), self.settings.brand.clone());
+        self.over(self.store.clone(), ports, files)
+    }
+
+    fn over(&self, store: Store, ports: Ports, files: FileSettings) -> Self {
+        let platform = Platform::new(Arc::clone(&store.storage), ports.clone(), self.settings.brand.clone());
         let platform = Arc::new(platform.with_file_settings(files));
         Sandbox {
             blobs: self.blobs.clone(),
             clock: Arc::clone(&self.clock),
-            store: self.store.clone(),
+            store,
             api: platform.api(self.settings.clone()),
             platform,
             agent: self.agent.clone(),

@@ -214,6 +214,34 @@ fn mongo_answers_like_the_model() {
     agree(Backend::Mongo, requests(2_000));
 }
 
+/// What an operator moves from engine to engine, and on, goes on answering like the model.
+fn move_through(backends: &[Backend], histories: u64) {
+    for number in 0..histories {
+        let mut dice = Dice(number ^ 0x6d6f_7665);
+        let mut both = Both::new(backends[0].open());
+        for (place, backend) in backends.iter().enumerate() {
+            if place > 0 {
+                (both.model, both.ours) = (both.model.restarted(), both.ours.moved_to(backend.open()));
+            }
+            let steps: Vec<u64> = (0..STEPS / 2).map(|_| dice.next()).collect();
+            both.run(&steps).unwrap_or_else(|failure| {
+                panic!("history {number}, after {:?}: {failure}", &backends[..=place])
+            });
+        }
+    }
+}
+
+#[test]
+fn what_is_moved_answers_like_the_model() {
+    use Backend::{Memory, Mongo, Postgres, Sqlite};
+    move_through(&[Sqlite, Postgres, Mongo, Postgres, Sqlite, Mongo, Memory, Sqlite], 1);
+}
+
+#[test]
+fn what_is_moved_between_files_answers_like_the_model() {
+    move_through(&[Backend::Memory, Backend::Sqlite, Backend::Sqlite], 4);
+}
+
 /// Faults that must show in some answer: of each kind that one agent, without races and restarts, can see.
 const SEEN: &[PlantedFault] = &[
     PlantedFault::CreatedSinceExclusive,
