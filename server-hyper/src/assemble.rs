@@ -8,8 +8,8 @@ use openapi_core::access::Actor;
 use openapi_core::brand::Brand;
 use openapi_core::platform::{FileSettings, Platform, Ports};
 use openapi_core::ports::{BlobStore, NoBlobs, Offload, Timer, Work};
-use openapi_core::storage::Storage;
 use openapi_core::storage::memory::MemoryStorage;
+use openapi_core::storage::{Storage, TransferStore};
 use storage_blobs::{BlobsUrl, InvalidBlobsUrl};
 use storage_mongo::{MongoConfig, MongoStorage};
 use storage_postgres::{PostgresConfig, PostgresStorage};
@@ -116,6 +116,15 @@ impl StoreUrl {
 /// # Errors
 /// When it cannot be opened; the words say why.
 pub async fn open(url: &StoreUrl) -> Result<Arc<dyn Storage>, Failure> {
+    let store = open_to_move(url).await?;
+    Ok(store)
+}
+
+/// The same, to move what it holds.
+///
+/// # Errors
+/// When it cannot be opened; the words say why.
+pub async fn open_to_move(url: &StoreUrl) -> Result<Arc<dyn TransferStore>, Failure> {
     match url {
         StoreUrl::Memory => Ok(Arc::new(MemoryStorage::new())),
         StoreUrl::Sqlite(config) => Ok(Arc::new(SqliteStorage::open(config.clone())?)),
@@ -129,20 +138,49 @@ pub async fn open(url: &StoreUrl) -> Result<Arc<dyn Storage>, Failure> {
 /// # Errors
 /// When it cannot be opened; the words say why.
 pub fn open_blobs(config: &Config, store: &StoreUrl) -> Result<Arc<dyn BlobStore>, Failure> {
-    let url = match (config.text("blobs"), store) {
-        (Some(url), _) => url.parse().map_err(|error: InvalidBlobsUrl| Failure::usage(error.to_string()))?,
-        (None, StoreUrl::Memory) => BlobsUrl::Memory,
+    open_contents(&contents_url(config.text("blobs"), store, || {
+        "servers on one store share the contents of files as well; name their place with --blobs: s3://BUCKET/PREFIX, \
+         gs://…, az://…, or file:PATH for a folder that all of them have"
+            .to_owned()
+    })?)
+}
+
+/// Where the contents of files of a store that is copied are, or are to be.
+///
+/// # Errors
+/// When nobody says it; `flag` would.
+pub fn blobs_to_move(given: Option<&str>, store: &StoreUrl, flag: &str) -> Result<BlobsUrl, Failure> {
+    contents_url(given, store, || {
+        format!(
+            "where the contents of files are does not follow from a store in {}; name the place with {flag}, or \
+             leave them where they are with --records-only",
+            store.engine()
+        )
+    })
+}
+
+/// Opens a store of file contents.
+///
+/// # Errors
+/// When it cannot be opened; the words say why.
+pub fn open_contents(url: &BlobsUrl) -> Result<Arc<dyn BlobStore>, Failure> {
+    Ok(storage_blobs::open(url, environment())?)
+}
+
+/// The place that was given, or the one that goes with the store.
+fn contents_url(
+    given: Option<&str>,
+    store: &StoreUrl,
+    nowhere: impl FnOnce() -> String,
+) -> Result<BlobsUrl, Failure> {
+    match (given, store) {
+        (Some(url), _) => url.parse().map_err(|error: InvalidBlobsUrl| Failure::usage(error.to_string())),
+        (None, StoreUrl::Memory) => Ok(BlobsUrl::Memory),
         (None, StoreUrl::Sqlite(config)) => {
-            BlobsUrl::Folder(config.path.parent().unwrap_or(Path::new("")).join("blobs"))
+            Ok(BlobsUrl::Folder(config.path.parent().unwrap_or(Path::new("")).join("blobs")))
         }
-        (None, StoreUrl::Postgres(_) | StoreUrl::Mongo(_)) => {
-            return Err(Failure::usage(
-                "servers on one store share the contents of files as well; name their place with --blobs: \
-                 s3://BUCKET/PREFIX, gs://…, az://…, or file:PATH for a folder that all of them have",
-            ));
-        }
-    };
-    Ok(storage_blobs::open(&url, environment())?)
+        (None, StoreUrl::Postgres(_) | StoreUrl::Mongo(_)) => Err(Failure::usage(nowhere())),
+    }
 }
 
 /// The variables from which stores in a cloud take their credentials.

@@ -1,14 +1,13 @@
 //! Contents of files as an operator handles them: check, back up, restore. Every content that is copied is compared with
 //! the digest in its record.
 
-use std::future::poll_fn;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use openapi_core::files::{ContactFile, Sha256Digest};
-use openapi_core::ports::{BlobErrorKind, BlobKey, BlobStore};
+use openapi_core::files::ContactFile;
+use openapi_core::ports::{BlobKey, BlobStore};
 use openapi_core::storage::Storage;
-use sha2::{Digest, Sha256};
+use openapi_core::transfer;
 use storage_blobs::FolderBlobs;
 
 use crate::assemble::{self, Contents, StoreUrl, operator};
@@ -116,64 +115,18 @@ async fn copy_contents(
         for entry in needed {
             let key = entry.key;
             let Some(file) = records.file(&key.agent, key.file).await? else { continue };
-            if is_whole(to, &key, &file).await? {
-                copied += 1;
-            } else {
-                to.remove(&key).await?;
-                match copy(from, to, &key, &file).await {
-                    Ok(()) => copied += 1,
-                    Err(error) if dispensable(&file).await? => {
-                        tracing::debug!(%key, %error, "the file was deleted meanwhile");
-                    }
-                    Err(error) => return Err(error),
+            match transfer::copy_content(transfer::Contents { from, to }, &file).await {
+                Ok(_) => copied += 1,
+                Err(error) if dispensable(&file).await? => {
+                    tracing::debug!(%key, %error, "the file was deleted meanwhile");
                 }
+                Err(error) => return Err(error.into()),
             }
             if copied % TOLD_EVERY == 0 {
                 eprintln!("the contents of {copied} files {done}");
             }
         }
     }
-}
-
-/// Whether a content is there with the digest of its record.
-async fn is_whole(store: &dyn BlobStore, key: &BlobKey, file: &ContactFile) -> Result<bool, Failure> {
-    if store.size(key).await? != Some(file.file_size) {
-        return Ok(false);
-    }
-    let mut octets = store.read(key, 0..file.file_size).await?;
-    let mut digest = Sha256::new();
-    while let Some(chunk) = poll_fn(|cx| octets.as_mut().poll_next(cx)).await.transpose()? {
-        digest.update(&chunk);
-    }
-    Ok(Sha256Digest(digest.finalize().into()) == file.sha256)
-}
-
-async fn copy(
-    from: &dyn BlobStore,
-    to: &dyn BlobStore,
-    key: &BlobKey,
-    file: &ContactFile,
-) -> Result<(), Failure> {
-    let mut octets = match from.read(key, 0..file.file_size).await {
-        Err(error) if error.kind == BlobErrorKind::Missing => {
-            return Err(Failure::new(format!(
-                "the content of file {key} is missing or cut off; `openapi-server check` lists all that is wrong"
-            )));
-        }
-        read => read?,
-    };
-    let mut writer = to.create(key, &file.file_name).await?;
-    let mut digest = Sha256::new();
-    while let Some(chunk) = poll_fn(|cx| octets.as_mut().poll_next(cx)).await.transpose()? {
-        digest.update(&chunk);
-        writer.write(chunk).await?;
-    }
-    if Sha256Digest(digest.finalize().into()) != file.sha256 {
-        return Err(Failure::new(format!(
-            "the content of file {key} is damaged: its digest is not its record's"
-        )));
-    }
-    Ok(writer.finish().await?)
 }
 
 /// Only the owner may read a backup.

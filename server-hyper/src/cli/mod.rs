@@ -6,6 +6,7 @@ mod contacts;
 mod contacts_csv;
 mod contacts_export;
 mod contacts_import;
+mod copy;
 mod demo;
 mod export;
 mod files;
@@ -98,6 +99,9 @@ enum Command {
     /// Put a backup in the place of the store; no server may run
     #[command(after_help = store::RESTORE_EXAMPLES)]
     Restore(store::Restore),
+    /// Copy everything into another store, on whatever engine, and prove that both then hold the same
+    #[command(after_help = copy::EXAMPLES)]
+    Copy(copy::Copy),
     /// Settings
     #[command(subcommand)]
     Config(settings::ConfigCommand),
@@ -154,6 +158,7 @@ impl Cli {
             Command::Check(command) => command.run(every),
             Command::Backup(command) => command.run(every),
             Command::Restore(command) => command.run(every),
+            Command::Copy(command) => command.run(every),
             Command::Config(command) => command.run(every),
             Command::Openapi => settings::print_document(every),
             Command::Completions { shell } => settings::print_completions(shell, &mut Cli::command()),

@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it unwraps")]
 
 mod contacts;
+mod copy;
 mod examples;
 mod file_client;
 mod files;
