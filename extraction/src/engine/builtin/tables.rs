@@ -1,0 +1,544 @@
+//! Arrays of objects: the rows of a table under its header, or lines of things and prices without one.
+
+use std::collections::HashSet;
+
+use openapi_core::extraction::ExtractionType;
+use openapi_core::json::Json;
+
+use super::candidates::{Candidate, How, Source, tidy};
+use super::entities;
+use super::terms::{Terms, terms_of};
+use super::view::Span;
+use super::wanted::{Role, Wanted};
+
+/// The most rows that are read.
+const MAX_ROWS: usize = 500;
+/// The most lines that are looked at for a header.
+const MAX_LINES: usize = 30_000;
+
+/// A value of a row: of which property.
+pub(crate) type Row = Vec<(usize, Candidate)>;
+
+/// The rows of an array and the words they cover.
+#[derive(Default)]
+pub(crate) struct Rows {
+    pub(crate) rows: Vec<Row>,
+    pub(crate) covered: Vec<Span>,
+}
+
+/// A column of a table.
+struct Column {
+    property: Option<usize>,
+    span: Span,
+    likeness: f64,
+}
+
+/// A piece of a line that is one value: a number, or text.
+#[derive(Clone, Copy, Debug)]
+struct Atom {
+    span: Span,
+    is_number: bool,
+}
+
+/// Lines that end a table.
+const ENDS: [&str; 12] = [
+    "subtotal", "total", "tax", "net", "gross", "rounding", "cash", "change", "payment", "discount", "grand",
+    "service",
+];
+
+impl Source<'_, '_> {
+    pub(crate) fn rows(&self, array: &Wanted<'_>, properties: &[Wanted<'_>]) -> Rows {
+        let under = self.header(properties).map(|header| self.under(properties, &header)).unwrap_or_default();
+        if !under.rows.is_empty() {
+            return under;
+        }
+        if is_priced(properties) && !array.all.has_any(&["result", "test"]) {
+            self.priced(properties)
+        } else {
+            under
+        }
+    }
+
+    /// The line that names the most properties.
+    fn header(&self, properties: &[Wanted<'_>]) -> Option<Vec<Column>> {
+        let terms: HashSet<&str> = properties
+            .iter()
+            .flat_map(|property| property.readings.iter())
+            .flat_map(|(terms, _)| terms.iter())
+            .collect();
+        let least = properties.len().min(2);
+        let mut best: Option<(f64, Vec<Column>)> = None;
+        for line in 0..self.view.lines.len().min(MAX_LINES) {
+            let span = self.view.line_span(line);
+            if span.end - span.start > 24 {
+                continue;
+            }
+            let mut columns = self.columns(line, properties, &terms);
+            // A header of two lines: the second one completes names.
+            let known = columns.iter().filter(|column| column.property.is_some()).count();
+            if known < least {
+                continue;
+            }
+            let numbers = self.facts.amounts_in(span).iter().filter(|amount| amount.is_money).count();
+            if numbers > 0 {
+                continue;
+            }
+            let score: f64 =
+                columns.iter().filter(|column| column.property.is_some()).map(|column| column.likeness).sum();
+            if best.as_ref().is_none_or(|(most, _)| score > *most + 0.2) {
+                columns.sort_by(|a, b| self.view.extent(a.span).0.total_cmp(&self.view.extent(b.span).0));
+                best = Some((score, columns));
+            }
+        }
+        best.map(|(_, columns)| columns)
+    }
+
+    fn columns(&self, line: usize, properties: &[Wanted<'_>], terms: &HashSet<&str>) -> Vec<Column> {
+        let mut columns: Vec<Column> = Vec::new();
+        for segment in self.view.segments_of(line) {
+            let words: Vec<&str> =
+                self.view.words[segment.start..segment.end].iter().map(|word| word.folded.as_str()).collect();
+            let found = terms_of(&words);
+            if !found.iter().any(|(term, _, _)| terms.contains(term.as_str())) {
+                columns.push(Column { property: None, span: segment.span(), likeness: 0.0 });
+                continue;
+            }
+            let mut whole = Terms::default();
+            for (term, _, _) in &found {
+                whole.add(term.clone());
+            }
+            let likeness = |label: &Terms| {
+                properties
+                    .iter()
+                    .enumerate()
+                    .map(|(index, property)| (index, property.likeness(label)))
+                    .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))
+            };
+            let of_whole = likeness(&whole);
+            // Words of several columns with one space between them.
+            let mut parts: Vec<(Span, Terms)> = Vec::new();
+            for (term, from, to) in found {
+                let span = Span { start: segment.start + from, end: segment.start + to };
+                match parts.last_mut() {
+                    Some((last, terms)) if last.start == span.start => terms.add(term),
+                    _ => {
+                        let mut terms = Terms::default();
+                        terms.add(term);
+                        parts.push((span, terms));
+                    }
+                }
+            }
+            let split: Vec<(Span, usize, f64)> = parts
+                .iter()
+                .filter_map(|(span, terms)| {
+                    likeness(terms)
+                        .filter(|(_, likeness)| *likeness >= 0.45)
+                        .map(|(index, likeness)| (*span, index, likeness))
+                })
+                .collect();
+            let distinct: HashSet<usize> = split.iter().map(|(_, index, _)| *index).collect();
+            let total: f64 = split.iter().map(|(_, _, likeness)| likeness).sum();
+            match of_whole {
+                Some((index, likeness))
+                    if likeness >= 0.42 && (distinct.len() < 2 || likeness > 0.8 * total) =>
+                {
+                    columns.push(Column { property: Some(index), span: segment.span(), likeness });
+                }
+                _ if distinct.len() >= 2 => {
+                    for (span, index, likeness) in split {
+                        columns.push(Column { property: Some(index), span, likeness });
+                    }
+                }
+                _ => columns.push(Column { property: None, span: segment.span(), likeness: 0.0 }),
+            }
+        }
+        // One column for a property: the one that says it best, the last of equals for sums.
+        for index in 0..properties.len() {
+            let best = columns
+                .iter()
+                .enumerate()
+                .filter(|(_, column)| column.property == Some(index))
+                .max_by(|a, b| a.1.likeness.total_cmp(&b.1.likeness))
+                .map(|(at, _)| at);
+            for (at, column) in columns.iter_mut().enumerate() {
+                if column.property == Some(index) && Some(at) != best {
+                    column.property = None;
+                }
+            }
+        }
+        columns
+    }
+
+    /// Whether a line is the first below a table.
+    fn ends_table(&self, line: usize) -> bool {
+        let span = self.view.line_span(line);
+        self.labels.of_line(line).any(|label| {
+            let leads = label.span.start <= span.start + 1;
+            leads
+                && label.terms.has_any(&ENDS)
+                && (label.after >= label.span.end)
+                && label.terms.iter().all(|term| ENDS.contains(&term) || self.is_known_term(term))
+        }) && (!self.facts.amounts_in(span).is_empty() || span.end - span.start <= 3)
+    }
+
+    fn is_known_term(&self, term: &str) -> bool {
+        super::lexicon::Lexicon::shared().word(term).is_some()
+    }
+
+    /// The pieces of a line.
+    fn atoms(&self, line: usize) -> Vec<Atom> {
+        let mut atoms = Vec::new();
+        for segment in self.view.segments_of(line) {
+            let span = segment.span();
+            let amounts: Vec<Span> = self
+                .facts
+                .amounts_in(span)
+                .iter()
+                .filter(|amount| amount.is_clean || amount.is_money)
+                .map(|amount| amount.span)
+                .collect();
+            let mut start = span.start;
+            let mut end = span.end;
+            let mut leading = Vec::new();
+            let mut trailing = Vec::new();
+            for amount in &amounts {
+                if amount.start == start {
+                    leading.push(*amount);
+                    start = amount.end;
+                }
+            }
+            for amount in amounts.iter().rev() {
+                let marks_only = (amount.end..end).all(|at| {
+                    !self.view.words[at].text.chars().any(|c| c.is_alphanumeric() && c != 'x' && c != 'X')
+                        || self.view.words[at].text.chars().count() <= 2 && at + 1 == span.end
+                });
+                if amount.start >= start && marks_only {
+                    trailing.push(*amount);
+                    end = amount.start;
+                }
+            }
+            // A piece that is all numbers was taken from the front.
+            atoms.extend(leading.into_iter().map(|span| Atom { span, is_number: true }));
+            if start < end {
+                atoms.push(Atom { span: Span { start, end }, is_number: false });
+            }
+            atoms.extend(trailing.into_iter().rev().map(|span| Atom { span, is_number: true }));
+        }
+        atoms
+    }
+
+    fn under(&self, properties: &[Wanted<'_>], columns: &[Column]) -> Rows {
+        let mut found = Rows::default();
+        let Some(first) = columns.first() else { return found };
+        let header = self.view.words[first.span.start].line;
+        found.covered.push(self.view.line_span(header));
+        let numeric = |index: usize| properties[index].kind != ExtractionType::String;
+        let has_numbers = columns.iter().filter_map(|column| column.property).any(numeric);
+        let mut pending: Option<Span> = None;
+        let mut idle = 0;
+        for line in header + 1..self.view.lines.len() {
+            if found.rows.len() >= MAX_ROWS || idle > 12 || self.ends_table(line) {
+                break;
+            }
+            let span = self.view.line_span(line);
+            let atoms = self.atoms(line);
+            let mut row: Row = Vec::new();
+            for atom in &atoms {
+                let Some(column) = self.column_of(columns, *atom, properties) else { continue };
+                let Some(index) = columns[column].property else { continue };
+                if row.iter().any(|(known, _)| *known == index) {
+                    continue;
+                }
+                if let Some(candidate) = self.cell(&properties[index], atom.span, columns[column].likeness) {
+                    row.push((index, candidate));
+                }
+            }
+            let numbers = row.iter().filter(|(index, _)| numeric(*index)).count();
+            let texts = row.len() - numbers;
+            let begins = if has_numbers { numbers >= 1 } else { texts >= properties.len().min(2) };
+            if !begins {
+                idle += 1;
+                if texts > 0
+                    && row.iter().any(|(_, candidate)| entities::is_wordy(self.view, candidate.pieces[0]))
+                {
+                    pending = row
+                        .iter()
+                        .map(|(_, candidate)| candidate.pieces[0])
+                        .find(|span| entities::is_wordy(self.view, *span));
+                } else if atoms.len() == 1 && !atoms[0].is_number {
+                    pending = Some(atoms[0].span);
+                }
+                continue;
+            }
+            // The name of a thing may stand on a line of its own above its numbers.
+            let name = properties.iter().position(|property| {
+                property.is_text()
+                    && property.all.has_any(&["description", "name", "item", "product", "test"])
+            });
+            if let (Some(name), Some(above)) = (name, pending.take())
+                && !row.iter().any(|(index, candidate)| {
+                    *index == name && entities::is_wordy(self.view, candidate.pieces[0])
+                })
+            {
+                row.retain(|(index, _)| *index != name);
+                row.extend(self.cell(&properties[name], above, 0.6).map(|candidate| (name, candidate)));
+                found.covered.push(above);
+            }
+            if has_numbers && row.len() == 1 && properties.len() > 2 {
+                idle += 1;
+                continue;
+            }
+            idle = 0;
+            found.covered.push(span);
+            row.sort_by_key(|(index, _)| *index);
+            found.rows.push(row);
+        }
+        if found.rows.is_empty() {
+            found.covered.clear();
+        }
+        found
+    }
+
+    /// The column that a piece stands in: the one it lies under, else the nearest.
+    fn column_of(&self, columns: &[Column], atom: Atom, properties: &[Wanted<'_>]) -> Option<usize> {
+        let (x0, x1) = self.view.extent(atom.span);
+        let allowed = |column: &Column| match column.property {
+            Some(index) => atom.is_number || properties[index].kind == ExtractionType::String,
+            None => true,
+        };
+        let mut best: Option<(f32, usize)> = None;
+        for (index, column) in columns.iter().enumerate() {
+            if !allowed(column) {
+                continue;
+            }
+            let (c0, c1) = self.view.extent(column.span);
+            let overlap = x1.min(c1) - x0.max(c0);
+            let distance = if overlap > 0.0 {
+                -overlap / (x1 - x0).min(c1 - c0).max(1.0)
+            } else {
+                (x0 - c0).abs().min((x1 - c1).abs())
+            };
+            if best.is_none_or(|(least, _)| distance < least) {
+                best = Some((distance, index));
+            }
+        }
+        best.map(|(_, index)| index)
+    }
+
+    fn cell(&self, property: &Wanted<'_>, span: Span, likeness: f64) -> Option<Candidate> {
+        let mut found = Vec::new();
+        match property.kind {
+            ExtractionType::String
+                if !matches!(property.role, Role::Address | Role::Phone | Role::Email | Role::Iban) =>
+            {
+                let text = tidy(&self.view.text(span));
+                if text.is_empty() {
+                    return None;
+                }
+                let mut candidate = Candidate::new(span, text.as_str().into(), How::Table, likeness, 0.8);
+                candidate.quote = Some(text);
+                return Some(candidate);
+            }
+            ExtractionType::Boolean => {
+                let (yes, span) = super::facts::answer(self.view, span)?;
+                return Some(Candidate::new(span, Json::Bool(yes), How::Table, likeness, 0.8));
+            }
+            _ => self.values(property, span, How::Table, likeness, 0.8, &mut found),
+        }
+        found.into_iter().next()
+    }
+
+    /// Lines of things and prices without a header: `2 x Coffee 6.00`, or the thing above its numbers.
+    fn priced(&self, properties: &[Wanted<'_>]) -> Rows {
+        let roles = Roles::of(properties);
+        let mut found = Rows::default();
+        let mut name: Option<Span> = None;
+        let end = (0..self.view.lines.len().min(MAX_LINES))
+            .find(|&line| line > 0 && self.ends_table(line) && self.has_money(line))
+            .unwrap_or(self.view.lines.len().min(MAX_LINES));
+        for line in 0..end {
+            if found.rows.len() >= MAX_ROWS {
+                break;
+            }
+            let span = self.view.line_span(line);
+            let is_head = self.labels.of_line(line).any(|label| {
+                label.is_marked
+                    && label.terms.has_any(&[
+                        "date", "time", "phone", "cashier", "invoice", "table", "tax", "number", "vat",
+                        "customer", "order", "receipt",
+                    ])
+            });
+            if is_head || !self.facts.dates_in(span).is_empty() {
+                name = None;
+                continue;
+            }
+            let amounts: Vec<_> =
+                self.facts.amounts_in(span).iter().filter(|amount| !amount.is_percent).collect();
+            let priced = amounts
+                .iter()
+                .rev()
+                .find(|amount| (amount.has_mark || amount.is_money) && self.is_last(amount.span, span))
+                .copied();
+            let words = self.wording(span, &amounts.iter().map(|amount| amount.span).collect::<Vec<_>>());
+            let Some(price) = priced else {
+                let text = self.view.text(span);
+                match words {
+                    // The rest of a name that is cut in two belongs to it; the first piece says enough.
+                    Some(_) if entities::is_wordy(self.view, span) && !address_like(&text) => {
+                        name = match name {
+                            Some(above)
+                                if self.view.words[above.start].line + 1 == line
+                                    && text.chars().next().is_some_and(char::is_lowercase) =>
+                            {
+                                Some(Span { start: above.start, end: span.end })
+                            }
+                            _ => Some(span),
+                        };
+                    }
+                    _ => {}
+                }
+                continue;
+            };
+            let own = words
+                .filter(|words| self.view.text(*words).chars().filter(|c| c.is_alphabetic()).count() >= 2);
+            let thing = own.or_else(|| name.take());
+            let Some(thing) = thing else { continue };
+            if own.is_none() {
+                found.covered.push(thing);
+            }
+            name = None;
+            let mut row: Row = Vec::new();
+            let mut add = |index: Option<usize>, candidate: Option<Candidate>| {
+                if let (Some(index), Some(candidate)) = (index, candidate) {
+                    row.push((index, candidate));
+                }
+            };
+            let text = tidy(&self.view.text(thing));
+            let mut candidate = Candidate::new(thing, text.as_str().into(), How::Table, 0.5, 0.7);
+            if thing.end > thing.start
+                && self.view.words[thing.start].line != self.view.words[thing.end - 1].line
+            {
+                candidate.pieces = self.by_lines(thing);
+            }
+            candidate.quote = Some(text);
+            add(roles.name, Some(candidate));
+            let others: Vec<_> = amounts.iter().filter(|amount| amount.span != price.span).copied().collect();
+            let quantity = others
+                .iter()
+                .find(|amount| {
+                    amount.value.fract().is_zero()
+                        && !amount.is_money
+                        && !amount.has_mark
+                        && amount.value < rust_decimal::Decimal::from(1_000)
+                        && !inside(amount.span, own)
+                })
+                .copied();
+            let unit = others
+                .iter()
+                .rev()
+                .find(|amount| {
+                    Some(amount.span) != quantity.map(|amount| amount.span)
+                        && (amount.has_mark || amount.is_money)
+                        && !inside(amount.span, own)
+                })
+                .copied();
+            if let (Some(index), Some(quantity)) = (roles.quantity, quantity) {
+                add(Some(index), self.amount(&properties[index], quantity, How::Table, 0.5, 0.7));
+            }
+            if let (Some(index), Some(unit)) = (roles.unit, unit) {
+                add(Some(index), self.amount(&properties[index], unit, How::Table, 0.5, 0.7));
+            }
+            if let Some(index) = roles.total {
+                add(Some(index), self.amount(&properties[index], price, How::Table, 0.5, 0.7));
+            }
+            found.covered.push(span);
+            found.rows.push(row);
+        }
+        if found.rows.is_empty() {
+            found.covered.clear();
+        }
+        found.covered.sort_unstable();
+        found
+    }
+
+    fn by_lines(&self, span: Span) -> Vec<Span> {
+        let mut pieces: Vec<Span> = Vec::new();
+        for at in span.start..span.end {
+            match pieces.last_mut() {
+                Some(piece) if self.view.words[piece.start].line == self.view.words[at].line => {
+                    piece.end = at + 1
+                }
+                _ => pieces.push(Span { start: at, end: at + 1 }),
+            }
+        }
+        pieces
+    }
+
+    fn has_money(&self, line: usize) -> bool {
+        self.facts
+            .amounts_in(self.view.line_span(line))
+            .iter()
+            .any(|amount| amount.is_money || amount.has_mark)
+    }
+
+    /// Whether nothing but marks and a short code stands after a number on its line.
+    fn is_last(&self, amount: Span, line: Span) -> bool {
+        self.view.words[amount.end..line.end].iter().all(|word| word.text.chars().count() <= 3)
+    }
+
+    /// The words of a line that are neither numbers nor marks between them.
+    fn wording(&self, line: Span, amounts: &[Span]) -> Option<Span> {
+        let is_word = |at: usize| {
+            let text = self.view.words[at].text;
+            let marks = ["x", "X", "@", "*", "-", "pcs", "PCS", "RM", "Rp", "$", "="];
+            !amounts.iter().any(|amount| amount.start <= at && at < amount.end)
+                && !marks.contains(&text)
+                && text.chars().any(char::is_alphabetic)
+        };
+        let start = (line.start..line.end).find(|&at| is_word(at))?;
+        // To the first number that ends the words: numbers within a name are part of it.
+        let last = (start..line.end)
+            .rev()
+            .find(|&at| is_word(at) && at < amounts.last().map_or(line.end, |amount| amount.start))?;
+        (last >= start).then_some(Span { start, end: last + 1 })
+    }
+}
+
+fn inside(span: Span, words: Option<Span>) -> bool {
+    words.is_some_and(|words| span.start >= words.start && span.end <= words.end)
+}
+
+fn address_like(text: &str) -> bool {
+    super::address::looks(text) || text.contains('@') || text.to_lowercase().contains("www.")
+}
+
+struct Roles {
+    name: Option<usize>,
+    quantity: Option<usize>,
+    unit: Option<usize>,
+    total: Option<usize>,
+}
+
+impl Roles {
+    fn of(properties: &[Wanted<'_>]) -> Self {
+        let numeric = |property: &Wanted<'_>| property.kind.is_numeric();
+        let quantity =
+            properties.iter().position(|property| numeric(property) && property.name.has("quantity"));
+        let unit = properties.iter().position(|property| numeric(property) && property.name.has("unit"));
+        let total = properties.iter().enumerate().position(|(index, property)| {
+            numeric(property)
+                && Some(index) != quantity
+                && Some(index) != unit
+                && property.all.has_any(&["price", "amount", "total", "line", "value"])
+        });
+        let name = properties.iter().position(|property| {
+            property.is_text() && property.all.has_any(&["name", "description", "item", "product"])
+        });
+        Roles { name, quantity, unit, total }
+    }
+}
+
+fn is_priced(properties: &[Wanted<'_>]) -> bool {
+    let roles = Roles::of(properties);
+    roles.name.is_some() && (roles.total.is_some() || roles.unit.is_some())
+}
