@@ -3,8 +3,11 @@
 mod docx;
 mod error;
 mod kind;
+mod layout;
 mod limits;
 mod model;
+mod pdf;
+pub mod recognition;
 mod text;
 mod words;
 
@@ -21,6 +24,18 @@ pub use model::{Cell, Document, Line, Page, PageSource, Rect, Table, Warning, Wo
 /// # Errors
 /// What [`ReadError`] says.
 pub fn read(bytes: &[u8], limits: &Limits) -> Result<Document, ReadError> {
+    read_with(bytes, limits, None)
+}
+
+/// Reads a document like [`read`], with recognition for its pictures and scanned pages.
+///
+/// # Errors
+/// What [`ReadError`] says.
+pub fn read_with(
+    bytes: &[u8],
+    limits: &Limits,
+    recognise: Option<&dyn recognition::Recognise>,
+) -> Result<Document, ReadError> {
     limits.check_bytes(bytes.len())?;
     let kind = match Kind::of(bytes) {
         Some(kind) => kind,
@@ -30,6 +45,7 @@ pub fn read(bytes: &[u8], limits: &Limits) -> Result<Document, ReadError> {
     match kind {
         Kind::Text => text::read(bytes, limits),
         Kind::Docx => docx::read(bytes, limits),
+        Kind::Pdf => pdf::read(bytes, limits, recognise),
         _ => Err(ReadError::Unsupported),
     }
 }
