@@ -112,10 +112,7 @@ impl Source<'_, '_> {
                     let all = Span { start: 0, end: self.view.words.len() };
                     let mut from = all.start;
                     while let Some(at) = self.view.words[from..].iter().take(60_000).position(|word| {
-                        word.text.len() >= 4
-                            && word.text.is_char_boundary(4)
-                            && word.text[..2].chars().all(|c| c.is_ascii_uppercase())
-                            && word.text[2..4].bytes().all(|b| b.is_ascii_digit())
+                        matches!(word.text.as_bytes(), [a, b, c, d, ..] if a.is_ascii_uppercase() && b.is_ascii_uppercase() && c.is_ascii_digit() && d.is_ascii_digit())
                     }) {
                         let region = Span { start: from + at, end: (from + at + 9).min(all.end) };
                         let mut values = Vec::new();
