@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use extraction::document::{Document, Limits, Line, read};
+use extraction::document::recognition::{Recognise, Tesseract};
+use extraction::document::{Document, Limits, Line, read_with};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -17,9 +18,10 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    let engine = Tesseract::default();
     #[expect(clippy::disallowed_methods, reason = "an example measures time")]
     let begin = std::time::Instant::now();
-    let result = read(&bytes, &Limits::default());
+    let result = read_with(&bytes, &Limits::default(), Some(&engine as &dyn Recognise));
     let elapsed = begin.elapsed();
     match result {
         Ok(document) if arguments.iter().any(|argument| argument == "--json") => {

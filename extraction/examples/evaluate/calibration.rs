@@ -23,8 +23,10 @@ pub fn of(outcomes: &[(f64, bool)]) -> Option<Calibration> {
         return None;
     }
     let total = outcomes.len() as f64;
-    let mean = |of: &[(f64, bool)]| of.iter().map(|(confidence, _)| confidence).sum::<f64>() / of.len() as f64;
-    let accuracy = |of: &[(f64, bool)]| of.iter().filter(|(_, right)| *right).count() as f64 / of.len() as f64;
+    let mean =
+        |of: &[(f64, bool)]| of.iter().map(|(confidence, _)| confidence).sum::<f64>() / of.len() as f64;
+    let accuracy =
+        |of: &[(f64, bool)]| of.iter().filter(|(_, right)| *right).count() as f64 / of.len() as f64;
     let mut error = 0.0;
     for bin in 0..10 {
         let within: Vec<(f64, bool)> = outcomes
@@ -36,7 +38,8 @@ pub fn of(outcomes: &[(f64, bool)]) -> Option<Calibration> {
             error += within.len() as f64 / total * (mean(&within) - accuracy(&within)).abs();
         }
     }
-    let sure: Vec<(f64, bool)> = outcomes.iter().copied().filter(|(confidence, _)| *confidence >= 0.8).collect();
+    let sure: Vec<(f64, bool)> =
+        outcomes.iter().copied().filter(|(confidence, _)| *confidence >= 0.8).collect();
     Some(Calibration {
         count: outcomes.len(),
         accuracy: accuracy(outcomes),

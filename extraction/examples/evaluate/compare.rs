@@ -80,7 +80,8 @@ fn distance(a: &[char], b: &[char]) -> usize {
 fn alike(a: &str, b: &str) -> bool {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let longer = a.len().max(b.len());
-    longer > 0 && a.len().abs_diff(b.len()) as f64 <= 0.1 * longer as f64
+    longer > 0
+        && a.len().abs_diff(b.len()) as f64 <= 0.1 * longer as f64
         && 1.0 - distance(&a, &b) as f64 / longer as f64 >= 0.9
 }
 
@@ -99,8 +100,13 @@ fn same(kind: &str, gold: &Value, found: &Value) -> bool {
         return any.iter().any(|gold| same(kind, gold, found));
     }
     match kind {
-        "number" | "integer" => matches!((number(gold), number(found)), (Some(a), Some(b)) if (a - b).abs() < 0.005 + 1e-9),
-        "date" => gold == found || matches!((gold.as_str(), found.as_str()), (Some(gold), Some(found)) if found.get(..10) == Some(gold)),
+        "number" | "integer" => {
+            matches!((number(gold), number(found)), (Some(a), Some(b)) if (a - b).abs() < 0.005 + 1e-9)
+        }
+        "date" => {
+            gold == found
+                || matches!((gold.as_str(), found.as_str()), (Some(gold), Some(found)) if found.get(..10) == Some(gold))
+        }
         "boolean" => gold == found,
         "email" => text(gold) == text(found),
         _ => {
@@ -163,7 +169,8 @@ fn array(field: &Field, gold: &Value, found: &Value) -> Counts {
         items.into_iter().filter(|item| !is_empty(item)).collect()
     };
     let (gold, found) = (elements(gold), elements(found));
-    let properties = field.items.as_ref().filter(|item| item.kind == "object").map(|item| item.properties.as_slice());
+    let properties =
+        field.items.as_ref().filter(|item| item.kind == "object").map(|item| item.properties.as_slice());
     let kind = field.items.as_ref().map_or("string", |item| item.kind.as_str());
     let gain: Vec<Vec<u32>> = gold
         .iter()
@@ -178,7 +185,10 @@ fn array(field: &Field, gold: &Value, found: &Value) -> Counts {
         })
         .collect();
     let pairs = align(&gain);
-    let width = |value: &Value| value.as_object().map_or(1, |members| members.values().filter(|value| !is_empty(value)).count()) as u32;
+    let width = |value: &Value| {
+        value.as_object().map_or(1, |members| members.values().filter(|value| !is_empty(value)).count())
+            as u32
+    };
     let mut counts = Counts::default();
     for &(i, j) in &pairs {
         counts.add(match properties {

@@ -1,6 +1,6 @@
 //! The manifest of a folder of labelled documents.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use openapi_core::extraction::ExtractionSchema;
 use serde::Deserialize;
@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 pub struct Entry {
     pub id: String,
     pub set: String,
+    pub folder: PathBuf,
     pub file: String,
     pub schema: Vec<Field>,
     pub compiled: ExtractionSchema,
@@ -71,7 +72,15 @@ pub fn read(folder: &Path) -> Result<Vec<Entry>, Box<dyn std::error::Error>> {
         let schema = json!(definitions(&line.schema)).to_string();
         let compiled = ExtractionSchema::parse(schema.as_bytes())
             .map_err(|violations| format!("{}: {}", line.id, violations.message()))?;
-        entries.push(Entry { id: line.id, set: line.set, file: line.file, schema: line.schema, compiled, expected: line.expected });
+        entries.push(Entry {
+            id: line.id,
+            set: line.set,
+            folder: folder.to_owned(),
+            file: line.file,
+            schema: line.schema,
+            compiled,
+            expected: line.expected,
+        });
     }
     Ok(entries)
 }

@@ -40,7 +40,14 @@ impl Report {
         }
     }
 
-    pub fn add(&mut self, entry: &Entry, found: &Map<String, Value>, failed: bool, reading: Duration, extracting: Duration) {
+    pub fn add(
+        &mut self,
+        entry: &Entry,
+        found: &Map<String, Value>,
+        failed: bool,
+        reading: Duration,
+        extracting: Duration,
+    ) {
         self.documents += 1;
         self.failed += usize::from(failed);
         self.reading.push(reading);
@@ -69,20 +76,29 @@ impl Report {
             if !right && self.errors > 0 {
                 self.errors -= 1;
                 let short = |value: &Value| value.to_string().chars().take(200).collect::<String>();
-                println!("{} {}: expected {} found {} {}", entry.id, field.name, short(gold), short(value), confidence.unwrap_or(0.0));
+                println!(
+                    "{} {}: expected {} found {} {}",
+                    entry.id,
+                    field.name,
+                    short(gold),
+                    short(value),
+                    confidence.unwrap_or(0.0)
+                );
             }
         }
-    }
-
-    pub fn outcomes(&self) -> impl Iterator<Item = (f64, bool)> {
-        self.outcomes.get("all").into_iter().flatten().copied()
     }
 
     pub fn print(&self, with_fields: bool) {
         println!("{} documents, {} without an answer", self.documents, self.failed);
         println!("{:36}{:>10}{:>8}{:>8}{:>8}", "", "precision", "recall", "F1", "values");
         let line = |name: &str, counts: &Counts| {
-            println!("{name:36}{:10.3}{:8.3}{:8.3}{:8}", counts.precision(), counts.recall(), counts.f1(), counts.right + counts.missed);
+            println!(
+                "{name:36}{:10.3}{:8.3}{:8.3}{:8}",
+                counts.precision(),
+                counts.recall(),
+                counts.f1(),
+                counts.right + counts.missed
+            );
         };
         line("all", &self.all);
         for (prefix, group) in [("set", &self.sets), ("type", &self.types)] {
@@ -95,9 +111,15 @@ impl Report {
                 line(name, counts);
             }
         }
-        let macro_f1 = self.sets.values().map(|counts| counts.f1()).sum::<f64>() / self.sets.len().max(1) as f64;
+        let macro_f1 =
+            self.sets.values().map(|counts| counts.f1()).sum::<f64>() / self.sets.len().max(1) as f64;
         println!("macro F1 over sets {macro_f1:.3}");
-        println!("absent fields left empty: {} of {} = {:.3}", self.absent.0, self.absent.1, f64::from(self.absent.0) / f64::from(self.absent.1.max(1)));
+        println!(
+            "absent fields left empty: {} of {} = {:.3}",
+            self.absent.0,
+            self.absent.1,
+            f64::from(self.absent.0) / f64::from(self.absent.1.max(1))
+        );
         for (name, outcomes) in &self.outcomes {
             let Some(figures) = calibration::of(outcomes) else { continue };
             let shown = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.3}"));
@@ -115,8 +137,20 @@ impl Report {
         for (name, times) in [("reading", &self.reading), ("extraction", &self.extracting)] {
             let mut times = times.clone();
             times.sort_unstable();
-            let at = |share: f64| times.get(((times.len() as f64 * share) as usize).min(times.len().saturating_sub(1))).copied().unwrap_or_default().as_secs_f64() * 1e3;
-            println!("{name} ms: half within {:.1}, 95 of 100 within {:.1}, all within {:.1}", at(0.5), at(0.95), at(1.0));
+            let at = |share: f64| {
+                times
+                    .get(((times.len() as f64 * share) as usize).min(times.len().saturating_sub(1)))
+                    .copied()
+                    .unwrap_or_default()
+                    .as_secs_f64()
+                    * 1e3
+            };
+            println!(
+                "{name} ms: half within {:.1}, 95 of 100 within {:.1}, all within {:.1}",
+                at(0.5),
+                at(0.95),
+                at(1.0)
+            );
         }
     }
 }

@@ -73,7 +73,12 @@ pub fn company(style: &Style, random: &mut Random) -> String {
 
 pub fn email(random: &mut Random) -> String {
     let name = random.pick(&LAST).to_lowercase();
-    format!("{}{}@{}", name, random.range(1, 99), random.pick(&["example.com", "mail.example.org", "post.example.net"]))
+    format!(
+        "{}{}@{}",
+        name,
+        random.range(1, 99),
+        random.pick(&["example.com", "mail.example.org", "post.example.net"])
+    )
 }
 
 pub fn code(random: &mut Random) -> String {

@@ -7,6 +7,7 @@ mod layout;
 mod limits;
 mod model;
 mod pdf;
+mod picture;
 pub mod recognition;
 mod text;
 mod words;
@@ -46,6 +47,8 @@ pub fn read_with(
         Kind::Text => text::read(bytes, limits),
         Kind::Docx => docx::read(bytes, limits),
         Kind::Pdf => pdf::read(bytes, limits, recognise),
-        _ => Err(ReadError::Unsupported),
+        Kind::Jpeg | Kind::Png | Kind::Tiff | Kind::WebP | Kind::Bmp | Kind::Gif => {
+            picture::read(bytes, kind, limits, recognise)
+        }
     }
 }

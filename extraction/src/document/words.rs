@@ -35,11 +35,6 @@ impl WordBuilder {
         self.gap = self.gap.saturating_add(width);
     }
 
-    /// Whether nothing but white space came.
-    pub(super) fn is_empty(&self) -> bool {
-        self.words.is_empty() && self.current.is_empty()
-    }
-
     /// The words of the line, and a new line begins.
     pub(super) fn finish(&mut self) -> Vec<Word> {
         self.end_word();
@@ -114,6 +109,6 @@ mod tests {
         let words = line.finish();
         assert_eq!((words[0].text.as_str(), words[0].size, words[0].bold), ("Invoice", 11.0, true));
         assert_eq!((words[1].text.as_str(), words[1].gap), ("7", 5));
-        assert!(line.is_empty());
+        assert!(line.finish().is_empty());
     }
 }

@@ -112,7 +112,7 @@ fn read_page<'a>(
     let wants_recognition = garbled || no_layer && invisible < FEW || poor_layer;
     if wants_recognition {
         if recognition.is_available() {
-            let recognised = raster::draw(page).and_then(|raster| recognition.page(raster, width, height));
+            let recognised = raster::draw(page).and_then(|raster| recognition.page(raster));
             if let Some((lines, tables)) = recognised {
                 let page = Page { number, width, height, source: PageSource::Recognised, lines, tables };
                 return (page, warnings);

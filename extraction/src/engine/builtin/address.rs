@@ -18,7 +18,7 @@ pub(crate) struct Parts {
 }
 
 /// Whether a line ends an address: it has another label, a mail address, a telephone number, a register.
-fn ends(source: &Source<'_, '_>, span: Span) -> bool {
+pub(crate) fn ends(source: &Source<'_, '_>, span: Span) -> bool {
     let text = source.view.text(span).to_lowercase();
     let words = [
         "tel",
@@ -50,6 +50,34 @@ fn ends(source: &Source<'_, '_>, span: Span) -> bool {
         || !source.facts.dates_in(span).is_empty()
         || source.facts.amounts_in(span).iter().any(|amount| amount.is_money && amount.has_mark)
         || (text.starts_with('(') && text.ends_with(')'))
+}
+
+/// Where an address begins whose first sure line is known: lines above it may be floors, lots and names of buildings.
+pub(crate) fn start(source: &Source<'_, '_>, sure: Span) -> Span {
+    let view = source.view;
+    let mut first = sure;
+    for _ in 0..3 {
+        let Some(line) = view.words[first.start].line.checked_sub(1) else { break };
+        let above = view
+            .segments_of(line)
+            .iter()
+            .find(|segment| view.aligned(segment.span(), first))
+            .map(|segment| segment.span());
+        let Some(above) = above else { break };
+        let text = view.text(above);
+        let parts = text.contains(',')
+            || text.bytes().any(|byte| byte.is_ascii_digit()) && text.contains(['-', '(', '&', '/']);
+        if !parts
+            || entities::is_company(&text)
+            || entities::is_title(&text)
+            || ends(source, above)
+            || view.lines[line].page != view.lines[view.words[sure.start].line].page
+        {
+            break;
+        }
+        first = above;
+    }
+    first
 }
 
 /// The lines of an address that begins in a region: those under it in the same column belong to it.

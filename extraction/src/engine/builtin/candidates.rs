@@ -46,6 +46,8 @@ pub(crate) struct Candidate {
     pub(crate) normalised: bool,
     /// How many candidates of other values came close.
     pub(crate) rivals: u8,
+    /// How much better it fits than the best candidate of another value.
+    pub(crate) lead: f64,
     /// Whether sums confirm it.
     pub(crate) confirmed: bool,
 }
@@ -62,6 +64,7 @@ impl Candidate {
             ambiguous: false,
             normalised: false,
             rivals: 0,
+            lead: 0.6,
             confirmed: false,
         }
     }
@@ -92,7 +95,7 @@ impl Source<'_, '_> {
         let labels = self.labels.with_terms(&self.searched(wanted));
         for index in labels {
             let label = &self.labels.all[index as usize];
-            let likeness = wanted.likeness(&label.terms);
+            let likeness = wanted.fits(label);
             if likeness >= LEAST_LIKENESS && !self.is_taken(label.span) {
                 self.after(wanted, label, likeness, &mut found);
             }
@@ -162,7 +165,7 @@ impl Source<'_, '_> {
         let page = self.view.lines[label.line].page;
         let mut share = if beside { 0.58 } else { 0.9 };
         let mut seen = 0;
-        for line in label.line + 1..(label.line + 5).min(self.view.lines.len()) {
+        for line in label.line + 1..(label.line + 7).min(self.view.lines.len()) {
             if self.view.lines[line].page != page {
                 break;
             }
@@ -180,6 +183,10 @@ impl Source<'_, '_> {
                 }
                 continue;
             };
+            if self.begins_marked(under.start) {
+                share *= 0.97;
+                continue;
+            }
             regions.push((under.span(), How::Below, share));
             share *= 0.7;
             seen += 1;
@@ -188,6 +195,13 @@ impl Source<'_, '_> {
             }
         }
         regions
+    }
+
+    /// Whether a marked label begins at a word.
+    fn begins_marked(&self, word: usize) -> bool {
+        self.labels
+            .of_line(self.view.words[word].line)
+            .any(|label| label.is_marked && label.span.start == word)
     }
 
     fn after(&self, wanted: &Wanted<'_>, label: &Label, likeness: f64, found: &mut Vec<Candidate>) {
@@ -225,9 +239,15 @@ impl Source<'_, '_> {
     ) {
         match wanted.kind {
             ExtractionType::Date | ExtractionType::Datetime => {
-                for (nth, date) in self.facts.dates_in(region).iter().take(3).enumerate() {
-                    let second = wanted.all.has("end") && nth == 1;
-                    let share = if nth == 0 || second { 1.0 } else { 0.85 };
+                let dates = self.facts.dates_in(region);
+                let is_range =
+                    matches!(dates, [first, second, ..] if second.span.start - first.span.end <= 2);
+                for (nth, date) in dates.iter().take(3).enumerate() {
+                    let share = match (nth, is_range && wanted.name.has("end")) {
+                        (0, false) | (1, true) => 1.0,
+                        (0, true) => 0.6,
+                        _ => 0.85,
+                    };
                     found.extend(self.date(wanted, date, how, likeness, score * share));
                 }
             }
@@ -366,7 +386,7 @@ impl Source<'_, '_> {
             }
             Role::Iban => self
                 .iban(region)
-                .map(|span| text(make(span, score), self.view.text(span)))
+                .map(|(span, share)| text(make(span, score * share), self.view.text(span)))
                 .into_iter()
                 .collect(),
             Role::Vat | Role::Identifier => self
@@ -427,6 +447,20 @@ impl Source<'_, '_> {
                 if words > 12 {
                     share *= 0.5;
                 }
+                let plain = self.view.text(region);
+                let first = plain.trim_start_matches(|c: char| !c.is_alphanumeric()).chars().next();
+                if matches!(wanted.role, Role::Company | Role::Person) {
+                    let lower = self.view.words[region.start..region.end]
+                        .iter()
+                        .filter(|word| word.text.chars().next().is_some_and(char::is_lowercase))
+                        .count();
+                    if words > 8 || lower >= 3 || first.is_some_and(char::is_lowercase) && how != How::Table {
+                        share *= 0.4;
+                    }
+                }
+                if words <= 3 && self.is_words_of_labels(region) {
+                    share *= 0.35;
+                }
                 let mut end = region.end;
                 if matches!(wanted.role, Role::Person | Role::Company) {
                     end = self.name_end(region);
@@ -435,6 +469,22 @@ impl Source<'_, '_> {
                 vec![text(make(span, score * share), self.view.text(span))]
             }
         }
+    }
+
+    /// Whether a region is made of words of labels alone, as `Code` after `Advertiser`.
+    fn is_words_of_labels(&self, region: Span) -> bool {
+        let lexicon = super::lexicon::Lexicon::shared();
+        let words: Vec<&str> =
+            self.view.words[region.start..region.end].iter().map(|word| word.folded.as_str()).collect();
+        let mut at = 0;
+        while at < words.len() {
+            match lexicon.phrase(&words[at..]) {
+                Some((terms, length)) if !terms.contains(&"company") => at += length,
+                _ if words[at].chars().all(|c| !c.is_alphanumeric()) => at += 1,
+                _ => return false,
+            }
+        }
+        true
     }
 
     /// Whether all terms of a label are words of business documents.
@@ -459,17 +509,30 @@ impl Source<'_, '_> {
         region.end
     }
 
-    fn iban(&self, region: Span) -> Option<Span> {
+    /// An international account number; one whose check digits are wrong only at the beginning of a region.
+    fn iban(&self, region: Span) -> Option<(Span, f64)> {
         for start in region.start..region.end.min(region.start + 12) {
             let mut joined = String::new();
+            let mut whole = None;
             for end in start..region.end.min(start + 9) {
                 joined.extend(self.view.words[end].text.chars().filter(char::is_ascii_alphanumeric));
-                if joined.len() > 34 {
+                if joined.len() > 34
+                    || joined.len() < 4
+                    || !joined.as_bytes()[2..4].iter().all(u8::is_ascii_digit)
+                    || !joined.as_bytes()[..2].iter().all(u8::is_ascii_uppercase)
+                {
                     break;
                 }
+                let span = Span { start, end: end + 1 };
                 if is_iban(&joined) {
-                    return Some(Span { start, end: end + 1 });
+                    return Some((span, 1.0));
                 }
+                if joined.len() >= 14 && self.view.words[end].text.bytes().any(|byte| byte.is_ascii_digit()) {
+                    whole = Some(span);
+                }
+            }
+            if let Some(span) = whole {
+                return Some((span, 0.8));
             }
         }
         None

@@ -18,6 +18,13 @@ pub(crate) fn is_company(text: &str) -> bool {
     })
 }
 
+/// Whether text is only the ending of a company's name.
+pub(crate) fn is_ending(text: &str) -> bool {
+    const ENDINGS: &str = " sdn bhd ltd limited inc llc gmbh ag co corp plc kg pte sa sarl srl spa bv (m) ";
+    let mut words = text.split_whitespace().peekable();
+    words.peek().is_some() && words.all(|word| ENDINGS.contains(&format!(" {} ", fold(word))))
+}
+
 /// Two to four words with capitals, and nothing else.
 pub(crate) fn is_person(text: &str) -> bool {
     let words: Vec<&str> = text.split_whitespace().collect();

@@ -78,8 +78,10 @@ impl Facts {
             (mark, _) => mark,
         };
         let mut amounts = numbers::find(view, mark);
-        amounts
-            .retain(|amount| !dates.iter().any(|date| date.span.overlaps(amount.span) && !amount.is_money));
+        amounts.retain(|amount| {
+            let near = dates.partition_point(|date| date.span.end <= amount.span.start);
+            amount.is_money || !dates.get(near).is_some_and(|date| date.span.overlaps(amount.span))
+        });
         let mut by_currency: HashMap<&'static str, (u32, Span)> = HashMap::new();
         for amount in &amounts {
             if let Some(code) = amount.currency {

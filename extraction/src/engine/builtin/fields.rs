@@ -7,6 +7,7 @@ use openapi_core::json::Json;
 use rust_decimal::Decimal;
 
 use super::candidates::{Candidate, How, Source, tidy};
+use super::confidence::{Features, Kind};
 use super::dates::Order;
 use super::facts::Facts;
 use super::labels::Labels;
@@ -14,14 +15,14 @@ use super::sums::{self, Part};
 use super::terms::Terms;
 use super::view::{Span, View};
 use super::wanted::{Role, Wanted};
-use super::{address, assign, confidence};
+use super::{address, assign};
 
 /// Where the finding of a field comes from.
 enum Plan {
     /// From the assignment, by the number of its list of candidates.
     Slot(usize),
     /// It is there already.
-    Done(Finding),
+    Done(Known),
     Object(Vec<(String, Plan)>),
 }
 
@@ -32,8 +33,25 @@ struct Planner<'v, 'd, 's> {
     lines: Option<Decimal>,
 }
 
-/// The findings of all fields and the language of the document.
-pub(super) fn find(view: &View<'_>, schema: &ExtractionSchema) -> (Vec<Finding>, Option<&'static str>) {
+/// What was found for a schema.
+pub(super) struct Found {
+    pub(super) findings: Vec<Finding>,
+    pub(super) language: Option<&'static str>,
+    pub(super) features: Vec<(usize, Features)>,
+}
+
+/// A finding with what is known about its leaves.
+struct Known {
+    finding: Finding,
+    features: Vec<Features>,
+}
+
+impl Known {
+    const ABSENT: Known = Known { finding: Finding::Absent, features: Vec::new() };
+}
+
+/// The findings of all fields, and the language of the document.
+pub(super) fn find(view: &View<'_>, schema: &ExtractionSchema) -> Found {
     let hint = hint(schema.fields());
     let facts = Facts::new(view, hint);
     let helpers = helpers();
@@ -75,11 +93,35 @@ pub(super) fn find(view: &View<'_>, schema: &ExtractionSchema) -> (Vec<Finding>,
     let mut candidates: Vec<Vec<Candidate>> = planner.slots.iter().map(|(_, found)| found.clone()).collect();
     sums::confirm(&parts, &mut candidates, planner.lines);
     let chosen = assign::assign(&candidates);
+    rank(&mut candidates);
+    let kinds: Vec<ExtractionType> = planner.slots.iter().map(|(wanted, _)| wanted.kind).collect();
+    let mut features = Vec::new();
     let findings = plans
         .into_iter()
-        .map(|plan| plan.map_or(Finding::Absent, |plan| resolve(&planner.source, plan, &candidates, &chosen)))
+        .enumerate()
+        .map(|(field, plan)| {
+            let known = plan
+                .map_or(Known::ABSENT, |plan| resolve(&planner.source, plan, &candidates, &chosen, &kinds));
+            features.extend(known.features.into_iter().map(|of| (field, of)));
+            known.finding
+        })
         .collect();
-    (findings, facts.language)
+    Found { findings, language: facts.language, features }
+}
+
+/// Tells each candidate how far it is ahead of those of other values.
+fn rank(candidates: &mut [Vec<Candidate>]) {
+    for list in candidates {
+        let all: Vec<(Json, f64)> =
+            list.iter().map(|candidate| (candidate.value.clone(), candidate.score)).collect();
+        for candidate in list {
+            let others = all.iter().filter(|(value, _)| *value != candidate.value);
+            let best = others.clone().map(|(_, score)| *score).fold(0.0, f64::max);
+            candidate.lead = candidate.score - best;
+            candidate.rivals =
+                others.filter(|(_, score)| *score > candidate.score - 0.15).count().min(6) as u8;
+        }
+    }
 }
 
 /// Numbers that bills have, whether the schema asks for them or not: they take their words, and sums confirm others.
@@ -142,38 +184,47 @@ impl<'s> Planner<'_, '_, 's> {
         }
     }
 
-    fn array(&mut self, wanted: &Wanted<'s>) -> Finding {
+    fn array(&mut self, wanted: &Wanted<'s>) -> Known {
         let text = ExtractionField::of(ExtractionType::String);
         let item = wanted.field.items.as_deref().unwrap_or(&text);
         if item.kind == ExtractionType::Object {
-            let Some(properties) = &item.properties else { return Finding::Absent };
+            let Some(properties) = &item.properties else { return Known::ABSENT };
             let inner: Vec<Wanted<'_>> =
                 properties.iter().map(|(name, field)| Wanted::new(name, field, None)).collect();
             let rows = self.source.rows(wanted, &inner);
             if rows.rows.is_empty() {
-                return Finding::Absent;
+                return Known::ABSENT;
             }
             self.sum(&inner, &rows.rows);
             self.source.taken.extend(&rows.covered);
             self.source.taken.sort_unstable();
+            let widest = rows.rows.iter().map(Vec::len).max().unwrap_or(1);
+            let full = rows.rows.iter().filter(|row| row.len() == widest).count();
+            let kind =
+                Kind::Row(full as f64 / rows.rows.len() as f64 * widest as f64 / properties.len() as f64);
+            let mut features = Vec::new();
             let elements = rows.rows.into_iter().map(|row| {
                 let members = row.into_iter().map(|(index, candidate)| {
-                    (properties[index].0.clone(), self.leaf(&inner[index], &candidate))
+                    let (leaf, known) = leaf(&self.source, &candidate, kind, inner[index].kind);
+                    features.push(known);
+                    (properties[index].0.clone(), leaf)
                 });
                 Finding::Object(members.collect())
             });
-            return Finding::Array(elements.collect());
+            let finding = Finding::Array(elements.collect());
+            return Known { finding, features };
         }
         if matches!(item.kind, ExtractionType::Array) {
-            return Finding::Absent;
+            return Known::ABSENT;
         }
         let inner = Wanted::new("item", item, None);
         let elements: Vec<Candidate> = self.source.list(wanted, &inner);
         if elements.is_empty() {
-            Finding::Absent
-        } else {
-            Finding::Array(elements.iter().map(|candidate| self.leaf(&inner, candidate)).collect())
+            return Known::ABSENT;
         }
+        let (leaves, features) =
+            elements.iter().map(|candidate| leaf(&self.source, candidate, Kind::Element, inner.kind)).unzip();
+        Known { finding: Finding::Array(leaves), features }
     }
 
     /// The sum of the lines, for the sums of the document.
@@ -215,7 +266,7 @@ impl<'s> Planner<'_, '_, 's> {
     }
 
     /// An address in parts: after its label, or the one that belongs to the side it is asked of.
-    fn address(&mut self, wanted: &Wanted<'s>, properties: &[Wanted<'s>]) -> Finding {
+    fn address(&mut self, wanted: &Wanted<'s>, properties: &[Wanted<'s>]) -> Known {
         let view = self.source.view;
         let mut best: Option<(f64, Vec<Span>)> = None;
         let mut consider = |score: f64, pieces: Vec<Span>| {
@@ -232,7 +283,7 @@ impl<'s> Planner<'_, '_, 's> {
         let searched = wanted.readings.iter().fold(Terms::default(), |all, (terms, _)| all.joined(terms));
         for index in self.source.labels.with_terms(&searched) {
             let label = &self.source.labels.all[index as usize];
-            let likeness = wanted.likeness(&label.terms);
+            let likeness = wanted.fits(label);
             if likeness < 0.45 {
                 continue;
             }
@@ -247,9 +298,10 @@ impl<'s> Planner<'_, '_, 's> {
                 consider(0.55 - 0.05 * nth as f64, pieces);
             }
         }
-        let Some((score, pieces)) = best else { return Finding::Absent };
+        let Some((score, pieces)) = best else { return Known::ABSENT };
         let parts = address::parts(view, &pieces);
         let mut members = Vec::new();
+        let mut features = Vec::new();
         for (property, (name, _)) in properties.iter().zip(wanted.field.properties.iter().flatten()) {
             let span = match property.role {
                 Role::Street => parts.street,
@@ -264,15 +316,17 @@ impl<'s> Planner<'_, '_, 's> {
                 let mut candidate =
                     Candidate::new(span, text.as_str().into(), How::Below, score, score.min(1.0));
                 candidate.quote = Some(text);
-                self.leaf(property, &candidate)
+                let (leaf, known) = leaf(&self.source, &candidate, Kind::Address, property.kind);
+                features.push(known);
+                leaf
             });
             members.push((name.clone(), finding));
         }
-        Finding::Object(members)
+        Known { finding: Finding::Object(members), features }
     }
 
     /// An object without declared members: the labels and values under its heading.
-    fn pairs(&self, wanted: &Wanted<'s>) -> Finding {
+    fn pairs(&self, wanted: &Wanted<'s>) -> Known {
         let source = &self.source;
         let searched = wanted.readings.iter().fold(Terms::default(), |all, (terms, _)| all.joined(terms));
         let heading = source
@@ -284,10 +338,9 @@ impl<'s> Planner<'_, '_, 's> {
             .map(|label| (wanted.likeness(&label.terms), label))
             .filter(|(likeness, _)| *likeness >= 0.6)
             .max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.line.cmp(&a.1.line)));
-        let Some((likeness, heading)) = heading else { return Finding::Absent };
-        let any = ExtractionField::of(ExtractionType::String);
-        let any = Wanted::new("value", &any, None);
+        let Some((likeness, heading)) = heading else { return Known::ABSENT };
         let mut members: Vec<(String, Finding)> = Vec::new();
+        let mut features = Vec::new();
         for line in heading.line + 1..source.view.lines.len().min(heading.line + 40) {
             let Some(label) = source
                 .labels
@@ -307,13 +360,11 @@ impl<'s> Planner<'_, '_, 's> {
             }
             let mut candidate = Candidate::new(region, text.as_str().into(), How::Beside, likeness, likeness);
             candidate.quote = Some(text);
-            members.push((name, self.leaf(&any, &candidate)));
+            let (leaf, known) = leaf(source, &candidate, Kind::Single, ExtractionType::String);
+            features.push(known);
+            members.push((name, leaf));
         }
-        if members.is_empty() { Finding::Absent } else { Finding::Object(members) }
-    }
-
-    fn leaf(&self, wanted: &Wanted<'_>, candidate: &Candidate) -> Finding {
-        leaf(&self.source, wanted, candidate)
+        if members.is_empty() { Known::ABSENT } else { Known { finding: Finding::Object(members), features } }
     }
 }
 
@@ -322,45 +373,53 @@ fn resolve(
     plan: Plan,
     candidates: &[Vec<Candidate>],
     chosen: &[Option<usize>],
-) -> Finding {
+    kinds: &[ExtractionType],
+) -> Known {
     match plan {
-        Plan::Done(finding) => finding,
-        Plan::Slot(slot) => {
-            chosen[slot].map_or(Finding::Absent, |index| plain_leaf(source, &candidates[slot][index]))
+        Plan::Done(known) => known,
+        Plan::Slot(slot) => chosen[slot].map_or(Known::ABSENT, |index| {
+            let (finding, features) = leaf(source, &candidates[slot][index], Kind::Single, kinds[slot]);
+            Known { finding, features: vec![features] }
+        }),
+        Plan::Object(members) => {
+            let mut features = Vec::new();
+            let members = members.into_iter().map(|(name, plan)| {
+                let known = resolve(source, plan, candidates, chosen, kinds);
+                features.extend(known.features);
+                (name, known.finding)
+            });
+            let finding = Finding::Object(members.collect());
+            Known { finding, features }
         }
-        Plan::Object(members) => Finding::Object(
-            members
-                .into_iter()
-                .map(|(name, plan)| (name, resolve(source, plan, candidates, chosen)))
-                .collect(),
-        ),
     }
 }
 
-fn leaf(source: &Source<'_, '_>, _wanted: &Wanted<'_>, candidate: &Candidate) -> Finding {
-    plain_leaf(source, candidate)
-}
-
-fn plain_leaf(source: &Source<'_, '_>, candidate: &Candidate) -> Finding {
-    if candidate.value == Json::Null {
-        return Finding::Absent;
-    }
+/// The leaf of a candidate, with what is known about it.
+fn leaf(
+    source: &Source<'_, '_>,
+    candidate: &Candidate,
+    kind: Kind,
+    of: ExtractionType,
+) -> (Finding, Features) {
     let view = source.view;
     let quality = candidate.pieces.iter().map(|piece| view.quality(*piece)).sum::<f64>()
         / candidate.pieces.len() as f64;
     let first = candidate.pieces[0];
     let page = source.view.lines[view.words[first.start].line].page;
     let text: Vec<String> = candidate.pieces.iter().map(|piece| view.text(*piece)).collect();
-    Finding::Leaf(Leaf {
+    let words = candidate.pieces.iter().map(|piece| piece.end - piece.start).sum();
+    let features = Features::of(candidate, kind, of, quality, words);
+    let finding = Finding::Leaf(Leaf {
         value: Ok(candidate.value.clone()),
-        confidence: confidence::of(candidate, quality),
+        confidence: features.confidence(),
         evidence: Evidence {
             page: view.pages.get(page).copied().filter(|_| view.placed),
             source_text: candidate.quote.clone().unwrap_or_else(|| text.join("\n")),
             bounding_box: place(view, &candidate.pieces),
         },
         ambiguous: candidate.ambiguous,
-    })
+    });
+    (finding, features)
 }
 
 /// The rectangle around all words of some pieces of one page.

@@ -52,6 +52,11 @@ impl Source<'_, '_> {
                     2 => 0.5,
                     _ => 0.43,
                 };
+                for date in self.facts.dates.iter().take(20) {
+                    if self.is_dated(date.span) {
+                        found.extend(self.date(wanted, date, How::Prose, 0.8, 0.78));
+                    }
+                }
                 for (nth, date) in self.facts.dates.iter().take(6).enumerate() {
                     found.extend(self.date(wanted, date, How::Free, 0.0, base - 0.015 * nth as f64));
                 }
@@ -78,6 +83,7 @@ impl Source<'_, '_> {
                     found.extend(self.amount(wanted, amount, How::Free, 0.0, 0.41));
                 }
             }
+            ExtractionType::Boolean => self.kind_of_document(wanted, found),
             ExtractionType::Email => self.free_email(wanted, found),
             ExtractionType::Phone => {
                 if let Some((span, phone)) = self.prose_phone() {
@@ -158,6 +164,44 @@ impl Source<'_, '_> {
         }
     }
 
+    /// Whether a date follows the name and number of a document: `Invoice no. 7 of 1 May 2026`.
+    fn is_dated(&self, date: Span) -> bool {
+        let line = &self.view.lines[self.view.words[date.start].line];
+        let Some(before) = date.start.checked_sub(1).filter(|before| *before > line.start) else {
+            return false;
+        };
+        let joins = matches!(self.view.words[before].folded.as_str(), "vom" | "dated" | "du" | "del" | "of");
+        joins
+            && self.labels.of_line(self.view.words[date.start].line).any(|label| {
+                label.span.end <= before
+                    && label.terms.has_any(&["invoice", "order", "contract", "receipt", "document", "credit"])
+            })
+    }
+
+    /// Whether the document is of the kind that is asked for, by the word that names its kind at its head.
+    fn kind_of_document(&self, wanted: &Wanted<'_>, found: &mut Vec<Candidate>) {
+        const KINDS: [&[&str]; 5] =
+            [&["credit", "note"], &["invoice"], &["order"], &["receipt"], &["contract"]];
+        let asked = KINDS.iter().position(|kind| {
+            wanted.name.len() == kind.len() && kind.iter().all(|term| wanted.name.has(term))
+        });
+        let Some(asked) = asked else { return };
+        let mut named: Option<(usize, Span)> = None;
+        for label in self.labels.all.iter().take(400).filter(|label| label.line < 15) {
+            let kind = KINDS.iter().position(|kind| kind.iter().all(|term| label.terms.has(term)));
+            if let Some(kind) = kind
+                && named.is_none_or(|(before, _)| kind == asked && before != asked)
+            {
+                named = Some((kind, label.span));
+            }
+        }
+        if let Some((kind, span)) = named {
+            let mut candidate = Candidate::new(span, (kind == asked).into(), How::Free, 0.6, 0.6);
+            candidate.normalised = true;
+            found.push(candidate);
+        }
+    }
+
     /// A mail address is the one of a person or side when it stands near its words or carries its name.
     fn free_email(&self, wanted: &Wanted<'_>, found: &mut Vec<Candidate>) {
         let count = self.facts.emails.len();
@@ -197,14 +241,14 @@ impl Source<'_, '_> {
             for segment in self.view.segments_of(line).iter().take(2) {
                 let mut span = segment.span();
                 let text = self.view.text(span);
-                if !entities::is_wordy(self.view, span) || span.end - span.start > 10 {
-                    continue;
-                }
                 if let Some(at) = (span.start + 1..span.end).find(|&at| {
                     self.view.words[at].text.starts_with('(')
                         && self.view.words[at].text.bytes().filter(u8::is_ascii_digit).count() >= 3
                 }) {
                     span.end = at;
+                }
+                if !entities::is_wordy(self.view, span) || span.end - span.start > 10 {
+                    continue;
                 }
                 let is_label =
                     self.labels.of_line(line).any(|label| label.is_marked && label.span.start == span.start);
@@ -219,9 +263,27 @@ impl Source<'_, '_> {
                     candidate.quote = Some(tidied.clone());
                     candidate
                 };
-                if entities::is_company(&tidied) {
-                    // The ending may stand on the next line, the name on the one before.
-                    found.push(candidate(score));
+                if entities::is_company(&tidied) && !entities::is_ending(&tidied) {
+                    let mut candidate = candidate(score);
+                    // The ending may stand on a line of its own.
+                    let next =
+                        (line + 1 < self.view.lines.len()).then(|| self.view.segments_of(line + 1)[0].span());
+                    if let Some(next) = next.filter(|next| entities::is_ending(&tidy(&self.view.text(*next))))
+                    {
+                        let value = format!("{tidied}\n{}", tidy(&self.view.text(next)));
+                        candidate.value = value.replace('\n', " ").as_str().into();
+                        candidate.quote = Some(value);
+                        candidate.pieces.push(next);
+                    }
+                    found.push(candidate);
+                } else if entities::is_ending(&tidied) && line > 0 {
+                    let above = self.view.segments_of(line - 1)[0].span();
+                    let value = format!("{}\n{tidied}", tidy(&self.view.text(above)));
+                    let mut candidate = candidate(score + 0.03);
+                    candidate.value = value.replace('\n', " ").as_str().into();
+                    candidate.quote = Some(value);
+                    candidate.pieces.insert(0, above);
+                    found.push(candidate);
                 } else if fallback.is_none() {
                     fallback = Some(candidate(0.52));
                 }
@@ -242,10 +304,16 @@ impl Source<'_, '_> {
         for line in 0..self.view.lines.len().min(16) {
             for segment in self.view.segments_of(line) {
                 let text = self.view.text(segment.span());
-                if !address::looks(&text) || text.contains('@') || segment.end - segment.start > 20 {
+                let other = address::ends(self, segment.span())
+                    || text.contains('@')
+                    || segment.end - segment.start > 20;
+                if !address::looks(&text) || other {
                     continue;
                 }
-                let Some(pieces) = address::region(self, segment.span(), How::Free) else { continue };
+                let Some(pieces) = address::region(self, address::start(self, segment.span()), How::Free)
+                else {
+                    continue;
+                };
                 let joined: Vec<String> = pieces.iter().map(|piece| tidy(&self.view.text(*piece))).collect();
                 let value = joined.join("\n");
                 let mut candidate = Candidate::new(

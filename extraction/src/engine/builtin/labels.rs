@@ -25,7 +25,34 @@ pub(crate) struct Label {
     pub(crate) is_marked: bool,
     /// Where on its line the value could begin.
     pub(crate) after: usize,
+    /// Whose section the label stands in: the terms of the heading above it.
+    pub(crate) section: Terms,
 }
+
+/// Sides and people that a section may be about.
+pub(crate) const PARTIES: [&str; 19] = [
+    "seller",
+    "buyer",
+    "customer",
+    "patient",
+    "landlord",
+    "tenant",
+    "claimant",
+    "physician",
+    "delivery",
+    "bank",
+    "agency",
+    "advertiser",
+    "registrant",
+    "principal",
+    "candidate",
+    "signer",
+    "adjuster",
+    "guarantor",
+    "holder",
+];
+/// How many lines a heading counts for.
+const SECTION: usize = 14;
 
 /// The labels of a document and where each term occurs in them.
 pub(crate) struct Labels {
@@ -50,6 +77,7 @@ impl Labels {
             labels.of_segment(view, segment.span());
         }
         labels.correct(wanted);
+        labels.sections(view);
         for (index, label) in labels.all.iter().enumerate() {
             let index = index as u32;
             labels.by_line.entry(label.line).or_default().push(index);
@@ -58,6 +86,36 @@ impl Labels {
             }
         }
         labels
+    }
+
+    /// Gives each label the heading above it, if there is one in its column.
+    fn sections(&mut self, view: &View<'_>) {
+        let mut heading: Option<(Span, usize, Terms)> = None;
+        for label in &mut self.all {
+            let line = &view.lines[label.line];
+            if let Some((span, from, terms)) = &heading {
+                let near =
+                    label.line > *from && label.line <= from + SECTION && view.lines[*from].page == line.page;
+                let alone = line.last_segment - line.first_segment == 1;
+                if near && (alone || view.aligned(*span, label.span)) {
+                    label.section = terms.clone();
+                } else if !near && label.line > *from {
+                    heading = None;
+                }
+            }
+            let (_, segment) = view.segment_of(label.span.start);
+            let is_whole = label.span.start == segment.start && label.after >= segment.end;
+            let is_last = label.after >= line.end;
+            if is_whole && is_last && label.terms.has_any(&PARTIES) && label.terms.len() <= 4 {
+                let mut terms = Terms::default();
+                label
+                    .terms
+                    .iter()
+                    .filter(|term| PARTIES.contains(term))
+                    .for_each(|term| terms.add(term.to_owned()));
+                heading = Some((label.span, label.line, terms));
+            }
+        }
     }
 
     fn of_segment(&mut self, view: &View<'_>, segment: Span) {
@@ -135,7 +193,8 @@ impl Labels {
         if terms.is_empty() || terms.len() > MAX_WORDS + 2 {
             return;
         }
-        self.all.push(Label { span, line: view.words[span.start].line, terms, is_marked, after });
+        let line = view.words[span.start].line;
+        self.all.push(Label { span, line, terms, is_marked, after, section: Terms::default() });
     }
 
     fn correct(&mut self, wanted: &[&str]) {

@@ -94,6 +94,7 @@ pub(crate) fn weight(term: &str) -> f64 {
         "gross" | "grand" => 0.3,
         "invoice" | "order" | "receipt" | "contract" | "document" | "claim" | "report" => 0.5,
         "full" | "currency" | "current" | "final" => 0.15,
+        "start" | "end" => 0.7,
         "company" | "person" => 0.5,
         "sum" => 0.5,
         _ => 1.0,

@@ -30,7 +30,7 @@ impl Source<'_, '_> {
             array.readings.iter().fold(super::terms::Terms::default(), |all, (terms, _)| all.joined(terms));
         for index in self.labels.with_terms(&searched) {
             let label = &self.labels.all[index as usize];
-            let likeness = array.likeness(&label.terms);
+            let likeness = array.fits(label);
             if likeness < 0.5 || best.as_ref().is_some_and(|(most, _)| *most >= likeness) {
                 continue;
             }
@@ -58,7 +58,26 @@ impl Source<'_, '_> {
                 best = Some((likeness, elements));
             }
         }
-        best.map(|(_, elements)| elements).unwrap_or_default()
+        let mut elements = best.map(|(_, elements)| elements).unwrap_or_default();
+        if array.all.has("parties") {
+            elements = elements.into_iter().filter_map(|element| self.party(item, &element)).collect();
+        }
+        elements
+    }
+
+    /// The name at the beginning of what stands for a party.
+    fn party(&self, item: &Wanted<'_>, element: &Candidate) -> Option<Candidate> {
+        let mut span = element.pieces[0];
+        if let Some(at) = (span.start + 1..span.end).find(|&at| self.view.words[at].text.starts_with('(')) {
+            span.end = at;
+        }
+        let text = self.view.text(span);
+        let is_name = super::entities::is_company(&text) || super::entities::is_person(&text);
+        if is_name && !super::entities::is_ending(&tidy(&text)) {
+            self.element(item, span, element.likeness)
+        } else {
+            None
+        }
     }
 
     fn below(&self, item: &Wanted<'_>, line: usize, label: Span, likeness: f64) -> Vec<Candidate> {

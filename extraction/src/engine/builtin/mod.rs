@@ -7,7 +7,7 @@
 mod address;
 mod assign;
 mod candidates;
-mod confidence;
+pub mod confidence;
 mod dates;
 mod entities;
 mod facts;
@@ -21,8 +21,11 @@ mod prose;
 mod sums;
 mod tables;
 mod terms;
+#[cfg(test)]
+mod tests;
 mod view;
 mod wanted;
+mod weights;
 
 use openapi_core::extraction::{ExtractionSchema, ExtractionWarning, Finding};
 
@@ -40,6 +43,8 @@ pub struct Answer {
     pub warnings: Vec<ExtractionWarning>,
     /// The language of the text (ISO 639-1), where it could be told.
     pub language: Option<&'static str>,
+    /// What is known about the values of each field, by its number in the schema: what confidence is fitted on.
+    pub features: Vec<(usize, confidence::Features)>,
 }
 
 /// Finds the values of a schema's fields. The time grows with the length of the document and the number of fields; very
@@ -55,8 +60,13 @@ pub fn extract(document: &Document, schema: &ExtractionSchema) -> Answer {
         warnings.push(ExtractionWarning::OcrUnavailable);
     }
     if view.is_empty() {
-        return Answer { findings: vec![Finding::Absent; schema.fields().len()], warnings, language: None };
+        return Answer {
+            findings: vec![Finding::Absent; schema.fields().len()],
+            warnings,
+            language: None,
+            features: Vec::new(),
+        };
     }
-    let (findings, language) = fields::find(&view, schema);
-    Answer { findings, warnings, language }
+    let found = fields::find(&view, schema);
+    Answer { findings: found.findings, warnings, language: found.language, features: found.features }
 }

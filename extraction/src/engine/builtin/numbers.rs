@@ -161,12 +161,17 @@ pub(crate) fn mark(view: &View<'_>) -> Mark {
             _ => {}
         }
     }
-    match (dot, comma) {
-        (0, 0) if thousands_comma > thousands_dot => Mark::Unknown,
-        (0, 0) => Mark::Unknown,
-        (dot, comma) if dot > comma => Mark::Dot,
-        (dot, comma) if comma > dot => Mark::Comma,
-        _ => Mark::Unknown,
+    // Three digits after a mark are likely thousands, and then the other mark is that of decimals.
+    let dots = f64::from(dot) + 0.4 * f64::from(thousands_comma);
+    let commas = f64::from(comma) + 0.4 * f64::from(thousands_dot);
+    if dot + comma == 0 {
+        Mark::Unknown
+    } else if dots > commas {
+        Mark::Dot
+    } else if commas > dots {
+        Mark::Comma
+    } else {
+        Mark::Unknown
     }
 }
 

@@ -433,7 +433,10 @@ impl Source<'_, '_> {
             // The sentence ends.
             let is_short = bare.chars().count() <= 4 || next_is_suffix;
             if text.ends_with('.') && !inside && !is_short
-                || matches!(word.folded.as_str(), "whereas" | "recitals" | "witnesseth" | "hereby")
+                || matches!(
+                    word.folded.as_str(),
+                    "whereas" | "recitals" | "witnesseth" | "hereby" | "background"
+                )
             {
                 break;
             }
@@ -442,8 +445,39 @@ impl Source<'_, '_> {
         if let Some(start) = start {
             found.push(Span { start, end: at.min(end) });
         }
+        let mut names: Vec<String> = Vec::new();
         found.retain(|span| {
             let text = tidy(&self.view.text(*span));
+            let lower = text.to_lowercase();
+            // A short form of a name that was there, or the word for a side.
+            let repeats = names.iter().any(|name| name.starts_with(&lower));
+            names.push(lower);
+            const SIDES: [&str; 16] = [
+                "employee",
+                "company",
+                "recipient",
+                "receiving party",
+                "disclosing party",
+                "employer",
+                "executive",
+                "consultant",
+                "party",
+                "parties",
+                "discloser",
+                "buyer",
+                "seller",
+                "background",
+                "agreement",
+                "effective date",
+            ];
+            if repeats
+                || SIDES.contains(&fold(&text).as_str())
+                || text.chars().any(|c| c.is_ascii_digit())
+                    && text.contains('.')
+                    && !super::entities::is_company(&text)
+            {
+                return false;
+            }
             let words = span.end - span.start;
             let folded = fold(&text);
             words <= 9

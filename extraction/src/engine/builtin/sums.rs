@@ -130,6 +130,11 @@ pub(crate) fn confirm(
                 }
             }
         }
+        if change.is_empty() {
+            for &(cash_field, cash_index, paid) in cash.iter().filter(|(_, _, paid)| *paid == total) {
+                confirmed.extend([(total_field, total_index), (cash_field, cash_index)]);
+            }
+        }
         if lines.is_some_and(|lines| near(lines, total)) {
             confirmed.push((total_field, total_index));
         }
@@ -137,6 +142,15 @@ pub(crate) fn confirm(
     for &(net_field, net_index, net) in &nets {
         if lines.is_some_and(|lines| near(lines, net)) {
             confirmed.push((net_field, net_index));
+        }
+    }
+    // What is said more than once as a total is rather the total; of equals the last, after discounts and rounding.
+    for (_, field) in fields.iter().filter(|(part, _)| *part == Some(Part::Total)) {
+        let values: Vec<Option<Decimal>> = candidates[*field].iter().map(value).collect();
+        for (index, candidate) in candidates[*field].iter_mut().enumerate() {
+            let same = values.iter().filter(|other| **other == values[index]).count();
+            candidate.score +=
+                0.025 * (same.min(4) as f64 - 1.0) + 0.000_02 * (candidate.pieces[0].start.min(1_000) as f64);
         }
     }
     confirmed.sort_unstable();

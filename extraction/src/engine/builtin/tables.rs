@@ -185,44 +185,37 @@ impl Source<'_, '_> {
         super::lexicon::Lexicon::shared().word(term).is_some()
     }
 
-    /// The pieces of a line.
-    fn atoms(&self, line: usize) -> Vec<Atom> {
+    /// The pieces of a line: numbers apart from the words around them, but for those within a text at its beginning.
+    fn atoms(&self, line: usize, columns: &[Column]) -> Vec<Atom> {
         let mut atoms = Vec::new();
         for segment in self.view.segments_of(line) {
             let span = segment.span();
-            let amounts: Vec<Span> = self
-                .facts
-                .amounts_in(span)
-                .iter()
-                .filter(|amount| amount.is_clean || amount.is_money)
-                .map(|amount| amount.span)
-                .collect();
             let mut start = span.start;
-            let mut end = span.end;
-            let mut leading = Vec::new();
-            let mut trailing = Vec::new();
-            for amount in &amounts {
-                if amount.start == start {
-                    leading.push(*amount);
-                    start = amount.end;
-                }
-            }
-            for amount in amounts.iter().rev() {
-                let marks_only = (amount.end..end).all(|at| {
-                    !self.view.words[at].text.chars().any(|c| c.is_alphanumeric() && c != 'x' && c != 'X')
-                        || self.view.words[at].text.chars().count() <= 2 && at + 1 == span.end
+            for amount in self.facts.amounts_in(span) {
+                let is_first = amount.span.start == span.start;
+                let is_last = amount.span.end == span.end;
+                let under = columns.iter().any(|column| {
+                    let ((x0, x1), (c0, c1)) = (self.view.extent(amount.span), self.view.extent(column.span));
+                    column.property.is_some() && x0 < c1 && c0 < x1
                 });
-                if amount.start >= start && marks_only {
-                    trailing.push(*amount);
-                    end = amount.start;
+                let apart =
+                    is_first || is_last || amount.has_mark && amount.is_clean || under && self.view.placed;
+                if !(amount.is_clean || amount.is_money)
+                    || amount.is_percent
+                    || !apart
+                    || amount.span.start < start
+                {
+                    continue;
                 }
+                if amount.span.start > start {
+                    atoms.push(Atom { span: Span { start, end: amount.span.start }, is_number: false });
+                }
+                atoms.push(Atom { span: amount.span, is_number: true });
+                start = amount.span.end;
             }
-            // A piece that is all numbers was taken from the front.
-            atoms.extend(leading.into_iter().map(|span| Atom { span, is_number: true }));
-            if start < end {
-                atoms.push(Atom { span: Span { start, end }, is_number: false });
+            if start < span.end {
+                atoms.push(Atom { span: Span { start, end: span.end }, is_number: false });
             }
-            atoms.extend(trailing.into_iter().rev().map(|span| Atom { span, is_number: true }));
         }
         atoms
     }
@@ -241,7 +234,7 @@ impl Source<'_, '_> {
                 break;
             }
             let span = self.view.line_span(line);
-            let atoms = self.atoms(line);
+            let atoms = self.atoms(line, columns);
             let mut row: Row = Vec::new();
             for atom in &atoms {
                 let Some(column) = self.column_of(columns, *atom, properties) else { continue };
@@ -253,6 +246,16 @@ impl Source<'_, '_> {
                     row.push((index, candidate));
                 }
             }
+            if let Some(last) = found.rows.last_mut()
+                && atoms.len() <= 2
+                && atoms.iter().all(|atom| atom.is_number)
+                && self.complete(last, properties, &atoms)
+            {
+                found.covered.push(span);
+                idle = 0;
+                continue;
+            }
+            self.complete(&mut row, properties, &atoms);
             let numbers = row.iter().filter(|(index, _)| numeric(*index)).count();
             let texts = row.len() - numbers;
             let begins = if has_numbers { numbers >= 1 } else { texts >= properties.len().min(2) };
@@ -297,6 +300,44 @@ impl Source<'_, '_> {
             found.covered.clear();
         }
         found
+    }
+
+    /// Gives a row its total where the header did not say which number is: quantity times price tells.
+    fn complete(&self, row: &mut Row, properties: &[Wanted<'_>], atoms: &[Atom]) -> bool {
+        let roles = Roles::of(properties);
+        let (Some(quantity), Some(unit), Some(total)) = (roles.quantity, roles.unit, roles.total) else {
+            return false;
+        };
+        let value = |index: usize| -> Option<rust_decimal::Decimal> {
+            row.iter()
+                .find(|(known, _)| *known == index)
+                .and_then(|(_, candidate)| candidate.value.to_text().parse().ok())
+        };
+        if row.iter().any(|(known, _)| *known == total) {
+            return false;
+        }
+        let Some(product) =
+            value(quantity).zip(value(unit)).and_then(|(quantity, unit)| quantity.checked_mul(unit))
+        else {
+            return false;
+        };
+        let taken: Vec<Span> = row.iter().map(|(_, candidate)| candidate.pieces[0]).collect();
+        for atom in atoms
+            .iter()
+            .rev()
+            .filter(|atom| atom.is_number && !taken.iter().any(|taken| taken.overlaps(atom.span)))
+        {
+            for amount in self.facts.amounts_in(atom.span) {
+                if (amount.value - product).abs() <= rust_decimal::Decimal::new(2, 2) {
+                    row.extend(
+                        self.amount(&properties[total], amount, How::Table, 0.6, 0.85)
+                            .map(|candidate| (total, candidate)),
+                    );
+                    return true;
+                }
+            }
+        }
+        false
     }
 
     /// The column that a piece stands in: the one it lies under, else the nearest.
@@ -361,6 +402,14 @@ impl Source<'_, '_> {
                 break;
             }
             let span = self.view.line_span(line);
+            let counts = self.labels.of_line(line).any(|label| {
+                label.is_marked
+                    && label.terms.iter().all(|term| matches!(term, "item" | "total" | "quantity" | "number"))
+            });
+            if counts {
+                name = None;
+                continue;
+            }
             let is_head = self.labels.of_line(line).any(|label| {
                 label.is_marked
                     && label.terms.has_any(&[

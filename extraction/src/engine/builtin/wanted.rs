@@ -54,6 +54,13 @@ impl<'s> Wanted<'s> {
         let words: Vec<&str> =
             words.iter().map(String::as_str).filter(|word| !matches!(*word, "is" | "has")).collect();
         let mut of_name = Terms::of(&words);
+        match words.last() {
+            Some(&("from" | "start" | "since" | "von" | "desde" | "begin")) => {
+                of_name.add("start".to_owned())
+            }
+            Some(&("to" | "until" | "till" | "end" | "bis" | "hasta")) => of_name.add("end".to_owned()),
+            _ => {}
+        }
         if of_name.is_empty() {
             of_name.add(fold(name));
         }
@@ -114,6 +121,28 @@ impl<'s> Wanted<'s> {
             .iter()
             .map(|(terms, trust)| trust * terms.likeness(label, self.implied))
             .fold(0.0, f64::max)
+    }
+
+    /// How well a label says what is wanted, in the section that it stands in.
+    pub(crate) fn fits(&self, label: &super::labels::Label) -> f64 {
+        let plain = self.likeness(&label.terms);
+        if label.section.is_empty() {
+            return plain;
+        }
+        let own = |term: &str| {
+            self.all.has(term)
+                || matches!(term, "buyer" | "customer") && self.all.has_any(&["buyer", "customer"])
+        };
+        if label.section.iter().any(own) {
+            let mut joined = label.terms.joined(&label.section);
+            if self.all.has("buyer") && joined.has("customer") {
+                joined.add("buyer".to_owned());
+                joined = joined.without(&["customer"]);
+            }
+            return plain.max(0.98 * self.likeness(&joined));
+        }
+        let is_someones = self.all.has_any(&super::labels::PARTIES);
+        if is_someones || self.role != Role::Text { plain * 0.75 } else { plain }
     }
 
     pub(crate) fn is_text(&self) -> bool {
