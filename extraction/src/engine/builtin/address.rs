@@ -321,13 +321,14 @@ impl Source<'_, '_> {
             let region = Span { start: label.after.max(segment.start), end: segment.end };
             found.push((block(self, region, MAX_LINES), 1.0));
         }
-        for line in label.line + 1..(label.line + 3).min(view.lines.len()) {
+        for line in label.line + 1..(label.line + 7).min(view.lines.len()) {
             let under = view
                 .segments_of(line)
                 .iter()
                 .find(|segment| view.aligned(segment.span(), label.span))
                 .or_else(|| view.segments_of(line).first());
-            if let Some(under) = under {
+            let marked = under.is_some_and(|under| self.labels.of_line(line).any(|other| other.is_marked && other.span.start == under.start));
+            if let Some(under) = under.filter(|_| !marked) {
                 let pieces = block(self, under.span(), MAX_LINES);
                 // The name above an address is no part of it.
                 found.push((pieces, 0.97));

@@ -161,9 +161,9 @@ impl Source<'_, '_> {
             is_near = false;
             regions.push((Span { start, end }, how, share));
         }
-        let beside = !regions.is_empty();
+        
         let page = self.view.lines[label.line].page;
-        let mut share = if beside { 0.58 } else { 0.9 };
+        let mut share = 0.9;
         let mut seen = 0;
         for line in label.line + 1..(label.line + 7).min(self.view.lines.len()) {
             if self.view.lines[line].page != page {
@@ -209,6 +209,7 @@ impl Source<'_, '_> {
             return self.answers(wanted, label, likeness, found);
         }
         let mut best = 0.0_f64;
+        let mut is_beside = false;
         for (region, how, share) in self.regions(label) {
             let is_label = self
                 .labels
@@ -219,10 +220,12 @@ impl Source<'_, '_> {
             }
             let marked = if label.is_marked && how != How::Below { 1.04 } else { 1.0 };
             let score = likeness * share * marked;
+            let score = if how == How::Below && is_beside { score * 0.65 } else { score };
             let before = found.len();
             self.values(wanted, region, how, likeness, score, found);
-            if found.len() > before {
-                best = share * 0.7;
+            if found[before..].iter().any(|candidate| candidate.score >= 0.7 * score) {
+                best = share * 0.6;
+                is_beside |= how != How::Below;
             }
         }
     }
@@ -460,6 +463,8 @@ impl Source<'_, '_> {
                 }
                 if words <= 3 && self.is_words_of_labels(region) {
                     share *= 0.35;
+                } else if how == How::Across && self.is_mostly_words_of_labels(region) {
+                    share *= 0.5;
                 }
                 let mut end = region.end;
                 if matches!(wanted.role, Role::Person | Role::Company) {
@@ -485,6 +490,18 @@ impl Source<'_, '_> {
             }
         }
         true
+    }
+
+    /// Whether half of the words of a region or more are words of labels: the next head of a grid of heads and values.
+    fn is_mostly_words_of_labels(&self, region: Span) -> bool {
+        let lexicon = super::lexicon::Lexicon::shared();
+        let words = self.view.words[region.start..region.end].iter().filter(|word| word.folded.chars().any(char::is_alphabetic));
+        let (mut known, mut count) = (0, 0);
+        for word in words {
+            count += 1;
+            known += usize::from(lexicon.word(&word.folded).is_some_and(|terms| !terms.contains(&"-") && !terms.contains(&"company")));
+        }
+        known >= 2 && known * 2 >= count
     }
 
     /// Whether all terms of a label are words of business documents.
@@ -515,7 +532,11 @@ impl Source<'_, '_> {
             let mut joined = String::new();
             let mut whole = None;
             for end in start..region.end.min(start + 9) {
-                joined.extend(self.view.words[end].text.chars().filter(char::is_ascii_alphanumeric));
+                let text = self.view.words[end].text;
+                if text.chars().any(|c| c.is_lowercase() || c == ':') {
+                    break;
+                }
+                joined.extend(text.chars().filter(char::is_ascii_alphanumeric));
                 if joined.len() > 34
                     || joined.len() < 4
                     || !joined.as_bytes()[2..4].iter().all(u8::is_ascii_digit)
@@ -540,11 +561,12 @@ impl Source<'_, '_> {
 
     /// A number of letters and digits, and how much it looks like one.
     fn identifier(&self, region: Span, is_vat: bool) -> Option<(Span, f64)> {
-        for at in region.start..region.end.min(region.start + 4) {
+        for at in region.start..region.end.min(region.start + 5) {
             let word = &self.view.words[at];
             let bare = word.text.trim_matches(|c: char| !c.is_alphanumeric());
             let digits = bare.bytes().filter(u8::is_ascii_digit).count();
-            if digits == 0 || bare.is_empty() {
+            let aside = word.text.starts_with('(') && word.text.ends_with(')') && at + 1 < region.end;
+            if digits == 0 || bare.is_empty() || aside {
                 continue;
             }
             let mut end = at + 1;

@@ -93,7 +93,8 @@ impl Facts {
             .max_by_key(|(code, (count, _))| (*count, std::cmp::Reverse(*code)))
             .map(|(code, (_, span))| (code, span))
             .or_else(|| loose_currency(view));
-        let american = language == Some("en") && currency.is_some_and(|(code, _)| code == "USD");
+        let dollars = amounts.iter().filter(|amount| amount.currency == Some("USD")).take(2).count() == 2;
+        let american = language == Some("en") && dollars && currency.is_some_and(|(code, _)| code == "USD");
         let suggested = hint.unwrap_or(if american { Order::MonthFirst } else { Order::DayFirst });
         let order = dates::order(&dates, suggested);
         Facts {

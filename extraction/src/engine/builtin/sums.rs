@@ -89,7 +89,7 @@ pub(crate) fn confirm(
     let zero = Decimal::ZERO;
     for &(total_field, total_index, total) in totals.iter().filter(|(_, _, total)| *total > zero) {
         for &(net_field, net_index, net) in nets.iter().filter(|(_, _, net)| *net > zero) {
-            for &(tax_field, tax_index, tax) in &taxes {
+            for &(tax_field, tax_index, tax) in taxes.iter().filter(|(_, _, tax)| *tax + *tax <= net) {
                 if tax != zero && near(net + tax, total) {
                     confirmed.extend([
                         (total_field, total_index),

@@ -185,6 +185,12 @@ impl Source<'_, '_> {
         super::lexicon::Lexicon::shared().word(term).is_some()
     }
 
+    /// A cell that is one piece.
+    fn cell_atom(&self, span: Span) -> Atom {
+        let is_number = self.facts.amounts_in(span).iter().any(|amount| amount.span == span);
+        Atom { span, is_number }
+    }
+
     /// The pieces of a line: numbers apart from the words around them, but for those within a text at its beginning.
     fn atoms(&self, line: usize, columns: &[Column]) -> Vec<Atom> {
         let mut atoms = Vec::new();
@@ -234,10 +240,16 @@ impl Source<'_, '_> {
                 break;
             }
             let span = self.view.line_span(line);
-            let atoms = self.atoms(line, columns);
+            let segments = self.view.segments_of(line);
+            // Cells of running text are told by their number, where each column of the header is a cell.
+            let by_index = (!self.view.placed && segments.len() == columns.len() && self.view.segments_of(header).len() == columns.len()).then_some(segments);
+            let atoms = match by_index {
+                Some(segments) => segments.iter().map(|segment| self.cell_atom(segment.span())).collect(),
+                None => self.atoms(line, columns),
+            };
             let mut row: Row = Vec::new();
             for atom in &atoms {
-                let Some(column) = self.column_of(columns, *atom, properties) else { continue };
+                let Some(column) = by_index.and_then(|segments| segments.iter().position(|segment| atom.span.start >= segment.start && atom.span.end <= segment.end)).or_else(|| self.column_of(columns, *atom, properties)) else { continue };
                 let Some(index) = columns[column].property else { continue };
                 if row.iter().any(|(known, _)| *known == index) {
                     continue;
@@ -422,7 +434,7 @@ impl Source<'_, '_> {
                 continue;
             }
             let amounts: Vec<_> =
-                self.facts.amounts_in(span).iter().filter(|amount| !amount.is_percent).collect();
+                self.facts.amounts_in(span).iter().filter(|amount| !amount.is_percent && (amount.is_clean || amount.is_money)).collect();
             let priced = amounts
                 .iter()
                 .rev()

@@ -81,7 +81,7 @@ pub(crate) fn fold(text: &str) -> String {
 
 /// A label and a value that touch: `Date:18/01/2018`.
 fn split(text: &str) -> (&str, &str) {
-    let Some(at) = text.find(':') else { return (text, "") };
+    let Some(at) = text.find([':', '=']) else { return (text, "") };
     let (label, rest) = text.split_at(at + 1);
     let letters = label.chars().filter(|c| c.is_alphabetic()).count();
     let is_label = letters >= 1 && label.chars().all(|c| !c.is_ascii_digit() && c != '@');

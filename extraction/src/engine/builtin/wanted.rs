@@ -65,6 +65,11 @@ impl<'s> Wanted<'s> {
             of_name.add(fold(name));
         }
         let mut readings = vec![(of_name.clone(), 1.0)];
+        // Both ends of a period often stand under one label.
+        let whole = of_name.without(&["start", "end"]);
+        if whole.len() < of_name.len() && whole.iter().any(|term| term != "date") {
+            readings.push((whole, 0.88));
+        }
         let mut all = of_name.clone();
         if let Some(description) = &field.description {
             let lower: String = description.to_lowercase().chars().take(160).collect();
