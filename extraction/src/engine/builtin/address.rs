@@ -327,7 +327,9 @@ impl Source<'_, '_> {
                 .iter()
                 .find(|segment| view.aligned(segment.span(), label.span))
                 .or_else(|| view.segments_of(line).first());
-            let marked = under.is_some_and(|under| self.labels.of_line(line).any(|other| other.is_marked && other.span.start == under.start));
+            let marked = under.is_some_and(|under| {
+                self.labels.of_line(line).any(|other| other.is_marked && other.span.start == under.start)
+            });
             if let Some(under) = under.filter(|_| !marked) {
                 let pieces = block(self, under.span(), MAX_LINES);
                 // The name above an address is no part of it.

@@ -93,7 +93,9 @@ fn day_of(text: &str) -> Option<i8> {
 /// A date of numbers in one word: `18/01/2018`, `2018-01-18T10:00`, `24-11-17`.
 fn numeric(text: &str) -> Option<Form> {
     // The time of an ISO timestamp follows a digit.
-    let time = text.char_indices().find(|(at, c)| matches!(c, 'T' | 't') && text[..*at].ends_with(|c: char| c.is_ascii_digit()));
+    let time = text
+        .char_indices()
+        .find(|(at, c)| matches!(c, 'T' | 't') && text[..*at].ends_with(|c: char| c.is_ascii_digit()));
     let text = time.map_or(text, |(at, _)| &text[..at]);
     for mark in ['/', '-', '.', '–'] {
         let parts: Vec<&str> = text.split(mark).filter(|part| !part.is_empty()).collect();
@@ -147,7 +149,7 @@ fn certain(year: i16, month: i8, day: i8) -> Option<Form> {
 
 fn trimmed(text: &str) -> &str {
     text.trim_matches(|c: char| {
-        matches!(c, ',' | ';' | ':' | '(' | ')' | '[' | ']' | '"' | '“' | '”' | '*' | '.' | '|')
+        matches!(c, ',' | ';' | ':' | '-' | '–' | '(' | ')' | '[' | ']' | '"' | '“' | '”' | '*' | '.' | '|')
     })
 }
 

@@ -69,7 +69,12 @@ pub(crate) fn postal(words: &[&str]) -> Option<(usize, usize)> {
             .map_or(text.as_str(), |(_, code)| code);
         let digits = body.bytes().all(|byte| byte.is_ascii_digit());
         if digits
-            && (body.len() == 5 || body.len() == 4 && at + 1 < words.len() || body.len() == 6 && at > 0 && words[at - 1].chars().any(char::is_alphabetic) && !words[at - 1].ends_with(':'))
+            && (body.len() == 5
+                || body.len() == 4 && at + 1 < words.len()
+                || body.len() == 6
+                    && at > 0
+                    && words[at - 1].chars().any(char::is_alphabetic)
+                    && !words[at - 1].ends_with(':'))
             && !body.is_empty()
         {
             return Some((at, 1));

@@ -17,6 +17,9 @@ use super::view::{Span, View};
 use super::wanted::{Role, Wanted};
 use super::{address, assign};
 
+/// A value that is less sure than this is rather wrong, and not returned.
+const LEAST_CONFIDENCE: f64 = 0.3;
+
 /// Where the finding of a field comes from.
 enum Plan {
     /// From the assignment, by the number of its list of candidates.
@@ -379,7 +382,8 @@ fn resolve(
         Plan::Done(known) => known,
         Plan::Slot(slot) => chosen[slot].map_or(Known::ABSENT, |index| {
             let (finding, features) = leaf(source, &candidates[slot][index], Kind::Single, kinds[slot]);
-            Known { finding, features: vec![features] }
+            let is_guess = features.confidence().share() < LEAST_CONFIDENCE;
+            if is_guess { Known::ABSENT } else { Known { finding, features: vec![features] } }
         }),
         Plan::Object(members) => {
             let mut features = Vec::new();

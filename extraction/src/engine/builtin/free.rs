@@ -34,7 +34,9 @@ impl Source<'_, '_> {
         };
         match wanted.kind {
             ExtractionType::Date | ExtractionType::Datetime => {
-                if wanted.name.iter().any(|term| !OWN_DATE.contains(&term)) {
+                // Agreements name many dates: sentences tell which is theirs.
+                let in_sentences = wanted.name.has_any(&["effective", "contract"]);
+                if in_sentences || wanted.name.iter().any(|term| !OWN_DATE.contains(&term)) {
                     return;
                 }
                 let mut seen: Vec<String> = self

@@ -124,7 +124,10 @@ impl Labels {
         for at in segment.start..segment.end {
             let word = &view.words[at];
             let is_mark = matches!(word.text, ":" | "=" | "-" | "–");
-            if word.text.ends_with(':') || word.text.len() > 2 && word.text.ends_with('=') || is_mark && at > run {
+            if word.text.ends_with(':')
+                || word.text.len() > 2 && word.text.ends_with('=')
+                || is_mark && at > run
+            {
                 let end = if is_mark { at } else { at + 1 };
                 self.push(
                     view,

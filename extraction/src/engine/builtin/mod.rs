@@ -17,12 +17,14 @@ mod labels;
 mod lexicon;
 mod lists;
 mod numbers;
+mod priced;
 mod prose;
 mod sums;
 mod tables;
 mod terms;
 #[cfg(test)]
 mod tests;
+mod values;
 mod view;
 mod wanted;
 mod weights;

@@ -143,7 +143,8 @@ impl Source<'_, '_> {
                     )
                 });
                 let Some(span) = self.place(at) else { continue };
-                let score = if governs { base } else { base - 0.35 };
+                let nation = self.view.text(span).starts_with("United");
+                let score = if governs { base } else { base - 0.35 } - if nation { 0.3 } else { 0.0 };
                 let text = tidy(&self.view.text(span));
                 let mut candidate = Candidate::new(span, text.as_str().into(), How::Prose, 0.8, score);
                 candidate.quote = Some(text);

@@ -131,7 +131,7 @@ pub(crate) fn confirm(
             }
         }
         if change.is_empty() {
-            for &(cash_field, cash_index, paid) in cash.iter().filter(|(_, _, paid)| *paid == total) {
+            for &(cash_field, cash_index, _) in cash.iter().filter(|(_, _, paid)| *paid == total) {
                 confirmed.extend([(total_field, total_index), (cash_field, cash_index)]);
             }
         }

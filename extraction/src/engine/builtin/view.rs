@@ -17,7 +17,6 @@ pub(crate) struct Word<'a> {
     pub(crate) gap: u16,
     pub(crate) bbox: Option<Rect>,
     pub(crate) confidence: f32,
-    pub(crate) bold: bool,
     pub(crate) size: f32,
     /// Where it begins on its line: points, or characters in running text.
     pub(crate) x0: f32,
@@ -28,7 +27,6 @@ pub(crate) struct Word<'a> {
 /// Words of a line without a wide gap between them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
-    pub(crate) line: usize,
     pub(crate) start: usize,
     pub(crate) end: usize,
 }
@@ -65,7 +63,6 @@ pub(crate) struct View<'a> {
     pub(crate) pages: Vec<u32>,
     /// Whether the words have places.
     pub(crate) placed: bool,
-    pub(crate) recognised: bool,
 }
 
 /// Lower case without accents and without punctuation at the ends.
@@ -81,6 +78,13 @@ pub(crate) fn fold(text: &str) -> String {
 
 /// A label and a value that touch: `Date:18/01/2018`.
 fn split(text: &str) -> (&str, &str) {
+    // Two dates that touch: `10/14/20-10/20/20`.
+    if let Some((first, second)) = text.split_once(['-', '–'])
+        && first.matches('/').count() == 2
+        && second.matches('/').count() == 2
+    {
+        return text.split_at(text.len() - second.len());
+    }
     let Some(at) = text.find([':', '=']) else { return (text, "") };
     let (label, rest) = text.split_at(at + 1);
     let letters = label.chars().filter(|c| c.is_alphabetic()).count();
@@ -100,7 +104,6 @@ impl<'a> View<'a> {
             segments: Vec::new(),
             pages: document.pages.iter().map(|page| page.number).collect(),
             placed: false,
-            recognised: document.pages.iter().any(|page| page.source == PageSource::Recognised),
         };
         for (page, content) in document.pages.iter().enumerate() {
             let wide = if content.source == PageSource::Flow { 2 } else { 3 };
@@ -141,7 +144,7 @@ impl<'a> View<'a> {
             self.placed |= word.bbox.is_some();
             let position = self.words.len();
             if index == 0 || gap >= wide {
-                self.segments.push(Segment { line, start: position, end: position });
+                self.segments.push(Segment { start: position, end: position });
             }
             if let Some(segment) = self.segments.last_mut() {
                 segment.end = position + 1;
@@ -152,7 +155,6 @@ impl<'a> View<'a> {
                 gap,
                 bbox: word.bbox,
                 confidence: word.confidence,
-                bold: word.bold,
                 size: word.size,
                 x0,
                 x1,
@@ -182,10 +184,6 @@ impl<'a> View<'a> {
             text.push_str(word.text);
         }
         text
-    }
-
-    pub(crate) fn line_text(&self, line: usize) -> String {
-        self.text(self.line_span(line))
     }
 
     pub(crate) fn line_span(&self, line: usize) -> Span {
