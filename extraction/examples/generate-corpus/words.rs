@@ -250,7 +250,7 @@ impl Language {
             Spanish => 3,
             Italian => 4,
         };
-        random.pick(all[at])
+        random.pick::<&str>(all[at])
     }
 }
 

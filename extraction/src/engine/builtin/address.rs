@@ -363,7 +363,13 @@ impl Source<'_, '_> {
                         .copied()
                 });
                 if let Some(above) = above {
-                    found.push(vec![above.span(), segment.span()]);
+                    let mut pieces = vec![above.span(), segment.span()];
+                    let below = (line + 1 < view.lines.len()).then(|| view.segments_of(line + 1));
+                    let below = below.and_then(|segments| {
+                        segments.iter().find(|other| view.aligned(other.span(), segment.span()))
+                    });
+                    pieces.extend(below.map(|below| below.span()).filter(|below| closes(&view.text(*below))));
+                    found.push(pieces);
                 }
             }
         }

@@ -153,8 +153,18 @@ impl Source<'_, '_> {
                     }
                 }
                 Role::Person
-                    if wanted.all.has_any(&["candidate", "full"])
-                        || *wanted.name.iter().collect::<Vec<_>>() == ["name"] =>
+                    if !wanted.name.has_any(&[
+                        "patient",
+                        "claimant",
+                        "tenant",
+                        "landlord",
+                        "signer",
+                        "physician",
+                        "adjuster",
+                        "guarantor",
+                        "contact",
+                    ]) && (wanted.all.has_any(&["candidate", "full"])
+                        || *wanted.name.iter().collect::<Vec<_>>() == ["name"]) =>
                 {
                     self.head(found)
                 }

@@ -180,7 +180,11 @@ impl Source<'_, '_> {
             return found.into_iter().next();
         }
         let text = tidy(&self.view.text(span));
-        let text = text.trim_end_matches('.').to_owned();
+        let is_short = text
+            .rsplit(' ')
+            .next()
+            .is_some_and(|last| last.chars().count() <= 5 || last.trim_end_matches('.').contains('.'));
+        let text = if is_short { text.as_str() } else { text.trim_end_matches('.') }.to_owned();
         if text.is_empty() || !text.chars().any(char::is_alphanumeric) {
             return None;
         }

@@ -180,6 +180,18 @@ impl Source<'_, '_> {
             let word = self.view.words.get(at)?;
             let text = word.text;
             let capital = text.chars().next().is_some_and(char::is_uppercase);
+            let named = |at: usize| {
+                self.view
+                    .words
+                    .get(at)
+                    .is_some_and(|next| next.text.chars().next().is_some_and(char::is_uppercase))
+            };
+            let ended =
+                |at: usize| self.view.words.get(at).is_some_and(|next| next.text.ends_with([',', '.', ';']));
+            if text == "and" && at > start && named(at + 1) && ended(at + 1) {
+                at += 2;
+                break;
+            }
             let joins = matches!(text, "and" | "of" | "the")
                 && at > start
                 && self
@@ -430,6 +442,9 @@ impl Source<'_, '_> {
                     start = None;
                     skipping = true;
                 }
+            }
+            if inside && depth == 0 && text.ends_with('.') {
+                break;
             }
             // The sentence ends.
             let is_short = bare.chars().count() <= 4 || next_is_suffix;

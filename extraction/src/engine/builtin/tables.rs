@@ -41,6 +41,9 @@ struct Atom {
     is_number: bool,
 }
 
+/// What a thing on a line is called.
+const THINGS: [&str; 5] = ["description", "item", "product", "name", "test"];
+
 /// Lines that end a table.
 const ENDS: [&str; 12] = [
     "subtotal", "total", "tax", "net", "gross", "rounding", "cash", "change", "payment", "discount", "grand",
@@ -165,6 +168,21 @@ impl Source<'_, '_> {
                 if column.property == Some(index) && Some(at) != best {
                     column.property = None;
                 }
+            }
+        }
+        // Things go by several names: `Item` heads descriptions where nothing else does.
+        let text = properties.iter().position(|property| property.is_text() && property.all.has_any(&THINGS));
+        if let Some(text) = text.filter(|text| !columns.iter().any(|column| column.property == Some(*text))) {
+            let free = columns.iter_mut().find(|column| {
+                let words: Vec<&str> = self.view.words[column.span.start..column.span.end]
+                    .iter()
+                    .map(|word| word.folded.as_str())
+                    .collect();
+                column.property.is_none() && Terms::of(&words).has_any(&THINGS)
+            });
+            if let Some(column) = free {
+                column.property = Some(text);
+                column.likeness = 0.6;
             }
         }
         columns

@@ -227,6 +227,7 @@ fn role(kind: ExtractionType, name: &Terms, all: &Terms) -> Role {
         } else if name.has_any(&person)
             || name.has("name") && all.has_any(&person)
             || *name == Terms::of(&["full", "name"])
+            || *name == Terms::of(&["name"])
         {
             Role::Person
         } else if all.has_any(&company) && name.has("name") {
