@@ -5,3 +5,4 @@
 
 pub mod document;
 pub mod engine;
+pub mod worker;

@@ -1,1 +1,3 @@
 //! From a document's text to the values of a schema's fields.
+
+pub mod builtin;

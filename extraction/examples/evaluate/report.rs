@@ -1,0 +1,156 @@
+//! The figures: by set, by type, of absent fields, of confidence and of time.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::calibration;
+use crate::compare::{Counts, compare, is_empty};
+use crate::manifest::Entry;
+
+pub struct Report {
+    errors: usize,
+    documents: usize,
+    failed: usize,
+    all: Counts,
+    sets: BTreeMap<String, Counts>,
+    types: BTreeMap<String, Counts>,
+    fields: BTreeMap<String, Counts>,
+    absent: (u32, u32),
+    outcomes: BTreeMap<String, Vec<(f64, bool)>>,
+    reading: Vec<Duration>,
+    extracting: Vec<Duration>,
+}
+
+impl Report {
+    pub fn new(errors: usize) -> Self {
+        Report {
+            errors,
+            documents: 0,
+            failed: 0,
+            all: Counts::default(),
+            sets: BTreeMap::new(),
+            types: BTreeMap::new(),
+            fields: BTreeMap::new(),
+            absent: (0, 0),
+            outcomes: BTreeMap::new(),
+            reading: Vec::new(),
+            extracting: Vec::new(),
+        }
+    }
+
+    pub fn add(
+        &mut self,
+        entry: &Entry,
+        found: &Map<String, Value>,
+        failed: bool,
+        reading: Duration,
+        extracting: Duration,
+    ) {
+        self.documents += 1;
+        self.failed += usize::from(failed);
+        self.reading.push(reading);
+        self.extracting.push(extracting);
+        for field in &entry.schema {
+            let Some(gold) = entry.expected.get(&field.name) else { continue };
+            let answer = found.get(&field.name);
+            let value = answer.and_then(|answer| answer.get("value")).unwrap_or(&Value::Null);
+            let confidence = answer.and_then(|answer| answer.get("confidence")).and_then(Value::as_f64);
+            let counts = compare(field, gold, value);
+            self.all.add(counts);
+            self.sets.entry(entry.set.clone()).or_default().add(counts);
+            self.types.entry(field.kind.clone()).or_default().add(counts);
+            self.fields.entry(format!("{}.{}", entry.set, field.name)).or_default().add(counts);
+            let right = counts.wrong == 0 && counts.missed == 0;
+            if is_empty(gold) {
+                self.absent.0 += u32::from(is_empty(value));
+                self.absent.1 += 1;
+            }
+            if let Some(confidence) = confidence.filter(|_| !is_empty(value)) {
+                let good = right || matches!(field.kind.as_str(), "array" | "object") && counts.f1() >= 0.9;
+                for key in ["all", entry.set.as_str()] {
+                    self.outcomes.entry(key.to_owned()).or_default().push((confidence, good));
+                }
+            }
+            if !right && self.errors > 0 {
+                self.errors -= 1;
+                let short = |value: &Value| value.to_string().chars().take(200).collect::<String>();
+                println!(
+                    "{} {}: expected {} found {} {}",
+                    entry.id,
+                    field.name,
+                    short(gold),
+                    short(value),
+                    confidence.unwrap_or(0.0)
+                );
+            }
+        }
+    }
+
+    pub fn print(&self, with_fields: bool) {
+        println!("{} documents, {} without an answer", self.documents, self.failed);
+        println!("{:36}{:>10}{:>8}{:>8}{:>8}", "", "precision", "recall", "F1", "values");
+        let line = |name: &str, counts: &Counts| {
+            println!(
+                "{name:36}{:10.3}{:8.3}{:8.3}{:8}",
+                counts.precision(),
+                counts.recall(),
+                counts.f1(),
+                counts.right + counts.missed
+            );
+        };
+        line("all", &self.all);
+        for (prefix, group) in [("set", &self.sets), ("type", &self.types)] {
+            for (name, counts) in group {
+                line(&format!("{prefix} {name}"), counts);
+            }
+        }
+        if with_fields {
+            for (name, counts) in &self.fields {
+                line(name, counts);
+            }
+        }
+        let macro_f1 =
+            self.sets.values().map(|counts| counts.f1()).sum::<f64>() / self.sets.len().max(1) as f64;
+        println!("macro F1 over sets {macro_f1:.3}");
+        println!(
+            "absent fields left empty: {} of {} = {:.3}",
+            self.absent.0,
+            self.absent.1,
+            f64::from(self.absent.0) / f64::from(self.absent.1.max(1))
+        );
+        for (name, outcomes) in &self.outcomes {
+            let Some(figures) = calibration::of(outcomes) else { continue };
+            let shown = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.3}"));
+            println!(
+                "confidence {name:16} values {:5} right {:.3} mean {:.3} ECE {:.3} AUROC {} at 0.8: precision {} coverage {:.2}",
+                figures.count,
+                figures.accuracy,
+                figures.mean,
+                figures.error,
+                shown(figures.order),
+                shown(figures.precision),
+                figures.coverage,
+            );
+        }
+        for (name, times) in [("reading", &self.reading), ("extraction", &self.extracting)] {
+            let mut times = times.clone();
+            times.sort_unstable();
+            let at = |share: f64| {
+                times
+                    .get(((times.len() as f64 * share) as usize).min(times.len().saturating_sub(1)))
+                    .copied()
+                    .unwrap_or_default()
+                    .as_secs_f64()
+                    * 1e3
+            };
+            println!(
+                "{name} ms: half within {:.1}, 95 of 100 within {:.1}, all within {:.1}",
+                at(0.5),
+                at(0.95),
+                at(1.0)
+            );
+        }
+    }
+}

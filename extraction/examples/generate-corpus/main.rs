@@ -1,0 +1,81 @@
+//! Makes a corpus of labelled documents for the evaluation: invoices, receipts, laboratory reports, resumes, contracts
+//! and forms, in five languages and several layouts, as text, DOCX and PDF. The same seed makes the same corpus.
+//!
+//! `cargo run -p extraction --release --example generate-corpus -- FOLDER [--count N] [--seed N]`
+
+mod bills;
+mod kinds;
+mod pieces;
+mod random;
+mod words;
+mod write;
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use random::Random;
+use serde_json::json;
+
+const USAGE: &str = "Usage: generate-corpus FOLDER [--count N] [--seed N]";
+
+fn main() {
+    let mut folder = PathBuf::new();
+    let (mut count, mut seed) = (240_u64, 1_u64);
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let number = |next: Option<String>| next.and_then(|next| next.parse().ok());
+        let read = match word.as_str() {
+            "--count" => number(words.next()).map(|number| count = number),
+            "--seed" => number(words.next()).map(|number| seed = number),
+            path if !path.starts_with("--") => {
+                folder = path.into();
+                Some(())
+            }
+            _ => None,
+        };
+        if read.is_none() {
+            eprintln!("{USAGE}");
+            std::process::exit(2);
+        }
+    }
+    if folder.as_os_str().is_empty() {
+        eprintln!("{USAGE}");
+        std::process::exit(2);
+    }
+    if let Err(error) = generate(&folder, count, seed) {
+        eprintln!("{error}");
+        std::process::exit(1);
+    }
+}
+
+fn generate(folder: &std::path::Path, count: u64, seed: u64) -> Result<(), Box<dyn std::error::Error>> {
+    std::fs::create_dir_all(folder.join("docs"))?;
+    let mut manifest = std::fs::File::create(folder.join("manifest.jsonl"))?;
+    for number in 0..count {
+        let mut random = Random::new(seed.wrapping_mul(1_000_003).wrapping_add(number));
+        let kind = kinds::KINDS[(number % kinds::KINDS.len() as u64) as usize];
+        let document = (kind.make)(&mut random);
+        let (format, media_type, bytes) = match random.below(3) {
+            0 => ("txt", "text/plain", write::text(&document.pieces, &mut random).into_bytes()),
+            1 => (
+                "docx",
+                "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+                write::docx(&document.pieces)?,
+            ),
+            _ => ("pdf", "application/pdf", write::pdf(&document.pieces, &mut random)),
+        };
+        let file = format!("docs/{}_{number:04}.{format}", kind.name);
+        std::fs::write(folder.join(&file), bytes)?;
+        let line = json!({
+            "id": format!("own_{}/{}_{number:04}", kind.name, kind.name),
+            "set": format!("own_{}", kind.name),
+            "media_type": media_type,
+            "file": file,
+            "schema": document.schema,
+            "expected": document.expected,
+        });
+        writeln!(manifest, "{line}")?;
+    }
+    println!("{count} documents in {}", folder.display());
+    Ok(())
+}

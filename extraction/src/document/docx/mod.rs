@@ -1,0 +1,86 @@
+//! DOCX: headers, body, footers and notes as a reader sees them.
+
+mod lists;
+mod package;
+mod story;
+mod styles;
+mod xml;
+
+use self::lists::Lists;
+use self::package::Package;
+use self::story::Story;
+use self::styles::Styles;
+use super::{Document, Limits, Page, ReadError, Warning};
+
+const MAIN: &str = "wordprocessingml";
+
+/// Whether a ZIP is a DOCX: its main part is of word processing.
+pub(super) fn is_docx(bytes: &[u8]) -> bool {
+    let check = || -> Result<bool, ReadError> {
+        let mut package = Package::open(bytes, &Limits::default())?;
+        let main = package.main_part()?;
+        if !package.contains(&main) {
+            return Ok(false);
+        }
+        Ok(match package.content_type(&main)? {
+            Some(kind) => kind.contains(MAIN) || kind.contains("ms-word"),
+            None => main == "word/document.xml",
+        })
+    };
+    // A package that is too large or damaged is still told by the name of its part, which stands in the plain.
+    check().unwrap_or_else(|_| bytes.windows(17).any(|window| window == b"word/document.xml"))
+}
+
+/// Reads a DOCX: headers first, then the body, footers, footnotes and endnotes.
+pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Document, ReadError> {
+    let mut package = Package::open(bytes, limits)?;
+    let main = package.main_part()?;
+    let relations = package.relations(&main)?;
+    let parts = |kind: &str| -> Vec<String> {
+        relations
+            .iter()
+            .filter(|relation| relation.kind == kind)
+            .map(|relation| relation.target.clone())
+            .collect()
+    };
+
+    let mut styles = Styles::default();
+    let mut lists = Lists::default();
+    for name in parts("styles") {
+        if let Some(part) = package.part(&name)? {
+            xml::walk(&part, &mut styles)?;
+        }
+    }
+    for name in parts("numbering") {
+        if let Some(part) = package.part(&name)? {
+            xml::walk(&part, &mut lists)?;
+        }
+    }
+
+    let mut story = Story::new(&styles, &mut lists, limits);
+    let mut margins: Vec<Vec<u8>> = Vec::new();
+    let mut order = parts("header");
+    let body = order.len();
+    order.push(main);
+    order.extend(["footer", "footnotes", "endnotes"].into_iter().flat_map(parts));
+    for (index, name) in order.iter().enumerate() {
+        let Some(part) = package.part(name)? else {
+            if index == body {
+                return Err(ReadError::DAMAGED);
+            }
+            continue;
+        };
+        // Sections repeat their headers and footers.
+        if index != body && margins.contains(&part) {
+            continue;
+        }
+        xml::walk(&part, &mut story)?;
+        if index != body {
+            margins.push(part);
+        }
+    }
+    let (lines, tables, hidden) = story.finish();
+    let warnings = if hidden { vec![Warning::HiddenText { page: 1 }] } else { Vec::new() };
+    let page = Page { number: 1, lines, tables, ..Page::default() };
+    Ok(Document { pages: vec![page], page_count: None, warnings })
+}

@@ -1,0 +1,67 @@
+//! Pictures as documents: decoded here, within limits, and recognised.
+
+mod decode;
+mod frames;
+
+use super::limits::Characters;
+use super::recognition::{Raster, Recognise, Recognition};
+use super::{Document, Kind, Limits, Page, PageSource, ReadError, Warning};
+
+/// Height in points of the sheet that a picture without a size is taken for: A4.
+const SHEET: f32 = 842.0;
+
+/// Reads a picture; each frame of a TIFF is a page.
+pub(super) fn read(
+    bytes: &[u8],
+    kind: Kind,
+    limits: &Limits,
+    recognise: Option<&dyn Recognise>,
+) -> Result<Document, ReadError> {
+    let mut pages = Pages {
+        document: Document::default(),
+        recognition: Recognition::new(recognise),
+        characters: Characters::new(limits),
+    };
+    if kind == Kind::Tiff {
+        frames::each(bytes, limits, |raster| pages.add(raster))?;
+    } else {
+        pages.add(decode::decode(bytes, kind, limits)?)?;
+    }
+    let mut document = pages.document;
+    document.page_count = Some(document.pages.len() as u32);
+    Ok(document)
+}
+
+struct Pages<'a> {
+    document: Document,
+    recognition: Recognition<'a>,
+    characters: Characters,
+}
+
+impl Pages<'_> {
+    fn add(&mut self, mut raster: Raster) -> Result<(), ReadError> {
+        let number = self.document.pages.len() as u32 + 1;
+        raster.dpi = raster.width.max(raster.height) as f32 / SHEET * 72.0;
+        let (width, height) =
+            (raster.width as f32 / raster.dpi * 72.0, raster.height as f32 / raster.dpi * 72.0);
+        let (lines, tables) = match self.recognition.page(raster) {
+            Some(found) => found,
+            None => {
+                self.document.warnings.push(Warning::OcrUnavailable { page: number });
+                Default::default()
+            }
+        };
+        for word in lines.iter().flat_map(|line| &line.words) {
+            self.characters.word(&word.text)?;
+        }
+        self.document.pages.push(Page {
+            number,
+            width,
+            height,
+            source: PageSource::Recognised,
+            lines,
+            tables,
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,253 @@
+//! Recognition of characters in pictures: what it is given, what it says, and how much of that is believed.
+
+mod clean;
+mod geometry;
+mod lines;
+mod prepare;
+mod tesseract;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+pub use tesseract::Tesseract;
+
+use self::prepare::{Prepared, prepare};
+use super::layout::{self, Piece};
+use super::words::normal;
+use super::{Line, Rect, Table};
+
+/// Below this mean confidence the picture may be turned.
+const DOUBTFUL: f32 = 60.0;
+/// Fewer words than this say nothing about a picture.
+const FEW_WORDS: usize = 4;
+
+/// A picture in shades of grey, row by row from the top, 0 black.
+#[derive(Clone, Debug)]
+pub struct Raster {
+    /// Pixels across.
+    pub width: u32,
+    /// Pixels down.
+    pub height: u32,
+    /// Pixels in an inch of the page.
+    pub dpi: f32,
+    /// `width` times `height` octets.
+    pub pixels: Vec<u8>,
+}
+
+/// A word as recognition has found it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecognisedWord {
+    /// Its characters.
+    pub text: String,
+    /// Left edge in pixels.
+    pub left: u32,
+    /// Upper edge in pixels.
+    pub top: u32,
+    /// Width in pixels.
+    pub width: u32,
+    /// Height in pixels.
+    pub height: u32,
+    /// What the engine says of it, from 0 to 100. It is not a probability.
+    pub confidence: f32,
+    /// The line that it is in.
+    pub line: u32,
+}
+
+/// Why a picture was not recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecogniseError {
+    /// There is no engine, or it does not start.
+    #[error("no recognition of characters is installed")]
+    Unavailable,
+    /// It failed on this picture, or was stopped.
+    #[error("the recognition of characters failed")]
+    Failed,
+}
+
+/// Recognises characters. `stop` says that nobody waits for the answer any more.
+pub trait Recognise: Send + Sync {
+    /// The words of a picture that stands upright.
+    ///
+    /// # Errors
+    /// What [`RecogniseError`] says.
+    fn words(&self, raster: &Raster, stop: &Stop) -> Result<Vec<RecognisedWord>, RecogniseError>;
+
+    /// By how many degrees, clockwise, a picture is to be turned to stand upright: 0, 90, 180 or 270.
+    ///
+    /// # Errors
+    /// What [`RecogniseError`] says.
+    fn turn(&self, raster: &Raster, stop: &Stop) -> Result<u16, RecogniseError>;
+}
+
+/// A sign to stop, shared by whoever gives it and whoever heeds it.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Asks to stop.
+    pub fn stop(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether to stop.
+    pub fn is_stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Recognition for the pages of one document.
+pub(super) struct Recognition<'a> {
+    engine: Option<&'a dyn Recognise>,
+    stop: Stop,
+}
+
+impl<'a> Recognition<'a> {
+    pub(super) fn new(engine: Option<&'a dyn Recognise>) -> Self {
+        Self { engine, stop: Stop::default() }
+    }
+
+    pub(super) fn is_available(&self) -> bool {
+        self.engine.is_some()
+    }
+
+    /// The lines and tables of a page, in points; `None` if there is nothing that recognises. A page on which it fails
+    /// has no text.
+    pub(super) fn page(&mut self, raster: Raster) -> Option<(Vec<Line>, Vec<Table>)> {
+        let engine = self.engine?;
+        let (width, height, scale) = (raster.width, raster.height, 72.0 / f64::from(raster.dpi));
+        let mut prepared = prepare(raster);
+        let mut words = match engine.words(&prepared.raster, &self.stop) {
+            Ok(words) => words,
+            Err(RecogniseError::Unavailable) => {
+                self.engine = None;
+                return None;
+            }
+            Err(RecogniseError::Failed) => Vec::new(),
+        };
+        if is_doubtful(&words)
+            && let Ok(turn @ (90 | 180 | 270)) = engine.turn(&prepared.raster, &self.stop)
+        {
+            let turned = prepared.turned(turn);
+            if let Ok(again) = engine.words(&turned.raster, &self.stop)
+                && score(&again) > score(&words)
+            {
+                (prepared, words) = (turned, again);
+            }
+        }
+        Some(arrange(&prepared, &words, f64::from(width), f64::from(height), scale))
+    }
+}
+
+/// How much of a page was recognised: letters, each as sure as its word.
+fn score(words: &[RecognisedWord]) -> f32 {
+    words.iter().map(|word| calibrated(word.confidence) * word.text.chars().count() as f32).sum()
+}
+
+fn is_doubtful(words: &[RecognisedWord]) -> bool {
+    let letters: f32 = words.iter().map(|word| word.text.chars().count() as f32).sum();
+    let sum: f32 = words.iter().map(|word| word.confidence * word.text.chars().count() as f32).sum();
+    words.len() < FEW_WORDS || sum / letters.max(1.0) < DOUBTFUL
+}
+
+/// How often a word is right that the engine is so sure of: measured on 15,321 words with known truth.
+pub(super) fn calibrated(confidence: f32) -> f32 {
+    const MEASURED: [(f32, f32); 9] = [
+        (0.0, 0.06),
+        (45.0, 0.16),
+        (55.0, 0.17),
+        (65.0, 0.27),
+        (75.0, 0.42),
+        (85.0, 0.69),
+        (92.5, 0.96),
+        (97.0, 0.995),
+        (100.0, 0.995),
+    ];
+    let confidence = confidence.clamp(0.0, 100.0);
+    let upper = MEASURED.iter().position(|(at, _)| *at >= confidence).unwrap_or(MEASURED.len() - 1).max(1);
+    let ((x0, y0), (x1, y1)) = (MEASURED[upper - 1], MEASURED[upper]);
+    y0 + (y1 - y0) * ((confidence - x0) / (x1 - x0)).clamp(0.0, 1.0)
+}
+
+/// Lines and tables out of words, with places in points of the picture as it was given.
+fn arrange(
+    prepared: &Prepared,
+    words: &[RecognisedWord],
+    width: f64,
+    height: f64,
+    scale: f64,
+) -> (Vec<Line>, Vec<Table>) {
+    let sizes = line_sizes(words);
+    let pieces = words
+        .iter()
+        .filter(|word| !is_speck(word))
+        .map(|word| {
+            let (left, top) = (f64::from(word.left), f64::from(word.top));
+            Piece {
+                text: normal(&word.text),
+                x0: left,
+                x1: left + f64::from(word.width),
+                top,
+                bottom: top + f64::from(word.height),
+                size: sizes.get(&word.line).copied().unwrap_or_else(|| f64::from(word.height)),
+                confidence: calibrated(word.confidence),
+                row: Some(word.line),
+                ..Piece::default()
+            }
+        })
+        .collect();
+    let mut arranged = layout::arrange(pieces, &prepared.rules);
+    let in_lines = arranged.lines.iter_mut().flat_map(|line| &mut line.words);
+    let cells = arranged.tables.iter_mut().flat_map(|table| table.rows.iter_mut().flatten());
+    for word in in_lines.chain(cells.flat_map(|cell| &mut cell.words)) {
+        word.bbox = word.bbox.map(|rect| {
+            let [x, y, wide, high] = prepared.origin(rect, width, height).map(|value| (value * scale) as f32);
+            Rect { x, y, width: wide, height: high }
+        });
+        word.size = (f64::from(word.size) * prepared.unit() * scale) as f32;
+    }
+    (arranged.lines, arranged.tables)
+}
+
+/// Height of the type of each line: words of small letters are lower than it, so the higher ones tell.
+fn line_sizes(words: &[RecognisedWord]) -> std::collections::HashMap<u32, f64> {
+    let mut heights: std::collections::HashMap<u32, Vec<u32>> = std::collections::HashMap::new();
+    for word in words {
+        heights.entry(word.line).or_default().push(word.height);
+    }
+    let mut of_all: Vec<u32> = words.iter().map(|word| word.height).collect();
+    of_all.sort_unstable();
+    let usual = of_all.get(of_all.len() * 2 / 3).copied().unwrap_or(10);
+    heights
+        .into_iter()
+        .map(|(line, mut heights)| {
+            heights.sort_unstable();
+            let high = heights[heights.len() * 2 / 3];
+            // A speck or a frame that was taken for a letter makes a line no higher.
+            (line, f64::from(high.clamp(usual / 2, usual * 4).max(1)) * 1.15)
+        })
+        .collect()
+}
+
+/// Dirt and remains of lines that the engine has taken for characters.
+fn is_speck(word: &RecognisedWord) -> bool {
+    let meaningless = !word.text.chars().any(char::is_alphanumeric) && word.confidence < 60.0;
+    word.text.trim().is_empty() || meaningless
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn confidence_is_what_was_measured() {
+        assert!((calibrated(85.0) - 0.69).abs() < 1e-6);
+        assert!((calibrated(99.0) - 0.995).abs() < 1e-6);
+        assert!(calibrated(30.0) < 0.17 && calibrated(f32::NAN).is_nan());
+        let rising = (0..1000).map(|step| calibrated(step as f32 / 10.0)).collect::<Vec<_>>();
+        assert!(rising.windows(2).all(|pair| pair[0] <= pair[1]));
+    }
+}

@@ -1,0 +1,378 @@
+//! Postal addresses: the lines that are one, and the parts of it.
+
+use super::candidates::{How, Source, tidy};
+use super::entities;
+use super::view::{Span, View};
+
+/// The most lines of an address.
+const MAX_LINES: usize = 6;
+
+/// The parts of an address, each with the words that say it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Parts {
+    pub(crate) street: Option<Span>,
+    pub(crate) postal: Option<Span>,
+    pub(crate) city: Option<Span>,
+    pub(crate) country: Option<Span>,
+    pub(crate) state: Option<Span>,
+}
+
+/// Whether a line ends an address: it has another label, a mail address, a telephone number, a register.
+pub(crate) fn ends(source: &Source<'_, '_>, span: Span) -> bool {
+    let text = source.view.text(span).to_lowercase();
+    let words = [
+        "tel",
+        "phone",
+        "fax",
+        "gst",
+        "vat",
+        "e-mail",
+        "email",
+        "www.",
+        "@",
+        "reg.",
+        "ust-id",
+        "steuernummer",
+        "iban",
+        "invoice",
+        "date",
+        "hotline",
+        "roc",
+    ];
+    words.iter().any(|word| text.contains(word))
+        || source
+            .labels
+            .of_line(source.view.words[span.start].line)
+            .any(|label| label.is_marked && label.span.start == span.start)
+        || super::facts::Facts::within(&source.facts.phones, span, |(phone, _)| *phone)
+            .iter()
+            .any(|(phone, _)| phone.start == span.start)
+        || !source.facts.dates_in(span).is_empty()
+        || source.facts.amounts_in(span).iter().any(|amount| amount.is_money && amount.has_mark)
+        || (text.starts_with('(') && text.ends_with(')'))
+}
+
+/// Where an address begins whose first sure line is known: lines above it may be floors, lots and names of buildings.
+pub(crate) fn start(source: &Source<'_, '_>, sure: Span) -> Span {
+    let view = source.view;
+    let mut first = sure;
+    for _ in 0..3 {
+        let Some(line) = view.words[first.start].line.checked_sub(1) else { break };
+        let above = view
+            .segments_of(line)
+            .iter()
+            .find(|segment| view.aligned(segment.span(), first))
+            .map(|segment| segment.span());
+        let Some(above) = above else { break };
+        let text = view.text(above);
+        let parts = text.contains(',')
+            || text.bytes().any(|byte| byte.is_ascii_digit()) && text.contains(['-', '(', '&', '/']);
+        if !parts
+            || entities::is_company(&text)
+            || entities::is_title(&text)
+            || ends(source, above)
+            || view.lines[line].page != view.lines[view.words[sure.start].line].page
+        {
+            break;
+        }
+        first = above;
+    }
+    first
+}
+
+/// The lines of an address that begins in a region: those under it in the same column belong to it.
+pub(crate) fn region(source: &Source<'_, '_>, region: Span, _how: How) -> Option<Vec<Span>> {
+    let lines = block(source, region, MAX_LINES);
+    lines.iter().any(|line| looks(&source.view.text(*line))).then_some(lines)
+}
+
+/// The pieces of the column that begins with a region, until it ends or something else begins.
+pub(crate) fn block(source: &Source<'_, '_>, region: Span, most: usize) -> Vec<Span> {
+    let view = source.view;
+    let first = view.words[region.start].line;
+    let mut pieces = vec![region];
+    if closes(&view.text(region)) && region.end - region.start > 3 {
+        return pieces;
+    }
+    let page = view.lines[first].page;
+    for line in first + 1..view.lines.len().min(first + most + 2) {
+        if pieces.len() >= most || view.lines[line].page != page {
+            break;
+        }
+        let segment =
+            view.segments_of(line).iter().find(|segment| view.aligned(segment.span(), pieces[0])).or_else(
+                || (!view.placed && view.segments_of(line).len() == 1).then(|| &view.segments_of(line)[0]),
+            );
+        let Some(segment) = segment else { break };
+        let span = segment.span();
+        let far = match (view.words[span.start].bbox, view.words[pieces[pieces.len() - 1].start].bbox) {
+            (Some(this), Some(last)) => this.y - last.y > 2.6 * last.height.max(this.height).max(6.0),
+            _ => view.lines[line].block != view.lines[first].block,
+        };
+        if far || ends(source, span) || entities::is_title(&view.text(span)) {
+            break;
+        }
+        pieces.push(span);
+        if closes(&view.text(span)) {
+            break;
+        }
+    }
+    pieces
+}
+
+/// Whether a line is the last of an address: a country.
+fn closes(text: &str) -> bool {
+    entities::country(text.rsplit(',').next().unwrap_or(text)).is_some()
+        && !text.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a line looks like one of an address.
+pub(crate) fn looks(text: &str) -> bool {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let folded = super::view::fold(text);
+    let streets = [
+        "street",
+        " st ",
+        " st.",
+        "road",
+        " rd",
+        "avenue",
+        " ave",
+        "lane",
+        "jalan",
+        "jln",
+        " jl.",
+        "strasse",
+        "str.",
+        "rue ",
+        "calle",
+        "via ",
+        "weg ",
+        "platz",
+        "taman",
+        "tmn",
+        "drive",
+        "boulevard",
+        "blvd",
+        "lot ",
+        "no.",
+        "suite",
+        "floor",
+        "p.o. box",
+        "postfach",
+        "plaza",
+        "gasse",
+        "allee",
+        "lorong",
+        "bandar",
+    ];
+    let has_digit = text.bytes().any(|byte| byte.is_ascii_digit());
+    entities::postal(&words).is_some()
+        || streets.iter().any(|street| format!(" {folded} ").contains(street))
+            && (has_digit || text.contains(','))
+}
+
+/// The parts of the address in some pieces of text.
+pub(crate) fn parts(view: &View<'_>, pieces: &[Span]) -> Parts {
+    let mut lines: Vec<Span> = Vec::new();
+    for piece in pieces {
+        let mut start = piece.start;
+        for at in piece.start..piece.end {
+            let text = view.words[at].text;
+            let separates = matches!(text, "·" | "•" | "|" | "-" | "–" | "," | ";" | "*");
+            if separates || text.ends_with([',', ';']) {
+                let end = if separates { at } else { at + 1 };
+                if end > start {
+                    lines.push(Span { start, end });
+                }
+                start = at + 1;
+            }
+        }
+        if start < piece.end {
+            lines.push(Span { start, end: piece.end });
+        }
+    }
+    let mut parts = Parts::default();
+    let mut postal_line = None;
+    for (index, line) in lines.iter().enumerate() {
+        let words: Vec<&str> = view.words[line.start..line.end].iter().map(|word| word.text).collect();
+        if let Some((at, length)) = entities::postal(&words) {
+            // A number before the name of a street is no postal code.
+            let is_house = at == 0
+                && length == 1
+                && words.len() > 1
+                && looks_street(&words.join(" "))
+                && postal_line.is_none()
+                && index + 1 < lines.len();
+            if is_house {
+                continue;
+            }
+            let postal = Span { start: line.start + at, end: line.start + at + length };
+            parts.postal = Some(postal);
+            postal_line = Some(index);
+            let after = Span { start: postal.end, end: line.end };
+            let before = Span { start: line.start, end: postal.start };
+            let state = |span: Span| {
+                span.end - span.start == 1
+                    && view.words[span.start].text.trim_matches([',', '.']).len() == 2
+                    && view.words[span.start].text.chars().take(2).all(char::is_uppercase)
+            };
+            if after.start < after.end {
+                parts.city = Some(after);
+            } else if before.start < before.end
+                && !state(before)
+                && !view.text(before).bytes().any(|byte| byte.is_ascii_digit())
+            {
+                let last = Span { start: before.end - 1, end: before.end };
+                if before.end - before.start > 1 && state(last) {
+                    parts.state = Some(last);
+                    parts.city = Some(Span { start: before.start, end: before.end - 1 });
+                } else {
+                    parts.city = Some(before);
+                }
+            } else if index > 0 && !view.text(lines[index - 1]).bytes().any(|byte| byte.is_ascii_digit()) {
+                if state(before) {
+                    parts.state = Some(before);
+                }
+                parts.city = Some(lines[index - 1]);
+            }
+            break;
+        }
+    }
+    for (index, line) in lines.iter().enumerate() {
+        let text = view.text(*line);
+        if parts.country.is_none() && index > 0 && entities::country(&text).is_some() {
+            parts.country = Some(*line);
+        } else if parts.street.is_none()
+            && postal_line.is_none_or(|postal| index < postal)
+            && Some(*line) != parts.city
+        {
+            let has_digit = text.bytes().any(|byte| byte.is_ascii_digit());
+            if has_digit && text.chars().any(char::is_alphabetic) {
+                parts.street = Some(*line);
+            }
+        }
+    }
+    if parts.street.is_none()
+        && let Some(postal) = postal_line
+    {
+        // A street without a number: the line before the town, unless it is the name above it.
+        let at =
+            postal.checked_sub(if parts.city == postal.checked_sub(1).map(|at| lines[at]) { 2 } else { 1 });
+        parts.street =
+            at.filter(|at| *at > 0).map(|at| lines[at]).filter(|line| looks_street(&view.text(*line)));
+    }
+    if parts.postal.is_none() && parts.city.is_none() {
+        // `Portland, United States`
+        parts.city = parts.country.and_then(|country| {
+            let at = lines.iter().position(|line| *line == country)?.checked_sub(1)?;
+            (Some(lines[at]) != parts.street).then(|| lines[at])
+        });
+    }
+    parts
+}
+
+fn looks_street(text: &str) -> bool {
+    let folded = format!(" {} ", super::view::fold(text));
+    [
+        "strasse",
+        "str ",
+        "str.",
+        "street",
+        " st ",
+        " ave",
+        "avenue",
+        "road",
+        " rd ",
+        "lane",
+        " drive",
+        " rue ",
+        " via ",
+        " calle ",
+        "weg ",
+        "platz ",
+        "allee",
+        "gasse",
+        "boulevard",
+        " blvd",
+        "jalan",
+        " court",
+        " way ",
+    ]
+    .iter()
+    .any(|street| folded.contains(street))
+}
+
+/// The text of a part, without the commas around it.
+pub(crate) fn part_text(view: &View<'_>, span: Span) -> String {
+    tidy(&view.text(span)).trim_matches(['.', '-']).trim().to_owned()
+}
+
+impl Source<'_, '_> {
+    /// The addresses that a label may lead to: beside it, and under it.
+    pub(crate) fn address_regions(&self, label: &super::labels::Label) -> Vec<(Vec<Span>, f64)> {
+        let view = self.view;
+        let mut found = Vec::new();
+        let line_end = view.lines[label.line].end;
+        let segment = view.segments_of(label.line).iter().find(|segment| segment.end > label.after);
+        if label.after < line_end
+            && let Some(segment) = segment
+        {
+            let region = Span { start: label.after.max(segment.start), end: segment.end };
+            found.push((block(self, region, MAX_LINES), 1.0));
+        }
+        for line in label.line + 1..(label.line + 7).min(view.lines.len()) {
+            let under = view
+                .segments_of(line)
+                .iter()
+                .find(|segment| view.aligned(segment.span(), label.span))
+                .or_else(|| view.segments_of(line).first());
+            let marked = under.is_some_and(|under| {
+                self.labels.of_line(line).any(|other| other.is_marked && other.span.start == under.start)
+            });
+            if let Some(under) = under.filter(|_| !marked) {
+                let pieces = block(self, under.span(), MAX_LINES);
+                // The name above an address is no part of it.
+                found.push((pieces, 0.97));
+                break;
+            }
+        }
+        found
+    }
+
+    /// Addresses without a label, in the order of the document: a line with a postal code and what is above it.
+    pub(crate) fn loose_addresses(&self) -> Vec<Vec<Span>> {
+        let view = self.view;
+        let mut found: Vec<Vec<Span>> = Vec::new();
+        for line in 0..view.lines.len().min(400) {
+            for segment in view.segments_of(line) {
+                let text = view.text(segment.span());
+                let words: Vec<&str> = text.split_whitespace().collect();
+                if entities::postal(&words).is_none() || text.contains('@') || found.len() >= 4 {
+                    continue;
+                }
+                let single = parts(view, &[segment.span()]);
+                if single.street.is_some() && single.city.is_some() {
+                    found.push(vec![segment.span()]);
+                    continue;
+                }
+                let above = line.checked_sub(1).and_then(|above| {
+                    view.segments_of(above)
+                        .iter()
+                        .find(|other| view.aligned(other.span(), segment.span()))
+                        .copied()
+                });
+                if let Some(above) = above {
+                    let mut pieces = vec![above.span(), segment.span()];
+                    let below = (line + 1 < view.lines.len()).then(|| view.segments_of(line + 1));
+                    let below = below.and_then(|segments| {
+                        segments.iter().find(|other| view.aligned(other.span(), segment.span()))
+                    });
+                    pieces.extend(below.map(|below| below.span()).filter(|below| closes(&view.text(*below))));
+                    found.push(pieces);
+                }
+            }
+        }
+        found
+    }
+}

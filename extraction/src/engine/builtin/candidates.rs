@@ -1,0 +1,277 @@
+//! Candidates: values that could be the one a field asks for, each with the words that say it and how well they fit.
+
+use openapi_core::extraction::ExtractionType;
+use openapi_core::json::{Json, parse};
+
+use super::facts::{self, Facts};
+use super::labels::{Label, Labels};
+use super::terms::Terms;
+use super::view::{Span, View};
+use super::wanted::Wanted;
+
+/// Below this a label says something else.
+const LEAST_LIKENESS: f64 = 0.34;
+
+/// How a candidate was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum How {
+    /// After its label in the same segment.
+    Beside,
+    /// In a segment further on the line.
+    Across,
+    /// Under its label.
+    Below,
+    /// In a sentence that says it.
+    Prose,
+    /// By its form and place alone.
+    Free,
+    /// In a table.
+    Table,
+}
+
+/// A value that could be the one.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate {
+    /// The words that say it; more than one piece for text of several lines.
+    pub(crate) pieces: Vec<Span>,
+    pub(crate) value: Json,
+    /// Part of the words' text, where the value is less than whole words.
+    pub(crate) quote: Option<String>,
+    pub(crate) how: How,
+    pub(crate) likeness: f64,
+    pub(crate) score: f64,
+    pub(crate) ambiguous: bool,
+    /// Whether the value is not verbatim what the words say.
+    pub(crate) normalised: bool,
+    /// How many candidates of other values came close.
+    pub(crate) rivals: u8,
+    /// How much better it fits than the best candidate of another value.
+    pub(crate) lead: f64,
+    /// Whether sums confirm it.
+    pub(crate) confirmed: bool,
+}
+
+impl Candidate {
+    pub(crate) fn new(span: Span, value: Json, how: How, likeness: f64, score: f64) -> Self {
+        Candidate {
+            pieces: vec![span],
+            value,
+            quote: None,
+            how,
+            likeness,
+            score,
+            ambiguous: false,
+            normalised: false,
+            rivals: 0,
+            lead: 0.6,
+            confirmed: false,
+        }
+    }
+
+    /// What two fields cannot both have.
+    pub(crate) fn key(&self) -> Span {
+        self.pieces[0]
+    }
+}
+
+/// What candidates are made of.
+pub(crate) struct Source<'v, 'd> {
+    pub(crate) view: &'v View<'d>,
+    pub(crate) facts: &'v Facts,
+    pub(crate) labels: &'v Labels,
+    /// Words that belong to rows of tables, where labels of single values are not looked for.
+    pub(crate) taken: Vec<Span>,
+}
+
+pub(crate) fn number_json(value: rust_decimal::Decimal) -> Json {
+    parse(value.normalize().to_string().as_bytes()).unwrap_or(Json::Null)
+}
+
+impl Source<'_, '_> {
+    /// The candidates for a field, best first, at most a dozen.
+    pub(crate) fn of(&self, wanted: &Wanted<'_>) -> Vec<Candidate> {
+        let mut found: Vec<Candidate> = Vec::new();
+        let labels = self.labels.with_terms(&self.searched(wanted));
+        for index in labels {
+            let label = &self.labels.all[index as usize];
+            let likeness = wanted.fits(label);
+            if likeness >= LEAST_LIKENESS && !self.is_taken(label.span) {
+                self.after(wanted, label, likeness, &mut found);
+            }
+        }
+        self.prose(wanted, &mut found);
+        self.free(wanted, &mut found);
+        for candidate in &mut found {
+            if wanted.field.check(&candidate.value).is_err() {
+                candidate.score *= 0.2;
+            } else if !wanted.field.options.is_empty() || wanted.field.pattern.is_some() {
+                candidate.score = (candidate.score * 1.15).min(1.2);
+            }
+        }
+        found.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.key().cmp(&b.key())));
+        found.dedup_by(|a, b| a.pieces == b.pieces && a.value == b.value);
+        found.truncate(12);
+        found
+    }
+
+    fn searched(&self, wanted: &Wanted<'_>) -> Terms {
+        wanted.readings.iter().fold(Terms::default(), |all, (terms, _)| all.joined(terms))
+    }
+
+    pub(crate) fn is_taken(&self, span: Span) -> bool {
+        let at = self.taken.partition_point(|taken| taken.end <= span.start);
+        self.taken.get(at).is_some_and(|taken| taken.overlaps(span))
+    }
+
+    /// Where on the label's line the next label stands.
+    fn stop(&self, label: &Label) -> usize {
+        let line_end = self.view.lines[label.line].end;
+        self.labels
+            .of_line(label.line)
+            .filter(|other| {
+                other.is_marked && other.span.start >= label.after && other.span.start > label.span.start
+            })
+            .map(|other| {
+                // The words between are the value's, but for the label's own.
+                other.span.start
+            })
+            .min()
+            .unwrap_or(line_end)
+            .min(line_end)
+    }
+
+    /// The regions where a label's value may stand, each with how usual that is.
+    fn regions(&self, label: &Label) -> Vec<(Span, How, f64)> {
+        let mut regions = Vec::new();
+        let stop = self.stop(label);
+        let segments = self.view.segments_of(label.line);
+        let mut is_near = true;
+        for segment in segments {
+            let (start, end) = (segment.start.max(label.after), segment.end.min(stop));
+            if start >= end {
+                continue;
+            }
+            let own = label.span.start >= segment.start && label.span.start < segment.end;
+            let (how, share) = match (own, is_near) {
+                (true, _) => (How::Beside, 1.0),
+                (false, true) => (How::Across, 0.98),
+                (false, false) => (How::Across, 0.72),
+            };
+            is_near = false;
+            regions.push((Span { start, end }, how, share));
+        }
+
+        let page = self.view.lines[label.line].page;
+        let mut share = 0.9;
+        let mut seen = 0;
+        for line in label.line + 1..(label.line + 7).min(self.view.lines.len()) {
+            if self.view.lines[line].page != page {
+                break;
+            }
+            let under = self
+                .view
+                .segments_of(line)
+                .iter()
+                .find(|segment| self.view.aligned(segment.span(), label.span));
+            let Some(under) = under else {
+                if !self.view.placed && seen == 0 && segments.len() == 1 {
+                    let first = self.view.segments_of(line)[0];
+                    regions.push((first.span(), How::Below, share * 0.95));
+                    seen += 1;
+                    share *= 0.75;
+                }
+                continue;
+            };
+            if self.begins_marked(under.start) {
+                share *= 0.97;
+                continue;
+            }
+            regions.push((under.span(), How::Below, share));
+            share *= 0.7;
+            seen += 1;
+            if seen >= 2 {
+                break;
+            }
+        }
+        regions
+    }
+
+    /// Whether a marked label begins at a word.
+    fn begins_marked(&self, word: usize) -> bool {
+        self.labels
+            .of_line(self.view.words[word].line)
+            .any(|label| label.is_marked && label.span.start == word)
+    }
+
+    fn after(&self, wanted: &Wanted<'_>, label: &Label, likeness: f64, found: &mut Vec<Candidate>) {
+        if wanted.kind == ExtractionType::Boolean {
+            return self.answers(wanted, label, likeness, found);
+        }
+        let mut best = 0.0_f64;
+        let mut is_beside = false;
+        for (region, how, share) in self.regions(label) {
+            let is_label = self
+                .labels
+                .of_line(self.view.words[region.start].line)
+                .any(|other| other.is_marked && other.span.start == region.start && other.span != label.span);
+            if share < best || is_label && how != How::Beside {
+                continue;
+            }
+            let marked = if label.is_marked && how != How::Below { 1.04 } else { 1.0 };
+            let score = likeness * share * marked;
+            let score = if how == How::Below && is_beside { score * 0.65 } else { score };
+            let before = found.len();
+            self.values(wanted, region, how, likeness, score, found);
+            if found[before..].iter().any(|candidate| candidate.score >= 0.7 * score) {
+                best = share * 0.6;
+                is_beside |= how != How::Below;
+            }
+        }
+    }
+
+    fn answers(&self, wanted: &Wanted<'_>, label: &Label, likeness: f64, found: &mut Vec<Candidate>) {
+        let mut regions = self.regions(label);
+        // A box may stand before its label.
+        let before = label.span.start.saturating_sub(3).max(self.view.lines[label.line].start);
+        if before < label.span.start {
+            regions.push((Span { start: before, end: label.span.start }, How::Across, 0.8));
+        }
+        // Boxes and words may stand in segments of their own.
+        let stop = self.stop(label);
+        if label.after < stop {
+            regions.insert(0, (Span { start: label.after, end: stop }, How::Beside, 1.0));
+        }
+        for (region, how, share) in regions {
+            if let Some((yes, span)) = facts::answer(self.view, region) {
+                let mut candidate = Candidate::new(span, Json::Bool(yes), how, likeness, likeness * share);
+                candidate.normalised = true;
+                found.push(candidate);
+                return;
+            }
+        }
+        let _ = wanted;
+    }
+}
+
+/// Whether a number is an amount of money.
+pub(crate) fn wants_money(wanted: &Wanted<'_>) -> bool {
+    wanted.kind == ExtractionType::Currency
+        || wanted.all.has_any(&[
+            "total", "amount", "tax", "net", "gross", "subtotal", "price", "charge", "discount", "cash",
+            "change", "rent", "deposit", "salary", "paid", "payment",
+        ])
+}
+
+/// Text without the marks that separate it from what is around.
+pub(crate) fn tidy(text: &str) -> String {
+    let trimmed = text.trim_matches(|c: char| {
+        c.is_whitespace()
+            || matches!(c, ',' | ';' | ':' | '|' | '*' | '=' | '·' | '•' | '"' | '“' | '”' | '_')
+    });
+    let trimmed = if trimmed.starts_with('(') && trimmed.ends_with(')') && trimmed.matches('(').count() == 1 {
+        &trimmed[1..trimmed.len() - 1]
+    } else {
+        trimmed
+    };
+    trimmed.to_owned()
+}

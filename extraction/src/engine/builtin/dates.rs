@@ -1,0 +1,360 @@
+//! Dates in the world's usual notations, with the order of day and month that the document itself shows.
+
+use super::view::{Span, View, fold};
+
+/// The names of months in their folded forms, from January.
+const MONTHS: [&str; 12] = [
+    "jan january januar janner janvier janv enero ene gennaio gen januari janeiro",
+    "feb february februar feber fevrier fevr fev febrero febbraio februari fevereiro",
+    "mar march marz maerz mrz mars marzo maart marco",
+    "apr april avril avr abril abr aprile",
+    "may mai mayo maggio mag mei maio",
+    "jun june juni juin junio giugno giu junho",
+    "jul july juli juillet juil julio luglio lug julho",
+    "aug august aout agosto ago augustus",
+    "sep sept september septembre septiembre settembre set setembro",
+    "oct october okt oktober octobre octubre ottobre ott outubro",
+    "nov november novembre noviembre novembro",
+    "dec december dez dezember decembre diciembre dic dicembre dezembro",
+];
+
+/// Whether the day or the month is written first in dates of numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    DayFirst,
+    MonthFirst,
+}
+
+/// A date as it stands in the document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Written {
+    pub(crate) span: Span,
+    form: Form,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// Year, month, day.
+    Certain(i16, i8, i8),
+    /// Two numbers of at most 12 or one of them over 12, and the year.
+    Numbers(i8, i8, i16),
+}
+
+impl Written {
+    /// The day as `YYYY-MM-DD`, and whether the other order would be a date as well.
+    pub(crate) fn iso(&self, order: Order) -> Option<(String, bool)> {
+        let (year, month, day, other) = match self.form {
+            Form::Certain(year, month, day) => (year, month, day, false),
+            Form::Numbers(first, second, year) => match order {
+                Order::DayFirst if second <= 12 => (year, second, first, first <= 12 && first != second),
+                Order::MonthFirst if first <= 12 => (year, first, second, second <= 12 && first != second),
+                Order::DayFirst => (year, first, second, false),
+                Order::MonthFirst => (year, second, first, false),
+            },
+        };
+        let date = jiff::civil::Date::new(year, month, day).ok()?;
+        Some((date.to_string(), other))
+    }
+}
+
+fn month_of(word: &str) -> Option<i8> {
+    let folded = fold(word);
+    if folded.len() < 3 {
+        return None;
+    }
+    MONTHS
+        .iter()
+        .position(|names| names.split(' ').any(|name| name == folded))
+        .and_then(|at| i8::try_from(at + 1).ok())
+}
+
+fn year_of(text: &str) -> Option<i16> {
+    let text = text.trim_start_matches(['\'', '’']);
+    let year: i16 = text.parse().ok()?;
+    match text.len() {
+        4 if (1000..=2999).contains(&year) => Some(year),
+        2 if year < 70 => Some(2000 + year),
+        2 => Some(1900 + year),
+        _ => None,
+    }
+}
+
+fn day_of(text: &str) -> Option<i8> {
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let ending = &text[digits.len()..];
+    let known = matches!(
+        ending.trim_matches(['.', ',']).to_ascii_lowercase().as_str(),
+        "" | "st" | "nd" | "rd" | "th" | "er" | "º" | "°"
+    );
+    let day: i8 = digits.parse().ok().filter(|_| digits.len() <= 2 && known)?;
+    (1..=31).contains(&day).then_some(day)
+}
+
+/// A date of numbers in one word: `18/01/2018`, `2018-01-18T10:00`, `24-11-17`.
+fn numeric(text: &str) -> Option<Form> {
+    // The time of an ISO timestamp follows a digit.
+    let time = text
+        .char_indices()
+        .find(|(at, c)| matches!(c, 'T' | 't') && text[..*at].ends_with(|c: char| c.is_ascii_digit()));
+    let text = time.map_or(text, |(at, _)| &text[..at]);
+    for mark in ['/', '-', '.', '–'] {
+        let parts: Vec<&str> = text.split(mark).filter(|part| !part.is_empty()).collect();
+        let [a, b, c] = parts.as_slice() else { continue };
+        let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        if digits(a) && digits(b) && digits(c) {
+            if a.len() == 4 && b.len() <= 2 && c.len() <= 2 {
+                return certain(year_of(a)?, b.parse().ok()?, c.parse().ok()?);
+            }
+            if a.len() > 2 || b.len() > 2 || !matches!(c.len(), 2 | 4) {
+                return None;
+            }
+            let (first, second) = (a.parse().ok()?, b.parse().ok()?);
+            let fits =
+                (1..=31).contains(&first) && (1..=31).contains(&second) && (first <= 12 || second <= 12);
+            return fits.then_some(Form::Numbers(first, second, year_of(c)?));
+        }
+        // `15-Nov-2020`, `Nov-15-2020`
+        if let (Some(month), true, true) = (month_of(b), digits(a), digits(c)) {
+            return if a.len() == 4 {
+                certain(year_of(a)?, month, day_of(c)?)
+            } else {
+                certain(year_of(c)?, month, day_of(a)?)
+            };
+        }
+        if let (Some(month), true, true) = (month_of(a), digits(b), digits(c)) {
+            return certain(year_of(c)?, month, day_of(b)?);
+        }
+    }
+    None
+}
+
+/// A date of letters and digits without marks: `19MAR2018`.
+fn fused(text: &str) -> Option<Form> {
+    if !text.is_ascii() || !(7..=14).contains(&text.len()) {
+        return None;
+    }
+    let letters = text.find(|c: char| c.is_ascii_alphabetic())?;
+    let rest = &text[letters..];
+    let digits = rest.find(|c: char| c.is_ascii_digit())?;
+    let (month, year) = rest.split_at(digits);
+    if letters == 0 {
+        return None;
+    }
+    certain(year_of(year)?, month_of(month)?, day_of(&text[..letters])?)
+}
+
+fn certain(year: i16, month: i8, day: i8) -> Option<Form> {
+    jiff::civil::Date::new(year, month, day).ok().map(|_| Form::Certain(year, month, day))
+}
+
+fn trimmed(text: &str) -> &str {
+    text.trim_matches(|c: char| {
+        matches!(c, ',' | ';' | ':' | '-' | '–' | '(' | ')' | '[' | ']' | '"' | '“' | '”' | '*' | '.' | '|')
+    })
+}
+
+/// The date that begins at the first of some words of a line, and how many words it has.
+fn at(words: &[&str]) -> Option<(Form, usize)> {
+    let first = trimmed(words.first()?);
+    if first.is_empty() {
+        return None;
+    }
+    // A label may touch its date: `DATE:18/01/2018`.
+    if let Some(form) = numeric(first).or_else(|| fused(first)) {
+        return Some((form, 1));
+    }
+    if let Some((_, last)) = first.rsplit_once(':')
+        && let Some(form) = numeric(trimmed(last)).or_else(|| fused(last))
+    {
+        return Some((form, 1));
+    }
+    let filler = |word: &str| matches!(fold(word).as_str(), "of" | "de" | "day" | "del" | "di" | "");
+    let next = |mut at: usize| {
+        while at < words.len().min(6) && filler(words[at]) {
+            at += 1;
+        }
+        words.get(at).map(|word| (at, trimmed(word)))
+    };
+    // `18 / 01 / 2018`
+    if let [a, s1, b, s2, c, ..] = words
+        && s1 == s2
+        && matches!(*s1, "/" | "-" | ".")
+    {
+        return numeric(&format!("{a}/{b}/{}", trimmed(c))).map(|form| (form, 5));
+    }
+    // `18 January 2018`, `1st day of March, 2018`, `12 de enero de 2018`
+    if let Some(day) = day_of(first) {
+        let (at_month, month) = next(1)?;
+        // `19 Mar-2018`
+        if let Some((month, year)) = month.split_once(['-', '/', '.', ','])
+            && let (Some(month), Some(year)) = (month_of(month), year_of(trimmed(year)))
+        {
+            return certain(year, month, day).map(|form| (form, at_month + 1));
+        }
+        let month = month_of(month)?;
+        let (at_year, year) = next(at_month + 1)?;
+        return certain(year_of(year)?, month, day).map(|form| (form, at_year + 1));
+    }
+    // `January 18, 2018`, `January 18th 2018`, `Jan 18,2018`
+    if let Some(month) = month_of(first) {
+        let (at_day, day) = next(1)?;
+        if let Some((day, year)) = day.split_once(',')
+            && let (Some(day), Some(year)) = (day_of(day), year_of(year))
+        {
+            return certain(year, month, day).map(|form| (form, at_day + 1));
+        }
+        let day = day_of(day)?;
+        let (at_year, year) = next(at_day + 1)?;
+        return certain(year_of(year).filter(|_| year.len() == 4)?, month, day)
+            .map(|form| (form, at_year + 1));
+    }
+    None
+}
+
+/// Every date of the document, each word looked at with the few that follow.
+pub(crate) fn find(view: &View<'_>) -> Vec<Written> {
+    let mut found = Vec::new();
+    for line in 0..view.lines.len() {
+        let span = view.line_span(line);
+        let mut start = span.start;
+        while start < span.end {
+            // A date may run over the end of a line of prose.
+            let end = (start + 7).min(view.words.len());
+            let candidate = &view.words[start].text;
+            let is_worth =
+                candidate.bytes().any(|byte| byte.is_ascii_digit()) || month_of(candidate).is_some();
+            let date = is_worth.then(|| {
+                let words: Vec<&str> = view.words[start..end]
+                    .iter()
+                    .take_while(|word| word.line <= line + 1)
+                    .map(|word| word.text)
+                    .collect();
+                at(&words)
+            });
+            match date.flatten() {
+                Some((form, length)) if start + length <= span.end => {
+                    found.push(Written { span: Span { start, end: start + length }, form });
+                    start += length;
+                }
+                _ => start += 1,
+            }
+        }
+    }
+    found
+}
+
+/// The order of day and month that the document shows by dates that can be read one way only; else what its language
+/// and currency suggest.
+pub(crate) fn order(dates: &[Written], suggested: Order) -> Order {
+    let (mut day, mut month) = (0, 0);
+    for date in dates {
+        if let Form::Numbers(first, second, _) = date.form {
+            day += u32::from(first > 12);
+            month += u32::from(second > 12);
+        }
+    }
+    match day.cmp(&month) {
+        std::cmp::Ordering::Greater => Order::DayFirst,
+        std::cmp::Ordering::Less => Order::MonthFirst,
+        std::cmp::Ordering::Equal => suggested,
+    }
+}
+
+/// The time of day in the words after a date: `10:27:03`, `3:43 PM`.
+pub(crate) fn time(words: &[&str]) -> Option<(i8, i8, i8)> {
+    words.iter().take(3).enumerate().find_map(|(at, word)| {
+        let word = trimmed(word).to_ascii_lowercase();
+        let (digits, mut half) = match (word.strip_suffix("pm"), word.strip_suffix("am")) {
+            (Some(digits), _) => (digits.to_owned(), Some(true)),
+            (_, Some(digits)) => (digits.to_owned(), Some(false)),
+            _ => (word.clone(), None),
+        };
+        let parts: Vec<i8> = digits.split(':').map(|part| part.parse().ok()).collect::<Option<_>>()?;
+        half = half.or_else(|| {
+            match words.get(at + 1).map(|next| trimmed(next).to_ascii_lowercase())?.as_str() {
+                "pm" => Some(true),
+                "am" => Some(false),
+                _ => None,
+            }
+        });
+        let (hour, minute, second) = match parts.as_slice() {
+            [hour, minute] => (*hour, *minute, 0),
+            [hour, minute, second] => (*hour, *minute, *second),
+            _ => return None,
+        };
+        let hour = match half {
+            Some(true) if hour < 12 => hour + 12,
+            Some(false) if hour == 12 => 0,
+            _ => hour,
+        };
+        ((0..24).contains(&hour) && (0..60).contains(&minute) && (0..60).contains(&second))
+            .then_some((hour, minute, second))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, order: Order) -> Option<(String, bool, usize)> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let (form, length) = at(&words)?;
+        let written = Written { span: Span { start: 0, end: length }, form };
+        written.iso(order).map(|(iso, other)| (iso, other, length))
+    }
+
+    #[test]
+    fn usual_notations() {
+        for text in [
+            "18/01/2018",
+            "2018-01-18",
+            "18.01.2018",
+            "18-Jan-2018",
+            "18 January 2018",
+            "January 18, 2018",
+            "18JAN2018",
+            "18. Januar 2018",
+            "18 janvier 2018",
+            "18 de enero de 2018",
+            "18 gennaio 2018,",
+            "18/01/18",
+            "Jan 18,2018",
+            "18th day of January, 2018",
+            "18 / 01 / 2018",
+            "DATE:18/01/2018",
+            "2018-01-18T10:00:00Z",
+            "(18.1.2018)",
+        ] {
+            assert_eq!(read(text, Order::DayFirst).unwrap().0, "2018-01-18", "{text}");
+        }
+        for text in [
+            "32/01/2018",
+            "18/13/2018",
+            "1.234.567",
+            "10:27:03",
+            "Mai",
+            "may be 2 or",
+            "30.02.2018",
+            "1-2-3",
+            "12.50",
+        ] {
+            assert_eq!(read(text, Order::DayFirst), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_order_decides_where_both_are_dates() {
+        assert_eq!(read("03/04/2026", Order::DayFirst).unwrap(), ("2026-04-03".to_owned(), true, 1));
+        assert_eq!(read("03/04/2026", Order::MonthFirst).unwrap(), ("2026-03-04".to_owned(), true, 1));
+        assert_eq!(read("13/04/2026", Order::MonthFirst).unwrap(), ("2026-04-13".to_owned(), false, 1));
+        assert_eq!(read("04/04/2026", Order::MonthFirst).unwrap(), ("2026-04-04".to_owned(), false, 1));
+    }
+
+    #[test]
+    fn times_of_day() {
+        assert_eq!(time(&["10:27:03"]), Some((10, 27, 3)));
+        assert_eq!(time(&["3:43", "PM"]), Some((15, 43, 0)));
+        assert_eq!(time(&["12:05am"]), Some((0, 5, 0)));
+        assert_eq!(time(&["25:00"]), None);
+    }
+}

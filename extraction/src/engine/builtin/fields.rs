@@ -1,0 +1,448 @@
+//! From the fields of a schema to their findings.
+
+use openapi_core::extraction::{
+    BoundingBox, Evidence, ExtractionField, ExtractionSchema, ExtractionType, Finding, Leaf,
+};
+use openapi_core::json::Json;
+use rust_decimal::Decimal;
+
+use super::candidates::{Candidate, How, Source, tidy};
+use super::confidence::{Features, Kind};
+use super::dates::Order;
+use super::facts::Facts;
+use super::labels::Labels;
+use super::sums::{self, Part};
+use super::terms::Terms;
+use super::view::{Span, View};
+use super::wanted::{Role, Wanted};
+use super::{address, assign};
+
+/// A value that is less sure than this is rather wrong, and not returned.
+const LEAST_CONFIDENCE: f64 = 0.3;
+
+/// Where the finding of a field comes from.
+enum Plan {
+    /// From the assignment, by the number of its list of candidates.
+    Slot(usize),
+    /// It is there already.
+    Done(Known),
+    Object(Vec<(String, Plan)>),
+}
+
+struct Planner<'v, 'd, 's> {
+    source: Source<'v, 'd>,
+    slots: Vec<(Wanted<'s>, Vec<Candidate>)>,
+    /// The sum of the last column of the rows that were read.
+    lines: Option<Decimal>,
+}
+
+/// What was found for a schema.
+pub(super) struct Found {
+    pub(super) findings: Vec<Finding>,
+    pub(super) language: Option<&'static str>,
+    pub(super) features: Vec<(usize, Features)>,
+}
+
+/// A finding with what is known about its leaves.
+struct Known {
+    finding: Finding,
+    features: Vec<Features>,
+}
+
+impl Known {
+    const ABSENT: Known = Known { finding: Finding::Absent, features: Vec::new() };
+}
+
+/// The findings of all fields, and the language of the document.
+pub(super) fn find(view: &View<'_>, schema: &ExtractionSchema) -> Found {
+    let hint = hint(schema.fields());
+    let facts = Facts::new(view, hint);
+    let helpers = helpers();
+    let wanted: Vec<Wanted<'_>> =
+        schema.fields().iter().map(|(name, field)| Wanted::new(name, field, None)).collect();
+    let mut terms: Vec<String> = Vec::new();
+    gather(schema.fields(), &mut terms, 0);
+    for (name, field) in &helpers {
+        terms.extend(Wanted::new(name, field, None).all.iter().map(str::to_owned));
+    }
+    terms.sort_unstable();
+    terms.dedup();
+    let terms: Vec<&str> = terms.iter().map(String::as_str).collect();
+    let labels = Labels::new(view, &terms);
+    let source = Source { view, facts: &facts, labels: &labels, taken: Vec::new() };
+    let mut planner = Planner { source, slots: Vec::new(), lines: None };
+    // Arrays first: their rows are no place for single values.
+    let mut plans: Vec<Option<Plan>> = wanted
+        .iter()
+        .map(|wanted| (wanted.kind == ExtractionType::Array).then(|| Plan::Done(planner.array(wanted))))
+        .collect();
+    for (at, wanted) in wanted.into_iter().enumerate() {
+        if plans[at].is_none() {
+            plans[at] = Some(planner.plan(wanted));
+        }
+    }
+    let known: Vec<Option<Part>> = planner.slots.iter().map(|(wanted, _)| sums::part(wanted)).collect();
+    if known.contains(&Some(Part::Total)) || known.contains(&Some(Part::Net)) {
+        for (name, field) in &helpers {
+            let wanted = Wanted::new(name, field, None);
+            if !known.contains(&sums::part(&wanted)) {
+                let found = planner.source.of(&wanted);
+                planner.slots.push((wanted, found));
+            }
+        }
+    }
+    let parts: Vec<(Option<Part>, usize)> =
+        planner.slots.iter().enumerate().map(|(at, (wanted, _))| (sums::part(wanted), at)).collect();
+    let mut candidates: Vec<Vec<Candidate>> = planner.slots.iter().map(|(_, found)| found.clone()).collect();
+    sums::confirm(&parts, &mut candidates, planner.lines);
+    let chosen = assign::assign(&candidates);
+    rank(&mut candidates);
+    let kinds: Vec<ExtractionType> = planner.slots.iter().map(|(wanted, _)| wanted.kind).collect();
+    let mut features = Vec::new();
+    let findings = plans
+        .into_iter()
+        .enumerate()
+        .map(|(field, plan)| {
+            let known = plan
+                .map_or(Known::ABSENT, |plan| resolve(&planner.source, plan, &candidates, &chosen, &kinds));
+            features.extend(known.features.into_iter().map(|of| (field, of)));
+            known.finding
+        })
+        .collect();
+    Found { findings, language: facts.language, features }
+}
+
+/// Tells each candidate how far it is ahead of those of other values.
+fn rank(candidates: &mut [Vec<Candidate>]) {
+    for list in candidates {
+        let all: Vec<(Json, f64)> =
+            list.iter().map(|candidate| (candidate.value.clone(), candidate.score)).collect();
+        for candidate in list {
+            let others = all.iter().filter(|(value, _)| *value != candidate.value);
+            let best = others.clone().map(|(_, score)| *score).fold(0.0, f64::max);
+            candidate.lead = candidate.score - best;
+            candidate.rivals =
+                others.filter(|(_, score)| *score > candidate.score - 0.15).count().min(6) as u8;
+        }
+    }
+}
+
+/// Numbers that bills have, whether the schema asks for them or not: they take their words, and sums confirm others.
+fn helpers() -> Vec<(&'static str, ExtractionField)> {
+    ["subtotal", "tax", "service charge", "discount", "cash", "change", "total"]
+        .into_iter()
+        .map(|name| (name, ExtractionField::of(ExtractionType::Number)))
+        .collect()
+}
+
+/// The order of day and month that formats and descriptions ask for.
+fn hint(fields: &[(String, ExtractionField)]) -> Option<Order> {
+    fields
+        .iter()
+        .filter(|(_, field)| matches!(field.kind, ExtractionType::Date | ExtractionType::Datetime))
+        .find_map(|(_, field)| {
+            let format = field.format.as_deref().unwrap_or("").to_uppercase();
+            let place = |letter: char| format.find(letter);
+            if let (Some(day), Some(month)) = (place('D'), place('M')) {
+                return Some(if day < month { Order::DayFirst } else { Order::MonthFirst })
+                    .filter(|_| !format.starts_with('Y'));
+            }
+            let description = field.description.as_deref().unwrap_or("").to_lowercase();
+            if description.contains("us date")
+                || description.contains("mm/dd")
+                || description.contains("month first")
+            {
+                Some(Order::MonthFirst)
+            } else if description.contains("dd/mm") || description.contains("day first") {
+                Some(Order::DayFirst)
+            } else {
+                None
+            }
+        })
+}
+
+fn gather(fields: &[(String, ExtractionField)], terms: &mut Vec<String>, depth: usize) {
+    for (name, field) in fields {
+        let wanted = Wanted::new(name, field, None);
+        terms.extend(wanted.all.iter().map(str::to_owned));
+        if depth < 6 {
+            gather(field.properties.as_deref().unwrap_or_default(), terms, depth + 1);
+            if let Some(item) = &field.items {
+                gather(item.properties.as_deref().unwrap_or_default(), terms, depth + 1);
+            }
+        }
+    }
+}
+
+impl<'s> Planner<'_, '_, 's> {
+    fn plan(&mut self, wanted: Wanted<'s>) -> Plan {
+        match wanted.kind {
+            ExtractionType::Array => Plan::Done(self.array(&wanted)),
+            ExtractionType::Object => self.object(wanted),
+            _ => {
+                let found = self.source.of(&wanted);
+                self.slots.push((wanted, found));
+                Plan::Slot(self.slots.len() - 1)
+            }
+        }
+    }
+
+    fn array(&mut self, wanted: &Wanted<'s>) -> Known {
+        let text = ExtractionField::of(ExtractionType::String);
+        let item = wanted.field.items.as_deref().unwrap_or(&text);
+        if item.kind == ExtractionType::Object {
+            let Some(properties) = &item.properties else { return Known::ABSENT };
+            let inner: Vec<Wanted<'_>> =
+                properties.iter().map(|(name, field)| Wanted::new(name, field, None)).collect();
+            let rows = self.source.rows(wanted, &inner);
+            if rows.rows.is_empty() {
+                return Known::ABSENT;
+            }
+            self.sum(&inner, &rows.rows);
+            self.source.taken.extend(&rows.covered);
+            self.source.taken.sort_unstable();
+            let widest = rows.rows.iter().map(Vec::len).max().unwrap_or(1);
+            let full = rows.rows.iter().filter(|row| row.len() == widest).count();
+            let kind =
+                Kind::Row(full as f64 / rows.rows.len() as f64 * widest as f64 / properties.len() as f64);
+            let mut features = Vec::new();
+            let elements = rows.rows.into_iter().map(|row| {
+                let members = row.into_iter().map(|(index, candidate)| {
+                    let (leaf, known) = leaf(&self.source, &candidate, kind, inner[index].kind);
+                    features.push(known);
+                    (properties[index].0.clone(), leaf)
+                });
+                Finding::Object(members.collect())
+            });
+            let finding = Finding::Array(elements.collect());
+            return Known { finding, features };
+        }
+        if matches!(item.kind, ExtractionType::Array) {
+            return Known::ABSENT;
+        }
+        let inner = Wanted::new("item", item, None);
+        let elements: Vec<Candidate> = self.source.list(wanted, &inner);
+        if elements.is_empty() {
+            return Known::ABSENT;
+        }
+        let (leaves, features) =
+            elements.iter().map(|candidate| leaf(&self.source, candidate, Kind::Element, inner.kind)).unzip();
+        Known { finding: Finding::Array(leaves), features }
+    }
+
+    /// The sum of the lines, for the sums of the document.
+    fn sum(&mut self, properties: &[Wanted<'_>], rows: &[super::tables::Row]) {
+        let total = properties.iter().rposition(|property| {
+            property.kind.is_numeric()
+                && property.all.has_any(&["total", "amount", "price"])
+                && !property.name.has("unit")
+        });
+        let Some(total) = total else { return };
+        let mut sum = Decimal::ZERO;
+        for row in rows {
+            let Some((_, candidate)) = row.iter().find(|(index, _)| *index == total) else { return };
+            let Ok(value) = candidate.value.to_text().parse::<Decimal>() else { return };
+            let Some(next) = sum.checked_add(value) else { return };
+            sum = next;
+        }
+        self.lines = Some(sum);
+    }
+
+    fn object(&mut self, wanted: Wanted<'s>) -> Plan {
+        let Some(properties) = &wanted.field.properties else { return Plan::Done(self.pairs(&wanted)) };
+        let inner: Vec<Wanted<'s>> =
+            properties.iter().map(|(name, field)| Wanted::new(name, field, Some(&wanted.name))).collect();
+        let plain: Vec<Wanted<'s>> =
+            properties.iter().map(|(name, field)| Wanted::new(name, field, None)).collect();
+        let postal = plain
+            .iter()
+            .filter(|property| {
+                matches!(property.role, Role::Street | Role::City | Role::Postal | Role::Country)
+            })
+            .count();
+        if postal >= 2 {
+            return Plan::Done(self.address(&wanted, &plain));
+        }
+        let members =
+            properties.iter().zip(inner).map(|((name, _), property)| (name.clone(), self.plan(property)));
+        Plan::Object(members.collect())
+    }
+
+    /// An address in parts: after its label, or the one that belongs to the side it is asked of.
+    fn address(&mut self, wanted: &Wanted<'s>, properties: &[Wanted<'s>]) -> Known {
+        let view = self.source.view;
+        let mut best: Option<(f64, Vec<Span>)> = None;
+        let mut consider = |score: f64, pieces: Vec<Span>| {
+            let parts = address::parts(view, &pieces);
+            let count = [parts.street, parts.postal, parts.city, parts.country].iter().flatten().count();
+            if count < 2 {
+                return;
+            }
+            let score = score + 0.05 * count as f64;
+            if best.as_ref().is_none_or(|(most, _)| score > *most) {
+                best = Some((score, pieces));
+            }
+        };
+        let searched = wanted.readings.iter().fold(Terms::default(), |all, (terms, _)| all.joined(terms));
+        for index in self.source.labels.with_terms(&searched) {
+            let label = &self.source.labels.all[index as usize];
+            let likeness = wanted.fits(label);
+            if likeness < 0.45 {
+                continue;
+            }
+            for (pieces, share) in self.source.address_regions(label) {
+                consider(likeness * share, pieces);
+            }
+        }
+        let own = wanted.all.has_any(&["seller", "company"])
+            || wanted.name.len() == 1 && wanted.name.has("address");
+        if own {
+            for (nth, pieces) in self.source.loose_addresses().into_iter().enumerate() {
+                consider(0.55 - 0.05 * nth as f64, pieces);
+            }
+        }
+        let Some((score, pieces)) = best else { return Known::ABSENT };
+        let parts = address::parts(view, &pieces);
+        let mut members = Vec::new();
+        let mut features = Vec::new();
+        for (property, (name, _)) in properties.iter().zip(wanted.field.properties.iter().flatten()) {
+            let span = match property.role {
+                Role::Street => parts.street,
+                Role::Postal => parts.postal,
+                Role::City => parts.city,
+                Role::Country => parts.country,
+                _ if property.all.has("state") => parts.state,
+                _ => None,
+            };
+            let finding = span.map_or(Finding::Absent, |span| {
+                let text = address::part_text(view, span);
+                let mut candidate =
+                    Candidate::new(span, text.as_str().into(), How::Below, score, score.min(1.0));
+                candidate.quote = Some(text);
+                let (leaf, known) = leaf(&self.source, &candidate, Kind::Address, property.kind);
+                features.push(known);
+                leaf
+            });
+            members.push((name.clone(), finding));
+        }
+        Known { finding: Finding::Object(members), features }
+    }
+
+    /// An object without declared members: the labels and values under its heading.
+    fn pairs(&self, wanted: &Wanted<'s>) -> Known {
+        let source = &self.source;
+        let searched = wanted.readings.iter().fold(Terms::default(), |all, (terms, _)| all.joined(terms));
+        let heading = source
+            .labels
+            .with_terms(&searched)
+            .into_iter()
+            .map(|index| &source.labels.all[index as usize])
+            .filter(|label| label.after >= source.view.lines[label.line].end)
+            .map(|label| (wanted.likeness(&label.terms), label))
+            .filter(|(likeness, _)| *likeness >= 0.6)
+            .max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.line.cmp(&a.1.line)));
+        let Some((likeness, heading)) = heading else { return Known::ABSENT };
+        let mut members: Vec<(String, Finding)> = Vec::new();
+        let mut features = Vec::new();
+        for line in heading.line + 1..source.view.lines.len().min(heading.line + 40) {
+            let Some(label) = source
+                .labels
+                .of_line(line)
+                .find(|label| label.is_marked && label.span.start == source.view.lines[line].start)
+            else {
+                break;
+            };
+            let region = Span { start: label.after, end: source.view.lines[line].end };
+            if region.start >= region.end {
+                break;
+            }
+            let name = tidy(&source.view.text(label.span));
+            let text = tidy(&source.view.text(region));
+            if name.is_empty() || text.is_empty() || members.iter().any(|(known, _)| *known == name) {
+                continue;
+            }
+            let mut candidate = Candidate::new(region, text.as_str().into(), How::Beside, likeness, likeness);
+            candidate.quote = Some(text);
+            let (leaf, known) = leaf(source, &candidate, Kind::Single, ExtractionType::String);
+            features.push(known);
+            members.push((name, leaf));
+        }
+        if members.is_empty() { Known::ABSENT } else { Known { finding: Finding::Object(members), features } }
+    }
+}
+
+fn resolve(
+    source: &Source<'_, '_>,
+    plan: Plan,
+    candidates: &[Vec<Candidate>],
+    chosen: &[Option<usize>],
+    kinds: &[ExtractionType],
+) -> Known {
+    match plan {
+        Plan::Done(known) => known,
+        Plan::Slot(slot) => chosen[slot].map_or(Known::ABSENT, |index| {
+            let (finding, features) = leaf(source, &candidates[slot][index], Kind::Single, kinds[slot]);
+            let is_guess = features.confidence().share() < LEAST_CONFIDENCE;
+            if is_guess { Known::ABSENT } else { Known { finding, features: vec![features] } }
+        }),
+        Plan::Object(members) => {
+            let mut features = Vec::new();
+            let members = members.into_iter().map(|(name, plan)| {
+                let known = resolve(source, plan, candidates, chosen, kinds);
+                features.extend(known.features);
+                (name, known.finding)
+            });
+            let finding = Finding::Object(members.collect());
+            Known { finding, features }
+        }
+    }
+}
+
+/// The leaf of a candidate, with what is known about it.
+fn leaf(
+    source: &Source<'_, '_>,
+    candidate: &Candidate,
+    kind: Kind,
+    of: ExtractionType,
+) -> (Finding, Features) {
+    let view = source.view;
+    let quality = candidate.pieces.iter().map(|piece| view.quality(*piece)).sum::<f64>()
+        / candidate.pieces.len() as f64;
+    let first = candidate.pieces[0];
+    let page = source.view.lines[view.words[first.start].line].page;
+    let text: Vec<String> = candidate.pieces.iter().map(|piece| view.text(*piece)).collect();
+    let words = candidate.pieces.iter().map(|piece| piece.end - piece.start).sum();
+    let features = Features::of(candidate, kind, of, quality, words);
+    let finding = Finding::Leaf(Leaf {
+        value: Ok(candidate.value.clone()),
+        confidence: features.confidence(),
+        evidence: Evidence {
+            page: view.pages.get(page).copied().filter(|_| view.placed),
+            source_text: candidate.quote.clone().unwrap_or_else(|| text.join("\n")),
+            bounding_box: place(view, &candidate.pieces),
+        },
+        ambiguous: candidate.ambiguous,
+    });
+    (finding, features)
+}
+
+/// The rectangle around all words of some pieces of one page.
+fn place(view: &View<'_>, pieces: &[Span]) -> Option<BoundingBox> {
+    let boxes =
+        pieces.iter().flat_map(|piece| &view.words[piece.start..piece.end]).filter_map(|word| word.bbox);
+    let mut around: Option<(f32, f32, f32, f32)> = None;
+    for place in boxes {
+        let (x0, y0, x1, y1) = (place.x, place.y, place.x + place.width, place.y + place.height);
+        around =
+            Some(around.map_or((x0, y0, x1, y1), |(a0, b0, a1, b1)| {
+                (a0.min(x0), b0.min(y0), a1.max(x1), b1.max(y1))
+            }));
+    }
+    let rounded = |value: f32| (f64::from(value) * 100.0).round() / 100.0;
+    around.map(|(x0, y0, x1, y1)| BoundingBox {
+        x: rounded(x0),
+        y: rounded(y0),
+        width: rounded(x1 - x0),
+        height: rounded(y1 - y0),
+    })
+}

@@ -1,0 +1,249 @@
+//! Labels: runs of words that could say what the words after, beside or below them are.
+
+use std::collections::HashMap;
+
+use super::lexicon::Lexicon;
+use super::terms::{Terms, terms_of};
+use super::view::{Span, View};
+
+/// The longest label, in words.
+const MAX_WORDS: usize = 7;
+/// The most labels of a document.
+const MAX_LABELS: usize = 60_000;
+/// The most labels that are looked at for one field.
+const MAX_PER_FIELD: usize = 1_500;
+/// The most different words that are compared with the terms of the schema.
+const MAX_COMPARED: usize = 6_000;
+
+/// One possible label.
+#[derive(Clone, Debug)]
+pub(crate) struct Label {
+    pub(crate) span: Span,
+    pub(crate) line: usize,
+    pub(crate) terms: Terms,
+    /// Whether a colon ends it.
+    pub(crate) is_marked: bool,
+    /// Where on its line the value could begin.
+    pub(crate) after: usize,
+    /// Whose section the label stands in: the terms of the heading above it.
+    pub(crate) section: Terms,
+}
+
+/// Sides and people that a section may be about.
+pub(crate) const PARTIES: [&str; 19] = [
+    "seller",
+    "buyer",
+    "customer",
+    "patient",
+    "landlord",
+    "tenant",
+    "claimant",
+    "physician",
+    "delivery",
+    "bank",
+    "agency",
+    "advertiser",
+    "registrant",
+    "principal",
+    "candidate",
+    "signer",
+    "adjuster",
+    "guarantor",
+    "holder",
+];
+/// How many lines a heading counts for.
+const SECTION: usize = 14;
+
+/// The labels of a document and where each term occurs in them.
+pub(crate) struct Labels {
+    pub(crate) all: Vec<Label>,
+    by_term: HashMap<String, Vec<u32>>,
+    /// The labels of each line, in order.
+    by_line: HashMap<usize, Vec<u32>>,
+}
+
+fn has_digit(text: &str) -> bool {
+    text.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+impl Labels {
+    /// Finds the labels; words that are nearly one of the schema's own terms count as it.
+    pub(crate) fn new(view: &View<'_>, wanted: &[&str]) -> Self {
+        let mut labels = Labels { all: Vec::new(), by_term: HashMap::new(), by_line: HashMap::new() };
+        for segment in &view.segments {
+            if labels.all.len() >= MAX_LABELS {
+                break;
+            }
+            labels.of_segment(view, segment.span());
+        }
+        labels.correct(wanted);
+        labels.sections(view);
+        for (index, label) in labels.all.iter().enumerate() {
+            let index = index as u32;
+            labels.by_line.entry(label.line).or_default().push(index);
+            for term in label.terms.iter() {
+                labels.by_term.entry(term.to_owned()).or_default().push(index);
+            }
+        }
+        labels
+    }
+
+    /// Gives each label the heading above it, if there is one in its column.
+    fn sections(&mut self, view: &View<'_>) {
+        let mut heading: Option<(Span, usize, Terms)> = None;
+        for label in &mut self.all {
+            let line = &view.lines[label.line];
+            if let Some((span, from, terms)) = &heading {
+                let near =
+                    label.line > *from && label.line <= from + SECTION && view.lines[*from].page == line.page;
+                let alone = line.last_segment - line.first_segment == 1;
+                if near && (alone || view.aligned(*span, label.span)) {
+                    label.section = terms.clone();
+                } else if !near && label.line > *from {
+                    heading = None;
+                }
+            }
+            let (_, segment) = view.segment_of(label.span.start);
+            let is_whole = label.span.start == segment.start && label.after >= segment.end;
+            let is_last = label.after >= line.end;
+            if is_whole && is_last && label.terms.has_any(&PARTIES) && label.terms.len() <= 4 {
+                let mut terms = Terms::default();
+                label
+                    .terms
+                    .iter()
+                    .filter(|term| PARTIES.contains(term))
+                    .for_each(|term| terms.add(term.to_owned()));
+                heading = Some((label.span, label.line, terms));
+            }
+        }
+    }
+
+    fn of_segment(&mut self, view: &View<'_>, segment: Span) {
+        let lexicon = Lexicon::shared();
+        let mut run = segment.start;
+        for at in segment.start..segment.end {
+            let word = &view.words[at];
+            let is_mark = matches!(word.text, ":" | "=" | "-" | "–");
+            if word.text.ends_with(':')
+                || word.text.len() > 2 && word.text.ends_with('=')
+                || is_mark && at > run
+            {
+                let end = if is_mark { at } else { at + 1 };
+                self.push(
+                    view,
+                    Span { start: run.max(end.saturating_sub(MAX_WORDS)), end },
+                    at + 1,
+                    word.text.ends_with([':', '=']),
+                );
+                run = at + 1;
+                continue;
+            }
+            let is_value =
+                has_digit(word.text) && !word.text.contains('%') && lexicon.word(&word.folded).is_none()
+                    || super::numbers::currency(word.text).is_some() && word.text != "Rp" && at > run;
+            if is_value {
+                if run < at && at - run <= MAX_WORDS {
+                    self.push(view, Span { start: run, end: at }, at, false);
+                }
+                run = at + 1;
+            }
+        }
+        if run < segment.end {
+            let rest = Span { start: run, end: segment.end };
+            if rest.end - rest.start <= MAX_WORDS {
+                self.push(view, rest, segment.end, false);
+            }
+            self.prefixes(view, rest);
+        }
+    }
+
+    /// Labels without a mark before text: the known words at the beginning.
+    fn prefixes(&mut self, view: &View<'_>, rest: Span) {
+        let words: Vec<&str> = view.words[rest.start..rest.end.min(rest.start + MAX_WORDS)]
+            .iter()
+            .map(|word| word.folded.as_str())
+            .collect();
+        let lexicon = Lexicon::shared();
+        let (mut at, mut last) = (0, 0);
+        while at < words.len() {
+            let Some((terms, length)) = lexicon.phrase(&words[at..]) else { break };
+            at += length;
+            if terms.iter().any(|term| *term != "-") {
+                last = at;
+                if rest.start + last < rest.end {
+                    self.push(
+                        view,
+                        Span { start: rest.start, end: rest.start + last },
+                        rest.start + last,
+                        false,
+                    );
+                }
+            }
+        }
+        let _ = last;
+    }
+
+    fn push(&mut self, view: &View<'_>, span: Span, after: usize, is_marked: bool) {
+        if span.start >= span.end {
+            return;
+        }
+        let words: Vec<&str> =
+            view.words[span.start..span.end].iter().map(|word| word.folded.as_str()).collect();
+        let mut terms = Terms::default();
+        for (term, _, _) in terms_of(&words) {
+            terms.add(term);
+        }
+        if terms.is_empty() || terms.len() > MAX_WORDS + 2 {
+            return;
+        }
+        let line = view.words[span.start].line;
+        self.all.push(Label { span, line, terms, is_marked, after, section: Terms::default() });
+    }
+
+    fn correct(&mut self, wanted: &[&str]) {
+        let mut known: HashMap<String, Option<String>> = HashMap::new();
+        for label in &mut self.all {
+            let mut corrected = Terms::default();
+            let mut changed = false;
+            for term in label.terms.iter() {
+                if term.len() < 5
+                    || wanted.contains(&term)
+                    || known.len() >= MAX_COMPARED && !known.contains_key(term)
+                {
+                    corrected.add(term.to_owned());
+                    continue;
+                }
+                let near = known.entry(term.to_owned()).or_insert_with(|| {
+                    wanted
+                        .iter()
+                        .filter(|other| other.len() >= 5 && other.len().abs_diff(term.len()) <= 1)
+                        .find(|other| strsim::jaro_winkler(other, term) >= 0.94)
+                        .map(|other| (*other).to_owned())
+                });
+                changed |= near.is_some();
+                corrected.add(near.clone().unwrap_or_else(|| term.to_owned()));
+            }
+            if changed {
+                label.terms = corrected;
+            }
+        }
+    }
+
+    /// The labels that have one of some terms, in the order of the document.
+    pub(crate) fn with_terms(&self, terms: &Terms) -> Vec<u32> {
+        let mut found: Vec<u32> = terms
+            .iter()
+            .filter_map(|term| self.by_term.get(term))
+            .flat_map(|list| list.iter().copied())
+            .take(MAX_PER_FIELD * 8)
+            .collect();
+        found.sort_unstable();
+        found.dedup();
+        found.truncate(MAX_PER_FIELD);
+        found
+    }
+
+    pub(crate) fn of_line(&self, line: usize) -> impl Iterator<Item = &Label> {
+        self.by_line.get(&line).into_iter().flatten().map(|&index| &self.all[index as usize])
+    }
+}

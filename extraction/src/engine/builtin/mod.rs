@@ -1,0 +1,74 @@
+//! The built-in engine: rules, no network, always the same answer for the same document and schema.
+//!
+//! The document becomes a row of words ([`view`]); what is there without a question is found once ([`facts`], [`labels`]);
+//! arrays are read from tables and lists; every other field gets candidates ([`candidates`]), of which one assignment
+//! for all is chosen ([`assign`]). Values are quotations: nothing is returned that the document does not say.
+
+mod address;
+mod assign;
+mod candidates;
+pub mod confidence;
+mod dates;
+mod entities;
+mod facts;
+mod fields;
+mod free;
+mod labels;
+mod lexicon;
+mod lists;
+mod numbers;
+mod priced;
+mod prose;
+mod sums;
+mod tables;
+mod terms;
+#[cfg(test)]
+mod tests;
+mod values;
+mod view;
+mod wanted;
+mod weights;
+
+use openapi_core::extraction::{ExtractionSchema, ExtractionWarning, Finding};
+
+use crate::document::{Document, Warning};
+
+/// The name under which the engine answers.
+pub const NAME: &str = "builtin";
+
+/// What the engine found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// One finding for each field of the schema, in its order.
+    pub findings: Vec<Finding>,
+    /// What concerns the document as a whole.
+    pub warnings: Vec<ExtractionWarning>,
+    /// The language of the text (ISO 639-1), where it could be told.
+    pub language: Option<&'static str>,
+    /// What is known about the values of each field, by its number in the schema: what confidence is fitted on.
+    pub features: Vec<(usize, confidence::Features)>,
+}
+
+/// Finds the values of a schema's fields. The time grows with the length of the document and the number of fields; very
+/// long documents are read to 250,000 words.
+#[must_use]
+pub fn extract(document: &Document, schema: &ExtractionSchema) -> Answer {
+    let view = view::View::new(document);
+    let mut warnings = Vec::new();
+    if view.is_empty() {
+        warnings.push(ExtractionWarning::NoText);
+    }
+    if document.warnings.iter().any(|warning| matches!(warning, Warning::OcrUnavailable { .. })) {
+        warnings.push(ExtractionWarning::OcrUnavailable);
+    }
+    if view.is_empty() {
+        return Answer {
+            findings: vec![Finding::Absent; schema.fields().len()],
+            warnings,
+            language: None,
+            features: Vec::new(),
+        };
+    }
+    let found = fields::find(&view, schema);
+    Answer { findings: found.findings, warnings, language: found.language, features: found.features }
+}

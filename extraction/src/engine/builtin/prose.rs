@@ -1,0 +1,526 @@
+//! What sentences say: parties, dates of effect, applicable law, terms, years of experience.
+
+use openapi_core::extraction::ExtractionType;
+
+use super::candidates::{Candidate, How, Source, tidy};
+use super::facts::Facts;
+use super::view::{Span, View, fold};
+use super::wanted::{Role, Wanted};
+
+/// The most occurrences of one kind of sentence that are looked at.
+const MAX_HITS: usize = 200;
+
+const UNITS: &str = " year years month months week weeks day days jahr jahre jahren monat monate monaten woche wochen tag tage tagen an ans annee annees mois semaine semaines jour jours ano anos mes meses semana semanas dia dias anno anni mese mesi settimana settimane giorno giorni ";
+
+/// Number words up to twelve and some tens, in the languages of the lexicon.
+fn number_word(word: &str) -> Option<u32> {
+    let words: [(&str, u32); 19] = [
+        ("one einem einer ein einen un une una uno", 1),
+        ("two zwei deux dos due", 2),
+        ("three drei trois tres tre", 3),
+        ("four vier quatre cuatro quattro", 4),
+        ("five funf cinq cinco cinque", 5),
+        ("six sechs seis sei", 6),
+        ("seven sieben sept siete sette", 7),
+        ("eight acht huit ocho otto", 8),
+        ("nine neun neuf nueve nove", 9),
+        ("ten zehn dix diez dieci", 10),
+        ("eleven elf onze once undici", 11),
+        ("twelve zwolf douze doce dodici", 12),
+        ("fifteen", 15),
+        ("eighteen", 18),
+        ("twenty zwanzig", 20),
+        ("twenty-four", 24),
+        ("thirty dreissig", 30),
+        ("sixty", 60),
+        ("ninety", 90),
+    ];
+    words.iter().find(|(names, _)| names.split(' ').any(|name| name == word)).map(|(_, number)| *number)
+}
+
+/// A number and a unit of time in a region: `two (2) years` is 2 years.
+pub(crate) fn duration(view: &View<'_>, region: Span) -> Option<(Span, String)> {
+    (region.start..region.end.min(region.start + 40)).find_map(|at| duration_at(view, at, region.end))
+}
+
+fn duration_at(view: &View<'_>, at: usize, end: usize) -> Option<(Span, String)> {
+    let folded = |index: usize| view.words[index].folded.as_str();
+    let of_text = |text: &str| text.parse::<u32>().ok().filter(|number| *number < 1_000);
+    let number = of_text(folded(at)).or_else(|| {
+        number_word(
+            folded(at)
+                .split('-')
+                .next_back()
+                .filter(|_| number_word(folded(at)).is_none())
+                .unwrap_or(folded(at)),
+        )
+        .filter(|_| number_word(folded(at)).is_some())
+    })?;
+    let mut next = at + 1;
+    let mut number = number;
+    if next < end && view.words[next].text.starts_with('(') {
+        number = of_text(folded(next))?;
+        next += 1;
+    }
+    if next < end && matches!(folded(next), "full" | "calendar" | "consecutive" | "volle" | "vollen") {
+        next += 1;
+    }
+    let unit = (next < end).then(|| folded(next))?;
+    // `3-year term`
+    let unit = unit.trim_end_matches("'s").trim_end_matches('’');
+    UNITS
+        .contains(&format!(" {unit} "))
+        .then(|| (Span { start: at, end: next + 1 }, format!("{number} {unit}")))
+}
+
+/// The words from the place of a phrase on, wherever it occurs.
+fn phrases(view: &View<'_>, phrase: &[&str]) -> Vec<usize> {
+    let Some(first) = phrase.first() else { return Vec::new() };
+    let mut found = Vec::new();
+    for at in 0..view.words.len().saturating_sub(phrase.len() - 1) {
+        if view.words[at].folded == *first
+            && phrase.iter().enumerate().all(|(offset, word)| view.words[at + offset].folded == *word)
+        {
+            found.push(at + phrase.len());
+            if found.len() >= MAX_HITS {
+                break;
+            }
+        }
+    }
+    found
+}
+
+impl Source<'_, '_> {
+    pub(crate) fn prose(&self, wanted: &Wanted<'_>, found: &mut Vec<Candidate>) {
+        match wanted.kind {
+            ExtractionType::String if wanted.role == Role::Law => self.law(found),
+            ExtractionType::String if wanted.role == Role::Duration => self.terms_of_time(found),
+            ExtractionType::Date if wanted.name.has("effective") || wanted.name.has("contract") => {
+                self.effective(wanted, found)
+            }
+            ExtractionType::Number | ExtractionType::Integer
+                if wanted.all.has_any(&["years", "experience"]) =>
+            {
+                self.years(wanted, found);
+            }
+            _ => {}
+        }
+    }
+
+    /// The state or country whose law governs.
+    fn law(&self, found: &mut Vec<Candidate>) {
+        let starts = [
+            (&["laws", "of"][..], 0.8),
+            (&["law", "of"][..], 0.72),
+            (&["recht", "der"][..], 0.6),
+            (&["courts", "of"][..], 0.5),
+            (&["recht", "von"][..], 0.6),
+            (&["legge"][..], 0.4),
+            (&["leyes", "de"][..], 0.7),
+            (&["lois", "de"][..], 0.7),
+            (&["droit"][..], 0.5),
+        ];
+        for (phrase, base) in starts {
+            for at in phrases(self.view, phrase) {
+                let before: Vec<&str> = self.view.words[at.saturating_sub(16)..at]
+                    .iter()
+                    .map(|word| word.folded.as_str())
+                    .collect();
+                let governs = before.iter().any(|word| {
+                    matches!(
+                        *word,
+                        "governed"
+                            | "governing"
+                            | "construed"
+                            | "interpreted"
+                            | "accordance"
+                            | "unterliegt"
+                            | "regi"
+                            | "regira"
+                            | "regolato"
+                            | "subject"
+                            | "enforced"
+                    )
+                });
+                let Some(span) = self.place(at) else { continue };
+                let nation = self.view.text(span).starts_with("United");
+                let score = if governs { base } else { base - 0.35 } - if nation { 0.3 } else { 0.0 };
+                let text = tidy(&self.view.text(span));
+                let mut candidate = Candidate::new(span, text.as_str().into(), How::Prose, 0.8, score);
+                candidate.quote = Some(text);
+                found.push(candidate);
+            }
+        }
+    }
+
+    /// The name of a place after `of`: capitals, after the words for state.
+    fn place(&self, from: usize) -> Option<Span> {
+        let folded = |at: usize| self.view.words.get(at).map_or("", |word| word.folded.as_str());
+        let mut at = from;
+        while at < from + 5
+            && matches!(
+                folded(at),
+                "the"
+                    | "state"
+                    | "commonwealth"
+                    | "province"
+                    | "of"
+                    | "republic"
+                    | "federal"
+                    | "la"
+                    | "el"
+                    | "estado"
+            )
+        {
+            // `Republic of Korea` keeps its name, `State of Oregon` does not.
+            at += 1;
+        }
+        let start = at;
+        while at < start + 4 {
+            let word = self.view.words.get(at)?;
+            let text = word.text;
+            let capital = text.chars().next().is_some_and(char::is_uppercase);
+            let named = |at: usize| {
+                self.view
+                    .words
+                    .get(at)
+                    .is_some_and(|next| next.text.chars().next().is_some_and(char::is_uppercase))
+            };
+            let ended =
+                |at: usize| self.view.words.get(at).is_some_and(|next| next.text.ends_with([',', '.', ';']));
+            if text == "and" && at > start && named(at + 1) && ended(at + 1) {
+                at += 2;
+                break;
+            }
+            let joins = matches!(text, "and" | "of" | "the")
+                && at > start
+                && self
+                    .view
+                    .words
+                    .get(at + 1)
+                    .is_some_and(|next| next.text.chars().next().is_some_and(char::is_uppercase))
+                && text == "of";
+            if !capital && !joins {
+                break;
+            }
+            at += 1;
+            if text.ends_with([',', '.', ';', ')']) {
+                break;
+            }
+        }
+        (at > start).then_some(Span { start, end: at })
+    }
+
+    fn terms_of_time(&self, found: &mut Vec<Candidate>) {
+        let mut hits = 0;
+        for at in 0..self.view.words.len() {
+            let folded = self.view.words[at].folded.as_str();
+            if !(folded.parse::<u16>().is_ok() || number_word(folded).is_some()) {
+                continue;
+            }
+            let Some((span, value)) = duration_at(self.view, at, (at + 5).min(self.view.words.len())) else {
+                continue;
+            };
+            hits += 1;
+            if hits > MAX_HITS {
+                break;
+            }
+            let around = |from: usize, to: usize| {
+                self.view.words[from..to.min(self.view.words.len())]
+                    .iter()
+                    .map(|word| word.folded.as_str())
+                    .collect::<Vec<_>>()
+            };
+            let before = around(at.saturating_sub(14), at);
+            let after = around(span.end, span.end + 12);
+            let has = |words: &[&str], list: &[&str]| words.iter().any(|word| list.contains(word));
+            let mut score = 0.3;
+            if has(
+                &before,
+                &[
+                    "term",
+                    "laufzeit",
+                    "duree",
+                    "duracion",
+                    "durata",
+                    "remain",
+                    "continue",
+                    "effect",
+                    "expire",
+                    "expires",
+                    "terminate",
+                    "terminates",
+                    "survive",
+                ],
+            ) {
+                score += 0.22;
+            }
+            if has(&before, &["period", "for", "zeitraum"]) {
+                score += 0.06;
+            }
+            if has(&after, &["date", "hereof", "agreement", "effective", "execution", "disclosure"]) {
+                score += 0.12;
+            }
+            if has(&before, &["agreement", "obligations", "confidentiality"]) {
+                score += 0.06;
+            }
+            if has(&before, &["notice", "within", "days'", "least"])
+                || has(&after, &["notice", "employment"])
+                || value.ends_with("days")
+            {
+                score -= 0.2;
+            }
+            let mut candidate = Candidate::new(span, value.as_str().into(), How::Prose, 0.5, score);
+            candidate.normalised = self.view.text(span) != value;
+            found.push(candidate);
+        }
+    }
+
+    /// The date on which an agreement was made or takes effect.
+    fn effective(&self, wanted: &Wanted<'_>, found: &mut Vec<Candidate>) {
+        for (nth, date) in self.facts.dates.iter().take(MAX_HITS).enumerate() {
+            let before: Vec<&str> = self.view.words[date.span.start.saturating_sub(12)..date.span.start]
+                .iter()
+                .map(|word| word.folded.as_str())
+                .collect();
+            let after: Vec<&str> = self.view.words
+                [date.span.end..(date.span.end + 6).min(self.view.words.len())]
+                .iter()
+                .map(|word| word.folded.as_str())
+                .collect();
+            let has = |list: &[&str]| before.iter().any(|word| list.contains(word));
+            let mut score: f64 = 0.22;
+            if has(&["effective", "dated", "commencing", "wirksam", "date"]) || after.contains(&"effective") {
+                score += 0.25;
+            }
+            if has(&["entered", "made", "executed", "geschlossen", "conclu", "celebrado", "stipulato"]) {
+                score += 0.2;
+            }
+            if before.ends_with(&["of"]) || before.ends_with(&["on"]) || before.contains(&"as") {
+                score += 0.1;
+            }
+            if date.span.start < 250 {
+                score += 0.12;
+            }
+            if has(&["merger", "plan", "expire", "until", "terminate", "amended", "born"]) {
+                score -= 0.2;
+            }
+            score -= 0.02 * nth as f64;
+            found.extend(self.date(wanted, date, How::Prose, 0.6, score.min(0.85)));
+        }
+    }
+
+    /// `25 years of experience`, `over 10 years' experience`
+    fn years(&self, wanted: &Wanted<'_>, found: &mut Vec<Candidate>) {
+        for amount in self.facts.amounts.iter().take(4_000) {
+            let words: Vec<String> = self.view.words
+                [amount.span.end..(amount.span.end + 6).min(self.view.words.len())]
+                .iter()
+                .map(|word| fold(word.text))
+                .collect();
+            let unit = words.first().is_some_and(|word| {
+                matches!(
+                    word.trim_end_matches(['\'', '’']),
+                    "years" | "year" | "jahre" | "ans" | "anos" | "anni" | "yrs" | "jahren"
+                )
+            });
+            let topic = words.iter().any(|word| {
+                matches!(
+                    word.as_str(),
+                    "experience"
+                        | "erfahrung"
+                        | "berufserfahrung"
+                        | "experiencia"
+                        | "esperienza"
+                        | "d'experience"
+                )
+            });
+            if unit && topic {
+                found.extend(self.amount(wanted, amount, How::Prose, 0.9, 0.9));
+            } else if unit {
+                found.extend(self.amount(wanted, amount, How::Prose, 0.6, 0.45));
+            }
+        }
+    }
+
+    /// The parties of an agreement.
+    pub(crate) fn parties(&self) -> Vec<Span> {
+        let mut found: Vec<Span> = Vec::new();
+        let limit = self.view.words.len().min(900);
+        // `between X and Y`, `by and among X, Y and Z`
+        let opening = (0..limit).find(|&at| {
+            matches!(self.view.words[at].folded.as_str(), "between" | "among" | "zwischen" | "entre" | "tra")
+                && self.view.words[at + 1..limit.min(at + 6)]
+                    .iter()
+                    .any(|word| word.text.chars().next().is_some_and(char::is_uppercase))
+        });
+        if let Some(opening) = opening {
+            found = self.names_after(opening + 1);
+        }
+        found
+    }
+
+    /// The names in a list that begins at a word: parted by `and` and commas, ended by a full stop.
+    fn names_after(&self, from: usize) -> Vec<Span> {
+        let mut found: Vec<Span> = Vec::new();
+        let mut start = None;
+        let mut depth = 0_i32;
+        let mut at = from;
+        let end = self.view.words.len().min(from + 220);
+        let mut skipping = false;
+        while at < end && found.len() < 6 {
+            let word = &self.view.words[at];
+            let text = word.text;
+            let opens = text.matches(['(', '[']).count() as i32;
+            let closes = text.matches([')', ']']).count() as i32;
+            let inside = depth > 0 || opens > 0;
+            depth = (depth + opens - closes).max(0);
+            let capital = text
+                .trim_start_matches(['“', '"', '\''])
+                .chars()
+                .next()
+                .is_some_and(|c| c.is_uppercase() || c.is_ascii_digit());
+            let joins = matches!(text, "and" | "und" | "et" | "y" | "e" | "&");
+            let next_is_suffix = self.view.words.get(at + 1).is_some_and(|next| {
+                matches!(
+                    next.folded.trim_end_matches('.'),
+                    "inc"
+                        | "llc"
+                        | "ltd"
+                        | "corp"
+                        | "l.p"
+                        | "lp"
+                        | "co"
+                        | "n.a"
+                        | "plc"
+                        | "gmbh"
+                        | "ag"
+                        | "s.a"
+                        | "llp"
+                        | "jr"
+                        | "sr"
+                        | "incorporated"
+                        | "limited"
+                        | "l.l.c"
+                )
+            });
+            let bare = text.trim_end_matches([',', ';', '.', ':']);
+            if inside {
+                if let Some(start) = start.take() {
+                    found.push(Span { start, end: at });
+                }
+                skipping = false;
+                // A name in the bracket's shadow may follow at once.
+            } else if joins && !(start.is_some() && text == "&") {
+                if let Some(start) = start.take() {
+                    found.push(Span { start, end: at });
+                }
+                skipping = false;
+            } else if skipping {
+                // What describes a party, to its end.
+            } else if capital
+                && start.is_none()
+                && !matches!(
+                    word.folded.as_str(),
+                    "the" | "each" | "whereas" | "now" | "this" | "a" | "an" | "on"
+                )
+            {
+                start = Some(at);
+                if text.ends_with([',', ';']) && !next_is_suffix {
+                    found.push(Span { start: at, end: at + 1 });
+                    start = None;
+                    skipping = true;
+                }
+            } else if let Some(begin) = start {
+                let continues = capital || matches!(bare, "of" | "&" | "de" | "la" | "von" | "for");
+                if !continues {
+                    found.push(Span { start: begin, end: at });
+                    start = None;
+                    skipping = true;
+                } else if text.ends_with([',', ';']) && !next_is_suffix {
+                    found.push(Span { start: begin, end: at + 1 });
+                    start = None;
+                    skipping = true;
+                }
+            }
+            if inside && depth == 0 && text.ends_with('.') {
+                break;
+            }
+            // The sentence ends.
+            let is_short = bare.chars().count() <= 4 || next_is_suffix;
+            if text.ends_with('.') && !inside && !is_short
+                || matches!(
+                    word.folded.as_str(),
+                    "whereas" | "recitals" | "witnesseth" | "hereby" | "background"
+                )
+            {
+                break;
+            }
+            at += 1;
+        }
+        if let Some(start) = start {
+            found.push(Span { start, end: at.min(end) });
+        }
+        let mut names: Vec<String> = Vec::new();
+        found.retain(|span| {
+            let text = tidy(&self.view.text(*span));
+            let lower = text.to_lowercase();
+            // A short form of a name that was there, or the word for a side.
+            let repeats = names.iter().any(|name| name.starts_with(&lower));
+            names.push(lower);
+            const SIDES: [&str; 16] = [
+                "employee",
+                "company",
+                "recipient",
+                "receiving party",
+                "disclosing party",
+                "employer",
+                "executive",
+                "consultant",
+                "party",
+                "parties",
+                "discloser",
+                "buyer",
+                "seller",
+                "background",
+                "agreement",
+                "effective date",
+            ];
+            if repeats
+                || SIDES.contains(&fold(&text).as_str())
+                || text.chars().any(|c| c.is_ascii_digit())
+                    && text.contains('.')
+                    && !super::entities::is_company(&text)
+            {
+                return false;
+            }
+            let words = span.end - span.start;
+            let folded = fold(&text);
+            words <= 9
+                && text.chars().filter(|c| c.is_alphabetic()).count() >= 3
+                && self.facts.dates_in(*span).is_empty()
+                && (words > 1 || super::entities::is_company(&text) || text.chars().count() > 5)
+                && !matches!(
+                    folded.as_str(),
+                    "effective date"
+                        | "agreement"
+                        | "company"
+                        | "party"
+                        | "parties"
+                        | "recipient"
+                        | "discloser"
+                )
+                && !text.starts_with(|c: char| c.is_ascii_digit())
+        });
+        found
+    }
+
+    pub(crate) fn prose_phone(&self) -> Option<&(Span, String)> {
+        Facts::within(
+            &self.facts.phones,
+            Span { start: 0, end: 60.min(self.view.words.len()) },
+            |(span, _)| *span,
+        )
+        .first()
+    }
+}

@@ -1,0 +1,434 @@
+//! Arrays of objects: the rows of a table under its header, or lines of things and prices without one.
+
+use std::collections::HashSet;
+
+use openapi_core::extraction::ExtractionType;
+use openapi_core::json::Json;
+
+use super::candidates::{Candidate, How, Source, tidy};
+use super::entities;
+use super::priced::{Roles, is_priced};
+use super::terms::{Terms, terms_of};
+use super::view::Span;
+use super::wanted::{Role, Wanted};
+
+/// The most rows that are read.
+pub(crate) const MAX_ROWS: usize = 500;
+/// The most lines that are looked at for a header.
+pub(crate) const MAX_LINES: usize = 30_000;
+
+/// A value of a row: of which property.
+pub(crate) type Row = Vec<(usize, Candidate)>;
+
+/// The rows of an array and the words they cover.
+#[derive(Default)]
+pub(crate) struct Rows {
+    pub(crate) rows: Vec<Row>,
+    pub(crate) covered: Vec<Span>,
+}
+
+/// A column of a table.
+struct Column {
+    property: Option<usize>,
+    span: Span,
+    likeness: f64,
+}
+
+/// A piece of a line that is one value: a number, or text.
+#[derive(Clone, Copy, Debug)]
+struct Atom {
+    span: Span,
+    is_number: bool,
+}
+
+/// What a thing on a line is called.
+const THINGS: [&str; 5] = ["description", "item", "product", "name", "test"];
+
+/// Lines that end a table.
+const ENDS: [&str; 12] = [
+    "subtotal", "total", "tax", "net", "gross", "rounding", "cash", "change", "payment", "discount", "grand",
+    "service",
+];
+
+impl Source<'_, '_> {
+    pub(crate) fn rows(&self, array: &Wanted<'_>, properties: &[Wanted<'_>]) -> Rows {
+        let under = self.header(properties).map(|header| self.under(properties, &header)).unwrap_or_default();
+        if !under.rows.is_empty() {
+            return under;
+        }
+        if is_priced(properties) && !array.all.has_any(&["result", "test"]) {
+            self.priced(properties)
+        } else {
+            under
+        }
+    }
+
+    /// The line that names the most properties.
+    fn header(&self, properties: &[Wanted<'_>]) -> Option<Vec<Column>> {
+        let terms: HashSet<&str> = properties
+            .iter()
+            .flat_map(|property| property.readings.iter())
+            .flat_map(|(terms, _)| terms.iter())
+            .collect();
+        let least = properties.len().min(2);
+        let mut best: Option<(f64, Vec<Column>)> = None;
+        for line in 0..self.view.lines.len().min(MAX_LINES) {
+            let span = self.view.line_span(line);
+            if span.end - span.start > 24 {
+                continue;
+            }
+            let mut columns = self.columns(line, properties, &terms);
+            // A header of two lines: the second one completes names.
+            let known = columns.iter().filter(|column| column.property.is_some()).count();
+            if known < least {
+                continue;
+            }
+            let numbers = self.facts.amounts_in(span).iter().filter(|amount| amount.is_money).count();
+            if numbers > 0 {
+                continue;
+            }
+            let score: f64 =
+                columns.iter().filter(|column| column.property.is_some()).map(|column| column.likeness).sum();
+            if best.as_ref().is_none_or(|(most, _)| score > *most + 0.2) {
+                columns.sort_by(|a, b| self.view.extent(a.span).0.total_cmp(&self.view.extent(b.span).0));
+                best = Some((score, columns));
+            }
+        }
+        best.map(|(_, columns)| columns)
+    }
+
+    fn columns(&self, line: usize, properties: &[Wanted<'_>], terms: &HashSet<&str>) -> Vec<Column> {
+        let mut columns: Vec<Column> = Vec::new();
+        for segment in self.view.segments_of(line) {
+            let words: Vec<&str> =
+                self.view.words[segment.start..segment.end].iter().map(|word| word.folded.as_str()).collect();
+            let found = terms_of(&words);
+            if !found.iter().any(|(term, _, _)| terms.contains(term.as_str())) {
+                columns.push(Column { property: None, span: segment.span(), likeness: 0.0 });
+                continue;
+            }
+            let mut whole = Terms::default();
+            for (term, _, _) in &found {
+                whole.add(term.clone());
+            }
+            let likeness = |label: &Terms| {
+                properties
+                    .iter()
+                    .enumerate()
+                    .map(|(index, property)| (index, property.likeness(label)))
+                    .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))
+            };
+            let of_whole = likeness(&whole);
+            // Words of several columns with one space between them.
+            let mut parts: Vec<(Span, Terms)> = Vec::new();
+            for (term, from, to) in found {
+                let span = Span { start: segment.start + from, end: segment.start + to };
+                match parts.last_mut() {
+                    Some((last, terms)) if last.start == span.start => terms.add(term),
+                    _ => {
+                        let mut terms = Terms::default();
+                        terms.add(term);
+                        parts.push((span, terms));
+                    }
+                }
+            }
+            let split: Vec<(Span, usize, f64)> = parts
+                .iter()
+                .filter_map(|(span, terms)| {
+                    likeness(terms)
+                        .filter(|(_, likeness)| *likeness >= 0.45)
+                        .map(|(index, likeness)| (*span, index, likeness))
+                })
+                .collect();
+            let distinct: HashSet<usize> = split.iter().map(|(_, index, _)| *index).collect();
+            let total: f64 = split.iter().map(|(_, _, likeness)| likeness).sum();
+            match of_whole {
+                Some((index, likeness))
+                    if likeness >= 0.42 && (distinct.len() < 2 || likeness > 0.8 * total) =>
+                {
+                    columns.push(Column { property: Some(index), span: segment.span(), likeness });
+                }
+                _ if distinct.len() >= 2 => {
+                    for (span, index, likeness) in split {
+                        columns.push(Column { property: Some(index), span, likeness });
+                    }
+                }
+                _ => columns.push(Column { property: None, span: segment.span(), likeness: 0.0 }),
+            }
+        }
+        // One column for a property: the one that says it best, the last of equals for sums.
+        for index in 0..properties.len() {
+            let best = columns
+                .iter()
+                .enumerate()
+                .filter(|(_, column)| column.property == Some(index))
+                .max_by(|a, b| a.1.likeness.total_cmp(&b.1.likeness))
+                .map(|(at, _)| at);
+            for (at, column) in columns.iter_mut().enumerate() {
+                if column.property == Some(index) && Some(at) != best {
+                    column.property = None;
+                }
+            }
+        }
+        // Things go by several names: `Item` heads descriptions where nothing else does.
+        let text = properties.iter().position(|property| property.is_text() && property.all.has_any(&THINGS));
+        if let Some(text) = text.filter(|text| !columns.iter().any(|column| column.property == Some(*text))) {
+            let free = columns.iter_mut().find(|column| {
+                let words: Vec<&str> = self.view.words[column.span.start..column.span.end]
+                    .iter()
+                    .map(|word| word.folded.as_str())
+                    .collect();
+                column.property.is_none() && Terms::of(&words).has_any(&THINGS)
+            });
+            if let Some(column) = free {
+                column.property = Some(text);
+                column.likeness = 0.6;
+            }
+        }
+        columns
+    }
+
+    /// Whether a line is the first below a table.
+    pub(crate) fn ends_table(&self, line: usize) -> bool {
+        let span = self.view.line_span(line);
+        self.labels.of_line(line).any(|label| {
+            let leads = label.span.start <= span.start + 1;
+            leads
+                && label.terms.has_any(&ENDS)
+                && (label.after >= label.span.end)
+                && label.terms.iter().all(|term| ENDS.contains(&term) || self.is_known_term(term))
+        }) && (!self.facts.amounts_in(span).is_empty() || span.end - span.start <= 3)
+    }
+
+    fn is_known_term(&self, term: &str) -> bool {
+        super::lexicon::Lexicon::shared().word(term).is_some()
+    }
+
+    /// A cell that is one piece.
+    fn cell_atom(&self, span: Span) -> Atom {
+        let is_number = self.facts.amounts_in(span).iter().any(|amount| amount.span == span);
+        Atom { span, is_number }
+    }
+
+    /// The pieces of a line: numbers apart from the words around them, but for those within a text at its beginning.
+    fn atoms(&self, line: usize, columns: &[Column]) -> Vec<Atom> {
+        let mut atoms = Vec::new();
+        for segment in self.view.segments_of(line) {
+            let span = segment.span();
+            let mut start = span.start;
+            for amount in self.facts.amounts_in(span) {
+                let is_first = amount.span.start == span.start;
+                let is_last = amount.span.end == span.end;
+                let under = columns.iter().any(|column| {
+                    let ((x0, x1), (c0, c1)) = (self.view.extent(amount.span), self.view.extent(column.span));
+                    column.property.is_some() && x0 < c1 && c0 < x1
+                });
+                let apart =
+                    is_first || is_last || amount.has_mark && amount.is_clean || under && self.view.placed;
+                if !(amount.is_clean || amount.is_money)
+                    || amount.is_percent
+                    || !apart
+                    || amount.span.start < start
+                {
+                    continue;
+                }
+                if amount.span.start > start {
+                    atoms.push(Atom { span: Span { start, end: amount.span.start }, is_number: false });
+                }
+                atoms.push(Atom { span: amount.span, is_number: true });
+                start = amount.span.end;
+            }
+            if start < span.end {
+                atoms.push(Atom { span: Span { start, end: span.end }, is_number: false });
+            }
+        }
+        atoms
+    }
+
+    fn under(&self, properties: &[Wanted<'_>], columns: &[Column]) -> Rows {
+        let mut found = Rows::default();
+        let Some(first) = columns.first() else { return found };
+        let header = self.view.words[first.span.start].line;
+        found.covered.push(self.view.line_span(header));
+        let numeric = |index: usize| properties[index].kind != ExtractionType::String;
+        let has_numbers = columns.iter().filter_map(|column| column.property).any(numeric);
+        let mut pending: Option<Span> = None;
+        let mut idle = 0;
+        for line in header + 1..self.view.lines.len() {
+            if found.rows.len() >= MAX_ROWS || idle > 12 || self.ends_table(line) {
+                break;
+            }
+            let span = self.view.line_span(line);
+            let segments = self.view.segments_of(line);
+            // Cells of running text are told by their number, where each column of the header is a cell.
+            let by_index = (!self.view.placed
+                && segments.len() == columns.len()
+                && self.view.segments_of(header).len() == columns.len())
+            .then_some(segments);
+            let atoms = match by_index {
+                Some(segments) => segments.iter().map(|segment| self.cell_atom(segment.span())).collect(),
+                None => self.atoms(line, columns),
+            };
+            let mut row: Row = Vec::new();
+            for atom in &atoms {
+                let Some(column) = by_index
+                    .and_then(|segments| {
+                        segments.iter().position(|segment| {
+                            atom.span.start >= segment.start && atom.span.end <= segment.end
+                        })
+                    })
+                    .or_else(|| self.column_of(columns, *atom, properties))
+                else {
+                    continue;
+                };
+                let Some(index) = columns[column].property else { continue };
+                if row.iter().any(|(known, _)| *known == index) {
+                    continue;
+                }
+                if let Some(candidate) = self.cell(&properties[index], atom.span, columns[column].likeness) {
+                    row.push((index, candidate));
+                }
+            }
+            if let Some(last) = found.rows.last_mut()
+                && atoms.len() <= 2
+                && atoms.iter().all(|atom| atom.is_number)
+                && self.complete(last, properties, &atoms)
+            {
+                found.covered.push(span);
+                idle = 0;
+                continue;
+            }
+            self.complete(&mut row, properties, &atoms);
+            let numbers = row.iter().filter(|(index, _)| numeric(*index)).count();
+            let texts = row.len() - numbers;
+            let begins = if has_numbers { numbers >= 1 } else { texts >= properties.len().min(2) };
+            if !begins {
+                idle += 1;
+                if texts > 0
+                    && row.iter().any(|(_, candidate)| entities::is_wordy(self.view, candidate.pieces[0]))
+                {
+                    pending = row
+                        .iter()
+                        .map(|(_, candidate)| candidate.pieces[0])
+                        .find(|span| entities::is_wordy(self.view, *span));
+                } else if atoms.len() == 1 && !atoms[0].is_number {
+                    pending = Some(atoms[0].span);
+                }
+                continue;
+            }
+            // The name of a thing may stand on a line of its own above its numbers.
+            let name = properties.iter().position(|property| {
+                property.is_text()
+                    && property.all.has_any(&["description", "name", "item", "product", "test"])
+            });
+            if let (Some(name), Some(above)) = (name, pending.take())
+                && !row.iter().any(|(index, candidate)| {
+                    *index == name && entities::is_wordy(self.view, candidate.pieces[0])
+                })
+            {
+                row.retain(|(index, _)| *index != name);
+                row.extend(self.cell(&properties[name], above, 0.6).map(|candidate| (name, candidate)));
+                found.covered.push(above);
+            }
+            if has_numbers && row.len() == 1 && properties.len() > 2 {
+                idle += 1;
+                continue;
+            }
+            idle = 0;
+            found.covered.push(span);
+            row.sort_by_key(|(index, _)| *index);
+            found.rows.push(row);
+        }
+        if found.rows.is_empty() {
+            found.covered.clear();
+        }
+        found
+    }
+
+    /// Gives a row its total where the header did not say which number is: quantity times price tells.
+    fn complete(&self, row: &mut Row, properties: &[Wanted<'_>], atoms: &[Atom]) -> bool {
+        let roles = Roles::of(properties);
+        let (Some(quantity), Some(unit), Some(total)) = (roles.quantity, roles.unit, roles.total) else {
+            return false;
+        };
+        let value = |index: usize| -> Option<rust_decimal::Decimal> {
+            row.iter()
+                .find(|(known, _)| *known == index)
+                .and_then(|(_, candidate)| candidate.value.to_text().parse().ok())
+        };
+        if row.iter().any(|(known, _)| *known == total) {
+            return false;
+        }
+        let Some(product) =
+            value(quantity).zip(value(unit)).and_then(|(quantity, unit)| quantity.checked_mul(unit))
+        else {
+            return false;
+        };
+        let taken: Vec<Span> = row.iter().map(|(_, candidate)| candidate.pieces[0]).collect();
+        for atom in atoms
+            .iter()
+            .rev()
+            .filter(|atom| atom.is_number && !taken.iter().any(|taken| taken.overlaps(atom.span)))
+        {
+            for amount in self.facts.amounts_in(atom.span) {
+                if (amount.value - product).abs() <= rust_decimal::Decimal::new(2, 2) {
+                    row.extend(
+                        self.amount(&properties[total], amount, How::Table, 0.6, 0.85)
+                            .map(|candidate| (total, candidate)),
+                    );
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// The column that a piece stands in: the one it lies under, else the nearest.
+    fn column_of(&self, columns: &[Column], atom: Atom, properties: &[Wanted<'_>]) -> Option<usize> {
+        let (x0, x1) = self.view.extent(atom.span);
+        let allowed = |column: &Column| match column.property {
+            Some(index) => atom.is_number || properties[index].kind == ExtractionType::String,
+            None => true,
+        };
+        let mut best: Option<(f32, usize)> = None;
+        for (index, column) in columns.iter().enumerate() {
+            if !allowed(column) {
+                continue;
+            }
+            let (c0, c1) = self.view.extent(column.span);
+            let overlap = x1.min(c1) - x0.max(c0);
+            let distance = if overlap > 0.0 {
+                -overlap / (x1 - x0).min(c1 - c0).max(1.0)
+            } else {
+                (x0 - c0).abs().min((x1 - c1).abs())
+            };
+            if best.is_none_or(|(least, _)| distance < least) {
+                best = Some((distance, index));
+            }
+        }
+        best.map(|(_, index)| index)
+    }
+
+    fn cell(&self, property: &Wanted<'_>, span: Span, likeness: f64) -> Option<Candidate> {
+        let mut found = Vec::new();
+        match property.kind {
+            ExtractionType::String
+                if !matches!(property.role, Role::Address | Role::Phone | Role::Email | Role::Iban) =>
+            {
+                let text = tidy(&self.view.text(span));
+                if text.is_empty() {
+                    return None;
+                }
+                let mut candidate = Candidate::new(span, text.as_str().into(), How::Table, likeness, 0.8);
+                candidate.quote = Some(text);
+                return Some(candidate);
+            }
+            ExtractionType::Boolean => {
+                let (yes, span) = super::facts::answer(self.view, span)?;
+                return Some(Candidate::new(span, Json::Bool(yes), How::Table, likeness, 0.8));
+            }
+            _ => self.values(property, span, How::Table, likeness, 0.8, &mut found),
+        }
+        found.into_iter().next()
+    }
+}

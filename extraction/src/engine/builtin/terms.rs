@@ -1,0 +1,166 @@
+//! Terms: what names of fields and labels of documents mean, and how much two of them have in common.
+
+use super::lexicon::{Lexicon, weight};
+
+/// A set of terms with no order; terms that the lexicon does not know are their own stem.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Terms(Vec<String>);
+
+/// The terms of folded words, in order; each with the words it came from.
+pub(crate) fn terms_of(words: &[&str]) -> Vec<(String, usize, usize)> {
+    let lexicon = Lexicon::shared();
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < words.len() {
+        let (terms, length): (Vec<String>, usize) = match lexicon.phrase(&words[at..]) {
+            Some((terms, length)) => (terms.iter().map(|&term| term.to_owned()).collect(), length),
+            None => (single(lexicon, words[at]), 1),
+        };
+        for term in terms.into_iter().filter(|term| term != "-" && !term.is_empty()) {
+            found.push((term, at, at + length));
+        }
+        at += length;
+    }
+    found
+}
+
+fn single(lexicon: &Lexicon, word: &str) -> Vec<String> {
+    let owned = |terms: &[&'static str]| terms.iter().map(|&term| term.to_owned()).collect();
+    if word.is_empty() || word.chars().all(|c| !c.is_alphanumeric() && c != '#' && c != '%') {
+        return Vec::new();
+    }
+    if let Some(terms) = lexicon.compound(word) {
+        return owned(&terms);
+    }
+    // `E-Mail/Web`, `Tel.Nr`
+    let parts: Vec<&str> =
+        word.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty()).collect();
+    if parts.len() > 1 && parts.len() <= 4 {
+        let found: Vec<String> = parts
+            .iter()
+            .flat_map(|part| lexicon.word(part).map_or_else(|| vec![stem(part)], owned))
+            .collect();
+        return found;
+    }
+    if word.len() > 3
+        && let Some(terms) = word.strip_suffix('s').and_then(|word| lexicon.word(word))
+    {
+        return owned(terms);
+    }
+    vec![stem(word)]
+}
+
+/// Plurals and simple endings are one with their word.
+fn stem(word: &str) -> String {
+    if !word.is_ascii() || word.len() < 4 || word.ends_with("ss") {
+        return word.to_owned();
+    }
+    if let Some(head) = word.strip_suffix("ies") {
+        return format!("{head}y");
+    }
+    word.strip_suffix('s').unwrap_or(word).to_owned()
+}
+
+impl Terms {
+    pub(crate) fn of(words: &[&str]) -> Self {
+        let mut terms = Terms::default();
+        for (term, _, _) in terms_of(words) {
+            terms.add(term);
+        }
+        terms
+    }
+
+    pub(crate) fn add(&mut self, term: String) {
+        if !self.0.contains(&term) {
+            self.0.push(term);
+        }
+    }
+
+    pub(crate) fn has(&self, term: &str) -> bool {
+        self.0.iter().any(|known| known == term)
+    }
+
+    pub(crate) fn has_any(&self, terms: &[&str]) -> bool {
+        terms.iter().any(|term| self.has(term))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn without(&self, dropped: &[&str]) -> Terms {
+        Terms(self.0.iter().filter(|term| !dropped.contains(&term.as_str())).cloned().collect())
+    }
+
+    pub(crate) fn joined(&self, other: &Terms) -> Terms {
+        let mut joined = self.clone();
+        for term in &other.0 {
+            joined.add(term.clone());
+        }
+        joined
+    }
+
+    /// How well a label says what is wanted, from 0 to 1: `implied` terms follow from the type of the value and count
+    /// little.
+    pub(crate) fn likeness(&self, label: &Terms, implied: &[&str]) -> f64 {
+        let of = |term: &str| if implied.contains(&term) { weight(term).min(0.3) } else { weight(term) };
+        let (mut both, mut missing, mut extra) = (0.0, 0.0, 0.0);
+        let mut matched = vec![false; label.0.len()];
+        for term in &self.0 {
+            match label.0.iter().position(|other| like(term, other)) {
+                Some(at) => {
+                    matched[at] = true;
+                    both += of(term);
+                }
+                None => missing += of(term),
+            }
+        }
+        for (at, term) in label.0.iter().enumerate() {
+            if !matched[at] {
+                extra += of(term);
+            }
+        }
+        if both <= 0.0 { 0.0 } else { both / (both + missing + 0.7 * extra) }
+    }
+}
+
+/// Whether two terms are the same but for a slip of the pen or of recognition.
+fn like(a: &str, b: &str) -> bool {
+    a == b
+        || (a.len() >= 5
+            && b.len() >= 5
+            && a.len().abs_diff(b.len()) <= 1
+            && strsim::jaro_winkler(a, b) >= 0.94)
+}
+
+/// The words of a field's name: `dueDate`, `due_date`, `Due-Date` and `DUE DATE` are two.
+pub(crate) fn name_words(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut current = String::new();
+    let letters: Vec<char> = name.chars().collect();
+    for (at, &letter) in letters.iter().enumerate() {
+        if !letter.is_alphanumeric() {
+            words.extend((!current.is_empty()).then(|| std::mem::take(&mut current)));
+            continue;
+        }
+        let before = at.checked_sub(1).map(|at| letters[at]);
+        let after = letters.get(at + 1);
+        let begins = letter.is_uppercase()
+            && (before.is_some_and(|before| before.is_lowercase() || before.is_numeric())
+                || before.is_some_and(char::is_uppercase) && after.is_some_and(|after| after.is_lowercase()));
+        if begins && !current.is_empty() {
+            words.push(std::mem::take(&mut current));
+        }
+        current.push(letter);
+    }
+    words.extend((!current.is_empty()).then_some(current));
+    words.iter().map(|word| super::view::fold(word)).collect()
+}

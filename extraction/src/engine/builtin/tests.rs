@@ -1,0 +1,276 @@
+//! The engine as a whole: what it finds, that it invents nothing, and that it ends.
+
+use openapi_core::extraction::{Evidence, ExtractionSchema, Finding};
+use openapi_core::json::Json;
+use proptest::prelude::*;
+
+use super::*;
+use crate::document::{Line, Page, PageSource, Word};
+
+/// Running text as the reader of text gives it.
+fn document(text: &str) -> Document {
+    let mut lines = Vec::new();
+    let mut block = 0;
+    for line in text.lines() {
+        let mut words = Vec::new();
+        let mut gap = 0_u16;
+        for part in line.split(' ') {
+            if part.is_empty() {
+                gap += 1;
+                continue;
+            }
+            let word = Word { text: part.to_owned(), confidence: 1.0, gap, ..Word::default() };
+            words.push(word);
+            gap = 1;
+        }
+        if words.is_empty() {
+            block += 1;
+        } else {
+            lines.push(Line { words, block });
+        }
+    }
+    let page = Page { number: 1, source: PageSource::Flow, lines, ..Page::default() };
+    Document { pages: vec![page], ..Document::default() }
+}
+
+fn schema(text: &str) -> ExtractionSchema {
+    ExtractionSchema::parse(text.as_bytes()).unwrap()
+}
+
+fn values(text: &str, fields: &str) -> String {
+    let schema = schema(fields);
+    let answer = extract(&document(text), &schema);
+    let found = openapi_core::extraction::Extraction::of(&schema, answer.findings, &answer.warnings);
+    Json::Object(found.data).to_text()
+}
+
+const INVOICE: &str = "\
+Nordlicht GmbH
+Gartenstraße 12
+50667 Köln
+
+Rechnung
+Rechnungs-Nr.: R-2043
+Rechnungsdatum: 15.01.2026
+Zahlbar bis: 14.02.2026
+Kunde: Fontana S.r.l.
+E-Mail: rechnung@example.com
+
+Bezeichnung        Menge   Einzelpreis   Gesamtpreis
+Kupferrohr 15 mm   10      12,50         125,00
+Schreibtisch       2       1.234,56      2.469,12
+
+Nettobetrag: 2.594,12 €
+MwSt. 19%: 492,88 €
+Gesamtbetrag: 3.087,00 €
+";
+
+#[test]
+fn an_invoice_in_another_language_than_the_schema() {
+    let fields = r#"{ "invoiceNumber": { "type": "string" }, "issueDate": { "type": "date", "description": "Date of issue" }, "dueDate": { "type": "date" },
+        "vendorName": { "type": "string", "description": "Issuing company" }, "customer": { "type": "string" }, "vendorEmail": { "type": "email" },
+        "net": { "type": "number", "description": "Total before tax" }, "tax": { "type": "number" }, "total": { "type": "currency" }, "discount": { "type": "number" },
+        "lines": { "type": "array", "description": "Lines of the invoice", "items": { "type": "object", "properties": {
+            "description": { "type": "string" }, "quantity": { "type": "integer" }, "unitPrice": { "type": "number" }, "amount": { "type": "number" } } } } }"#;
+    assert_eq!(
+        values(INVOICE, fields),
+        r#"{"invoiceNumber":"R-2043","issueDate":"2026-01-15","dueDate":"2026-02-14","vendorName":"Nordlicht GmbH","customer":"Fontana S.r.l.","vendorEmail":"rechnung@example.com","net":2594.12,"tax":492.88,"total":{"amount":3087,"currency":"EUR"},"discount":null,"lines":[{"description":"Kupferrohr 15 mm","quantity":10,"unitPrice":12.5,"amount":125},{"description":"Schreibtisch","quantity":2,"unitPrice":1234.56,"amount":2469.12}]}"#
+    );
+}
+
+#[test]
+fn an_agreement_says_its_values_in_sentences() {
+    let text = "\
+This Non-Disclosure Agreement is entered into as of March 5, 2024 by and between
+Granite Peak, Inc., a Delaware corporation (the \"Discloser\"), and Mara Lindqvist (the \"Recipient\").
+The term of this Agreement is two (2) years from the date above.
+This Agreement shall be governed by the laws of the State of Oregon, without regard to conflicts.
+";
+    let fields = r#"{ "effectiveDate": { "type": "date" }, "governingLaw": { "type": "string" }, "term": { "type": "string" },
+        "parties": { "type": "array" } }"#;
+    assert_eq!(
+        values(text, fields),
+        r#"{"effectiveDate":"2024-03-05","governingLaw":"Oregon","term":"2 years","parties":["Granite Peak, Inc","Mara Lindqvist"]}"#
+    );
+}
+
+#[test]
+fn boxes_words_and_sections_answer() {
+    let text = "\
+Injuries                [x] Yes [ ] No
+Police informed         [ ] Yes [x] No
+Fasting: Ja
+Patient:
+Name: Mara Lindqvist
+Physician:
+Name: Jonas Weber
+";
+    let fields = r#"{ "injuries": { "type": "boolean" }, "policeInformed": { "type": "boolean" }, "fasting": { "type": "boolean" },
+        "patientName": { "type": "string" }, "physicianName": { "type": "string" }, "petsAllowed": { "type": "boolean" } }"#;
+    assert_eq!(
+        values(text, fields),
+        r#"{"injuries":true,"policeInformed":false,"fasting":true,"patientName":"Mara Lindqvist","physicianName":"Jonas Weber","petsAllowed":null}"#
+    );
+}
+
+#[test]
+fn a_document_without_text_is_told() {
+    let schema = schema(r#"{ "a": { "type": "string" } }"#);
+    let answer = extract(&Document::default(), &schema);
+    assert_eq!(answer.findings, [Finding::Absent]);
+    assert_eq!(answer.warnings, [ExtractionWarning::NoText]);
+}
+
+#[test]
+fn very_long_documents_end() {
+    let mut text = String::new();
+    while text.len() < 5_000_000 {
+        text.push_str("Total: 12.50  Invoice date 01/02/2024  between Acme Inc. and laws of Oregon (two years) a@b.co\n");
+    }
+    let fields: Vec<String> =
+        ["total", "invoice date", "laws", "term", "email", "company", "phone", "address", "tax", "x"]
+            .iter()
+            .enumerate()
+            .map(|(n, name)| {
+                let kind = [
+                    "number", "date", "string", "string", "email", "string", "phone", "string", "number",
+                    "boolean",
+                ][n];
+                format!(r#""{name}":{{"type":"{kind}"}}"#)
+            })
+            .collect();
+    let table = r#""items":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string"},"price":{"type":"number"}}}}"#;
+    let schema = schema(&format!("{{{},{table}}}", fields.join(",")));
+    let document = document(&text);
+    let begun = std::time::Instant::now();
+    let answer = extract(&document, &schema);
+    assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{:?}", begun.elapsed());
+    assert_ne!(answer.findings[0], Finding::Absent);
+}
+
+/// Without white space: how words are joined does not count.
+fn squashed(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+fn digits(text: &str) -> String {
+    text.chars().filter(char::is_ascii_digit).collect()
+}
+
+/// Whether a value is what its source says, normalised.
+fn is_said(value: &Json, source: &str) -> bool {
+    match value {
+        Json::Number(number) => digits(source).contains(digits(number.as_str()).trim_start_matches('0')),
+        Json::Bool(_) => !source.is_empty(),
+        Json::Object(members) => members.get("amount").is_some_and(|amount| is_said(amount, source)),
+        Json::String(text) if text.len() == 10 && text.as_bytes()[4] == b'-' && digits(text).len() == 8 => {
+            let (year, day) = (&text[2..4], text[8..].trim_start_matches('0'));
+            source.contains(year) && source.contains(day)
+        }
+        Json::String(text) => {
+            let is_currency = text.len() == 3 && text.chars().all(char::is_uppercase);
+            squashed(source).contains(&squashed(text)) || is_currency
+        }
+        _ => false,
+    }
+}
+
+fn leaves<'f>(finding: &'f Finding, found: &mut Vec<(&'f Json, &'f Evidence)>) {
+    match finding {
+        Finding::Absent => {}
+        Finding::Leaf(leaf) => found.extend(leaf.value.as_ref().ok().map(|value| (value, &leaf.evidence))),
+        Finding::Array(items) => items.iter().for_each(|item| leaves(item, found)),
+        Finding::Object(members) => members.iter().for_each(|(_, member)| leaves(member, found)),
+    }
+}
+
+fn any_text() -> impl Strategy<Value = String> {
+    let word = prop::sample::select(vec![
+        "Total",
+        "Invoice",
+        "no.",
+        "Date:",
+        "Due",
+        "date",
+        "12.50",
+        "1.234,56",
+        "€",
+        "$",
+        "RM",
+        "01/02/2024",
+        "5 May 2024",
+        "a@b.co",
+        "Acme",
+        "GmbH",
+        "Name:",
+        "Ja",
+        "[x]",
+        "[ ]",
+        "No",
+        "+49 221 123456",
+        "INV-2043",
+        "Tax",
+        "19%",
+        "Qty",
+        "Price",
+        "Description",
+        "(5.00)",
+        "Köln",
+        "50667",
+        "Main Street 5",
+        "between",
+        "and",
+        "laws of",
+        "Oregon",
+        "2 years",
+        "-",
+        "•",
+        "DE136695976",
+        "☒",
+        "é",
+        "…",
+        "https://a.example/x",
+        "Skills:",
+        "Rust,",
+        "SQL",
+        "IBAN",
+        "DE02120300000000202051",
+        "Seller:",
+        "Buyer",
+        "Address:",
+        ":",
+        "(",
+        ")",
+    ]);
+    let gap = prop::sample::select(vec![" ", " ", "   ", "\n", "\n\n"]);
+    prop::collection::vec((word, gap), 0..60)
+        .prop_map(|pieces| pieces.into_iter().map(|(word, gap)| format!("{word}{gap}")).collect())
+}
+
+proptest! {
+    #[test]
+    fn nothing_is_invented_and_the_answer_is_always_the_same(text in any_text(), noise in "\\PC{0,40}") {
+        let text = format!("{text}{noise}");
+        let fields = r#"{ "invoiceNumber": { "type": "string" }, "date": { "type": "date" }, "dueDate": { "type": "date" }, "total": { "type": "number" }, "tax": { "type": "currency" },
+            "company": { "type": "string" }, "buyer": { "type": "string" }, "address": { "type": "string" }, "email": { "type": "email" }, "phone": { "type": "phone" }, "web": { "type": "url" },
+            "paid": { "type": "boolean" }, "law": { "type": "string" }, "currency": { "type": "string" }, "iban": { "type": "string" }, "vatId": { "type": "string" }, "skills": { "type": "array" }, "parties": { "type": "array" },
+            "count": { "type": "integer" }, "seller": { "type": "object", "properties": { "name": { "type": "string" }, "phone": { "type": "string" } } },
+            "sellerAddress": { "type": "object", "properties": { "street": { "type": "string" }, "city": { "type": "string" }, "postalCode": { "type": "string" }, "country": { "type": "string" } } },
+            "details": { "type": "object" },
+            "items": { "type": "array", "items": { "type": "object", "properties": { "description": { "type": "string" }, "quantity": { "type": "number" }, "price": { "type": "number" } } } } }"#;
+        let schema = schema(fields);
+        let document = document(&text);
+        let answer = extract(&document, &schema);
+        prop_assert_eq!(answer.findings.len(), schema.fields().len());
+        let all = squashed(&text);
+        let mut found = Vec::new();
+        answer.findings.iter().for_each(|finding| leaves(finding, &mut found));
+        for (value, evidence) in found {
+            prop_assert!(is_said(value, &evidence.source_text), "{:?} of {:?}", value, evidence.source_text);
+            for line in evidence.source_text.lines() {
+                prop_assert!(all.contains(&squashed(line)), "{:?} of {:?}", evidence.source_text, text);
+            }
+        }
+        prop_assert_eq!(extract(&document, &schema), answer);
+    }
+}

@@ -1,0 +1,456 @@
+//! The values in a region of the document: of the type and role that a field asks for.
+
+use openapi_core::extraction::ExtractionType;
+use openapi_core::json::Json;
+
+use super::candidates::{Candidate, How, Source, number_json, tidy, wants_money};
+use super::entities;
+use super::facts::Facts;
+use super::terms::Terms;
+use super::view::Span;
+use super::wanted::{Role, Wanted};
+
+impl Source<'_, '_> {
+    /// The values of the field's type in a region.
+    pub(crate) fn values(
+        &self,
+        wanted: &Wanted<'_>,
+        region: Span,
+        how: How,
+        likeness: f64,
+        score: f64,
+        found: &mut Vec<Candidate>,
+    ) {
+        match wanted.kind {
+            ExtractionType::Date | ExtractionType::Datetime => {
+                let dates = self.facts.dates_in(region);
+                let is_range =
+                    matches!(dates, [first, second, ..] if second.span.start - first.span.end <= 2);
+                for (nth, date) in dates.iter().take(3).enumerate() {
+                    let share = match (nth, is_range && wanted.name.has("end")) {
+                        (0, false) | (1, true) => 1.0,
+                        (0, true) => 0.6,
+                        _ => 0.85,
+                    };
+                    found.extend(self.date(wanted, date, how, likeness, score * share));
+                }
+            }
+            ExtractionType::Number | ExtractionType::Integer | ExtractionType::Currency => {
+                for (nth, amount) in self.facts.amounts_in(region).iter().take(4).enumerate() {
+                    let mut share = 1.0 - 0.06 * nth as f64;
+                    if amount.is_percent != wanted.all.has("rate") {
+                        share *= 0.35;
+                    }
+                    if wants_money(wanted) && !amount.is_money && !amount.has_mark {
+                        share *= 0.75;
+                    }
+                    if !amount.is_clean && !amount.is_money {
+                        share *= 0.6;
+                    }
+                    found.extend(self.amount(wanted, amount, how, likeness, score * share));
+                }
+            }
+            ExtractionType::Email => {
+                for (span, email) in
+                    Facts::within(&self.facts.emails, region, |(span, _)| *span).iter().take(2)
+                {
+                    let mut candidate = Candidate::new(*span, email.as_str().into(), how, likeness, score);
+                    candidate.quote = Some(email.clone());
+                    found.push(candidate);
+                }
+            }
+            ExtractionType::Phone => self.phones_in(region, how, likeness, score, found),
+            ExtractionType::Url => {
+                for (span, url) in Facts::within(&self.facts.urls, region, |(span, _)| *span).iter().take(2) {
+                    if url.to_ascii_lowercase().starts_with("http") {
+                        let mut candidate = Candidate::new(*span, url.as_str().into(), how, likeness, score);
+                        candidate.quote = Some(url.clone());
+                        found.push(candidate);
+                    }
+                }
+            }
+            ExtractionType::String => found.extend(self.text_in(wanted, region, how, likeness, score)),
+            ExtractionType::Boolean | ExtractionType::Array | ExtractionType::Object => {}
+        }
+    }
+
+    pub(crate) fn date(
+        &self,
+        wanted: &Wanted<'_>,
+        date: &super::dates::Written,
+        how: How,
+        likeness: f64,
+        score: f64,
+    ) -> Option<Candidate> {
+        let (mut iso, ambiguous) = date.iso(self.facts.order)?;
+        let mut span = date.span;
+        if wanted.kind == ExtractionType::Datetime {
+            let end = (span.end + 3).min(self.view.lines[self.view.words[span.start].line].end);
+            let words: Vec<&str> =
+                self.view.words[span.end..end.max(span.end)].iter().map(|word| word.text).collect();
+            let (hour, minute, second) = super::dates::time(&words).unwrap_or((0, 0, 0));
+            if (hour, minute, second) != (0, 0, 0) {
+                span.end = end;
+            }
+            iso = format!("{iso}T{hour:02}:{minute:02}:{second:02}Z");
+        }
+        let mut candidate = Candidate::new(span, iso.as_str().into(), how, likeness, score);
+        candidate.ambiguous = ambiguous;
+        candidate.normalised = self.view.text(span) != iso;
+        Some(candidate)
+    }
+
+    pub(crate) fn amount(
+        &self,
+        wanted: &Wanted<'_>,
+        amount: &super::numbers::Amount,
+        how: How,
+        likeness: f64,
+        score: f64,
+    ) -> Option<Candidate> {
+        let value = number_json(amount.value);
+        if wanted.kind == ExtractionType::Integer && !amount.value.fract().is_zero() {
+            return None;
+        }
+        let shown = value.to_text();
+        let value = if wanted.kind == ExtractionType::Currency {
+            let code = amount.currency.or(self.facts.currency.map(|(code, _)| code));
+            let code = code.map_or(Json::Null, Json::from);
+            Json::Object([("amount".to_owned(), value), ("currency".to_owned(), code)].into_iter().collect())
+        } else {
+            value
+        };
+        let mut candidate = Candidate::new(amount.span, value, how, likeness, score);
+        candidate.normalised = self.view.text(amount.span) != shown;
+        Some(candidate)
+    }
+
+    fn phones_in(&self, region: Span, how: How, likeness: f64, score: f64, found: &mut Vec<Candidate>) {
+        for (span, phone) in Facts::within(&self.facts.phones, region, |(span, _)| *span).iter().take(2) {
+            let mut candidate = Candidate::new(*span, phone.as_str().into(), how, likeness, score);
+            candidate.quote = Some(phone.clone());
+            found.push(candidate);
+        }
+    }
+
+    /// The text of a region that the role of the field allows.
+    fn text_in(
+        &self,
+        wanted: &Wanted<'_>,
+        region: Span,
+        how: How,
+        likeness: f64,
+        score: f64,
+    ) -> Vec<Candidate> {
+        let mut region = region;
+        let is_mark = |at: usize| !self.view.words[at].text.chars().any(char::is_alphanumeric);
+        while region.start < region.end && is_mark(region.start) && self.view.words[region.start].text != "["
+        {
+            region.start += 1;
+        }
+        if region.start >= region.end {
+            return Vec::new();
+        }
+        let make = |span: Span, score: f64| Candidate::new(span, Json::Null, how, likeness, score);
+        let text = |mut candidate: Candidate, text: String| {
+            let text = tidy(&text);
+            candidate.value = text.as_str().into();
+            candidate.quote = Some(text);
+            candidate
+        };
+        match wanted.role {
+            Role::Email => {
+                let emails = Facts::within(&self.facts.emails, region, |(span, _)| *span);
+                emails.iter().take(1).map(|(span, email)| text(make(*span, score), email.clone())).collect()
+            }
+            Role::Phone => {
+                let mut found = Vec::new();
+                self.phones_in(region, how, likeness, score, &mut found);
+                found
+            }
+            Role::Iban => self
+                .iban(region)
+                .map(|(span, share)| text(make(span, score * share), self.view.text(span)))
+                .into_iter()
+                .collect(),
+            Role::Vat | Role::Identifier => self
+                .identifier(region, wanted.role == Role::Vat)
+                .map(|(span, share)| text(make(span, score * share), self.view.text(span)))
+                .into_iter()
+                .collect(),
+            Role::Currency => self.view.words[region.start..region.end]
+                .iter()
+                .position(|word| super::numbers::currency(word.text).is_some())
+                .map(|at| {
+                    let span = Span { start: region.start + at, end: region.start + at + 1 };
+                    let code = super::numbers::currency(self.view.words[span.start].text).unwrap_or_default();
+                    let mut candidate = make(span, score);
+                    candidate.value = code.into();
+                    candidate.normalised = true;
+                    candidate
+                })
+                .into_iter()
+                .collect(),
+            Role::Address => super::address::region(self, region, how)
+                .map(|pieces| {
+                    let joined: Vec<String> =
+                        pieces.iter().map(|piece| tidy(&self.view.text(*piece))).collect();
+                    let mut candidate = text(make(pieces[0], score), joined.join("\n"));
+                    candidate.value = joined.join("\n").as_str().into();
+                    candidate.pieces = pieces;
+                    candidate
+                })
+                .into_iter()
+                .collect(),
+            Role::Duration => super::prose::duration(self.view, region)
+                .map(|(span, value)| {
+                    // In a sentence the words next to `term` say more than those further on.
+                    let near = if span.start <= region.start + 3 { 1.0 } else { 0.5 };
+                    let whole = if value.contains("day") { 0.6 } else { 1.0 };
+                    let mut candidate = make(span, score * near * whole);
+                    candidate.normalised = value != self.view.text(span);
+                    candidate.value = value.as_str().into();
+                    candidate
+                })
+                .into_iter()
+                .collect(),
+            Role::Law if !self.is_place(region) => Vec::new(),
+            _ if is_nothing(&self.view.text(region)) => Vec::new(),
+            _ => {
+                let words = region.end - region.start;
+                let mut share = 1.0;
+                if !entities::is_wordy(self.view, region) {
+                    share *= match wanted.role {
+                        Role::Text | Role::Postal => 0.75,
+                        _ => 0.25,
+                    };
+                }
+                if self.labels.of_line(self.view.words[region.start].line).any(|label| {
+                    label.span.start == region.start
+                        && label.span.end >= region.end
+                        && label.terms.iter().count() > 0
+                        && self.is_known(&label.terms)
+                }) {
+                    share *= 0.45;
+                }
+                if words > 12 {
+                    share *= 0.5;
+                }
+                let plain = self.view.text(region);
+                let first = plain.trim_start_matches(|c: char| !c.is_alphanumeric()).chars().next();
+                if matches!(wanted.role, Role::Company | Role::Person) {
+                    let lower = self.view.words[region.start..region.end]
+                        .iter()
+                        .filter(|word| word.text.chars().next().is_some_and(char::is_lowercase))
+                        .count();
+                    if words > 8 || lower >= 3 || first.is_some_and(char::is_lowercase) && how != How::Table {
+                        share *= 0.4;
+                    }
+                }
+                if words <= 3 && self.is_words_of_labels(region) {
+                    share *= 0.35;
+                } else if how == How::Across && self.is_mostly_words_of_labels(region) {
+                    share *= 0.5;
+                }
+                let mut end = region.end;
+                if matches!(wanted.role, Role::Person | Role::Company) {
+                    end = self.name_end(region, wanted.role == Role::Person);
+                }
+                let span = Span { start: region.start, end: end.min(region.start + 60) };
+                vec![text(make(span, score * share), self.view.text(span))]
+            }
+        }
+    }
+
+    /// Whether a region is made of words of labels alone, as `Code` after `Advertiser`.
+    fn is_words_of_labels(&self, region: Span) -> bool {
+        let lexicon = super::lexicon::Lexicon::shared();
+        let words: Vec<&str> =
+            self.view.words[region.start..region.end].iter().map(|word| word.folded.as_str()).collect();
+        let mut at = 0;
+        while at < words.len() {
+            match lexicon.phrase(&words[at..]) {
+                Some((terms, length)) if !terms.contains(&"company") => at += length,
+                _ if words[at].chars().all(|c| !c.is_alphanumeric()) => at += 1,
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// Whether half of the words of a region or more are words of labels: the next head of a grid of heads and values.
+    fn is_mostly_words_of_labels(&self, region: Span) -> bool {
+        let lexicon = super::lexicon::Lexicon::shared();
+        let words = self.view.words[region.start..region.end]
+            .iter()
+            .filter(|word| word.folded.chars().any(char::is_alphabetic));
+        let (mut known, mut count) = (0, 0);
+        for word in words {
+            count += 1;
+            known += usize::from(
+                lexicon
+                    .word(&word.folded)
+                    .is_some_and(|terms| !terms.contains(&"-") && !terms.contains(&"company")),
+            );
+        }
+        known >= 2 && known * 2 >= count
+    }
+
+    /// Whether all terms of a label are words of business documents.
+    pub(crate) fn is_known(&self, terms: &Terms) -> bool {
+        let lexicon = super::lexicon::Lexicon::shared();
+        terms.iter().all(|term| lexicon.word(term).is_some() || term.contains('-'))
+    }
+
+    /// Whether a region could be the name of a state or country.
+    fn is_place(&self, region: Span) -> bool {
+        let text = self.view.text(region);
+        region.end - region.start <= 5
+            && !text.bytes().any(|byte| byte.is_ascii_digit())
+            && text.chars().next().is_some_and(char::is_uppercase)
+    }
+
+    /// Where a name ends: before a bracket, a number of a register or an address after a comma.
+    fn name_end(&self, region: Span, is_person: bool) -> usize {
+        for at in region.start + 1..region.end {
+            let text = self.view.words[at].text;
+            if is_person && text.starts_with('(')
+                || text.starts_with('|')
+                || text.contains('@')
+                || text == "·"
+                || text == "•"
+            {
+                return at;
+            }
+        }
+        region.end
+    }
+
+    /// An international account number; one whose check digits are wrong only at the beginning of a region.
+    fn iban(&self, region: Span) -> Option<(Span, f64)> {
+        for start in region.start..region.end.min(region.start + 12) {
+            let mut joined = String::new();
+            let mut whole = None;
+            for end in start..region.end.min(start + 9) {
+                let text = self.view.words[end].text;
+                if text.chars().any(|c| c.is_lowercase() || c == ':') {
+                    break;
+                }
+                joined.extend(text.chars().filter(char::is_ascii_alphanumeric));
+                if joined.len() > 34
+                    || joined.len() < 4
+                    || !joined.as_bytes()[2..4].iter().all(u8::is_ascii_digit)
+                    || !joined.as_bytes()[..2].iter().all(u8::is_ascii_uppercase)
+                {
+                    break;
+                }
+                let span = Span { start, end: end + 1 };
+                if is_iban(&joined) {
+                    return Some((span, 1.0));
+                }
+                if joined.len() >= 14 && self.view.words[end].text.bytes().any(|byte| byte.is_ascii_digit()) {
+                    whole = Some(span);
+                }
+            }
+            if let Some(span) = whole {
+                return Some((span, 0.8));
+            }
+        }
+        None
+    }
+
+    /// A number of letters and digits, and how much it looks like one.
+    fn identifier(&self, region: Span, is_vat: bool) -> Option<(Span, f64)> {
+        for at in region.start..region.end.min(region.start + 5) {
+            let word = &self.view.words[at];
+            let bare = word.text.trim_matches(|c: char| !c.is_alphanumeric());
+            let digits = bare.bytes().filter(u8::is_ascii_digit).count();
+            let aside = word.text.starts_with('(') && word.text.ends_with(')') && at + 1 < region.end;
+            if digits == 0 || bare.is_empty() || aside {
+                continue;
+            }
+            let mut end = at + 1;
+            let is_group = |text: &str| text.len() >= 2 && text.bytes().all(|byte| byte.is_ascii_digit());
+            while end < region.end
+                && end < at + 5
+                && self.view.words[end].gap == 1
+                && is_group(self.view.words[end].text)
+                && (is_group(bare) || is_vat)
+            {
+                end += 1;
+            }
+            let mut start = at;
+            if is_vat
+                && at > region.start
+                && self.view.words[at - 1].text.len() == 2
+                && self.view.words[at - 1].text.chars().all(char::is_uppercase)
+            {
+                start = at - 1;
+            }
+            let span = Span { start, end };
+            let total: usize = self.view.words[start..end]
+                .iter()
+                .flat_map(|word| word.text.bytes())
+                .filter(u8::is_ascii_digit)
+                .count();
+            let mut share = 1.0;
+            if self.facts.dates_in(span).iter().any(|date| date.span == span) {
+                share *= 0.2;
+            }
+            if self
+                .facts
+                .amounts_in(span)
+                .iter()
+                .any(|amount| amount.is_money && (amount.has_mark || amount.currency.is_some()))
+            {
+                share *= 0.3;
+            }
+            if is_vat && total < 7 {
+                share *= 0.4;
+            }
+            if bare.len() < 2 {
+                share *= 0.6;
+            }
+            if bare.contains('%') || word.text.contains('%') || bare.contains('@') {
+                continue;
+            }
+            return Some((span, share));
+        }
+        None
+    }
+}
+
+/// Whether text says that there is no value.
+fn is_nothing(text: &str) -> bool {
+    let bare = text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '.' | ',' | ':' | '(' | ')'));
+    matches!(
+        bare.to_lowercase().as_str(),
+        "n/a"
+            | "na"
+            | "nil"
+            | "none"
+            | "tbd"
+            | "keine"
+            | "keiner"
+            | "entfällt"
+            | "aucun"
+            | "ninguno"
+            | "nessuno"
+    )
+}
+
+fn is_iban(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    if !(15..=34).contains(&bytes.len())
+        || !bytes[..2].iter().all(u8::is_ascii_uppercase)
+        || !bytes[2..4].iter().all(u8::is_ascii_digit)
+    {
+        return false;
+    }
+    let rest = bytes[4..].iter().chain(&bytes[..4]).try_fold(0_u32, |rest, byte| match byte {
+        b'0'..=b'9' => Some((rest * 10 + u32::from(byte - b'0')) % 97),
+        b'A'..=b'Z' => Some((rest * 100 + u32::from(byte - b'A') + 10) % 97),
+        _ => None,
+    });
+    rest == Some(1)
+}

@@ -1,0 +1,232 @@
+//! The document as the engine sees it: words in one row, lines of segments, bounded.
+
+use unicode_normalization::UnicodeNormalization;
+
+use crate::document::{Document, PageSource, Rect};
+
+/// The most words that are looked at; a million characters hold fewer.
+const MAX_WORDS: usize = 250_000;
+/// The most words of a line: longer lines are cut into several.
+const MAX_LINE: usize = 400;
+
+/// One word.
+pub(crate) struct Word<'a> {
+    pub(crate) text: &'a str,
+    /// In lower case, without accents and without punctuation at its ends.
+    pub(crate) folded: String,
+    pub(crate) gap: u16,
+    pub(crate) bbox: Option<Rect>,
+    pub(crate) confidence: f32,
+    pub(crate) size: f32,
+    /// Where it begins on its line: points, or characters in running text.
+    pub(crate) x0: f32,
+    pub(crate) x1: f32,
+    pub(crate) line: usize,
+}
+
+/// Words of a line without a wide gap between them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Segment {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+/// A line.
+pub(crate) struct Line {
+    pub(crate) page: usize,
+    pub(crate) block: u32,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    /// Its segments, as indices into [`View::segments`].
+    pub(crate) first_segment: usize,
+    pub(crate) last_segment: usize,
+}
+
+/// Consecutive words of one line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Span {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+impl Span {
+    pub(crate) fn overlaps(self, other: Span) -> bool {
+        self.start < other.end && other.start < self.end
+    }
+}
+
+/// The document.
+pub(crate) struct View<'a> {
+    pub(crate) words: Vec<Word<'a>>,
+    pub(crate) lines: Vec<Line>,
+    pub(crate) segments: Vec<Segment>,
+    pub(crate) pages: Vec<u32>,
+    /// Whether the words have places.
+    pub(crate) placed: bool,
+}
+
+/// Lower case without accents and without punctuation at the ends.
+pub(crate) fn fold(text: &str) -> String {
+    let inner =
+        text.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '#' | '%' | '№' | '€' | '$' | '£'));
+    if inner.is_ascii() {
+        return inner.to_ascii_lowercase();
+    }
+    let lower = inner.to_lowercase().replace('ß', "ss");
+    lower.nfd().filter(|c| !unicode_normalization::char::is_combining_mark(*c)).collect()
+}
+
+/// A label and a value that touch: `Date:18/01/2018`.
+fn split(text: &str) -> (&str, &str) {
+    // Two dates that touch: `10/14/20-10/20/20`.
+    if let Some((first, second)) = text.split_once(['-', '–'])
+        && first.matches('/').count() == 2
+        && second.matches('/').count() == 2
+    {
+        return text.split_at(text.len() - second.len());
+    }
+    let Some(at) = text.find([':', '=']) else { return (text, "") };
+    let (label, rest) = text.split_at(at + 1);
+    let letters = label.chars().filter(|c| c.is_alphabetic()).count();
+    let is_label = letters >= 1 && label.chars().all(|c| !c.is_ascii_digit() && c != '@');
+    if is_label && !rest.starts_with("//") && rest.chars().any(char::is_alphanumeric) {
+        (label, rest)
+    } else {
+        (text, "")
+    }
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(document: &'a Document) -> Self {
+        let mut view = View {
+            words: Vec::new(),
+            lines: Vec::new(),
+            segments: Vec::new(),
+            pages: document.pages.iter().map(|page| page.number).collect(),
+            placed: false,
+        };
+        for (page, content) in document.pages.iter().enumerate() {
+            let wide = if content.source == PageSource::Flow { 2 } else { 3 };
+            for line in &content.lines {
+                for words in line.words.chunks(MAX_LINE) {
+                    if view.words.len() + words.len() > MAX_WORDS {
+                        return view;
+                    }
+                    view.push(page, line.block, words, wide);
+                }
+            }
+        }
+        view
+    }
+
+    fn push(&mut self, page: usize, block: u32, words: &'a [crate::document::Word], wide: u16) {
+        let start = self.words.len();
+        let line = self.lines.len();
+        let first_segment = self.segments.len();
+        let mut at = 0.0_f32;
+        let pieces = words.iter().flat_map(|word| {
+            let (first, rest) = split(&word.text);
+            std::iter::once((word, first, false)).chain((!rest.is_empty()).then_some((word, rest, true)))
+        });
+        for (index, (word, text, inside)) in pieces.enumerate() {
+            let gap = match index {
+                _ if inside => 0,
+                0 => word.gap,
+                _ => word.gap.max(1),
+            };
+            at += f32::from(gap);
+            let length = text.chars().count() as f32;
+            let (x0, x1) = match word.bbox {
+                Some(place) => (place.x, place.x + place.width),
+                None => (at, at + length),
+            };
+            at += length;
+            self.placed |= word.bbox.is_some();
+            let position = self.words.len();
+            if index == 0 || gap >= wide {
+                self.segments.push(Segment { start: position, end: position });
+            }
+            if let Some(segment) = self.segments.last_mut() {
+                segment.end = position + 1;
+            }
+            self.words.push(Word {
+                text,
+                folded: fold(text),
+                gap,
+                bbox: word.bbox,
+                confidence: word.confidence,
+                size: word.size,
+                x0,
+                x1,
+                line,
+            });
+        }
+        if self.words.len() == start {
+            return;
+        }
+        self.lines.push(Line {
+            page,
+            block,
+            start,
+            end: self.words.len(),
+            first_segment,
+            last_segment: self.segments.len(),
+        });
+    }
+
+    /// The words of a span, with single spaces.
+    pub(crate) fn text(&self, span: Span) -> String {
+        let mut text = String::new();
+        for word in &self.words[span.start..span.end] {
+            if !text.is_empty() && word.gap > 0 {
+                text.push(' ');
+            }
+            text.push_str(word.text);
+        }
+        text
+    }
+
+    pub(crate) fn line_span(&self, line: usize) -> Span {
+        Span { start: self.lines[line].start, end: self.lines[line].end }
+    }
+
+    pub(crate) fn segments_of(&self, line: usize) -> &[Segment] {
+        let line = &self.lines[line];
+        &self.segments[line.first_segment..line.last_segment]
+    }
+
+    /// The segment that holds a word, by its place among those of its line.
+    pub(crate) fn segment_of(&self, word: usize) -> (usize, Segment) {
+        let segments = self.segments_of(self.words[word].line);
+        let at = segments.iter().position(|segment| word < segment.end).unwrap_or(segments.len() - 1);
+        (at, segments[at])
+    }
+
+    pub(crate) fn extent(&self, span: Span) -> (f32, f32) {
+        (self.words[span.start].x0, self.words[span.end - 1].x1)
+    }
+
+    /// Whether two spans of different lines stand in one column.
+    pub(crate) fn aligned(&self, a: Span, b: Span) -> bool {
+        let ((a0, a1), (b0, b1)) = (self.extent(a), self.extent(b));
+        a0 < b1 && b0 < a1
+    }
+
+    /// The mean certainty of the words of a span.
+    pub(crate) fn quality(&self, span: Span) -> f64 {
+        let words = &self.words[span.start..span.end];
+        let sum: f64 = words.iter().map(|word| f64::from(word.confidence)).sum();
+        if words.is_empty() { 1.0 } else { sum / words.len() as f64 }
+    }
+
+    /// Whether nothing of a document is to be read.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+}
+
+impl Segment {
+    pub(crate) fn span(self) -> Span {
+        Span { start: self.start, end: self.end }
+    }
+}

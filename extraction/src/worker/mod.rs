@@ -1,0 +1,1 @@
+//! Reading documents in a process of its own.
