@@ -30,7 +30,8 @@ fn main() -> ExitCode {
         _ => Reader::InProcess,
     };
     let engine = (!is_set("--no-recognition")).then(|| Arc::new(Tesseract::default()) as Arc<dyn Recognise>);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
     #[expect(clippy::disallowed_methods, reason = "an example measures time")]
     let begin = std::time::Instant::now();
     let result = runtime.block_on(reader.read(bytes, Limits::default(), engine));
@@ -67,7 +68,9 @@ fn print(document: &Document) {
             for row in &table.rows {
                 let cells: Vec<String> = row
                     .iter()
-                    .map(|cell| cell.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" "))
+                    .map(|cell| {
+                        cell.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")
+                    })
                     .collect();
                 println!("| {} |", cells.join(" | "));
             }
