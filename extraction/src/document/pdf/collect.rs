@@ -340,6 +340,8 @@ impl<'a> Device<'a> for Collected {
         });
         let symbol_font =
             font.as_ref().and_then(|font| font.postscript_name.as_deref()).and_then(symbols::font);
+        let first = self.glyphs.len();
+        let mut cut = Vec::new();
         for (index, glyph) in run.glyphs().iter().enumerate() {
             if self.glyphs.len() >= GLYPHS {
                 return;
@@ -378,11 +380,17 @@ impl<'a> Device<'a> for Collected {
                 order: self.order,
             };
             let center = glyph.center();
-            glyph.hidden = faint
-                || size < 1.0
-                || !self.page.contains(center)
-                || !clip.inflate(size, size).contains(center);
+            glyph.hidden = faint || size < 1.0 || !self.page.contains(center);
+            if !clip.inflate(size, size).contains(center) {
+                cut.push(self.glyphs.len());
+            }
             self.glyphs.push(glyph);
+        }
+        // The end of a text that is too long for its cell belongs to what is seen of it; what is cut off whole does not.
+        if cut.len() == self.glyphs.len() - first {
+            for index in cut {
+                self.glyphs[index].hidden = true;
+            }
         }
     }
 }
