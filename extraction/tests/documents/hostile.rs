@@ -122,6 +122,9 @@ fn too_many_characters_are_refused_in_every_format() {
     assert_eq!(read(&docx(&paragraph(text)), &limits), too_many);
     assert_eq!(read(&pdf(&[&show(50.0, 700.0, 10.0, text)]), &limits), too_many);
     assert!(read(&pdf(&[&show(50.0, 700.0, 10.0, "one two three four")]), &limits).is_ok());
+    // Glyphs upon glyphs, that make few words.
+    let upon = show(50.0, 700.0, 10.0, "aaa").repeat(20);
+    assert_eq!(read(&pdf(&[&upon]), &limits), too_many);
 }
 
 #[test]
