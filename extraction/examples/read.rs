@@ -1,38 +1,51 @@
-//! Reads a document and prints what was found: `cargo run -p extraction --release --example read -- FILE [--json]`.
+//! Reads a document and prints what was found:
+//! `cargo run -p extraction --release --example read -- FILE [--json] [--in-process] [--no-recognition]`.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use extraction::document::recognition::{Recognise, Tesseract};
-use extraction::document::{Document, Limits, Line, read_with};
+use extraction::document::{Document, Limits, Line};
+use extraction::worker::{Reader, Worker, run_if_asked};
 
 fn main() -> ExitCode {
+    if let Some(code) = run_if_asked() {
+        return code;
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let is_set = |flag: &str| arguments.iter().any(|argument| argument == flag);
     let Some(file) = arguments.iter().find(|argument| !argument.starts_with("--")) else {
-        eprintln!("Usage: read FILE [--json]");
+        eprintln!("Usage: read FILE [--json] [--in-process] [--no-recognition]");
         return ExitCode::from(2);
     };
-    let bytes = match std::fs::read(file) {
-        Ok(bytes) => bytes,
+    let bytes: Arc<[u8]> = match std::fs::read(file) {
+        Ok(bytes) => bytes.into(),
         Err(error) => {
             eprintln!("{file}: {error}");
             return ExitCode::FAILURE;
         }
     };
-    let engine = Tesseract::default();
+    let reader = match Worker::own() {
+        Ok(worker) if !is_set("--in-process") => Reader::Worker(worker),
+        _ => Reader::InProcess,
+    };
+    let engine = (!is_set("--no-recognition")).then(|| Arc::new(Tesseract::default()) as Arc<dyn Recognise>);
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
     #[expect(clippy::disallowed_methods, reason = "an example measures time")]
     let begin = std::time::Instant::now();
-    let result = read_with(&bytes, &Limits::default(), Some(&engine as &dyn Recognise));
-    let elapsed = begin.elapsed();
+    let result = runtime.block_on(reader.read(bytes, Limits::default(), engine));
+    let elapsed = begin.elapsed().as_secs_f64() * 1e3;
     match result {
-        Ok(document) if arguments.iter().any(|argument| argument == "--json") => {
+        Ok(document) if is_set("--json") => {
             println!("{}", serde_json::to_string_pretty(&document).expect("a document serialises"));
         }
         Ok(document) => {
             print(&document);
-            println!("-- {:.1} ms", elapsed.as_secs_f64() * 1e3);
+            println!("-- {elapsed:.1} ms");
         }
         Err(error) => {
-            println!("{error} ({:.1} ms)", elapsed.as_secs_f64() * 1e3);
+            println!("{error} ({elapsed:.1} ms)");
             return ExitCode::FAILURE;
         }
     }

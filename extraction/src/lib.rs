@@ -5,4 +5,5 @@
 
 pub mod document;
 pub mod engine;
+#[cfg(feature = "worker")]
 pub mod worker;

@@ -125,3 +125,13 @@ pub enum Warning {
         page: u32,
     },
 }
+
+impl Document {
+    /// How many characters its text has (contract 12.2, `characterCount`): those of its words, and one between two of
+    /// them.
+    pub fn characters(&self) -> u64 {
+        let words = self.pages.iter().flat_map(|page| &page.lines).flat_map(|line| &line.words);
+        let with_separators: u64 = words.map(|word| word.text.chars().count() as u64 + 1).sum();
+        with_separators.saturating_sub(1)
+    }
+}

@@ -207,7 +207,7 @@ impl<'a> Story<'a> {
             (b"ffData", field) => *field = Some(Field::default()),
             (b"checkBox", Some(field)) => field.checked = Some(false),
             (b"default" | b"checked", Some(field)) if field.checked.is_some() => {
-                field.checked = Some(element.is_on())
+                field.checked = Some(element.is_on());
             }
             (b"result" | b"default", Some(field)) => {
                 field.chosen = element.attribute(b"val").and_then(|value| value.parse().ok()).unwrap_or(0);
@@ -293,7 +293,7 @@ impl Visitor for Story<'_> {
             b"noBreakHyphen" => self.write("-"),
             b"sym" => self.symbol(element),
             b"ffData" | b"checkBox" | b"default" | b"checked" | b"result" | b"listEntry" => {
-                self.form_field(element, name)
+                self.form_field(element, name);
             }
             b"tbl" => self.containers.push(Container::Table { rows: Vec::new(), lines: Vec::new() }),
             b"tr" => self.containers.push(Container::Row { cells: Vec::new(), deleted: false }),
@@ -386,7 +386,7 @@ impl Story<'_> {
                 b"b" => run.bold = element.is_on(),
                 b"sz" => {
                     run.size =
-                        value().and_then(|value| value.parse().ok()).map_or(run.size, |size: f32| size / 2.0)
+                        value().and_then(|value| value.parse().ok()).map_or(run.size, |size: f32| size / 2.0);
                 }
                 b"vanish" | b"webHidden" => run.hidden |= name == b"vanish" && element.is_on(),
                 _ => {}
@@ -396,7 +396,7 @@ impl Story<'_> {
         if let Some(Container::Cell(cell)) = self.containers.last_mut() {
             match name {
                 b"gridSpan" => {
-                    cell.span = value().and_then(|value| value.parse().ok()).unwrap_or(1).clamp(1, 64)
+                    cell.span = value().and_then(|value| value.parse().ok()).unwrap_or(1).clamp(1, 64);
                 }
                 b"vMerge" => cell.continued = value().as_deref() != Some("restart"),
                 _ => {}

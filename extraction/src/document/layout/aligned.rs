@@ -6,6 +6,8 @@ use crate::document::Table;
 /// Rows and columns that a table without lines has at least.
 const ROWS: usize = 3;
 const COLUMNS: usize = 3;
+/// Rows in a row that only continue a cell of the row above.
+const CONTINUED: usize = 2;
 
 /// A table that grows row by row.
 struct Growing {
@@ -34,6 +36,10 @@ impl Growing {
     /// Takes a row in; `false` if it does not fit the columns.
     fn add(&mut self, row: &Row) -> bool {
         let segments = row.segments();
+        let alone = self.extents.iter().rev().take_while(|extents| extents.len() == 1).count();
+        if segments.len() == 1 && alone == CONTINUED {
+            return false;
+        }
         let mut columns = self.columns.clone();
         let mut extents = Vec::new();
         for segment in &segments {
@@ -99,7 +105,9 @@ pub(super) fn tables(ordered: &[(Row, u32)], grids: &[Grid]) -> Vec<(f64, Table)
         let (row, column) = current;
         let drawn = grids.iter().any(|grid| grid.contains(row));
         let near = previous.is_some_and(|(last, last_column)| {
-            last_column == column && row.top - last.bottom < 1.8 * last.size && row.top >= last.top
+            // What continues a cell stands close below it.
+            let reach = if row.segments().len() > 1 { 1.8 } else { 0.6 };
+            last_column == column && row.top - last.bottom < reach * last.size && row.top >= last.top
         });
         if let Some(mut table) = growing.take() {
             if !drawn && near && table.add(row) {

@@ -9,8 +9,6 @@ use hayro::kurbo::{Affine, BezPath, PathEl, Point, Rect, Shape, Vec2};
 
 use super::symbols;
 
-/// How many glyphs a page may draw; a page of a newspaper has 20,000.
-const GLYPHS: usize = 400_000;
 /// How many lines and boxes of a page are looked at.
 const SHAPES: usize = 20_000;
 /// Thinner boxes are lines.
@@ -90,6 +88,9 @@ pub(super) struct Collected {
     pub(super) images: Vec<Rect>,
     /// How many glyphs have no character.
     pub(super) unmapped: usize,
+    /// Whether the page draws more glyphs than a document may have characters.
+    pub(super) overfull: bool,
+    most: usize,
     page: Rect,
     clips: Vec<Rect>,
     groups: Vec<f32>,
@@ -97,7 +98,8 @@ pub(super) struct Collected {
 }
 
 impl Collected {
-    pub(super) fn new(width: f64, height: f64) -> Self {
+    /// For a page of this size, and at most so many glyphs.
+    pub(super) fn new(width: f64, height: f64, most: usize) -> Self {
         Self {
             glyphs: Vec::new(),
             rules: Vec::new(),
@@ -105,6 +107,8 @@ impl Collected {
             marks: Vec::new(),
             images: Vec::new(),
             unmapped: 0,
+            overfull: false,
+            most,
             page: Rect::new(0.0, 0.0, width, height),
             clips: Vec::new(),
             groups: Vec::new(),
@@ -340,8 +344,11 @@ impl<'a> Device<'a> for Collected {
         });
         let symbol_font =
             font.as_ref().and_then(|font| font.postscript_name.as_deref()).and_then(symbols::font);
+        let first = self.glyphs.len();
+        let mut cut = Vec::new();
         for (index, glyph) in run.glyphs().iter().enumerate() {
-            if self.glyphs.len() >= GLYPHS {
+            if self.glyphs.len() >= self.most {
+                self.overfull = true;
                 return;
             }
             let transform = props.transform * glyph.transform();
@@ -378,11 +385,17 @@ impl<'a> Device<'a> for Collected {
                 order: self.order,
             };
             let center = glyph.center();
-            glyph.hidden = faint
-                || size < 1.0
-                || !self.page.contains(center)
-                || !clip.inflate(size, size).contains(center);
+            glyph.hidden = faint || size < 1.0 || !self.page.contains(center);
+            if !clip.inflate(size, size).contains(center) {
+                cut.push(self.glyphs.len());
+            }
             self.glyphs.push(glyph);
+        }
+        // The end of a text that is too long for its cell belongs to what is seen of it; what is cut off whole does not.
+        if cut.len() == self.glyphs.len() - first {
+            for index in cut {
+                self.glyphs[index].hidden = true;
+            }
         }
     }
 }

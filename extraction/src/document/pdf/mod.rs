@@ -21,7 +21,7 @@ use self::collect::Collected;
 use super::layout::{self, Piece};
 use super::limits::Characters;
 use super::recognition::{Recognise, Recognition};
-use super::{Document, Limits, Line, Page, PageSource, ReadError, Rect, Table, Warning};
+use super::{Document, Limits, Line, Page, PageSource, ReadError, Rect, Table, Unit, Warning};
 
 /// A page of fewer glyphs has no text layer worth the name, if a picture covers it.
 const FEW: usize = 20;
@@ -54,13 +54,14 @@ pub(super) fn read(
     let mut cache = InterpreterCache::new();
     let mut failed = 0;
     for (number, page) in (1..).zip(pages.iter()) {
-        let read = catch_unwind(AssertUnwindSafe(|| read_page(page, number, &cache, &mut recognition)));
+        let read =
+            catch_unwind(AssertUnwindSafe(|| read_page(page, number, &cache, &mut recognition, limits)));
         let (page, warnings) = read.unwrap_or_else(|_| {
             // What the page has left in the cache may be half done.
             cache = InterpreterCache::new();
             failed += 1;
-            (Page { number, ..Page::default() }, vec![Warning::PageFailed { page: number }])
-        });
+            Ok((Page { number, ..Page::default() }, vec![Warning::PageFailed { page: number }]))
+        })?;
         for word in page.lines.iter().flat_map(|line| &line.words) {
             characters.word(&word.text)?;
         }
@@ -78,11 +79,15 @@ fn read_page<'a>(
     number: u32,
     cache: &InterpreterCache<'a>,
     recognition: &mut Recognition<'_>,
-) -> (Page, Vec<Warning>) {
+    limits: &Limits,
+) -> Result<(Page, Vec<Warning>), ReadError> {
     let (width, height) = page.render_dimensions();
     let transform = page.initial_transform(true).to_kurbo();
-    let mut drawn = collect(page, transform, RenderContent::PAGE, cache);
-    let annotations = collect(page, transform, RenderContent::ANNOTATIONS, cache);
+    let mut drawn = collect(page, transform, RenderContent::PAGE, cache, limits);
+    let annotations = collect(page, transform, RenderContent::ANNOTATIONS, cache, limits);
+    if drawn.overfull || annotations.overfull {
+        return Err(ReadError::TooLarge { unit: Unit::Characters, limit: limits.characters, actual: None });
+    }
     drawn.hide_covered();
     forms::add(page, transform, annotations, &mut drawn);
 
@@ -115,14 +120,14 @@ fn read_page<'a>(
             let recognised = raster::draw(page).and_then(|raster| recognition.page(raster));
             if let Some((lines, tables)) = recognised {
                 let page = Page { number, width, height, source: PageSource::Recognised, lines, tables };
-                return (page, warnings);
+                return Ok((page, warnings));
             }
         }
         warnings.push(Warning::OcrUnavailable { page: number });
     }
     checks::find(&mut drawn);
     let (lines, tables) = arrange(&drawn);
-    (Page { number, width, height, source: PageSource::TextLayer, lines, tables }, warnings)
+    Ok((Page { number, width, height, source: PageSource::TextLayer, lines, tables }, warnings))
 }
 
 fn collect<'a>(
@@ -130,13 +135,15 @@ fn collect<'a>(
     transform: Affine,
     content: RenderContent,
     cache: &InterpreterCache<'a>,
+    limits: &Limits,
 ) -> Collected {
     let (width, height) = page.render_dimensions();
     let (width, height) = (f64::from(width), f64::from(height));
     let settings = InterpreterSettings { render_content: content, ..InterpreterSettings::default() };
     let bounds = KurboRect::new(0.0, 0.0, width, height);
     let mut context = Context::new(transform, bounds, cache, page.xref(), settings);
-    let mut collected = Collected::new(width, height);
+    let mut collected =
+        Collected::new(width, height, usize::try_from(limits.characters).unwrap_or(usize::MAX));
     interpret_page(page, &mut context, &mut collected);
     collected
 }

@@ -129,7 +129,7 @@ impl<'a> Recognition<'a> {
             Err(RecogniseError::Failed) => Vec::new(),
         };
         if is_doubtful(&words)
-            && let Ok(turn @ (90 | 180 | 270)) = engine.turn(&prepared.raster, &self.stop)
+            && let Ok(turn @ (90 | 180 | 270)) = engine.turn(prepared.small(), &self.stop)
         {
             let turned = prepared.turned(turn);
             if let Ok(again) = engine.words(&turned.raster, &self.stop)

@@ -6,6 +6,8 @@ use crate::document::layout::Rule;
 
 /// Pixels that are worked on; more of them make nothing more legible.
 const PIXELS: f64 = 9e6;
+/// Pixels up to which a picture is enlarged: recognition takes its time by the pixel.
+const ENLARGED: f64 = 8e6;
 /// Height of small letters, in pixels, below which the picture is enlarged, by how much.
 const ENLARGE: [(f64, f64); 2] = [(9.0, 3.0), (14.0, 2.0)];
 /// Letters that are higher are made lower, which saves time.
@@ -28,6 +30,11 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
+    /// The picture as it was before it was enlarged, which is enough to tell which way is up.
+    pub(super) fn small(&self) -> &Raster {
+        &self.level
+    }
+
     /// The same picture, turned clockwise by so many degrees first.
     pub(super) fn turned(&self, degrees: u16) -> Self {
         let mut prepared = prepare(geometry::turned(&self.level, degrees));
@@ -83,7 +90,7 @@ pub(super) fn prepare(given: Raster) -> Prepared {
         None => 1.0,
     };
     let pixels = f64::from(raster.width) * f64::from(raster.height);
-    let factor = factor.min((PIXELS * 2.0 / pixels).sqrt().max(1.0));
+    let factor = factor.min((ENLARGED / pixels).sqrt().max(1.0));
     let level = raster.clone();
     if (factor - 1.0).abs() > 0.01 {
         raster = geometry::scaled(&raster, factor);

@@ -1,0 +1,114 @@
+//! The worker itself: confines itself, takes one document, says what is in it, ends.
+
+use std::io::{self, Read, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::sync::Mutex;
+
+use super::frame::{self, Rest, Task, kind};
+use super::{Allowance, Confinement};
+use crate::document::recognition::{Raster, Recognise, RecogniseError, RecognisedWord, Stop};
+use crate::document::{Document, Page, ReadError, read_with};
+
+pub(super) fn run() -> ExitCode {
+    // Nothing of a document reaches whoever reads the host's errors.
+    std::panic::set_hook(Box::new(|_| {}));
+    match work() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn work() -> io::Result<()> {
+    let mut pipes = Pipes { input: io::stdin(), output: io::stdout() };
+    // What it may use is what the parent says first; no octet of the document is read before it is in force.
+    let allowance: Allowance = frame::parse(&pipes.expect(kind::TASK)?)?;
+    pipes.send(kind::READY, &frame::json(&confine(allowance))?)?;
+    let task: Task = frame::parse(&pipes.expect(kind::TASK)?)?;
+    let document = pipes.expect(kind::DOCUMENT)?;
+
+    let remote = Remote(Mutex::new(pipes));
+    let recognise = task.recognises.then_some(&remote as &dyn Recognise);
+    let result = catch_unwind(AssertUnwindSafe(|| read_with(&document, &task.limits, recognise)));
+    let mut pipes = remote.0.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    match result.unwrap_or(Err(ReadError::DAMAGED)) {
+        Ok(Document { pages, page_count, warnings }) => {
+            for page in pages {
+                pipes.send_page(&page)?;
+            }
+            pipes.send(kind::REST, &frame::json(&Rest { page_count, warnings })?)
+        }
+        Err(error) => pipes.send(kind::ERROR, &frame::json(&error)?),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn confine(allowance: Allowance) -> Confinement {
+    super::confine::confine(allowance)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn confine(_: Allowance) -> Confinement {
+    Confinement::default()
+}
+
+struct Pipes {
+    input: io::Stdin,
+    output: io::Stdout,
+}
+
+impl Pipes {
+    fn expect(&mut self, kind: u8) -> io::Result<Vec<u8>> {
+        let mut head = [0; 5];
+        let mut input = self.input.lock();
+        input.read_exact(&mut head)?;
+        let (found, length) = frame::parse_head(head)?;
+        if found != kind {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let mut payload = vec![0; length];
+        input.read_exact(&mut payload)?;
+        Ok(payload)
+    }
+
+    fn send(&mut self, kind: u8, payload: &[u8]) -> io::Result<()> {
+        self.send_parts(kind, &[payload])
+    }
+
+    fn send_parts(&mut self, kind: u8, parts: &[&[u8]]) -> io::Result<()> {
+        let mut output = self.output.lock();
+        output.write_all(&frame::head(kind, parts.iter().map(|part| part.len()).sum())?)?;
+        for part in parts {
+            output.write_all(part)?;
+        }
+        output.flush()
+    }
+
+    fn send_page(&mut self, page: &Page) -> io::Result<()> {
+        self.send(kind::PAGE, &frame::json(page)?)
+    }
+}
+
+/// Recognition by the parent, which starts programs; the worker cannot.
+struct Remote(Mutex<Pipes>);
+
+impl Remote {
+    fn ask(&self, kind: u8, raster: &Raster) -> io::Result<Vec<u8>> {
+        let mut pipes = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let size = [raster.width.to_le_bytes(), raster.height.to_le_bytes()].concat();
+        pipes.send_parts(kind, &[&size, &raster.pixels])?;
+        pipes.expect(kind::ANSWER)
+    }
+}
+
+impl Recognise for Remote {
+    fn words(&self, raster: &Raster, _: &Stop) -> Result<Vec<RecognisedWord>, RecogniseError> {
+        let answer = self.ask(kind::WORDS, raster).and_then(|answer| frame::parse(&answer));
+        answer.unwrap_or(Err(RecogniseError::Failed))
+    }
+
+    fn turn(&self, raster: &Raster, _: &Stop) -> Result<u16, RecogniseError> {
+        let answer = self.ask(kind::TURN, raster).and_then(|answer| frame::parse(&answer));
+        answer.unwrap_or(Err(RecogniseError::Failed))
+    }
+}

@@ -1,0 +1,73 @@
+//! What goes between the worker and its parent: frames of a kind, a length and that many octets.
+
+use std::io;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::document::{Limits, Warning};
+
+/// Octets of the longest frame.
+pub(super) const LONGEST: u32 = 128 << 20;
+
+/// Kinds of frames, and what is in them.
+pub(super) mod kind {
+    /// To the worker: [`super::Task`], then the document.
+    pub(crate) const TASK: u8 = b't';
+    pub(crate) const DOCUMENT: u8 = b'd';
+    /// To the worker: what recognition says.
+    pub(crate) const ANSWER: u8 = b'a';
+    /// From the worker: what keeps it in.
+    pub(crate) const READY: u8 = b'r';
+    /// From the worker: a picture, whose words or whose turn it wants.
+    pub(crate) const WORDS: u8 = b'w';
+    pub(crate) const TURN: u8 = b'o';
+    /// From the worker: a page; then [`super::Rest`]; or why there is none.
+    pub(crate) const PAGE: u8 = b'p';
+    pub(crate) const REST: u8 = b'e';
+    pub(crate) const ERROR: u8 = b'x';
+}
+
+/// What the worker is to do with the document that follows.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Task {
+    pub(super) limits: Limits,
+    /// Whether the parent recognises pictures.
+    pub(super) recognises: bool,
+}
+
+/// What a document is besides its pages.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Rest {
+    pub(super) page_count: Option<u32>,
+    pub(super) warnings: Vec<Warning>,
+}
+
+/// The head of a frame.
+pub(super) fn head(kind: u8, length: usize) -> io::Result<[u8; 5]> {
+    let length = u32::try_from(length).ok().filter(|length| *length <= LONGEST).ok_or_else(too_long)?;
+    let [a, b, c, d] = length.to_le_bytes();
+    Ok([kind, a, b, c, d])
+}
+
+/// Kind and length of a frame; an error if it would be too long.
+pub(super) fn parse_head(head: [u8; 5]) -> io::Result<(u8, usize)> {
+    let [kind, length @ ..] = head;
+    let length = u32::from_le_bytes(length);
+    if length > LONGEST {
+        return Err(too_long());
+    }
+    Ok((kind, length as usize))
+}
+
+pub(super) fn parse<T: DeserializeOwned>(payload: &[u8]) -> io::Result<T> {
+    serde_json::from_slice(payload).map_err(io::Error::other)
+}
+
+pub(super) fn json<T: Serialize>(value: &T) -> io::Result<Vec<u8>> {
+    serde_json::to_vec(value).map_err(io::Error::other)
+}
+
+fn too_long() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "a frame is too long")
+}

@@ -1,0 +1,374 @@
+//! The worker as its parent sees it: started, fed, listened to, and ended in every case.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+
+use super::frame::{self, Rest, Task, kind};
+use super::{ASKED, Allowance, Confinement};
+use crate::document::recognition::{Raster, Recognise, RecogniseError, Stop};
+use crate::document::{Document, Limits, Page, ReadError, Reason, read_with};
+
+/// Octets that a worker may say in all, its pictures apart.
+const ALL: usize = 256 << 20;
+/// Pixels of the largest picture that a worker may want recognised.
+const PIXELS: usize = 40_000_000;
+
+/// Where documents are read.
+#[derive(Clone, Debug)]
+pub enum Reader {
+    /// In a process of its own.
+    Worker(Worker),
+    /// In the host's process, on a thread for blocking work. A hostile document can take its memory, and end it by
+    /// overflowing a stack: only for documents that are trusted, or for hosts that are confined themselves.
+    InProcess,
+}
+
+impl Reader {
+    /// Reads a document. Dropping the future ends the work, except [in the host's process](Self::InProcess), where it
+    /// goes on to its end.
+    ///
+    /// # Errors
+    /// What [`WorkerError`] says.
+    pub async fn read(
+        &self,
+        document: Arc<[u8]>,
+        limits: Limits,
+        recognise: Option<Arc<dyn Recognise>>,
+    ) -> Result<Document, WorkerError> {
+        match self {
+            Self::Worker(worker) => worker.read(&document, limits, recognise).await,
+            Self::InProcess => {
+                let read = move || read_with(&document, &limits, recognise.as_deref());
+                let result = tokio::task::spawn_blocking(read).await;
+                Ok(result.unwrap_or(Err(ReadError::DAMAGED))?)
+            }
+        }
+    }
+}
+
+/// Why a worker has not read a document.
+#[derive(Debug, Error)]
+pub enum WorkerError {
+    /// The document is the reason.
+    #[error(transparent)]
+    Document(#[from] ReadError),
+    /// There is no worker: its program does not start, or is none. Says what is wrong, for the operator.
+    #[error("the document worker does not start: {0}")]
+    Unavailable(String),
+}
+
+/// A program that reads one document in a process of its own.
+#[derive(Clone, Debug)]
+pub struct Worker {
+    program: PathBuf,
+    allowance: Allowance,
+    patience: Duration,
+}
+
+impl Worker {
+    /// The program that runs now; its `main` calls [`run_if_asked`](super::run_if_asked).
+    ///
+    /// # Errors
+    /// The system does not say which program this is.
+    pub fn own() -> io::Result<Self> {
+        #[cfg(target_os = "linux")]
+        // The program itself, also when its file was replaced by a newer one.
+        let program = PathBuf::from("/proc/self/exe");
+        #[cfg(not(target_os = "linux"))]
+        let program = std::env::current_exe()?;
+        Ok(Self::at(program))
+    }
+
+    /// Another program whose `main` calls [`run_if_asked`](super::run_if_asked).
+    pub fn at(program: impl Into<PathBuf>) -> Self {
+        Self {
+            program: program.into(),
+            allowance: Allowance { memory: 768 << 20, cpu: 5, cpu_page: 3, pages: 0 },
+            patience: Duration::from_secs(10),
+        }
+    }
+
+    /// How many octets of address space it may have; 768 MiB unless said.
+    #[must_use]
+    pub fn with_memory(mut self, octets: u64) -> Self {
+        self.allowance.memory = octets;
+        self
+    }
+
+    /// How long it may be silent, which is how long it may take where nothing is recognised; 10 s unless said. Of
+    /// processor time it has half of this, and three seconds for each recognised page.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self.allowance.cpu = patience.as_secs().div_ceil(2).max(1);
+        self
+    }
+
+    /// Starts a worker and tells what keeps it in, for an operator to see.
+    ///
+    /// # Errors
+    /// [`WorkerError::Unavailable`].
+    pub async fn confinement(&self) -> Result<Confinement, WorkerError> {
+        let (mut process, confinement) = Process::start(self, 0).await?;
+        process.end().await;
+        Ok(confinement)
+    }
+
+    /// Reads a document. Dropping the future kills the process and what it has asked for.
+    ///
+    /// # Errors
+    /// What [`WorkerError`] says. A worker that takes too long or too much ends in [`ReadError::Unreadable`].
+    pub async fn read(
+        &self,
+        document: &[u8],
+        limits: Limits,
+        recognise: Option<Arc<dyn Recognise>>,
+    ) -> Result<Document, WorkerError> {
+        limits.check_bytes(document.len())?;
+        let (mut process, _) = Process::start(self, u64::from(limits.pages)).await?;
+        let task = Task { limits, recognises: recognise.is_some() };
+        let result = process.read(document, &task, recognise, self).await;
+        let status = process.end().await;
+        Ok(result.map_err(|silence| silence.reason(status))?)
+    }
+}
+
+/// Why a worker said nothing more.
+enum Silence {
+    Late,
+    Ended,
+    Said(ReadError),
+}
+
+impl Silence {
+    fn reason(self, status: Option<ExitStatus>) -> ReadError {
+        match self {
+            Self::Said(error) => error,
+            Self::Late => ReadError::Unreadable(Reason::Time),
+            Self::Ended if ran_out_of_time(status) => ReadError::Unreadable(Reason::Time),
+            Self::Ended => ReadError::Unreadable(Reason::Memory),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn ran_out_of_time(status: Option<ExitStatus>) -> bool {
+    use std::os::unix::process::ExitStatusExt;
+    const SIGXCPU: i32 = 24;
+    status.and_then(|status| status.signal()) == Some(SIGXCPU)
+}
+
+#[cfg(not(unix))]
+fn ran_out_of_time(_: Option<ExitStatus>) -> bool {
+    false
+}
+
+impl From<io::Error> for Silence {
+    fn from(_: io::Error) -> Self {
+        Self::Ended
+    }
+}
+
+struct Process {
+    child: Child,
+    input: ChildStdin,
+    output: ChildStdout,
+    said: usize,
+    /// Pages that may be recognised.
+    pages: u64,
+    /// Pages recognised so far, each of which has brought more processor time.
+    recognised: u64,
+}
+
+impl Process {
+    async fn start(worker: &Worker, pages: u64) -> Result<(Self, Confinement), WorkerError> {
+        let unavailable = |error: io::Error| WorkerError::Unavailable(error.to_string());
+        let mut command = Command::new(&worker.program);
+        command.arg(ASKED).env_clear().current_dir("/").kill_on_drop(true);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        #[cfg(unix)]
+        command.process_group(0);
+        let mut child = command.spawn().map_err(unavailable)?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(WorkerError::Unavailable("it has no pipes".to_owned()));
+        };
+        let mut process = Self { child, input, output, said: 0, pages, recognised: 0 };
+        let greet = async {
+            let allowance = frame::json(&Allowance { pages, ..worker.allowance })?;
+            process.send(kind::TASK, &allowance).await?;
+            let (kind, length) = process.head().await?;
+            // A program that is no worker says something else, or nothing.
+            if kind != kind::READY || length > 1000 {
+                return Err(io::Error::other("the program is no worker"));
+            }
+            let payload = process.payload(length).await?;
+            frame::parse::<Confinement>(&payload)
+        };
+        match tokio::time::timeout(worker.patience, greet).await {
+            Ok(Ok(confinement)) => Ok((process, confinement)),
+            Ok(Err(error)) => {
+                process.end().await;
+                Err(unavailable(error))
+            }
+            Err(_) => {
+                process.end().await;
+                Err(WorkerError::Unavailable("it does not answer".to_owned()))
+            }
+        }
+    }
+
+    async fn read(
+        &mut self,
+        document: &[u8],
+        task: &Task,
+        recognise: Option<Arc<dyn Recognise>>,
+        worker: &Worker,
+    ) -> Result<Document, Silence> {
+        let patience = worker.patience;
+        let hand_over = async {
+            self.send(kind::TASK, &frame::json(task)?).await?;
+            self.send(kind::DOCUMENT, document).await
+        };
+        match tokio::time::timeout(patience, hand_over).await {
+            Ok(done) => done?,
+            Err(_) => return Err(Silence::Late),
+        }
+        let mut pages: Vec<Page> = Vec::new();
+        loop {
+            let next = async {
+                let (kind, length) = self.head().await?;
+                let payload = self.payload(length).await?;
+                io::Result::Ok((kind, payload))
+            };
+            let Ok(next) = tokio::time::timeout(patience, next).await else { return Err(Silence::Late) };
+            let (kind, payload) = next?;
+            match kind {
+                kind::PAGE => pages.push(frame::parse(&payload)?),
+                kind::REST => {
+                    let Rest { page_count, warnings } = frame::parse(&payload)?;
+                    return Ok(Document { pages, page_count, warnings });
+                }
+                kind::ERROR => return Err(Silence::Said(frame::parse(&payload)?)),
+                kind::WORDS | kind::TURN => {
+                    let engine = recognise.clone().ok_or(Silence::Ended)?;
+                    let answer = ask(engine, kind, payload).await?;
+                    self.recognised += 1;
+                    self.allow_more(worker);
+                    let send = self.send(kind::ANSWER, &answer);
+                    match tokio::time::timeout(patience, send).await {
+                        Ok(done) => done?,
+                        Err(_) => return Err(Silence::Late),
+                    }
+                }
+                _ => return Err(Silence::Ended),
+            }
+        }
+    }
+
+    async fn send(&mut self, kind: u8, payload: &[u8]) -> io::Result<()> {
+        self.input.write_all(&frame::head(kind, payload.len())?).await?;
+        self.input.write_all(payload).await?;
+        self.input.flush().await
+    }
+
+    async fn head(&mut self) -> io::Result<(u8, usize)> {
+        let mut head = [0; 5];
+        self.output.read_exact(&mut head).await?;
+        frame::parse_head(head)
+    }
+
+    async fn payload(&mut self, length: usize) -> io::Result<Vec<u8>> {
+        self.said += length;
+        if self.said > ALL + self.recognised as usize * PIXELS {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        // Room is made for what comes, not for what is announced.
+        let mut payload = Vec::new();
+        (&mut self.output).take(length as u64).read_to_end(&mut payload).await?;
+        if payload.len() < length {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(payload)
+    }
+
+    /// More processor time for the next page.
+    fn allow_more(&self, worker: &Worker) {
+        #[cfg(target_os = "linux")]
+        if let Some(pid) =
+            self.child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw)
+        {
+            use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
+            let Allowance { cpu, cpu_page, .. } = worker.allowance;
+            // What the worker has set for itself as the highest value, which stays.
+            let highest =
+                (cpu + cpu_page * self.pages).min(getrlimit(Resource::Cpu).maximum.unwrap_or(u64::MAX));
+            let current = (cpu + cpu_page * self.recognised).min(highest);
+            let _ =
+                prlimit(Some(pid), Resource::Cpu, Rlimit { current: Some(current), maximum: Some(highest) });
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = worker;
+    }
+
+    /// Ends the process, if it has not ended, and waits for it.
+    async fn end(&mut self) -> Option<ExitStatus> {
+        match self.child.try_wait() {
+            Ok(Some(status)) => Some(status),
+            _ => {
+                // One that has said all it had to say is about to end; the others are not waited for.
+                let ended = tokio::time::timeout(Duration::from_millis(50), self.child.wait()).await;
+                if let Ok(Ok(status)) = ended {
+                    return Some(status);
+                }
+                let _ = self.child.start_kill();
+                self.child.wait().await.ok()
+            }
+        }
+    }
+}
+
+/// What recognition says about the picture of a frame, as the payload of the answer.
+async fn ask(engine: Arc<dyn Recognise>, kind: u8, payload: Vec<u8>) -> io::Result<Vec<u8>> {
+    let raster = raster(payload).ok_or(io::ErrorKind::InvalidData)?;
+    let stop = StopWhenDropped(Stop::default());
+    let stopped = stop.0.clone();
+    let work = move || {
+        if kind == kind::WORDS {
+            frame::json(&engine.words(&raster, &stopped))
+        } else {
+            frame::json(&engine.turn(&raster, &stopped))
+        }
+    };
+    match tokio::task::spawn_blocking(work).await {
+        Ok(answer) => answer,
+        Err(_) => frame::json(&Result::<(), _>::Err(RecogniseError::Failed)),
+    }
+}
+
+/// Tells recognition to stop when nobody waits for it any more.
+struct StopWhenDropped(Stop);
+
+impl Drop for StopWhenDropped {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+fn raster(mut payload: Vec<u8>) -> Option<Raster> {
+    let size = payload.get(..8)?;
+    let width = u32::from_le_bytes(size[..4].try_into().ok()?);
+    let height = u32::from_le_bytes(size[4..].try_into().ok()?);
+    let pixels = (width as usize).checked_mul(height as usize)?;
+    if pixels == 0 || pixels > PIXELS || payload.len() - 8 != pixels {
+        return None;
+    }
+    payload.drain(..8);
+    Some(Raster { width, height, dpi: 300.0, pixels: payload })
+}
