@@ -3,10 +3,7 @@
 use contract_tests::{Backend, Sandbox, on_every_backend};
 use openapi_core::extraction::ExtractionSchema;
 
-on_every_backend!(
-    each_example_is_a_schema,
-    a_query_is_refused,
-);
+on_every_backend!(each_example_is_a_schema, a_query_is_refused,);
 
 const PATH: &str = "/document-extraction/schema-examples";
 
