@@ -122,6 +122,7 @@ fn a_document_without_text_is_told() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a test of how long it takes")]
 fn very_long_documents_end() {
     let mut text = String::new();
     while text.len() < 5_000_000 {
