@@ -90,7 +90,7 @@ This Agreement shall be governed by the laws of the State of Oregon, without reg
         "parties": { "type": "array" } }"#;
     assert_eq!(
         values(text, fields),
-        r#"{"effectiveDate":"2024-03-05","governingLaw":"Oregon","term":"2 years","parties":["Granite Peak, Inc","Mara Lindqvist"]}"#
+        r#"{"effectiveDate":"2024-03-05","governingLaw":"Oregon","term":"2 years","parties":["Granite Peak, Inc.","Mara Lindqvist"]}"#
     );
 }
 
