@@ -142,9 +142,7 @@ fn emails(view: &View<'_>) -> Vec<(Span, String)> {
         if word.text.len() > 300 || !word.text.contains('@') {
             continue;
         }
-        for part in
-            word.text.split([',', ';', '|', '<', '>', '(', ')', '[', ']', '"'])
-        {
+        for part in word.text.split([',', ';', '|', '<', '>', '(', ')', '[', ']', '"']) {
             let part = part.trim_matches(|c: char| matches!(c, '.' | ':' | '\'' | '*' | '/'));
             let part = part.strip_prefix("mailto:").unwrap_or(part);
             let part = part.rsplit_once(':').map_or(part, |(_, last)| last);
