@@ -1,6 +1,6 @@
 //! Postal addresses: the lines that are one, and the parts of it.
 
-use super::candidates::{How, Source, tidy};
+use super::candidates::{Source, tidy};
 use super::entities;
 use super::view::{Span, View};
 
@@ -81,7 +81,7 @@ pub(crate) fn start(source: &Source<'_, '_>, sure: Span) -> Span {
 }
 
 /// The lines of an address that begins in a region: those under it in the same column belong to it.
-pub(crate) fn region(source: &Source<'_, '_>, region: Span, _how: How) -> Option<Vec<Span>> {
+pub(crate) fn region(source: &Source<'_, '_>, region: Span) -> Option<Vec<Span>> {
     let lines = block(source, region, MAX_LINES);
     lines.iter().any(|line| looks(&source.view.text(*line))).then_some(lines)
 }

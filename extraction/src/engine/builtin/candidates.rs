@@ -205,7 +205,7 @@ impl Source<'_, '_> {
 
     fn after(&self, wanted: &Wanted<'_>, label: &Label, likeness: f64, found: &mut Vec<Candidate>) {
         if wanted.kind == ExtractionType::Boolean {
-            return self.answers(wanted, label, likeness, found);
+            return self.answers(label, likeness, found);
         }
         let mut best = 0.0_f64;
         let mut is_beside = false;
@@ -229,7 +229,7 @@ impl Source<'_, '_> {
         }
     }
 
-    fn answers(&self, wanted: &Wanted<'_>, label: &Label, likeness: f64, found: &mut Vec<Candidate>) {
+    fn answers(&self, label: &Label, likeness: f64, found: &mut Vec<Candidate>) {
         let mut regions = self.regions(label);
         // A box may stand before its label.
         let before = label.span.start.saturating_sub(3).max(self.view.lines[label.line].start);
@@ -249,7 +249,6 @@ impl Source<'_, '_> {
                 return;
             }
         }
-        let _ = wanted;
     }
 }
 

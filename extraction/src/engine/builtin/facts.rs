@@ -110,7 +110,7 @@ impl Facts {
     }
 
     /// The members of a list that lie within a span.
-    pub(crate) fn within<'l, T>(list: &'l [T], span: Span, of: impl Fn(&T) -> Span) -> &'l [T] {
+    pub(crate) fn within<T>(list: &[T], span: Span, of: impl Fn(&T) -> Span) -> &[T] {
         let from = list.partition_point(|item| of(item).start < span.start);
         let to = from + list[from..].partition_point(|item| of(item).end <= span.end);
         &list[from..to]
@@ -142,9 +142,7 @@ fn emails(view: &View<'_>) -> Vec<(Span, String)> {
         if word.text.len() > 300 || !word.text.contains('@') {
             continue;
         }
-        for part in
-            word.text.split(|c: char| matches!(c, ',' | ';' | '|' | '<' | '>' | '(' | ')' | '[' | ']' | '"'))
-        {
+        for part in word.text.split([',', ';', '|', '<', '>', '(', ')', '[', ']', '"']) {
             let part = part.trim_matches(|c: char| matches!(c, '.' | ':' | '\'' | '*' | '/'));
             let part = part.strip_prefix("mailto:").unwrap_or(part);
             let part = part.rsplit_once(':').map_or(part, |(_, last)| last);

@@ -17,8 +17,8 @@ use super::view::{Span, View};
 use super::wanted::{Role, Wanted};
 use super::{address, assign};
 
-/// A value that is less sure than this is rather wrong, and not returned.
-const LEAST_CONFIDENCE: f64 = 0.3;
+/// A value that is less sure than this is rather wrong than right, and not returned.
+const LEAST_CONFIDENCE: f64 = 0.5;
 
 /// Where the finding of a field comes from.
 enum Plan {

@@ -103,9 +103,9 @@ impl Source<'_, '_> {
                         "registrant",
                     ]) =>
                 {
-                    self.free_company(found)
+                    self.free_company(found);
                 }
-                Role::Address => self.free_address(wanted, found),
+                Role::Address => self.free_address(found),
                 Role::Email => {
                     if let Some((span, email)) = self.facts.emails.first() {
                         found.push(make(*span, email, 0.5));
@@ -166,7 +166,7 @@ impl Source<'_, '_> {
                     ]) && (wanted.all.has_any(&["candidate", "full"])
                         || *wanted.name.iter().collect::<Vec<_>>() == ["name"]) =>
                 {
-                    self.head(found)
+                    self.head(found);
                 }
                 Role::City => self.free_city(found),
                 Role::JobTitle => self.free_title(found),
@@ -312,7 +312,7 @@ impl Source<'_, '_> {
     }
 
     /// The address in the head of a document: the lines under its name.
-    fn free_address(&self, wanted: &Wanted<'_>, found: &mut Vec<Candidate>) {
+    fn free_address(&self, found: &mut Vec<Candidate>) {
         for line in 0..self.view.lines.len().min(16) {
             for segment in self.view.segments_of(line) {
                 let text = self.view.text(segment.span());
@@ -322,8 +322,7 @@ impl Source<'_, '_> {
                 if !address::looks(&text) || other {
                     continue;
                 }
-                let Some(pieces) = address::region(self, address::start(self, segment.span()), How::Free)
-                else {
+                let Some(pieces) = address::region(self, address::start(self, segment.span())) else {
                     continue;
                 };
                 let joined: Vec<String> = pieces.iter().map(|piece| tidy(&self.view.text(*piece))).collect();
@@ -338,7 +337,6 @@ impl Source<'_, '_> {
                 candidate.pieces = pieces;
                 candidate.quote = Some(value);
                 found.push(candidate);
-                let _ = wanted;
                 return;
             }
         }

@@ -164,23 +164,15 @@ impl Labels {
             .map(|word| word.folded.as_str())
             .collect();
         let lexicon = Lexicon::shared();
-        let (mut at, mut last) = (0, 0);
+        let mut at = 0;
         while at < words.len() {
             let Some((terms, length)) = lexicon.phrase(&words[at..]) else { break };
             at += length;
-            if terms.iter().any(|term| *term != "-") {
-                last = at;
-                if rest.start + last < rest.end {
-                    self.push(
-                        view,
-                        Span { start: rest.start, end: rest.start + last },
-                        rest.start + last,
-                        false,
-                    );
-                }
+            let end = rest.start + at;
+            if terms.iter().any(|term| *term != "-") && end < rest.end {
+                self.push(view, Span { start: rest.start, end }, end, false);
             }
         }
-        let _ = last;
     }
 
     fn push(&mut self, view: &View<'_>, span: Span, after: usize, is_marked: bool) {

@@ -151,7 +151,7 @@ impl Source<'_, '_> {
         for at in span.start..span.end {
             match pieces.last_mut() {
                 Some(piece) if self.view.words[piece.start].line == self.view.words[at].line => {
-                    piece.end = at + 1
+                    piece.end = at + 1;
                 }
                 _ => pieces.push(Span { start: at, end: at + 1 }),
             }

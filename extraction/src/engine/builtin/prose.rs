@@ -96,7 +96,7 @@ impl Source<'_, '_> {
             ExtractionType::String if wanted.role == Role::Law => self.law(found),
             ExtractionType::String if wanted.role == Role::Duration => self.terms_of_time(found),
             ExtractionType::Date if wanted.name.has("effective") || wanted.name.has("contract") => {
-                self.effective(wanted, found)
+                self.effective(wanted, found);
             }
             ExtractionType::Number | ExtractionType::Integer
                 if wanted.all.has_any(&["years", "experience"]) =>

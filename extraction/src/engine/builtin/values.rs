@@ -191,7 +191,7 @@ impl Source<'_, '_> {
                 })
                 .into_iter()
                 .collect(),
-            Role::Address => super::address::region(self, region, how)
+            Role::Address => super::address::region(self, region)
                 .map(|pieces| {
                     let joined: Vec<String> =
                         pieces.iter().map(|piece| tidy(&self.view.text(*piece))).collect();
@@ -333,7 +333,9 @@ impl Source<'_, '_> {
             let mut whole = None;
             for end in start..region.end.min(start + 9) {
                 let text = self.view.words[end].text;
-                if text.chars().any(|c| c.is_lowercase() || c == ':') {
+                if text.chars().any(|c| c.is_lowercase() || c == ':')
+                    || self.view.words[end].line != self.view.words[start].line
+                {
                     break;
                 }
                 joined.extend(text.chars().filter(char::is_ascii_alphanumeric));

@@ -56,7 +56,7 @@ impl<'s> Wanted<'s> {
         let mut of_name = Terms::of(&words);
         match words.last() {
             Some(&("from" | "start" | "since" | "von" | "desde" | "begin")) => {
-                of_name.add("start".to_owned())
+                of_name.add("start".to_owned());
             }
             Some(&("to" | "until" | "till" | "end" | "bis" | "hasta")) => of_name.add("end".to_owned()),
             _ => {}
