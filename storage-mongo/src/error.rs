@@ -59,6 +59,17 @@ pub enum OpenError {
         /// The version of the server.
         found: String,
     },
+    /// The database belongs to something else.
+    #[error(
+        "the database '{database}' holds collections of something else, such as '{collection}'; name another one in \
+         the URL"
+    )]
+    Foreign {
+        /// The database.
+        database: String,
+        /// One of them.
+        collection: String,
+    },
     /// The database was written by a newer release.
     #[error(
         "the database '{database}' has schema version {found}, and this release knows versions up to {known}; start \

@@ -230,17 +230,36 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// The version of the schema in the database, 0 for an empty one.
 ///
 /// # Errors
-/// When the database belongs to a newer release.
+/// When the database belongs to something else or to a newer release.
 pub(crate) async fn version(handle: &Handle) -> Result<i64, OpenError> {
     let found = handle.read(async {
         let stored = Reads::alone(handle).one(collection::MIGRATIONS, doc! { "_id": "schema" }, None).await?;
         stored.map_or(Ok(0), |stored| Fields(&stored).integer("version"))
     });
     let found = found.await.map_err(|fault| refused(handle, fault))?;
+    if found == 0 {
+        refuse_foreign(handle).await?;
+    }
     if found > KNOWN {
         return Err(OpenError::Newer { database: handle.db.name().to_owned(), found, known: KNOWN });
     }
     Ok(found)
+}
+
+/// Refuses a database that has collections and was never migrated by this crate: nothing is added to them.
+async fn refuse_foreign(handle: &Handle) -> Result<(), OpenError> {
+    let looked = handle.list(async {
+        // The lock is there before the first collection is made: whoever lists one sees the lock behind that.
+        let mut collections = handle.db.list_collection_names().await?;
+        collections.retain(|name| !name.starts_with("system."));
+        let begun = doc! { "_id": { "$in": ["lock", "schema"] } };
+        let begun = Reads::alone(handle).one(collection::MIGRATIONS, begun, None).await?;
+        Ok(collections.into_iter().min().filter(|_| begun.is_none()))
+    });
+    match looked.await.map_err(|fault| refused(handle, fault))? {
+        Some(collection) => Err(OpenError::Foreign { database: handle.db.name().to_owned(), collection }),
+        None => Ok(()),
+    }
 }
 
 fn refused(handle: &Handle, fault: Fault) -> OpenError {

@@ -86,6 +86,28 @@ fn a_newer_schema_is_refused() {
 }
 
 #[test]
+fn collections_of_something_else_are_left_alone() {
+    let database = Database::new();
+    wait(async {
+        let (client, db) = database.client().await;
+        db.collection::<Document>("theirs").insert_one(doc! { "x": 1 }).await.unwrap();
+        // Others keep their migrations under the same name.
+        db.collection::<Document>("migrations").insert_one(doc! { "_id": "2024_users" }).await.unwrap();
+        for refused in [
+            MongoStorage::open(database.config.clone()).await.map(drop).unwrap_err(),
+            MongoStorage::pending_migrations(&database.config).await.map(drop).unwrap_err(),
+        ] {
+            assert!(matches!(refused, OpenError::Foreign { .. }), "{refused}");
+            assert!(refused.to_string().contains("name another one"), "{refused}");
+        }
+        let mut names = db.list_collection_names().await.unwrap();
+        names.sort_unstable();
+        assert_eq!(names, ["migrations", "theirs"]);
+        client.shutdown().await;
+    });
+}
+
+#[test]
 fn what_cannot_be_reached_or_entered_is_said_without_the_password() {
     wait(async {
         let mut config =
