@@ -238,10 +238,10 @@ async fn copy_contents(
         after = Some(last.key());
         for record in &records {
             // What is deleted is about to be removed; only its tombstone moves.
-            if let Record::File { file, tombstone: None } = record {
-                if let Some(octets) = copy_content(contents, file).await? {
-                    progress(Step::Content(octets));
-                }
+            if let Record::File { file, tombstone: None } = record
+                && let Some(octets) = copy_content(contents, file).await?
+            {
+                progress(Step::Content(octets));
             }
         }
     }

@@ -3,5 +3,9 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // A document is read by this program, started once more.
+    if let Some(code) = extraction::worker::run_if_asked() {
+        return code;
+    }
     server_hyper::cli::run(std::env::args_os())
 }

@@ -10,7 +10,7 @@ const PATH: &str = "/document-extraction/schema-examples";
 fn each_example_is_a_schema(backend: Backend) {
     let cx = Sandbox::new(backend);
     let reply = cx.call("GET", PATH).send().expect(200);
-    let examples = reply.data().as_object().unwrap();
+    let examples = reply.data().as_object().expect("an object");
     for id in ["medical", "invoice", "resume", "receipt", "identity_document", "contract", "purchase_order"] {
         assert!(examples.contains_key(id), "{id} is missing");
     }

@@ -90,7 +90,7 @@ pub fn docx(pieces: &[Piece]) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
     for piece in pieces {
         match piece {
             Piece::Title(text) | Piece::Line(text) | Piece::Paragraph(text) => {
-                body.push_str(&paragraph(text))
+                body.push_str(&paragraph(text));
             }
             Piece::Blank => body.push_str("<w:p/>"),
             Piece::Pair(label, value) => body.push_str(&paragraph(&format!("{label}: {value}"))),

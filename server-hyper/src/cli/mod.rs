@@ -9,6 +9,7 @@ mod contacts_import;
 mod copy;
 mod demo;
 mod export;
+mod extract;
 mod files;
 mod input;
 mod keys;
@@ -99,6 +100,9 @@ enum Command {
     /// Put a backup in the place of the store; no server may run
     #[command(after_help = store::RESTORE_EXAMPLES)]
     Restore(store::Restore),
+    /// Find the fields of a schema in a document of this machine
+    #[command(after_help = extract::EXAMPLES)]
+    Extract(extract::Extract),
     /// Copy everything into another store, on whatever engine, and prove that both then hold the same
     #[command(after_help = copy::EXAMPLES)]
     Copy(copy::Copy),
@@ -158,6 +162,7 @@ impl Cli {
             Command::Check(command) => command.run(every),
             Command::Backup(command) => command.run(every),
             Command::Restore(command) => command.run(every),
+            Command::Extract(command) => command.run(every),
             Command::Copy(command) => command.run(every),
             Command::Config(command) => command.run(every),
             Command::Openapi => settings::print_document(every),

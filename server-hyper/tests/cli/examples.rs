@@ -82,6 +82,11 @@ fn every_example_works() {
          {\"externalReferenceId\":\"crm-1002\",\"primaryEmail\":\"b@example.com\",\"lastName\":\"B\"}\n",
     );
     place.write("contacts.csv", "externalReferenceId,primaryEmail,lastName\ncrm-1003,c@example.com,C\n");
+    place.write(
+        "invoice.txt",
+        "Invoice number: INV-2043\nInvoice date: 15 January 2026\nTotal: 1,234.50 GBP\n",
+    );
+    place.write("fields.json", r#"{ "total": { "type": "number", "required": true } }"#);
     let bin = place.path("bin");
     std::fs::create_dir(&bin).unwrap();
     std::os::unix::fs::symlink(BINARY, bin.join("openapi-server")).unwrap();
