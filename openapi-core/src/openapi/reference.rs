@@ -23,7 +23,7 @@ pub fn pages(brand: &Brand) -> Vec<(String, String)> {
     );
     let mut pages = Vec::new();
     for tag in tags {
-        let file = format!("{}.md", tag.to_lowercase());
+        let file = format!("{}.md", tag.to_lowercase().replace(' ', "-"));
         let mut page = format!("# {tag}\n");
         for endpoint in ENDPOINTS.iter().filter(|endpoint| endpoint.meta.tag == tag) {
             let meta = endpoint.meta;
