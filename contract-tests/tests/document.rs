@@ -23,7 +23,10 @@ fn walk(value: &Value, place: &str, visit: &mut impl FnMut(&str, &Value)) {
     match value {
         Value::Object(object) => {
             visit(place, value);
-            object.iter().for_each(|(name, member)| walk(member, &format!("{place}/{name}"), visit));
+            // What an example holds is data, whatever its members are called.
+            let described =
+                object.iter().filter(|(name, _)| !matches!(name.as_str(), "example" | "examples"));
+            described.for_each(|(name, member)| walk(member, &format!("{place}/{name}"), visit));
         }
         Value::Array(items) => {
             items.iter().enumerate().for_each(|(at, item)| walk(item, &format!("{place}/{at}"), visit));

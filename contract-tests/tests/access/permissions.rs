@@ -24,7 +24,7 @@ fn the_example(backend: Backend) {
 }
 
 /// The Action columns of the specification; archive requires update.
-const REQUIRED: [(&str, &str, &str); 25] = [
+const REQUIRED: [(&str, &str, &str); 26] = [
     ("GET", "/contacts/schema/chatbots/<A>", "contacts:read"),
     ("POST", "/contacts/chatbots/<A>", "contacts:create"),
     ("GET", "/contacts/chatbots/<A>", "contacts:read"),
@@ -50,6 +50,7 @@ const REQUIRED: [(&str, &str, &str); 25] = [
     ("GET", "/forms/templates/chatbots/<A>", "forms:read"),
     ("GET", "/forms/templates/t/schema/chatbots/<A>", "forms:read"),
     ("GET", "/forms/templates/t/structure/chatbots/<A>", "forms:read"),
+    ("GET", "/document-extraction/schema-examples", "document-extraction:read"),
 ];
 
 fn the_permissions_of_the_specification(backend: Backend) {

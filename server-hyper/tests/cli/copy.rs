@@ -42,7 +42,7 @@ const PATHS: [&str; 4] = [
     "/v1/open/contacts/crm-5/chatbots/acme",
     "/v1/open/contacts/chatbots/acme?limit=50&sortBy=lastName",
     "/v1/open/contacts/chatbots/acme?search=name%203&tag=tag1",
-    "/v1/open/contacts/chatbots/acme/schema",
+    "/v1/open/contacts/schema/chatbots/acme",
 ];
 
 fn answers(place: &Place, key: &Value, arguments: &[&str]) -> Vec<String> {
@@ -82,10 +82,11 @@ fn a_store_moves_from_engine_to_engine() {
 #[test]
 fn contents_move_along_and_are_compared() {
     let place = shared();
-    let key = filled(&place, 3);
+    let key = place.with_key();
+    let contact = super::file_client::contact(&place);
     let server = place.serve(&[]);
     let keys = credentials(&key);
-    let client = Client { origin: &server.api, keys: &keys, agent: "acme", contact: "crm-1" };
+    let client = Client { origin: &server.api, keys: &keys, agent: "acme", contact: &contact };
     let file = id(client.upload("notes.txt", "A note.\n"));
     assert_eq!(server.end(), 0);
     let copy = ["copy", "--from", "sqlite:./data/openapi.db", "--to", "sqlite:./moved/openapi.db"];
@@ -145,7 +146,7 @@ fn what_cannot_be_copied_is_told() {
     let mut headers = credentials.each_ref().map(|(name, value)| (*name, value.as_str())).to_vec();
     headers.push(("Content-Type", "application/json"));
     let path = "/v1/open/contacts/crm-1/chatbots/acme";
-    let (status, said) = request(&server.api, "PATCH", path, &headers, r#"{"lastName":"Other"}"#);
+    let (status, said) = request(&server.api, "PUT", path, &headers, r#"{"lastName":"Other"}"#);
     assert_eq!(status, 200, "{said}");
     assert_eq!(server.end(), 0);
     let said = failed(1, &[from, "--to", moved]);
