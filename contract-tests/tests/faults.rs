@@ -50,19 +50,9 @@ fn every_fault_is_caught_on_sqlite() {
 }
 
 #[test]
-fn some_faults_are_caught_on_postgres() {
-    plant(Backend::Postgres, 20);
-}
-
-#[test]
 #[ignore = "minutes"]
 fn every_fault_is_caught_on_postgres() {
     plant(Backend::Postgres, 1);
-}
-
-#[test]
-fn some_faults_are_caught_on_mongo() {
-    plant(Backend::Mongo, 25);
 }
 
 #[test]

@@ -302,8 +302,9 @@ fn a_connection_lost_in_any_phase_leaves_a_write_whole_or_absent() {
             piece += 1;
         }
         assert!(piece > 8, "{piece}");
-        // Only around the commit itself is anything left unknown; everything before is done again.
-        assert!((1..=4).contains(&unknown), "{unknown} of {piece}");
+        // Only around the commit itself is anything left unknown, if a cut happens to fall there; everything before is
+        // done again.
+        assert!(unknown <= 4, "{unknown} of {piece}");
         store.close().await;
     });
 }

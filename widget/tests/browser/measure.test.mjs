@@ -1,4 +1,4 @@
-// The quality goals that are numbers. Counts, octets and thread time are gates; wall times are reported.
+// The quality goals that are numbers. Counts and octets are gates; times are gates of the long run, and reported otherwise.
 import assert from 'node:assert/strict';
 import { cpus, loadavg } from 'node:os';
 import { after, before, beforeEach } from 'node:test';
@@ -44,9 +44,11 @@ const tasks = async (visit, rate, action) => {
   return { all: all.map(ms), ours: ours.map(ms), long: all.map(ms).filter((time) => time > 50).map(Math.round), script: mine.filter((one) => one.name == 'EvaluateScript' && isOurs(one)).map(ms), result };
 };
 /** Thread time grows where many share a core: on a machine that is busy otherwise it is reported only. */
+// A shared machine proves nothing about time: only the long run, on one that has nothing else to do, is held to it.
 const gate = (holds, what) => {
-  if (loadavg()[0] > cpus().length * 1.5) console.log(`figure: machine busy (load ${loadavg()[0].toFixed(1)}), not a gate: ${holds ? 'holds' : 'missed'}`);
-  else assert.ok(holds, what);
+  const busy = loadavg()[0] > cpus().length * 1.5;
+  if (isLong && !busy) assert.ok(holds, what);
+  else console.log(`figure: reported, not a gate (load ${loadavg()[0].toFixed(1)}): ${holds ? 'holds' : 'missed'}`);
 };
 const best = (values) => Math.min(...values);
 

@@ -1,8 +1,8 @@
 //! The built-in engine: rules, no network, always the same answer for the same document and schema.
 //!
-//! The document becomes a row of words ([`view`]); what is there without a question is found once ([`facts`], [`labels`]);
-//! arrays are read from tables and lists; every other field gets candidates ([`candidates`]), of which one assignment
-//! for all is chosen ([`assign`]). Values are quotations: nothing is returned that the document does not say.
+//! The document becomes a row of words (`view`); what is there without a question is found once (`facts`, `labels`);
+//! arrays are read from tables and lists; every other field gets candidates (`candidates`), of which one assignment
+//! for all is chosen (`assign`). Values are quotations: nothing is returned that the document does not say.
 
 mod address;
 mod assign;
