@@ -59,6 +59,7 @@ pub mod brand;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod contacts;
+pub mod credits;
 pub mod endpoints;
 pub mod extraction;
 pub mod files;

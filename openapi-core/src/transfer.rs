@@ -10,7 +10,7 @@ use std::future::poll_fn;
 use sha2::{Digest, Sha256};
 
 use crate::agents::{Agent, AgentStatus};
-use crate::files::{ContactFile, Sha256Digest};
+use crate::files::{ContactFile, FileName, Sha256Digest};
 use crate::ports::{BlobError, BlobErrorKind, BlobKey, BlobResult, BlobStore, BlobStream, BlobWriter};
 use crate::storage::{Record, RecordKind, StorageError, StorageErrorKind, TransferStore};
 use crate::values::AgentId;
@@ -229,22 +229,22 @@ async fn copy_contents(
     contents: Contents<'_>,
     progress: &mut (dyn FnMut(Step) + Send),
 ) -> Result<(), CopyError> {
-    let mut after = None;
-    loop {
-        let kind = RecordKind::File;
-        let records =
-            store.records(agent, kind, after.as_ref(), kind.batch()).await.map_err(CopyError::From)?;
-        let Some(last) = records.last() else { return Ok(()) };
-        after = Some(last.key());
-        for record in &records {
-            // What is deleted is about to be removed; only its tombstone moves.
-            if let Record::File { file, tombstone: None } = record
-                && let Some(octets) = copy_content(contents, file).await?
-            {
-                progress(Step::Content(octets));
+    for kind in [RecordKind::File, RecordKind::Document] {
+        let mut after = None;
+        loop {
+            let records =
+                store.records(agent, kind, after.as_ref(), kind.batch()).await.map_err(CopyError::From)?;
+            let Some(last) = records.last() else { break };
+            after = Some(last.key());
+            for record in &records {
+                let Some(content) = Content::of(agent, record) else { continue };
+                if let Some(octets) = content.copy(contents).await? {
+                    progress(Step::Content(octets));
+                }
             }
         }
     }
+    Ok(())
 }
 
 /// Copies the content of a file, unless it is there with the digest of its record; how many octets were copied.
@@ -252,28 +252,69 @@ async fn copy_contents(
 /// # Errors
 /// [`CopyError::Missing`], [`CopyError::Broken`], [`CopyError::Content`].
 pub async fn copy_content(contents: Contents<'_>, file: &ContactFile) -> Result<Option<u64>, CopyError> {
-    let Contents { from, to } = contents;
-    let key = BlobKey::new(file.agent_id.clone(), file.id);
-    let failed = |source: BlobError| CopyError::Content { key: key.clone(), source };
-    if to.size(&key).await.map_err(failed)? == Some(file.file_size) {
-        let there = to.read(&key, 0..file.file_size).await.map_err(failed)?;
-        if hash(there, None).await.map_err(failed)? == file.sha256 {
-            return Ok(None);
+    Content::of_file(file).copy(contents).await
+}
+
+/// A content that a record needs.
+struct Content {
+    key: BlobKey,
+    name: FileName,
+    octets: u64,
+    /// None of a sealed content, which tells by itself whether it is whole.
+    sha256: Option<Sha256Digest>,
+}
+
+impl Content {
+    fn of_file(file: &ContactFile) -> Self {
+        Content {
+            key: BlobKey::new(file.agent_id.clone(), file.id),
+            name: file.file_name.clone(),
+            octets: file.file_size,
+            sha256: Some(file.sha256),
         }
     }
-    to.remove(&key).await.map_err(failed)?;
-    let octets = match from.read(&key, 0..file.file_size).await {
-        Err(error) if error.kind == BlobErrorKind::Missing => return Err(CopyError::Missing(key)),
-        read => read.map_err(failed)?,
-    };
-    let mut writer = to.create(&key, &file.file_name).await.map_err(failed)?;
-    let digest = hash(octets, Some(&mut *writer)).await.map_err(failed)?;
-    // A writer that is dropped leaves nothing.
-    if digest != file.sha256 {
-        return Err(CopyError::Broken(key));
+
+    /// What is deleted is about to be removed; only its tombstone moves.
+    fn of(agent: &AgentId, record: &Record) -> Option<Self> {
+        match record {
+            Record::File { file, tombstone: None } => Some(Content::of_file(file)),
+            Record::Document(document) => Some(Content {
+                key: BlobKey::new(agent.clone(), document.id),
+                name: FileName::of_sent(None, "bin"),
+                octets: document.stored_size,
+                sha256: None,
+            }),
+            _ => None,
+        }
     }
-    writer.finish().await.map_err(failed)?;
-    Ok(Some(file.file_size))
+
+    async fn copy(&self, contents: Contents<'_>) -> Result<Option<u64>, CopyError> {
+        let Contents { from, to } = contents;
+        let Content { key, name, octets, sha256 } = self;
+        let failed = |source: BlobError| CopyError::Content { key: key.clone(), source };
+        if to.size(key).await.map_err(failed)? == Some(*octets) {
+            let Some(sha256) = sha256 else { return Ok(None) };
+            let there = to.read(key, 0..*octets).await.map_err(failed)?;
+            if hash(there, None).await.map_err(failed)? == *sha256 {
+                return Ok(None);
+            }
+        }
+        to.remove(key).await.map_err(failed)?;
+        let content = match from.read(key, 0..*octets).await {
+            Err(error) if error.kind == BlobErrorKind::Missing => {
+                return Err(CopyError::Missing(key.clone()));
+            }
+            read => read.map_err(failed)?,
+        };
+        let mut writer = to.create(key, name).await.map_err(failed)?;
+        let digest = hash(content, Some(&mut *writer)).await.map_err(failed)?;
+        // A writer that is dropped leaves nothing.
+        if sha256.is_some_and(|sha256| sha256 != digest) {
+            return Err(CopyError::Broken(key.clone()));
+        }
+        writer.finish().await.map_err(failed)?;
+        Ok(Some(*octets))
+    }
 }
 
 /// The digest of a content, which is also given to a writer.

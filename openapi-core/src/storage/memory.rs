@@ -9,15 +9,17 @@ use async_trait::async_trait;
 use super::model::World;
 use super::{
     AgentStore, AuditQuery, AuditStore, ContactPage, ContactQuery, ContactSchemaStore, ContactStore,
-    ContactWrite, Duplicate, FileDeletion, FilePage, FileQuery, FileStore, FileTombstone, FileUsage,
-    FileWrite, FormStore, HealthProbe, KeyStore, LatestQuery, RateWindow, RateWindowStore, Record, RecordKey,
-    RecordKind, Replay, ReplayKey, ReplayStore, Result, SubmissionChange, SubmissionPage, SubmissionQuery,
-    SubmissionsWrite, TemplatePage, TemplateQuery, TransferStore,
+    ContactWrite, CreditStore, CreditWrite, DocumentStore, Duplicate, FileDeletion, FilePage, FileQuery,
+    FileStore, FileTombstone, FileUsage, FileWrite, FormStore, HealthProbe, KeyStore, LatestQuery,
+    LedgerQuery, RateWindow, RateWindowStore, Record, RecordKey, RecordKind, Replay, ReplayKey, ReplayStore,
+    Result, StoredDocument, SubmissionChange, SubmissionPage, SubmissionQuery, SubmissionsWrite,
+    TemplatePage, TemplateQuery, TransferStore,
 };
 use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use crate::agents::Agent;
 use crate::audit::AuditEntry;
 use crate::contacts::{Contact, ContactRef, UniqueValue};
+use crate::credits::{CreditAccount, CreditEntry};
 use crate::files::ContactFile;
 use crate::forms::{FormDataRevision, FormTemplate, Submission};
 use crate::ports::{BlobEntry, BlobKey};
@@ -294,6 +296,51 @@ impl FormStore for MemoryStorage {
         submission: SubmissionId,
     ) -> Result<Vec<FormDataRevision>> {
         Ok(self.read().form_data_revisions(agent, submission))
+    }
+}
+
+#[async_trait]
+impl CreditStore for MemoryStorage {
+    async fn credit_account(&self, agent: &AgentId) -> Result<Option<CreditAccount>> {
+        Ok(self.read().credit_account(agent))
+    }
+
+    async fn save_credits(&self, agent: &AgentId, write: &CreditWrite) -> Result<()> {
+        self.write().save_credits(agent, write)
+    }
+
+    async fn credit_entries(&self, query: &LedgerQuery) -> Result<Vec<CreditEntry>> {
+        Ok(self.read().credit_entries(query))
+    }
+}
+
+#[async_trait]
+impl DocumentStore for MemoryStorage {
+    async fn insert_document(
+        &self,
+        agent: &AgentId,
+        document: &StoredDocument,
+        max_octets: Option<u64>,
+    ) -> Result<()> {
+        self.write().insert_document(agent, document, max_octets)
+    }
+
+    async fn discard_document(&self, agent: &AgentId, document: FileId, now: Timestamp) -> Result<()> {
+        self.write().discard_document(agent, document, now);
+        Ok(())
+    }
+
+    async fn document(&self, agent: &AgentId, document: FileId) -> Result<Option<StoredDocument>> {
+        Ok(self.read().document(agent, document))
+    }
+
+    async fn documents(
+        &self,
+        agent: &AgentId,
+        after: Option<FileId>,
+        at_most: u32,
+    ) -> Result<Vec<StoredDocument>> {
+        Ok(self.read().documents(agent, after, at_most))
     }
 }
 

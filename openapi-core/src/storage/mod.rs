@@ -12,6 +12,7 @@
 
 mod effects;
 mod error;
+mod extraction;
 mod files;
 mod forms;
 pub mod memory;
@@ -23,6 +24,7 @@ use async_trait::async_trait;
 
 pub use effects::{ContactWrite, Effects, RateShare, RateWindow, Replay, ReplayKey};
 pub use error::{Duplicate, StorageError, StorageErrorKind};
+pub use extraction::{CreditWrite, LedgerQuery, StoredDocument};
 pub use files::{
     Excess, ExcessUnit, FileDeletion, FilePage, FilePosition, FileQuery, FileQuota, FileSort, FileSortKey,
     FileTombstone, FileUsage, FileWrite,
@@ -40,6 +42,7 @@ use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use crate::agents::Agent;
 use crate::audit::AuditEntry;
 use crate::contacts::{Contact, ContactRef, UniqueValue};
+use crate::credits::{CreditAccount, CreditEntry};
 use crate::files::ContactFile;
 use crate::forms::{FormDataRevision, FormTemplate, Submission};
 use crate::ports::{BlobEntry, BlobKey};
@@ -57,6 +60,8 @@ pub trait Storage:
     + ContactStore
     + FileStore
     + FormStore
+    + CreditStore
+    + DocumentStore
     + ReplayStore
     + HealthProbe
 {
@@ -69,6 +74,8 @@ impl<S> Storage for S where
         + ContactStore
         + FileStore
         + FormStore
+        + CreditStore
+        + DocumentStore
         + ReplayStore
         + HealthProbe
 {
@@ -101,9 +108,10 @@ pub trait AgentStore: Send + Sync {
     /// [`Missing`](StorageErrorKind::Missing) when there is no such agent or it is deleted.
     async fn update_agent(&self, agent: &Agent, audit: &AuditEntry) -> Result<()>;
 
-    /// Removes up to `at_most` rows of a deleted agent (contacts, files, submissions, templates, keys, schemas, replays, rate windows and the payloads
-    /// of audit entries, not the tombstone) and returns how many; 0 when nothing is left. The contents of its files are
-    /// due at once ([`FileStore::due_blobs`]).
+    /// Removes up to `at_most` rows of a deleted agent (contacts, files, documents, submissions, templates, keys,
+    /// schemas, replays, rate windows, credits with their ledger, and the payloads of audit entries, not the tombstone)
+    /// and returns how many; 0 when nothing is left. The contents of its files and documents are due at once
+    /// ([`FileStore::due_blobs`]).
     async fn purge_agent(&self, id: &AgentId, at_most: u32) -> Result<u64>;
 }
 
@@ -256,21 +264,23 @@ pub trait FileStore: Send + Sync {
     /// What is kept of a deleted file whose content is not yet gone.
     async fn file_tombstone(&self, agent: &AgentId, file: FileId) -> Result<Option<FileTombstone>>;
 
-    /// Makes all contents of deleted files of an agent due at `now`; returns how many that were not. The operator's own.
+    /// Makes all contents of deleted files and of documents of an agent due at `now`; returns how many that were not.
+    /// The operator's own.
     async fn hasten_purges(&self, agent: &AgentId, now: Timestamp, audit: &AuditEntry) -> Result<u64>;
 
     /// Up to `at_most` contents of all agents that are to be removed by `now`, those due longest first.
     async fn due_blobs(&self, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>>;
 
-    /// Forgets contents that are gone, and the tombstones of their files. Keys of files that are not deleted change
-    /// nothing.
+    /// Forgets contents that are gone, with the tombstones of their files and the records of documents. Keys of files
+    /// that are not deleted change nothing.
     async fn forget_blobs(&self, keys: &[BlobKey]) -> Result<()>;
 
-    /// Of each key, whether the store knows of it: as the content of a file, deleted or not, or as one that is to go.
-    /// What no store knows of is an orphan.
+    /// Of each key, whether the store knows of it: as the content of a file, deleted or not, of a document, or as one
+    /// that is to go. What no store knows of is an orphan.
     async fn known_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>>;
 
     /// Up to `at_most` files of all agents that are not deleted, behind `after`, by key: which contents there must be.
+    /// Documents are not among them: an operator may purge them at any time.
     async fn needed_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>>;
 }
 
@@ -367,6 +377,60 @@ pub trait FormStore: Send + Sync {
         agent: &AgentId,
         submission: SubmissionId,
     ) -> Result<Vec<FormDataRevision>>;
+}
+
+/// Credits of agents and their ledgers (contract 13).
+#[async_trait]
+pub trait CreditStore: Send + Sync {
+    /// The account of an agent; none where nothing was ever configured.
+    async fn credit_account(&self, agent: &AgentId) -> Result<Option<CreditAccount>>;
+
+    /// Stores a change of credits with everything that belongs to it.
+    ///
+    /// # Errors
+    /// In this order: [`Missing`](StorageErrorKind::Missing) without such an agent,
+    /// [`ReplayExists`](StorageErrorKind::ReplayExists), [`Stale`](StorageErrorKind::Stale) when the version of the
+    /// stored account is not `account.version - 1`, 0 standing for none,
+    /// [`AlreadyExists`](StorageErrorKind::AlreadyExists) when the ledger of the agent has an entry of this time and id.
+    async fn save_credits(&self, agent: &AgentId, write: &CreditWrite) -> Result<()>;
+
+    /// Entries of a ledger by `at`, then id, the newest first; the operator's own.
+    async fn credit_entries(&self, query: &LedgerQuery) -> Result<Vec<CreditEntry>>;
+}
+
+/// Documents that are kept of extractions (contract 12.3): their records. The contents themselves are in a
+/// [`BlobStore`](crate::ports::BlobStore), and due at the end of each record's time ([`FileStore::due_blobs`]).
+#[async_trait]
+pub trait DocumentStore: Send + Sync {
+    /// Stores the record of a document; its content is due from `expires_at` on. Its `stored_size` counts among the
+    /// octets of the agent's files ([`FileUsage::octets_of_agent`]) until its content is forgotten
+    /// ([`FileStore::forget_blobs`]), which removes the record too.
+    ///
+    /// # Errors
+    /// In this order: [`Missing`](StorageErrorKind::Missing) without such an agent,
+    /// [`QuotaExceeded`](StorageErrorKind::QuotaExceeded) when the files and documents of the agent would have more
+    /// octets than `max_octets`, [`AlreadyExists`](StorageErrorKind::AlreadyExists) for a used id.
+    async fn insert_document(
+        &self,
+        agent: &AgentId,
+        document: &StoredDocument,
+        max_octets: Option<u64>,
+    ) -> Result<()>;
+
+    /// Removes the record of a document whose extraction failed; its content is due at `now`. Nothing happens without
+    /// such a document.
+    async fn discard_document(&self, agent: &AgentId, document: FileId, now: Timestamp) -> Result<()>;
+
+    /// One document.
+    async fn document(&self, agent: &AgentId, document: FileId) -> Result<Option<StoredDocument>>;
+
+    /// Up to `at_most` documents behind `after`, by id; the operator's own.
+    async fn documents(
+        &self,
+        agent: &AgentId,
+        after: Option<FileId>,
+        at_most: u32,
+    ) -> Result<Vec<StoredDocument>>;
 }
 
 /// Stored answers of idempotent requests (contract 5.5). They are written with the change they answer.

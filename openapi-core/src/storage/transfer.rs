@@ -5,11 +5,12 @@ use std::fmt;
 use async_trait::async_trait;
 use serde::Serialize;
 
-use super::{FileTombstone, RateWindow, Replay, Result, Storage};
+use super::{FileTombstone, RateWindow, Replay, Result, Storage, StoredDocument};
 use crate::access::StoredKey;
 use crate::agents::Agent;
 use crate::audit::AuditEntry;
 use crate::contacts::Contact;
+use crate::credits::{CreditAccount, CreditEntry};
 use crate::files::ContactFile;
 use crate::forms::{FormDataRevision, FormTemplate, Submission, WithHistory};
 use crate::schema::ContactSchema;
@@ -66,7 +67,9 @@ pub enum RecordKind {
     Contact,
     /// The record of a file or of its deletion, by id.
     File,
-    /// When a content is to be removed, by the id of its file.
+    /// A document that is kept of an extraction, by id.
+    Document,
+    /// When a content is to be removed, by the id of its file or document.
     Purge,
     /// A submission, by id.
     Submission,
@@ -76,6 +79,10 @@ pub enum RecordKind {
     Replay,
     /// What is counted of an API key's requests, by the key's id.
     RateWindow,
+    /// The credits of the agent, under the number 0.
+    CreditAccount,
+    /// An entry of the ledger of credits, by time and id.
+    CreditEntry,
     /// An entry of the audit log, by time and id.
     Audit,
     /// An API key, by id. The last kind: nobody is let in before everything else is there.
@@ -84,17 +91,20 @@ pub enum RecordKind {
 
 impl RecordKind {
     /// Every kind, in the order in which they are put: what refers to something comes after it.
-    pub const ALL: [RecordKind; 12] = [
+    pub const ALL: [RecordKind; 15] = [
         RecordKind::ContactSchema,
         RecordKind::Template,
         RecordKind::TemplateVersion,
         RecordKind::Contact,
         RecordKind::File,
+        RecordKind::Document,
         RecordKind::Purge,
         RecordKind::Submission,
         RecordKind::Revision,
         RecordKind::Replay,
         RecordKind::RateWindow,
+        RecordKind::CreditAccount,
+        RecordKind::CreditEntry,
         RecordKind::Audit,
         RecordKind::Key,
     ];
@@ -108,11 +118,14 @@ impl RecordKind {
             RecordKind::TemplateVersion => "template versions",
             RecordKind::Contact => "contacts",
             RecordKind::File => "files",
+            RecordKind::Document => "documents",
             RecordKind::Purge => "purges",
             RecordKind::Submission => "submissions",
             RecordKind::Revision => "revisions",
             RecordKind::Replay => "stored answers",
             RecordKind::RateWindow => "rate windows",
+            RecordKind::CreditAccount => "credit accounts",
+            RecordKind::CreditEntry => "credit entries",
             RecordKind::Audit => "audit entries",
             RecordKind::Key => "keys",
         }
@@ -200,9 +213,11 @@ pub enum Record {
         /// What is kept of its deletion.
         tombstone: Option<FileTombstone>,
     },
+    /// A document that is kept of an extraction.
+    Document(StoredDocument),
     /// A content that is to be removed.
     Purge {
-        /// The file whose content it is.
+        /// The file or document whose content it is.
         file: FileId,
         /// From when on.
         due_at: Timestamp,
@@ -225,6 +240,10 @@ pub enum Record {
         /// What is counted.
         window: RateWindow,
     },
+    /// The credits of the agent.
+    CreditAccount(CreditAccount),
+    /// An entry of their ledger.
+    CreditEntry(CreditEntry),
     /// An entry of the audit log.
     Audit(AuditEntry),
     /// An API key.
@@ -241,11 +260,14 @@ impl Record {
             Record::TemplateVersion(_) => RecordKind::TemplateVersion,
             Record::Contact(_) => RecordKind::Contact,
             Record::File { .. } => RecordKind::File,
+            Record::Document(_) => RecordKind::Document,
             Record::Purge { .. } => RecordKind::Purge,
             Record::Submission(_) => RecordKind::Submission,
             Record::Revision { .. } => RecordKind::Revision,
             Record::Replay(_) => RecordKind::Replay,
             Record::RateWindow { .. } => RecordKind::RateWindow,
+            Record::CreditAccount(_) => RecordKind::CreditAccount,
+            Record::CreditEntry(_) => RecordKind::CreditEntry,
             Record::Audit(_) => RecordKind::Audit,
             Record::Key(_) => RecordKind::Key,
         }
@@ -263,6 +285,7 @@ impl Record {
             }
             Record::Contact(contact) => of_id(contact.id.as_bytes()),
             Record::File { file, .. } => of_id(file.id.as_bytes()),
+            Record::Document(document) => of_id(document.id.as_bytes()),
             Record::Purge { file, .. } => of_id(file.as_bytes()),
             Record::Submission(submission) => of_id(submission.id.as_bytes()),
             Record::Revision { submission, revision } => {
@@ -270,6 +293,8 @@ impl Record {
             }
             Record::Replay(replay) => RecordKey(replay.key.0.to_vec()),
             Record::RateWindow { key, .. } => of_id(key.as_bytes()),
+            Record::CreditAccount(_) => RecordKey::of_number(0),
+            Record::CreditEntry(entry) => RecordKey::of_time(entry.at, entry.id.as_bytes()),
             Record::Audit(entry) => RecordKey::of_time(entry.at, entry.id.as_bytes()),
             Record::Key(stored) => of_id(stored.key.id.as_bytes()),
         }
@@ -293,6 +318,7 @@ impl Record {
                 file,
                 tombstone.as_ref().map(|tombstone| (tombstone.at, &tombstone.by, &tombstone.reason)),
             )),
+            Record::Document(document) => json(document),
             Record::Purge { file, due_at } => json(&(file, due_at)),
             Record::Submission(submission) => {
                 json(&(WithHistory(submission.clone()), submission.version, submission.revision))
@@ -303,6 +329,8 @@ impl Record {
                 (&it.location, &it.body, it.resource, it.expires_at),
             )),
             Record::RateWindow { key, window } => json(&(key, window)),
+            Record::CreditAccount(account) => json(account),
+            Record::CreditEntry(entry) => json(entry),
             Record::Audit(entry) => json(entry),
             Record::Key(stored) => json(stored),
         }

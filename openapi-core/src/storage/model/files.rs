@@ -22,10 +22,16 @@ impl Tenant {
         self.files.values().filter(|stored| stored.tombstone.is_none()).map(|stored| &stored.file)
     }
 
+    /// Octets of all files and documents.
+    pub(super) fn octets(&self) -> u64 {
+        let documents: u64 = self.documents.values().map(|document| document.stored_size).sum();
+        self.live_files().map(|file| file.file_size).sum::<u64>() + documents
+    }
+
     fn usage(&self, contact: ContactId) -> FileUsage {
         FileUsage {
             files_of_contact: self.live_files().filter(|file| file.contact_id == contact).count() as u64,
-            octets_of_agent: self.live_files().map(|file| file.file_size).sum(),
+            octets_of_agent: self.octets(),
         }
     }
 
@@ -123,6 +129,7 @@ impl World {
             self.purges.remove(key);
             if let Some(tenant) = self.agents.get_mut(&key.agent) {
                 tenant.files.retain(|id, stored| *id != key.file || stored.tombstone.is_none());
+                tenant.documents.remove(&key.file);
             }
         }
     }

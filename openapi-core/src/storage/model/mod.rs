@@ -1,5 +1,6 @@
 //! The model: what storage means, as plain data and plain functions. Backends are compared with it step by step.
 
+mod extraction;
 mod files;
 mod forms;
 mod transfer;
@@ -10,17 +11,18 @@ use std::net::IpAddr;
 
 use super::{
     AuditQuery, ContactPage, ContactQuery, ContactWrite, Duplicate, RateWindow, Replay, ReplayKey, Result,
-    SortPosition, StorageErrorKind, Window,
+    SortPosition, StorageErrorKind, StoredDocument, Window,
 };
 use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use crate::agents::{Agent, AgentStatus};
 use crate::audit::AuditEntry;
 use crate::contacts::{Contact, ContactKeys, ContactRef, UniqueValue};
+use crate::credits::{CreditAccount, CreditEntry};
 use crate::json::RawObject;
 use crate::ports::BlobKey;
 use crate::schema::ContactSchema;
 use crate::values::{
-    AgentId, AuditId, ContactId, ExternalId, FileId, KeyId, SubmissionId, TemplateId, Timestamp,
+    AgentId, AuditId, ContactId, ExternalId, FileId, KeyId, PlatformId, SubmissionId, TemplateId, Timestamp,
 };
 use files::StoredFile;
 use forms::{StoredSubmission, StoredTemplate};
@@ -45,10 +47,13 @@ struct Tenant {
     contacts: BTreeMap<ContactId, (Contact, ContactKeys)>,
     external: HashMap<ExternalId, ContactId>,
     files: BTreeMap<FileId, StoredFile>,
+    documents: BTreeMap<FileId, StoredDocument>,
     templates: BTreeMap<TemplateId, StoredTemplate>,
     submissions: BTreeMap<SubmissionId, StoredSubmission>,
     replays: HashMap<ReplayKey, Replay>,
     windows: HashMap<KeyId, RateWindow>,
+    credits: Option<CreditAccount>,
+    ledger: BTreeMap<(Timestamp, PlatformId), CreditEntry>,
 }
 
 impl Tenant {
@@ -204,6 +209,11 @@ impl World {
                 self.purges.insert(BlobKey::new(id.clone(), file), Timestamp::from_millis(0));
             }
         }
+        for _ in 0..take(tenant.documents.len()) {
+            if let Some((document, _)) = tenant.documents.pop_first() {
+                self.purges.insert(BlobKey::new(id.clone(), document), Timestamp::from_millis(0));
+            }
+        }
         for _ in 0..take(tenant.submissions.len()) {
             tenant.submissions.pop_first();
         }
@@ -227,6 +237,12 @@ impl World {
         windows.iter().for_each(|key| {
             tenant.windows.remove(key);
         });
+        if tenant.credits.is_some() && take(1) == 1 {
+            tenant.credits = None;
+        }
+        for _ in 0..take(tenant.ledger.len()) {
+            tenant.ledger.pop_first();
+        }
         let payloads = self
             .audit
             .values_mut()

@@ -16,10 +16,13 @@ impl Tenant {
             contacts: Default::default(),
             external: Default::default(),
             files: Default::default(),
+            documents: Default::default(),
             templates: Default::default(),
             submissions: Default::default(),
             replays: Default::default(),
             windows: Default::default(),
+            credits: None,
+            ledger: Default::default(),
         }
     }
 }
@@ -55,6 +58,7 @@ impl World {
                 };
                 tenant.files.values().map(record).collect()
             }
+            RecordKind::Document => tenant.documents.values().cloned().map(Record::Document).collect(),
             RecordKind::Purge => {
                 let own = self.purges.iter().filter(|(key, _)| key.agent == *id);
                 own.map(|(key, due_at)| Record::Purge { file: key.file, due_at: *due_at }).collect()
@@ -71,6 +75,8 @@ impl World {
                     .map(|(key, window)| Record::RateWindow { key: *key, window: window.clone() })
                     .collect()
             }
+            RecordKind::CreditAccount => tenant.credits.iter().cloned().map(Record::CreditAccount).collect(),
+            RecordKind::CreditEntry => tenant.ledger.values().cloned().map(Record::CreditEntry).collect(),
             RecordKind::Audit => {
                 let own = self.audit.values().filter(|entry| entry.agent_id.as_ref() == Some(id));
                 own.cloned().map(Record::Audit).collect()
@@ -150,6 +156,7 @@ impl World {
                 let stored = StoredFile { file: file.clone(), tombstone: tombstone.clone() };
                 tenant.files.insert(file.id, stored).is_none()
             }
+            Record::Document(document) => tenant.documents.insert(document.id, document.clone()).is_none(),
             Record::Purge { file, due_at } => {
                 self.purges.insert(BlobKey::new(id.clone(), *file), *due_at);
                 true
@@ -166,6 +173,8 @@ impl World {
             }
             Record::Replay(replay) => tenant.replays.insert(replay.key, replay.clone()).is_none(),
             Record::RateWindow { key, window } => tenant.windows.insert(*key, window.clone()).is_none(),
+            Record::CreditAccount(account) => tenant.credits.replace(account.clone()).is_none(),
+            Record::CreditEntry(entry) => tenant.ledger.insert((entry.at, entry.id), entry.clone()).is_none(),
             Record::Audit(entry) => {
                 self.append_audit(entry);
                 true

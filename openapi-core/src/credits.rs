@@ -1,0 +1,244 @@
+//! Credits: what extractions cost, and the account of an agent that they are taken from (contract 13).
+//!
+//! An account is plain data with a version; every change is computed here and stored by
+//! [`CreditStore::save_credits`](crate::storage::CreditStore::save_credits) if nothing came in between. So credits are
+//! conserved whatever happens at once: what is in the pools and what is reserved always is the sum of the ledger.
+
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use crate::access::Actor;
+use crate::values::{PlatformId, Timestamp};
+
+/// The most credits that a pool holds.
+pub const MAX_CREDITS: u64 = 1_000_000_000_000;
+
+/// The credits of an agent. An agent without an account is not charged.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CreditAccount {
+    /// How often it was saved.
+    pub version: u64,
+    /// Whether nothing is charged; the balances stay as they are.
+    pub unlimited: bool,
+    /// What is left of the plan: spent first.
+    pub plan: u64,
+    /// What was bought beyond it.
+    pub top_up: u64,
+    /// What an extraction costs.
+    pub rates: CreditRates,
+    /// What is set aside for extractions that run. It is in neither pool.
+    pub reservations: Vec<Reservation>,
+}
+
+/// What an extraction costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CreditRates {
+    /// Credits for each page.
+    pub per_page: u32,
+    /// How many characters of a document without pages are charged as one, at least 1.
+    pub characters_per_page: u32,
+}
+
+impl Default for CreditRates {
+    fn default() -> Self {
+        CreditRates { per_page: 1, characters_per_page: 3_000 }
+    }
+}
+
+impl CreditRates {
+    /// What a document costs: by its pages, or by its characters when it has no pages. The least is one page.
+    #[must_use]
+    pub fn cost(&self, pages: Option<u32>, characters: u64) -> u64 {
+        let pages = match pages {
+            Some(pages) => u64::from(pages),
+            None => characters.div_ceil(u64::from(self.characters_per_page.max(1))),
+        };
+        pages.max(1).saturating_mul(u64::from(self.per_page))
+    }
+}
+
+/// Credits that are set aside while an extraction runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Reservation {
+    /// The extraction.
+    pub id: PlatformId,
+    /// Of the plan.
+    pub plan: u64,
+    /// Of what was bought.
+    pub top_up: u64,
+    /// When they go back by themselves: the server that took them is gone then.
+    pub expires_at: Timestamp,
+}
+
+impl Reservation {
+    /// All of them.
+    #[must_use]
+    pub const fn credits(&self) -> u64 {
+        self.plan.saturating_add(self.top_up)
+    }
+}
+
+/// A pool of an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CreditPool {
+    /// Of the plan: spent first.
+    Plan,
+    /// Bought beyond it.
+    TopUp,
+}
+
+/// Too few credits: 402 INSUFFICIENT_CREDITS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{required} credits are needed and {available} are there")]
+pub struct CreditShortage {
+    /// What the extraction costs.
+    pub required: u64,
+    /// What both pools hold.
+    pub available: u64,
+}
+
+impl CreditAccount {
+    /// What can be spent.
+    #[must_use]
+    pub const fn available(&self) -> u64 {
+        self.plan.saturating_add(self.top_up)
+    }
+
+    /// What is set aside.
+    #[must_use]
+    pub fn reserved(&self) -> u64 {
+        self.reservations.iter().map(Reservation::credits).fold(0, u64::saturating_add)
+    }
+
+    /// Sets credits aside, of the plan first.
+    ///
+    /// # Errors
+    /// When there are too few: nothing is set aside then.
+    pub fn reserve(
+        &mut self,
+        id: PlatformId,
+        cost: u64,
+        expires_at: Timestamp,
+    ) -> Result<(), CreditShortage> {
+        let available = self.available();
+        if cost > available {
+            return Err(CreditShortage { required: cost, available });
+        }
+        let plan = cost.min(self.plan);
+        let top_up = cost - plan;
+        self.plan -= plan;
+        self.top_up -= top_up;
+        self.reservations.push(Reservation { id, plan, top_up, expires_at });
+        Ok(())
+    }
+
+    /// Spends what was set aside; none when it is not any more.
+    pub fn settle(&mut self, id: PlatformId) -> Option<Reservation> {
+        let at = self.reservations.iter().position(|reservation| reservation.id == id)?;
+        Some(self.reservations.remove(at))
+    }
+
+    /// Gives back what was set aside; whether there was something.
+    pub fn release(&mut self, id: PlatformId) -> bool {
+        let settled = self.settle(id);
+        if let Some(reservation) = &settled {
+            self.give_back(reservation);
+        }
+        settled.is_some()
+    }
+
+    /// Gives back everything that was set aside until `now` or before; whether there was something.
+    pub fn release_expired(&mut self, now: Timestamp) -> bool {
+        let (expired, kept): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.reservations).into_iter().partition(|it| it.expires_at <= now);
+        self.reservations = kept;
+        expired.iter().for_each(|reservation| self.give_back(reservation));
+        !expired.is_empty()
+    }
+
+    fn give_back(&mut self, reservation: &Reservation) {
+        self.plan = self.plan.saturating_add(reservation.plan);
+        self.top_up = self.top_up.saturating_add(reservation.top_up);
+    }
+
+    /// The balance of a pool.
+    #[must_use]
+    pub const fn balance(&self, pool: CreditPool) -> u64 {
+        match pool {
+            CreditPool::Plan => self.plan,
+            CreditPool::TopUp => self.top_up,
+        }
+    }
+
+    /// Sets the balance of a pool and tells by how much it changed. What is set aside stays so.
+    pub fn set(&mut self, pool: CreditPool, credits: u64) -> i64 {
+        let credits = credits.min(MAX_CREDITS);
+        let before = self.balance(pool);
+        *match pool {
+            CreditPool::Plan => &mut self.plan,
+            CreditPool::TopUp => &mut self.top_up,
+        } = credits;
+        difference(before, credits)
+    }
+}
+
+/// How a balance changed.
+fn difference(before: u64, after: u64) -> i64 {
+    let signed = |credits: u64| i64::try_from(credits).unwrap_or(i64::MAX);
+    signed(after).saturating_sub(signed(before))
+}
+
+/// An entry of the ledger: a change of what an agent has, what is set aside counted as still there. All entries add up
+/// to what both pools and the reservations hold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CreditEntry {
+    /// The id; of an extraction it is its reservation's. Entries sort by `at`, then by id.
+    pub id: PlatformId,
+    /// When.
+    pub at: Timestamp,
+    /// What happened.
+    pub kind: CreditEntryKind,
+    /// How the plan changed.
+    pub plan: i64,
+    /// How the credits beyond it changed.
+    pub top_up: i64,
+    /// What could be spent afterwards.
+    pub available: u64,
+    /// Who did it.
+    pub actor: Actor,
+    /// The id of the request.
+    pub request_id: Option<String>,
+    /// What an operator noted.
+    pub note: Option<String>,
+}
+
+/// What an entry of the ledger tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum CreditEntryKind {
+    /// An operator set a balance.
+    Set,
+    /// An operator added credits.
+    TopUp,
+    /// An extraction was paid.
+    Charge,
+}
+
+impl CreditEntryKind {
+    /// The word in the ledger.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            CreditEntryKind::Set => "set",
+            CreditEntryKind::TopUp => "topUp",
+            CreditEntryKind::Charge => "charge",
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What is stored about extractions: the credits that pay them, and documents that are kept.
+
+use serde::{Deserialize, Serialize};
+
+use super::Replay;
+use crate::access::Actor;
+use crate::audit::AuditEntry;
+use crate::credits::{CreditAccount, CreditEntry};
+use crate::files::Sha256Digest;
+use crate::values::{AgentId, FileId, PlatformId, Timestamp};
+
+/// What a change of credits writes, all of it or nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreditWrite {
+    /// When it happens.
+    pub at: Timestamp,
+    /// The account as it is to be, of the version behind the stored one; none where nothing is charged.
+    pub account: Option<CreditAccount>,
+    /// What goes into the ledger.
+    pub entry: Option<CreditEntry>,
+    /// What goes into the audit log.
+    pub audit: Option<AuditEntry>,
+    /// The answer to be given again under the same idempotency key.
+    pub replay: Option<Replay>,
+}
+
+/// A part of the ledger of an agent, the newest entries first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LedgerQuery {
+    /// The agent.
+    pub agent: AgentId,
+    /// Only entries older than this one, by time and id.
+    pub before: Option<(Timestamp, PlatformId)>,
+    /// How many at most.
+    pub limit: u32,
+}
+
+/// A document that was kept on the wish of who sent it (`saveToStorage`). Its content is in the blob store, sealed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StoredDocument {
+    /// The id.
+    pub id: FileId,
+    /// Its name as sent.
+    pub file_name: String,
+    /// Its type by content.
+    pub content_type: String,
+    /// Its octets.
+    pub file_size: u64,
+    /// Their SHA-256.
+    pub sha256: Sha256Digest,
+    /// Octets of the sealed content: what the blob store holds and the quota counts.
+    pub stored_size: u64,
+    /// Who sent it.
+    pub uploaded_by: Actor,
+    /// When it came.
+    pub created_at: Timestamp,
+    /// When it goes.
+    pub expires_at: Timestamp,
+}
