@@ -74,6 +74,10 @@ audit_actions! {
     FileDelete = "file.delete",
     /// The contents of all deleted files of an agent were removed before their time.
     FilePurge = "file.purge",
+    /// A document was extracted.
+    DocumentExtract = "document.extract",
+    /// The credits of an agent were changed by an operator.
+    CreditsChange = "credits.change",
     /// A form was submitted, or a draft of one stored.
     SubmissionCreate = "submission.create",
     /// A submission was changed.

@@ -1,4 +1,4 @@
-//! What an operator does (contract 14): agents, keys, contact schemas, erasure, import and export, audit.
+//! What an operator does (contract 14): agents, keys, contact schemas, credits, erasure, import and export, audit.
 
 mod error;
 mod requests;
@@ -6,17 +6,21 @@ mod requests;
 use async_trait::async_trait;
 
 pub use error::AdminError;
-pub use requests::{Imported, IssuedKey, KeyEdit, NewAgent, NewKey};
+pub use requests::{CreditChange, Imported, IssuedKey, KeyEdit, NewAgent, NewKey};
 
 use crate::access::{Actor, Key, KeySelector};
 use crate::agents::Agent;
 use crate::audit::AuditEntry;
 use crate::contacts::{Contact, ContactRef};
+use crate::credits::{CreditAccount, CreditEntry};
 use crate::forms::{FormDataRevision, FormTemplate, Submission, TemplateSummary};
 use crate::json::Object;
 use crate::schema::ContactSchema;
-use crate::storage::{AuditQuery, SortPosition, SubmissionFilter, SubmissionPosition, TemplatePosition};
-use crate::values::{AgentId, SubmissionId, TemplateId};
+use crate::storage::{
+    AuditQuery, LedgerQuery, SortPosition, StoredDocument, SubmissionFilter, SubmissionPosition,
+    TemplatePosition,
+};
+use crate::values::{AgentId, FileId, SubmissionId, TemplateId};
 
 /// The operator's capabilities; the Open API has no endpoint for them. `by` is noted in the audit log.
 ///
@@ -206,7 +210,44 @@ pub trait Admin: Send + Sync {
         submission: SubmissionId,
     ) -> Result<(Submission, Vec<FormDataRevision>), AdminError>;
 
-    /// Removes the contents of all deleted files of an agent now, before their retention is over; returns how many.
+    /// The credits of an agent. One that was never given any has an account that nothing is charged to.
+    async fn credits(&self, agent: &AgentId) -> Result<CreditAccount, AdminError>;
+
+    /// Changes the credits of an agent and returns the account as it is then.
+    ///
+    /// # Errors
+    /// [`AdminError::Refused`] for a number beyond its bounds.
+    async fn change_credits(
+        &self,
+        by: &Actor,
+        agent: &AgentId,
+        change: &CreditChange,
+    ) -> Result<CreditAccount, AdminError>;
+
+    /// Entries of the ledger of an agent's credits, the newest first.
+    async fn credit_entries(&self, query: &LedgerQuery) -> Result<Vec<CreditEntry>, AdminError>;
+
+    /// Up to `limit` documents that were kept of extractions, by id, behind `after`.
+    async fn documents(
+        &self,
+        agent: &AgentId,
+        after: Option<FileId>,
+        limit: u32,
+    ) -> Result<Vec<StoredDocument>, AdminError>;
+
+    /// One document that was kept, and its content.
+    ///
+    /// # Errors
+    /// [`AdminError::Contents`] when its content cannot be read, [`AdminError::Conflict`] when it cannot be opened: the
+    /// server key that it was sealed with is gone, or it is damaged.
+    async fn document(
+        &self,
+        agent: &AgentId,
+        document: FileId,
+    ) -> Result<(StoredDocument, Vec<u8>), AdminError>;
+
+    /// Removes the contents of all deleted files of an agent and all documents that were kept of extractions now, before
+    /// their retention is over; returns how many.
     ///
     /// # Errors
     /// [`AdminError::Contents`] when the store of file contents fails: the rest is removed when it is back.

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::access::{AllowedAddress, ApiSecret, Key, Permissions, RateLimits};
 use crate::contacts::Contact;
+use crate::credits::{CreditPool, CreditRates};
 use crate::values::{AgentId, Block, Line, Timestamp};
 
 /// An agent to be created.
@@ -96,4 +97,29 @@ pub enum Imported {
     Updated(Contact),
     /// It was there and is as before.
     Unchanged(Contact),
+}
+
+/// A change of an agent's credits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CreditChange {
+    /// Sets the balance of a pool; the agent is charged from then on.
+    Set {
+        /// Which pool.
+        pool: CreditPool,
+        /// Its new balance, at most [`MAX_CREDITS`](crate::credits::MAX_CREDITS).
+        credits: u64,
+        /// What the ledger is to say, at most 500 characters.
+        note: Option<String>,
+    },
+    /// Adds credits beyond the plan; the agent is charged from then on.
+    TopUp {
+        /// How many, at least 1.
+        credits: u64,
+        /// What the ledger is to say, at most 500 characters.
+        note: Option<String>,
+    },
+    /// Sets what an extraction costs.
+    Rates(CreditRates),
+    /// Whether nothing is charged; the balances stay.
+    Unlimited(bool),
 }

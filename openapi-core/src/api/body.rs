@@ -1,5 +1,6 @@
 //! Reading a body (contract 6.3 step 8): JSON as a whole, with its media type, size and text; a form as a stream.
 
+use std::borrow::Cow;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
@@ -12,7 +13,7 @@ use http_body::Body;
 use http_body_util::BodyExt;
 
 use super::{BoxError, ReceiptTimeout};
-use crate::files::{BodyStream, Form, MAX_BEYOND_FILE, Upload, file_too_large};
+use crate::files::{BodyStream, FilePart, Form};
 use crate::json;
 use crate::operation::JsonBody;
 use crate::reply::{ApiError, ErrorCode};
@@ -78,30 +79,28 @@ fn declared_octets<B: Body>(parts: &Parts, body: &B) -> Option<u64> {
     })
 }
 
-/// Opens a form with a file of up to `max_file_octets`. Nothing is read of one whose head tells its length; of another the
-/// begin, which tells whether there is a body at all.
-pub(super) async fn open_form<B>(parts: &Parts, body: B, max_file_octets: u64) -> Result<Upload, ApiError>
+/// Opens a form with a file; none where there is no body. Nothing is read of one whose head tells its length; of another
+/// the begin, which tells whether there is a body at all.
+pub(super) async fn open_form<B>(parts: &Parts, body: B, part: FilePart) -> Result<Option<Form>, ApiError>
 where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
     let declared = declared_octets(parts, &body);
     if body.is_end_stream() || declared == Some(0) {
-        return Ok(Upload::absent());
+        return Ok(None);
     }
     let mut octets = Octets { begin: None, body: Box::pin(body) };
     if declared.is_none() {
         match poll_fn(|cx| Pin::new(&mut octets).poll_next(cx)).await.transpose()? {
             Some(begin) => octets.begin = Some(begin),
-            None => return Ok(Upload::absent()),
+            None => return Ok(None),
         }
     }
-    let content_type = form_type(parts)?;
-    if let Some(declared) = declared.filter(|octets| *octets > max_file_octets + MAX_BEYOND_FILE) {
-        return Err(file_too_large(max_file_octets, Some(declared)));
-    }
+    let content_type = form_type(parts, part.name)?;
+    part.refuse_declared(declared)?;
     let octets: BodyStream = Box::pin(octets);
-    Ok(Upload::of_form(Form::new(content_type, octets, max_file_octets)?, max_file_octets))
+    Form::new(content_type, octets, part).map(Some)
 }
 
 /// The data of a body, no chunk of it empty, its errors as they are answered.
@@ -137,7 +136,7 @@ where
 }
 
 /// The media type of a form, not encoded any further.
-fn form_type(parts: &Parts) -> Result<&str, ApiError> {
+fn form_type<'a>(parts: &'a Parts, part: &str) -> Result<&'a str, ApiError> {
     const FORM: &str = "multipart/form-data";
     refuse_encoding(parts, FORM)?;
     let value = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
@@ -145,11 +144,12 @@ fn form_type(parts: &Parts) -> Result<&str, ApiError> {
     if essence.eq_ignore_ascii_case(FORM) {
         Ok(value)
     } else {
-        Err(unsupported("Send the request body as multipart/form-data with a part named file", FORM))
+        let message = format!("Send the request body as multipart/form-data with a part named {part}");
+        Err(unsupported(message, FORM))
     }
 }
 
-fn unsupported(message: &'static str, accepted: &'static str) -> ApiError {
+fn unsupported(message: impl Into<Cow<'static, str>>, accepted: &'static str) -> ApiError {
     ApiError::new(ErrorCode::UnsupportedMediaType, message)
         .with_header(header::ACCEPT, HeaderValue::from_static(accepted))
 }

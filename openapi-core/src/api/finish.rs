@@ -258,7 +258,7 @@ fn cors(settings: &Settings, parts: &Parts, headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
     headers.insert(
         header::ACCESS_CONTROL_EXPOSE_HEADERS,
-        HeaderValue::from_static("Deprecation, ETag, Link, Location, Retry-After, X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy, Idempotent-Replayed"),
+        HeaderValue::from_static("Deprecation, ETag, Link, Location, Retry-After, X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy, Idempotent-Replayed, X-Credits-Charged, X-Credits-Remaining"),
     );
     if parts.method == Method::OPTIONS {
         if let Some(allow) = headers.get(header::ALLOW).cloned() {

@@ -23,6 +23,8 @@ pub use finish::Handled;
 pub use settings::{AddressLimits, PeerAddress, ReceiptTimeout, Settings};
 
 use crate::access::Caller;
+use crate::extraction::DocumentForm;
+use crate::files::Upload;
 use crate::gate::{AddressGate, Gate, Refusal};
 use crate::limits::AddressClass;
 use crate::operation::{
@@ -170,6 +172,7 @@ impl Inner {
             headers: &parts.headers,
             body: &JsonBody::Absent,
             upload: Mutex::default(),
+            document: Mutex::default(),
             is_head: parts.method == http::Method::HEAD,
             now,
         };
@@ -200,8 +203,15 @@ impl Inner {
         let body = match endpoint.meta.body {
             BodyKind::None => JsonBody::Absent,
             BodyKind::File => {
-                let upload = body::open_form(parts, body, self.settings.max_file_octets).await?;
-                incoming.upload = Mutex::new(Some(upload));
+                let limit = self.settings.max_file_octets;
+                let form = body::open_form(parts, body, Upload::part(limit)).await?;
+                incoming.upload = Mutex::new(form.map(|form| Upload::of_form(form, limit)));
+                JsonBody::Absent
+            }
+            BodyKind::Document => {
+                let part = DocumentForm::part(self.settings.max_document_octets);
+                let form = body::open_form(parts, body, part).await?;
+                incoming.document = Mutex::new(form.map(DocumentForm::of_form));
                 JsonBody::Absent
             }
             BodyKind::Required | BodyKind::Optional => {

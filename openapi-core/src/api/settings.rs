@@ -14,6 +14,8 @@ pub struct Settings {
     pub max_json_octets: u64,
     /// The largest file of a contact, in octets (25 MiB); at most [`Settings::MAX_FILE_OCTETS`].
     pub max_file_octets: u64,
+    /// The largest document of an extraction, in octets (20 MiB).
+    pub max_document_octets: u64,
     /// The longest path and query, in octets (8 KiB).
     pub max_uri_octets: usize,
     /// The largest header block, in octets of names and values (16 KiB).
@@ -37,6 +39,7 @@ impl Settings {
             brand,
             max_json_octets: 1024 * 1024,
             max_file_octets: 25 * 1024 * 1024,
+            max_document_octets: 20 * 1024 * 1024,
             max_uri_octets: 8 * 1024,
             max_header_octets: 16 * 1024,
             address_limits: AddressLimits::default(),

@@ -43,4 +43,5 @@ pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint::of::<forms::Schema>(),
     Endpoint::of::<forms::Structure>(),
     Endpoint::of::<extraction::SchemaExamples>(),
+    Endpoint::of::<extraction::Extract>(),
 ];

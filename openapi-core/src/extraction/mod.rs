@@ -6,6 +6,7 @@
 
 mod examples;
 mod finding;
+mod form;
 mod read;
 mod result;
 mod schema;
@@ -14,6 +15,8 @@ mod tests;
 
 pub use examples::{SCHEMA_EXAMPLES, SchemaExample, SchemaExamples};
 pub use finding::{BoundingBox, Confidence, Evidence, Finding, Leaf, Rejection};
+pub(crate) use form::document_too_large;
+pub use form::{DocumentForm, ReceivedForm, SentParts};
 pub use result::{
     DocumentFacts, Extraction, ExtractionMetadata, ExtractionWarning, Notice, Usage, Validation,
 };

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::operation::Endpoint;
-use crate::operation::{Access, Conditional, Method};
+use crate::operation::{Access, BodyKind, Conditional, Method};
 use crate::reply::ErrorCode;
 
 const HEADERS: &[(&str, &str, &str)] = &[
@@ -27,6 +27,8 @@ const HEADERS: &[(&str, &str, &str)] = &[
     ),
     ("Deprecation", "string", "Since when the endpoint is deprecated (RFC 9745)."),
     ("Idempotent-Replayed", "string", "`true` when a stored answer is given again."),
+    ("X-Credits-Charged", "integer", "The credits that the extraction cost; 0 for a stored answer."),
+    ("X-Credits-Remaining", "integer", "The credits that are left; absent without a balance."),
     ("Allow", "string", "The methods of the path."),
     ("Accept-Ranges", "string", "`bytes`"),
     ("Content-Range", "string", "Which part of the file is sent, or that none can be."),
@@ -88,6 +90,9 @@ pub(super) fn of_success(endpoint: &Endpoint, status: u16) -> Value {
     }
     if meta.idempotent {
         names.push("Idempotent-Replayed");
+    }
+    if meta.body == BodyKind::Document {
+        names.extend(["X-Credits-Charged", "X-Credits-Remaining"]);
     }
     if meta.query.iter().any(|parameter| parameter.name == "page") {
         names.push("Link");

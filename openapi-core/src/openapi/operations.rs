@@ -111,7 +111,8 @@ fn responses(endpoint: &Endpoint) -> Value {
         if is_main && !is_content {
             body["example"] = (endpoint.response_example)();
         }
-        let description = match (status, meta.idempotent) {
+        let dry_runs = (endpoint.dry_run_schema)().is_some();
+        let description = match (status, dry_runs) {
             (201, _) => "Created",
             (200, true) => "Valid: the answer to a dry run; id and times are `null`",
             (207, _) => "Processed: at least one element failed",
@@ -193,6 +194,16 @@ fn error_example(code: ErrorCode) -> Value {
             "The file exceeds 26214400 bytes",
             Some(json!({ "limit": 26_214_400, "actual": 31_457_280, "unit": "bytes" })),
         ),
+        ErrorCode::InsufficientCredits => {
+            ("The extraction needs 2 credits, 1 is available", Some(json!({ "required": 2, "available": 1 })))
+        }
+        ErrorCode::DocumentTooLarge => (
+            "The document has more than 50 pages",
+            Some(json!({ "limit": 50, "actual": 64, "unit": "pages" })),
+        ),
+        ErrorCode::ConcurrencyLimitExceeded => {
+            ("5 extractions are already running for this key", Some(json!({ "limit": 5 })))
+        }
         ErrorCode::StorageQuotaExceeded => (
             "The contact may have 1000 files",
             Some(json!({ "limit": 1_000, "actual": 1_001, "unit": "files" })),

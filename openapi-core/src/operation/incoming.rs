@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use http::{HeaderMap, HeaderName, header};
 use sha2::{Digest, Sha256};
 
+use crate::extraction::DocumentForm;
 use crate::files::Upload;
 use crate::json::{Json, Object};
 use crate::operation::Meta;
@@ -29,8 +30,10 @@ pub struct Incoming<'a> {
     pub headers: &'a HeaderMap,
     /// The JSON body.
     pub body: &'a JsonBody,
-    /// The form, until the operation takes it.
+    /// The form with a file, until the operation takes it.
     pub upload: Mutex<Option<Upload>>,
+    /// The form with a document, until the operation takes it.
+    pub document: Mutex<Option<DocumentForm>>,
     /// Whether only the head of the answer is wanted.
     pub is_head: bool,
     /// The present instant.
@@ -65,6 +68,12 @@ impl Incoming<'_> {
     #[must_use]
     pub fn take_upload(&self) -> Upload {
         self.upload.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_else(Upload::absent)
+    }
+
+    /// The form with the document.
+    #[must_use]
+    pub fn take_document(&self) -> DocumentForm {
+        self.document.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
     }
 
     /// The text of a header; lines of one name are joined as a list.

@@ -105,9 +105,17 @@ pub enum BodyKind {
     Optional,
     /// A `multipart/form-data` form with one file.
     File,
+    /// A `multipart/form-data` form with one document and what is to be found in it.
+    Document,
 }
 
 impl BodyKind {
+    /// Whether it is a form.
+    #[must_use]
+    pub const fn is_form(self) -> bool {
+        matches!(self, BodyKind::File | BodyKind::Document)
+    }
+
     /// Whether it is JSON.
     #[must_use]
     pub const fn is_json(self) -> bool {
@@ -190,7 +198,7 @@ impl Meta {
             (self.access.is_public(), KEYLESS),
             (self.names_agent(), &[ErrorCode::AgentForbidden]),
             (self.body.is_json(), JSON),
-            (self.body == BodyKind::File, MULTIPART),
+            (self.body.is_form(), MULTIPART),
             (self.idempotent, IDEMPOTENT),
             (self.conditional == Conditional::Write, PRECONDITION),
             (true, self.errors),

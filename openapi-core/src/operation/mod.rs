@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub(crate) use incoming::{
-    Creation, creation, idempotency, if_match, page_request, reason_member, sort_order,
+    Creation, creation, idempotency, if_match, page_request, parse_boolean, reason_member, sort_order,
 };
 pub use incoming::{Incoming, JsonBody, Query};
 pub use meta::{Access, Base, BodyKind, Conditional, Meta, Method};

@@ -2,22 +2,24 @@
 
 use async_trait::async_trait;
 
-use super::{Platform, contacts, forms, keys};
+use super::{Platform, contacts, extraction, forms, keys};
 use crate::access::{Actor, Caller, Key, KeySelector, KeyStatus, Permissions};
-use crate::admin::{Admin, AdminError, Imported, IssuedKey, KeyEdit, NewAgent, NewKey};
+use crate::admin::{Admin, AdminError, CreditChange, Imported, IssuedKey, KeyEdit, NewAgent, NewKey};
 use crate::agents::{Agent, AgentStatus};
 use crate::audit::{AuditAction, AuditEntry};
 use crate::contacts::{Contact, ContactRef};
+use crate::credits::{CreditAccount, CreditEntry};
 use crate::forms::{FormDataRevision, FormTemplate, Submission, TemplateStatus, TemplateSummary};
 use crate::json::{Json, Object};
 use crate::reply::{ApiError, ErrorCode};
 use crate::schema::ContactSchema;
 use crate::service::{ContactTarget, CreateContact, Created, UpdateContact, Updated, Upsert};
 use crate::storage::{
-    AuditQuery, ContactFilter, ContactQuery, ContactSort, Order, SortPosition, StorageErrorKind,
-    SubmissionFilter, SubmissionPosition, SubmissionQuery, TemplatePosition, TemplateQuery, Window,
+    AuditQuery, ContactFilter, ContactQuery, ContactSort, LedgerQuery, Order, SortPosition, StorageErrorKind,
+    StoredDocument, SubmissionFilter, SubmissionPosition, SubmissionQuery, TemplatePosition, TemplateQuery,
+    Window,
 };
-use crate::values::{AgentId, SubmissionId, TemplateId};
+use crate::values::{AgentId, FileId, SubmissionId, TemplateId};
 use crate::violation::Violations;
 
 /// Rows that one step of a purge removes, so that no step holds the store for long.
@@ -385,6 +387,42 @@ impl Admin for Platform {
         let stored =
             stored.ok_or_else(|| AdminError::NotFound { what: "submission", id: submission.to_string() })?;
         Ok((stored, self.storage.form_data_revisions(agent, submission).await?))
+    }
+
+    async fn credits(&self, agent: &AgentId) -> Result<CreditAccount, AdminError> {
+        extraction::credits_of(self, agent).await
+    }
+
+    async fn change_credits(
+        &self,
+        by: &Actor,
+        agent: &AgentId,
+        change: &CreditChange,
+    ) -> Result<CreditAccount, AdminError> {
+        extraction::change_credits(self, by, agent, change).await
+    }
+
+    async fn credit_entries(&self, query: &LedgerQuery) -> Result<Vec<CreditEntry>, AdminError> {
+        self.living_agent(&query.agent).await?;
+        Ok(self.storage.credit_entries(query).await?)
+    }
+
+    async fn documents(
+        &self,
+        agent: &AgentId,
+        after: Option<FileId>,
+        limit: u32,
+    ) -> Result<Vec<StoredDocument>, AdminError> {
+        self.living_agent(agent).await?;
+        Ok(self.storage.documents(agent, after, limit).await?)
+    }
+
+    async fn document(
+        &self,
+        agent: &AgentId,
+        document: FileId,
+    ) -> Result<(StoredDocument, Vec<u8>), AdminError> {
+        extraction::document(self, agent, document).await
     }
 
     async fn purge_files(&self, by: &Actor, agent: &AgentId) -> Result<u64, AdminError> {

@@ -77,7 +77,9 @@ pub(super) async fn create(
             return Ok(Created::Preview(contact));
         }
         let replay: Option<Replay> = match &claimed {
-            Some(claim) => Some(claim.replay(stored_reply(&platform.brand, &contact)?, contact.id, now)),
+            Some(claim) => {
+                Some(claim.replay(stored_reply(&platform.brand, &contact)?, Some(contact.id), now))
+            }
             None => None,
         };
         let mut write =

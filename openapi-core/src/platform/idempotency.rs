@@ -74,15 +74,15 @@ impl Claim<'_> {
         Ok(Some(StoredReply { status: replay.status, location: replay.location, body: replay.body }))
     }
 
-    /// The record that stores an answer.
-    pub(super) fn replay(&self, reply: StoredReply, resource: ContactId, now: Timestamp) -> Replay {
+    /// The record that stores an answer; `resource` is the contact that it shows.
+    pub(super) fn replay(&self, reply: StoredReply, resource: Option<ContactId>, now: Timestamp) -> Replay {
         Replay {
             key: self.key,
             fingerprint: self.fingerprint,
             status: reply.status,
             location: reply.location,
             body: reply.body,
-            resource: Some(resource),
+            resource,
             expires_at: now.plus_millis(RETENTION_MILLIS),
         }
     }

@@ -6,12 +6,14 @@ mod cache;
 mod contacts;
 mod cursor;
 mod errors;
+mod extraction;
 mod files;
 mod forms;
 mod idempotency;
 mod keys;
 mod paging;
 
+pub use extraction::ExtractionSettings;
 pub use files::{ContentCheck, ContentFault, FileSettings, MaintainError};
 
 use std::collections::HashSet;
@@ -27,16 +29,17 @@ use crate::files::ContactFile;
 use crate::forms::{CompiledTemplate, Submission, TemplateSummary};
 use crate::gate::Gate;
 use crate::ports::{
-    BlobStore, Clock, FileScanner, IdSource, InPlace, NoBlobs, NoScanner, NoTimer, Offload, Timer, within,
+    BlobStore, Clock, DocumentExtractor, FileScanner, IdSource, InPlace, NoBlobs, NoExtractor, NoScanner,
+    NoTimer, Offload, Timer, within,
 };
 use crate::reply::ApiError;
 use crate::schema::{CompiledSchema, ContactSchema};
 use crate::server_keys::ServerKeys;
 use crate::service::{
     ArchiveContact, BatchResult, ContactTarget, CreateContact, Created, DeleteFile, DeletedFile,
-    DownloadFile, FileContent, FileTarget, LatestSubmission, ListContacts, ListFiles, ListSubmissions,
-    ListTemplates, OpenApiService, Page, SignUrl, SignedUrl, SubmitForm, SubmitForms, UpdateContact,
-    UpdateSubmission, Updated, UploadFile,
+    DownloadFile, ExtractDocument, Extracted, FileContent, FileTarget, LatestSubmission, ListContacts,
+    ListFiles, ListSubmissions, ListTemplates, OpenApiService, Page, SignUrl, SignedUrl, SubmitForm,
+    SubmitForms, UpdateContact, UpdateSubmission, Updated, UploadFile,
 };
 use crate::storage::{ReplayKey, Storage, StorageError};
 use crate::values::{AgentId, Timestamp};
@@ -60,6 +63,8 @@ pub struct Ports {
     pub blobs: Arc<dyn BlobStore>,
     /// Looks at uploads; [`NoScanner`] where none was given.
     pub scanner: Arc<dyn FileScanner>,
+    /// Reads documents; [`NoExtractor`] where none was given: extractions are then refused.
+    pub extractor: Arc<dyn DocumentExtractor>,
     /// Waiting; [`NoTimer`] where no deadline is to be enforced: the health check then waits for the store.
     pub timer: Arc<dyn Timer>,
     /// Hashes parts of uploads beside their arrival; [`InPlace`] where no thread is lent.
@@ -76,6 +81,7 @@ impl Ports {
             server_keys,
             blobs: Arc::new(NoBlobs),
             scanner: Arc::new(NoScanner),
+            extractor: Arc::new(NoExtractor),
             timer: Arc::new(NoTimer),
             offload: Arc::new(InPlace),
         }
@@ -103,6 +109,13 @@ impl Ports {
         self
     }
 
+    /// Sets what reads documents.
+    #[must_use]
+    pub fn with_extractor(mut self, extractor: Arc<dyn DocumentExtractor>) -> Self {
+        self.extractor = extractor;
+        self
+    }
+
     /// Sets the timer.
     #[must_use]
     pub fn with_timer(mut self, timer: Arc<dyn Timer>) -> Self {
@@ -125,6 +138,8 @@ pub struct Platform {
     brand: Brand,
     files: FileSettings,
     sweeps: files::Sweeps,
+    extraction: ExtractionSettings,
+    extractions: extraction::Extractions,
     gate: Arc<Gate>,
     schemas: cache::Cache<AgentId, CompiledSchema>,
     templates: forms::Templates,
@@ -144,6 +159,8 @@ impl Platform {
             brand,
             files: FileSettings::default(),
             sweeps: files::Sweeps::default(),
+            extraction: ExtractionSettings::default(),
+            extractions: extraction::Extractions::default(),
             gate: Arc::new(gate),
             schemas: cache::Cache::default(),
             templates: forms::Templates::default(),
@@ -155,6 +172,13 @@ impl Platform {
     #[must_use]
     pub fn with_file_settings(mut self, settings: FileSettings) -> Self {
         self.files = settings;
+        self
+    }
+
+    /// Sets what an operator decides about extractions.
+    #[must_use]
+    pub fn with_extraction_settings(mut self, settings: ExtractionSettings) -> Self {
+        self.extraction = settings;
         self
     }
 
@@ -179,8 +203,9 @@ impl Platform {
         &self.brand
     }
 
-    /// Work that is due from time to time: saves last uses of keys, gives back leases that have ended, sweeps
-    /// expired answers, removes contents of files that are due and, every six hours, those that no record knows of.
+    /// Work that is due from time to time: saves last uses of keys, gives back leases that have ended and credits of
+    /// extractions that were given up, sweeps expired answers, removes contents of files that are due and, every six
+    /// hours, those that no record knows of.
     /// Call it about every 20 s. Where it is never called, last uses are noted only at the end, and expired answers and
     /// contents stay, unseen.
     ///
@@ -188,16 +213,19 @@ impl Platform {
     /// When the store fails; the next call goes on.
     pub async fn maintain(&self) -> Result<(), MaintainError> {
         self.gate.maintain().await?;
+        self.settle_abandoned().await?;
         const BATCH: u32 = 500;
         while self.storage.sweep_replays(self.now(), BATCH).await? >= u64::from(BATCH) {}
         self.maintain_contents().await
     }
 
-    /// The orderly end: saves last uses and gives back what the rate limits had leased.
+    /// The orderly end: saves last uses and gives back what the rate limits had leased, and credits of extractions that
+    /// were given up.
     ///
     /// # Errors
     /// When the store fails; leases then count as used.
     pub async fn drain(&self) -> Result<(), StorageError> {
+        self.settle_abandoned().await?;
         self.gate.drain().await
     }
 
@@ -361,5 +389,13 @@ impl OpenApiService for Platform {
 
     async fn template(&self, caller: &Caller, id: &str) -> Result<Arc<CompiledTemplate>, ApiError> {
         self.path_template(&caller.agent_id, id, true).await
+    }
+
+    async fn extract_document(
+        &self,
+        caller: &Caller,
+        request: ExtractDocument,
+    ) -> Result<Extracted, ApiError> {
+        extraction::extract(self, caller, request).await
     }
 }

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::extraction::{ExtractionSchema, ExtractionWarning, Finding};
+use crate::values::AgentId;
 
 /// Reads documents. Two steps, because what a document costs is known only once it was read (contract 6.3, step 15):
 /// [`DocumentExtractor::open`] reads its text, [`OpenDocument::extract`] makes values of it.
@@ -17,7 +18,7 @@ use crate::extraction::{ExtractionSchema, ExtractionWarning, Finding};
 /// - A document may be hostile; no document panics, hangs or uses memory without bound.
 #[async_trait]
 pub trait DocumentExtractor: Send + Sync {
-    /// The type of a document by its content (contract 12.1).
+    /// The type of a document by its content (contract 12.1): some octets of it are looked at, nothing is read.
     ///
     /// # Errors
     /// What it was found to be, when this extractor cannot read it.
@@ -55,8 +56,6 @@ pub struct SentDocument {
     pub content: Bytes,
     /// The name that the sender gives it.
     pub file_name: String,
-    /// The type that the sender gives it: a hint for text, whose encoding it may name.
-    pub declared_type: Option<String>,
 }
 
 /// How large a document may be (contract 9).
@@ -85,8 +84,6 @@ pub struct DocumentText {
     pub character_count: u64,
     /// Whether characters were recognised.
     pub ocr_applied: bool,
-    /// The language of its text (ISO 639-1), where it could be told.
-    pub language: Option<String>,
 }
 
 /// What to find in a document.
@@ -96,6 +93,8 @@ pub struct ExtractionTask {
     pub schema: ExtractionSchema,
     /// Guidance of the caller, at most 4,000 characters.
     pub instructions: Option<String>,
+    /// Whose document it is: an operator may have chosen an engine for the agent.
+    pub agent: AgentId,
     /// How long it may take.
     pub patience: Duration,
 }
@@ -107,6 +106,8 @@ pub struct Findings {
     pub fields: Vec<Finding>,
     /// `noText` and `ocrUnavailable`; an ambiguous date is told by its finding.
     pub warnings: Vec<ExtractionWarning>,
+    /// The language of the text (ISO 639-1), where it could be told.
+    pub language: Option<String>,
     /// The engine that answered: `builtin`, or the name that the operator gives another.
     pub engine: String,
 }
@@ -180,4 +181,24 @@ pub enum ExtractError {
     /// 504 EXTRACTION_TIMEOUT.
     #[error("extraction took too long")]
     TimedOut,
+}
+
+/// No extraction: every document is answered 503 EXTRACTION_UNAVAILABLE.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoExtractor;
+
+#[async_trait]
+impl DocumentExtractor for NoExtractor {
+    fn detect(&self, _: &SentDocument) -> Result<&'static str, UnsupportedDocument> {
+        Ok("application/octet-stream")
+    }
+
+    async fn open(
+        &self,
+        _: SentDocument,
+        _: DocumentLimits,
+        _: Duration,
+    ) -> Result<Box<dyn OpenDocument>, ExtractError> {
+        Err(ExtractError::Unavailable { reason: "no engine is installed".to_owned(), retry_after: None })
+    }
 }

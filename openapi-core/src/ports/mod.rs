@@ -17,7 +17,7 @@ pub use blobs::{
 pub use clock::{Clock, FixedClock};
 pub use extractor::{
     DocumentExtractor, DocumentLimits, DocumentText, DocumentUnit, ExtractError, ExtractionTask, Findings,
-    OpenDocument, SentDocument, UnsupportedDocument,
+    NoExtractor, OpenDocument, SentDocument, UnsupportedDocument,
 };
 pub use ids::{IdSource, SequentialIds};
 pub use offload::{InPlace, Offload, Work};

@@ -42,6 +42,7 @@ error_codes! {
     InvalidCredentials = 401 "INVALID_CREDENTIALS", "Unknown key, wrong secret, or a disabled agent.";
     ApiKeyRevoked = 401 "API_KEY_REVOKED", "The secret is right, the key is revoked or disabled.";
     ApiKeyExpired = 401 "API_KEY_EXPIRED", "The secret is right, the key has expired; `details` has `expiredAt`.";
+    InsufficientCredits = 402 "INSUFFICIENT_CREDITS", "The extraction costs more credits than there are; `details` has `required` and `available`.";
     IpNotAllowed = 403 "IP_NOT_ALLOWED", "The address is outside the key's allowlist.";
     InsufficientPermissions = 403 "INSUFFICIENT_PERMISSIONS", "The key lacks the scope or action; `details` has `required`.";
     AgentForbidden = 403 "AGENT_FORBIDDEN", "The agent in the path is not the key's agent, whether or not it exists.";
@@ -67,15 +68,22 @@ error_codes! {
     PreconditionFailed = 412 "PRECONDITION_FAILED", "No tag of `If-Match` is the current one; see the header `ETag`.";
     PayloadTooLarge = 413 "PAYLOAD_TOO_LARGE", "The body is too large; `details` has `limit`, `actual` and `unit`.";
     FileTooLarge = 413 "FILE_TOO_LARGE", "The file is too large; `details` has `limit`, `actual` and `unit`.";
+    DocumentTooLarge = 413 "DOCUMENT_TOO_LARGE", "The document is too large; `details` has `limit`, `actual` and `unit`.";
     UriTooLong = 414 "URI_TOO_LONG", "Path and query are too long.";
     UnsupportedMediaType = 415 "UNSUPPORTED_MEDIA_TYPE", "The media type or encoding of the body is not accepted; see the header `Accept`.";
     UnsupportedFileType = 415 "UNSUPPORTED_FILE_TYPE", "The content of the file is of a type that is not accepted; `details` has `detected` and `allowed`.";
     RangeNotSatisfiable = 416 "RANGE_NOT_SATISFIABLE", "The range lies outside the file; see the header `Content-Range`.";
     IdempotencyKeyReused = 422 "IDEMPOTENCY_KEY_REUSED", "The idempotency key was used with another payload.";
+    DocumentEncrypted = 422 "DOCUMENT_ENCRYPTED", "The document is protected by a password.";
+    DocumentUnreadable = 422 "DOCUMENT_UNREADABLE", "The document is damaged, or takes more time or memory than a document may.";
     RateLimitExceeded = 429 "RATE_LIMIT_EXCEEDED", "The key has used up its requests; `details` has `window`, `limit` and `retryAfterSeconds`.";
     TooManyFailedAttempts = 429 "TOO_MANY_FAILED_ATTEMPTS", "The address has made too many requests of this kind; see the header `Retry-After`.";
+    ConcurrencyLimitExceeded = 429 "CONCURRENCY_LIMIT_EXCEEDED", "The key has as many extractions running as it may; `details` has `limit`; see the header `Retry-After`.";
     HeadersTooLarge = 431 "HEADERS_TOO_LARGE", "The header block is too large.";
     InternalError = 500 "INTERNAL_ERROR", "A fault of the service.";
+    ExtractionFailed = 502 "EXTRACTION_FAILED", "The extraction engine gave no usable answer.";
     ServiceUnavailable = 503 "SERVICE_UNAVAILABLE", "The data store is down, or the service overloaded or ending; see the header `Retry-After`.";
+    ExtractionUnavailable = 503 "EXTRACTION_UNAVAILABLE", "The extraction engine is down or overloaded; see the header `Retry-After`.";
     StorageUnavailable = 503 "STORAGE_UNAVAILABLE", "The store of file contents is down or full; see the header `Retry-After`.";
+    ExtractionTimeout = 504 "EXTRACTION_TIMEOUT", "The extraction took longer than it may.";
 }

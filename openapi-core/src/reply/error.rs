@@ -45,7 +45,9 @@ impl ApiError {
             }
             ErrorCode::ConcurrentUpdate
             | ErrorCode::IdempotencyKeyInUse
+            | ErrorCode::ConcurrencyLimitExceeded
             | ErrorCode::ServiceUnavailable
+            | ErrorCode::ExtractionUnavailable
             | ErrorCode::StorageUnavailable => {
                 vec![(header::RETRY_AFTER, HeaderValue::from_static("1"))]
             }

@@ -1,5 +1,6 @@
 //! The service behind the API: one method for each endpoint, typed in, typed out.
 
+mod extraction;
 mod files;
 mod forms;
 
@@ -7,6 +8,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+pub use extraction::{ExtractDocument, Extracted, ExtractedDocument};
 pub use files::{
     ContentSource, DeleteFile, DeletedFile, DownloadFile, FileContent, FileListQuery, FileTarget, ListFiles,
     SignUrl, SignUrlQuery, SignedUrl, UploadFile,
@@ -141,6 +143,13 @@ pub trait OpenApiService: Send + Sync {
 
     /// One template in whatever state, with what is made of it; `id` as sent.
     async fn template(&self, caller: &Caller, id: &str) -> Result<Arc<CompiledTemplate>, ApiError>;
+
+    /// Finds the values of fields in a document. Dropping the future ends the work and costs nothing.
+    async fn extract_document(
+        &self,
+        caller: &Caller,
+        request: ExtractDocument,
+    ) -> Result<Extracted, ApiError>;
 }
 
 /// A value together with what was found wrong around it: it is reached only by asking for the faults.

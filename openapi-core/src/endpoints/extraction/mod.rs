@@ -1,8 +1,11 @@
 //! Document extraction (contract 4.5).
 
+mod extract;
 mod schema_examples;
 mod shapes;
 
+pub use extract::{Extract, Outcome};
 pub use schema_examples::SchemaExamples;
 
+pub(crate) use extract::stored_reply;
 pub(crate) use shapes::components;

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures_core::Stream;
 use multer::{Field, Multipart};
 
-use super::{MAX_BEYOND_FILE, Piece, file_too_large, head};
+use super::{MAX_BEYOND_FILE, Piece, head};
 use crate::reply::{ApiError, ErrorCode};
 
 /// The most octets that are given to the parser at once.
@@ -27,15 +27,36 @@ const MAX_BOUNDARY: usize = 70;
 /// The octets of a body; its errors are answers already.
 pub(crate) type BodyStream = Pin<Box<dyn Stream<Item = Result<Bytes, ApiError>> + Send>>;
 
+/// The part of a form that holds a file.
+#[derive(Clone, Copy)]
+pub(crate) struct FilePart {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// How large the file may be.
+    pub(crate) max_octets: u64,
+    /// The answer to a larger one, with the limit and the length that was declared.
+    pub(crate) too_large: fn(u64, Option<u64>) -> ApiError,
+}
+
+impl FilePart {
+    /// Refuses a body whose declared length is more than the file and what may stand beside it.
+    pub(crate) fn refuse_declared(&self, octets: Option<u64>) -> Result<(), ApiError> {
+        match octets.filter(|octets| *octets > self.max_octets.saturating_add(MAX_BEYOND_FILE)) {
+            Some(octets) => Err((self.too_large)(self.max_octets, Some(octets))),
+            None => Ok(()),
+        }
+    }
+}
+
 /// A form being read.
 pub(crate) struct Form {
     parser: Multipart<'static>,
     /// The part whose content is read.
     field: Option<(Field<'static>, IsFile)>,
     feed: Arc<Mutex<Feed>>,
-    /// Octets of parts named `file` that came out of the parser.
+    part: FilePart,
+    /// Octets of parts named as the file that came out of the parser.
     file_octets: u64,
-    max_file_octets: u64,
     is_over: bool,
 }
 
@@ -137,7 +158,7 @@ impl Form {
     ///
     /// # Errors
     /// BAD_REQUEST without a boundary that can be one.
-    pub(crate) fn new(content_type: &str, body: BodyStream, max_file_octets: u64) -> Result<Self, ApiError> {
+    pub(crate) fn new(content_type: &str, body: BodyStream, part: FilePart) -> Result<Self, ApiError> {
         let boundary = multer::parse_boundary(content_type)
             .map_err(|_| bad_request("the Content-Type names no boundary"))?;
         if boundary.is_empty() || boundary.len() > MAX_BOUNDARY {
@@ -149,10 +170,15 @@ impl Form {
             parser: Multipart::new(Tap(Arc::clone(&feed)), boundary),
             field: None,
             feed,
+            part,
             file_octets: 0,
-            max_file_octets,
             is_over: false,
         })
+    }
+
+    /// How large the file may be.
+    pub(crate) fn max_octets(&self) -> u64 {
+        self.part.max_octets
     }
 
     /// The next piece; `None` at the end of the body.
@@ -176,7 +202,7 @@ impl Form {
             && let Some(field) = self.next_part().await?
         {
             let head = head::read(field.headers()).map_err(bad_request)?;
-            self.field = Some((field, head.name == super::FILE_PART));
+            self.field = Some((field, head.name == self.part.name));
             let head::Head { name, file_name, is_file } = head;
             return Ok(Some(Piece::Part { name, file_name, is_file }));
         }
@@ -218,14 +244,14 @@ impl Form {
     }
 
     /// Refuses a body with more than 1 MiB beside its file, and one that is longer than any that would be accepted: parts
-    /// named `file` may be many. What the parser still holds may be the file's.
+    /// named as the file may be many. What the parser still holds may be the file's.
     fn refuse_excess(&self) -> Result<(), ApiError> {
         let feed = lock(&self.feed);
         let unparsed = if self.is_over { 0 } else { 2 * CHUNK_OCTETS as u64 };
         let beyond = feed.given.saturating_sub(self.file_octets).saturating_sub(unparsed);
-        let longest = self.max_file_octets.saturating_add(MAX_BEYOND_FILE);
-        if beyond > MAX_BEYOND_FILE || feed.given > longest {
-            Err(file_too_large(self.max_file_octets, None))
+        let FilePart { max_octets, too_large, .. } = self.part;
+        if beyond > MAX_BEYOND_FILE || feed.given > max_octets.saturating_add(MAX_BEYOND_FILE) {
+            Err(too_large(max_octets, None))
         } else {
             Ok(())
         }

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use futures_core::Stream;
 use sha2::{Digest, Sha256};
 
-pub(crate) use form::{BodyStream, Form};
+pub(crate) use form::{BodyStream, FilePart, Form};
 
 use self::digest::PartDigest;
 use super::{Detected, FileName, Inspector, Sha256Digest};
@@ -26,10 +26,10 @@ use crate::violation::{Fault, Place, Rule, Violation, Violations};
 const FILE_PART: &str = "file";
 
 /// What a body may hold beyond the file, in octets (contract 9).
-pub(crate) const MAX_BEYOND_FILE: u64 = 1024 * 1024;
+const MAX_BEYOND_FILE: u64 = 1024 * 1024;
 
 /// Octets that are kept of a part that should not be there: enough for the 256 characters that its fault repeats.
-const ECHOED_OCTETS: usize = 257 * 4;
+pub(crate) const ECHOED_OCTETS: usize = 257 * 4;
 
 /// A file on its way in. [`Upload::chunk`] gives its octets as they arrive, [`Upload::finish`] tells what came; nothing
 /// is held in memory as a whole.
@@ -135,9 +135,14 @@ impl Upload {
         Upload::new(Source::Absent, 0)
     }
 
-    /// A form.
+    /// A form with the file in [`Upload::part`].
     pub(crate) fn of_form(form: Form, max_octets: u64) -> Self {
         Upload::new(Source::Form(Box::new(form)), max_octets)
+    }
+
+    /// The part of a form that holds the file.
+    pub(crate) fn part(max_octets: u64) -> FilePart {
+        FilePart { name: FILE_PART, max_octets, too_large: file_too_large }
     }
 
     /// Has what is large hashed by these means, beside the reading of what comes next; otherwise all is hashed where
@@ -266,7 +271,7 @@ impl fmt::Debug for Upload {
 }
 
 /// The begin of a text as a fault repeats it; what was cut within a character loses that character.
-fn echo(octets: &[u8]) -> Option<String> {
+pub(crate) fn echo(octets: &[u8]) -> Option<String> {
     match std::str::from_utf8(octets) {
         Ok(text) => Some(text.to_owned()),
         Err(error) if error.error_len().is_none() => {
@@ -277,7 +282,7 @@ fn echo(octets: &[u8]) -> Option<String> {
 }
 
 /// 413 of a file, and of a form that holds too much beside it.
-pub(crate) fn file_too_large(limit: u64, declared: Option<u64>) -> ApiError {
+fn file_too_large(limit: u64, declared: Option<u64>) -> ApiError {
     let actual = declared.map_or(Json::Null, |octets| Json::Number(octets.into()));
     ApiError::new(ErrorCode::FileTooLarge, format!("The file exceeds {limit} bytes"))
         .with_detail("limit", limit)

@@ -196,7 +196,7 @@ impl Stored<'_> {
             let replay = match claimed {
                 Some(claim) => {
                     let reply = stored_reply(&record).map_err(Refused::Definite)?;
-                    Some(claim.replay(reply, contact.id, now))
+                    Some(claim.replay(reply, Some(contact.id), now))
                 }
                 None => None,
             };

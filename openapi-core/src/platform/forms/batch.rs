@@ -243,7 +243,7 @@ impl Batch<'_> {
             outcomes.iter().filter_map(|outcome| outcome.as_ref().ok()).cloned().collect();
         let result = result(outcomes, false);
         let replay: Option<Replay> = match claim {
-            Some(claim) => Some(claim.replay(stored_batch_reply(&result)?, self.contact.id, now)),
+            Some(claim) => Some(claim.replay(stored_batch_reply(&result)?, Some(self.contact.id), now)),
             None => None,
         };
         if submissions.is_empty() && replay.is_none() {

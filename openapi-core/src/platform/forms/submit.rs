@@ -48,7 +48,7 @@ pub(in crate::platform) async fn submit(
             return Ok(Created::Preview(submission));
         }
         let replay = match &claimed {
-            Some(claim) => Some(claim.replay(stored_reply(&submission)?, contact.id, now)),
+            Some(claim) => Some(claim.replay(stored_reply(&submission)?, Some(contact.id), now)),
             None => None,
         };
         let new = platform.to_be_stored(caller, submission, template, succession, now);

@@ -1,0 +1,273 @@
+//! The form of an extraction: a document, what is to be found in it, and how (contract 12.1).
+
+use std::fmt;
+
+use bytes::{Bytes, BytesMut};
+use sha2::{Digest, Sha256};
+
+use super::ExtractionSchema;
+use crate::files::{ECHOED_OCTETS, FileName, FilePart, Form, Piece, Sha256Digest, echo};
+use crate::json::Json;
+use crate::operation::parse_boolean;
+use crate::ports::SentDocument;
+use crate::reply::{ApiError, ErrorCode};
+use crate::values::{Block, TextValue};
+use crate::violation::{Fault, Place, Rule, Violation, Violations};
+
+/// The part that holds the document.
+const DOCUMENT: &str = "document";
+/// The other parts.
+const SCHEMA: &str = "schema";
+const INSTRUCTIONS: &str = "customInstructions";
+const SAVE: &str = "saveToStorage";
+
+/// The form of an extraction, before it is read.
+#[derive(Default)]
+pub struct DocumentForm(Source);
+
+#[derive(Default)]
+enum Source {
+    /// No body at all.
+    #[default]
+    Absent,
+    Form(Box<Form>),
+    Given(SentParts),
+}
+
+/// The parts of a form for [`Api::call`](crate::api::Api::call), where there is no form to be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SentParts {
+    /// The document and its name.
+    pub document: Option<SentDocument>,
+    /// The part `schema`.
+    pub schema: Option<Bytes>,
+    /// The part `customInstructions`.
+    pub custom_instructions: Option<Bytes>,
+    /// The part `saveToStorage`.
+    pub save_to_storage: Option<Bytes>,
+}
+
+/// What a form came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReceivedForm {
+    /// The document with its SHA-256; none when the part is missing, repeated or empty, which the faults say.
+    pub document: Option<(SentDocument, Sha256Digest)>,
+    /// What is to be found; none when the part is missing, repeated or no schema, which the faults say.
+    pub schema: Option<ExtractionSchema>,
+    /// Guidance of the caller.
+    pub instructions: Option<Block<4_000>>,
+    /// Whether the document is to be kept.
+    pub save_to_storage: bool,
+    /// What is wrong with the form.
+    pub faults: Violations,
+    /// SHA-256 of the names of the parts, in order, with the digests of their contents (contract 5.5).
+    pub fingerprint: [u8; 32],
+}
+
+/// The part that is being read.
+struct Part {
+    name: String,
+    file_name: Option<String>,
+    is_file: bool,
+    is_repeated: bool,
+    octets: BytesMut,
+    digest: Sha256,
+}
+
+impl DocumentForm {
+    /// A form.
+    pub(crate) fn of_form(form: Form) -> Self {
+        DocumentForm(Source::Form(Box::new(form)))
+    }
+
+    /// The parts of a form, of a host that has them.
+    #[must_use]
+    pub fn of_parts(parts: SentParts) -> Self {
+        DocumentForm(Source::Given(parts))
+    }
+
+    /// The part of a form that holds the document.
+    pub(crate) fn part(max_octets: u64) -> FilePart {
+        FilePart {
+            name: DOCUMENT,
+            max_octets,
+            too_large: |limit, actual| {
+                let actual = actual.map_or(Json::Null, |octets| Json::Number(octets.into()));
+                document_too_large("bytes", limit, actual)
+            },
+        }
+    }
+
+    /// Reads all of the form. The document is in memory then, as a whole.
+    ///
+    /// # Errors
+    /// What step 8 of contract 6.3 answers: BAD_REQUEST for broken framing, DOCUMENT_TOO_LARGE, REQUEST_TIMEOUT.
+    pub async fn receive(self) -> Result<ReceivedForm, ApiError> {
+        let mut receipt = Receipt::new();
+        match self.0 {
+            Source::Absent => {}
+            Source::Given(parts) => receipt.take_parts(parts),
+            Source::Form(mut form) => {
+                while let Some(piece) = form.piece().await? {
+                    receipt.take(piece, form.max_octets())?;
+                }
+            }
+        }
+        Ok(receipt.finish())
+    }
+}
+
+impl fmt::Debug for DocumentForm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DocumentForm").finish_non_exhaustive()
+    }
+}
+
+/// 413 of a document.
+pub(crate) fn document_too_large(unit: &'static str, limit: u64, actual: Json) -> ApiError {
+    ApiError::new(ErrorCode::DocumentTooLarge, format!("The document has more than {limit} {unit}"))
+        .with_detail("limit", limit)
+        .with_detail("actual", actual)
+        .with_detail("unit", unit)
+}
+
+/// A form while it arrives.
+struct Receipt {
+    part: Option<Part>,
+    seen: Vec<String>,
+    fingerprint: Sha256,
+    received: ReceivedForm,
+}
+
+impl Receipt {
+    fn new() -> Self {
+        Receipt {
+            part: None,
+            seen: Vec::new(),
+            fingerprint: Sha256::new(),
+            received: ReceivedForm {
+                document: None,
+                schema: None,
+                instructions: None,
+                save_to_storage: false,
+                faults: Violations::new(),
+                fingerprint: [0; 32],
+            },
+        }
+    }
+
+    fn take_parts(&mut self, parts: SentParts) {
+        let SentParts { document, schema, custom_instructions, save_to_storage } = parts;
+        if let Some(SentDocument { content, file_name }) = document {
+            self.begin(DOCUMENT.to_owned(), Some(file_name), true);
+            self.push(&content);
+        }
+        for (name, content) in
+            [(SCHEMA, schema), (INSTRUCTIONS, custom_instructions), (SAVE, save_to_storage)]
+        {
+            if let Some(content) = content {
+                self.begin(name.to_owned(), None, false);
+                self.push(&content);
+            }
+        }
+    }
+
+    fn take(&mut self, piece: Piece, max_octets: u64) -> Result<(), ApiError> {
+        match piece {
+            Piece::Part { name, file_name, is_file } => self.begin(name, file_name, is_file),
+            Piece::Octets(octets) => {
+                self.push(&octets);
+                let is_too_large =
+                    |part: &Part| part.name == DOCUMENT && part.octets.len() as u64 > max_octets;
+                if self.part.as_ref().is_some_and(is_too_large) {
+                    return Err(document_too_large("bytes", max_octets, Json::Null));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, name: String, file_name: Option<String>, is_file: bool) {
+        self.end();
+        let is_repeated = self.seen.contains(&name);
+        if !is_repeated && [DOCUMENT, SCHEMA, INSTRUCTIONS, SAVE].contains(&name.as_str()) {
+            self.seen.push(name.clone());
+        }
+        let (octets, digest) = (BytesMut::new(), Sha256::new());
+        self.part = Some(Part { name, file_name, is_file, is_repeated, octets, digest });
+    }
+
+    fn push(&mut self, octets: &[u8]) {
+        let Some(part) = &mut self.part else { return };
+        part.digest.update(octets);
+        let is_known = self.seen.contains(&part.name) && !part.is_repeated;
+        let room = if is_known { usize::MAX } else { ECHOED_OCTETS.saturating_sub(part.octets.len()) };
+        part.octets.extend_from_slice(&octets[..room.min(octets.len())]);
+    }
+
+    /// Takes the part that has ended for what it is.
+    fn end(&mut self) {
+        let Some(Part { name, file_name, is_file, is_repeated, octets, digest }) = self.part.take() else {
+            return;
+        };
+        let digest: [u8; 32] = digest.finalize().into();
+        self.fingerprint.update((name.len() as u64).to_be_bytes());
+        self.fingerprint.update(&name);
+        self.fingerprint.update(digest);
+        let ReceivedForm { document, schema, instructions, save_to_storage, faults, .. } = &mut self.received;
+        let mut fault = |value: Option<String>, fault: Fault| {
+            faults.push(Violation::new(Place::Form, name.as_str(), value.map(Json::String).as_ref(), fault));
+        };
+        match name.as_str() {
+            DOCUMENT if is_repeated => {
+                *document = None;
+                fault(None, Fault::new(Rule::MaxItems, "may be given only once"));
+            }
+            DOCUMENT if octets.is_empty() => fault(None, Fault::new(Rule::Minimum, "must not be empty")),
+            DOCUMENT => {
+                let file_name = FileName::of_sent(file_name.as_deref(), "bin").to_string();
+                let sent = SentDocument { content: octets.freeze(), file_name };
+                *document = Some((sent, Sha256Digest(digest)));
+            }
+            SCHEMA | INSTRUCTIONS | SAVE if is_repeated => {
+                fault(None, Fault::new(Rule::Duplicate, "is given twice"));
+            }
+            SCHEMA => match ExtractionSchema::parse(&octets) {
+                Ok(read) => *schema = Some(read),
+                Err(found) => faults.extend(found),
+            },
+            INSTRUCTIONS => match text(&octets).map(|text| (text, Block::parse(text))) {
+                Some((_, Ok(text))) => *instructions = Some(text),
+                // Blank is none.
+                Some((_, Err(blank))) if blank.rule == Rule::Required => {}
+                Some((text, Err(wrong))) => fault(Some(text.to_owned()), wrong),
+                None => fault(None, Fault::new(Rule::Format, "must be UTF-8")),
+            },
+            SAVE => match text(&octets).map(|text| (text, parse_boolean(text))) {
+                Some(("", _)) => {}
+                Some((_, Some(save))) => *save_to_storage = save,
+                Some((text, None)) => fault(Some(text.to_owned()), Fault::wrong_type("true or false")),
+                None => fault(None, Fault::wrong_type("true or false")),
+            },
+            _ => {
+                let value = if is_file { None } else { echo(&octets) };
+                fault(value, Fault::new(Rule::Unknown, "is not a part of this form"));
+            }
+        }
+    }
+
+    fn finish(mut self) -> ReceivedForm {
+        self.end();
+        for name in [DOCUMENT, SCHEMA] {
+            if !self.seen.iter().any(|seen| seen == name) {
+                self.received.faults.push(Violation::new(Place::Form, name, None, Fault::required()));
+            }
+        }
+        ReceivedForm { fingerprint: self.fingerprint.finalize().into(), ..self.received }
+    }
+}
+
+/// The text of a part, with a final line break taken off that some clients add.
+fn text(octets: &[u8]) -> Option<&str> {
+    std::str::from_utf8(octets).ok().map(|text| text.trim_end_matches(['\r', '\n']))
+}

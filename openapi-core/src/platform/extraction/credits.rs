@@ -1,0 +1,195 @@
+//! What an extraction costs: set aside before the engine runs, spent with the answer, given back otherwise.
+
+use super::errors::too_few_credits;
+use super::replay_of;
+use super::running::Abandoned;
+use crate::access::Caller;
+use crate::audit::AuditAction;
+use crate::credits::{CreditAccount, CreditEntry, CreditEntryKind};
+use crate::extraction::Usage;
+use crate::json::{Json, Object};
+use crate::platform::errors::{agent_gone, concurrent_update};
+use crate::platform::idempotency::Claim;
+use crate::platform::{ATTEMPTS, Platform};
+use crate::ports::DocumentText;
+use crate::reply::ApiError;
+use crate::service::{Extracted, ExtractedDocument};
+use crate::storage::{CreditWrite, StorageError, StorageErrorKind};
+use crate::values::{AgentId, PlatformId, Timestamp};
+
+/// Reservations of a server that is gone go back by themselves so long after the deadline of their extraction.
+const BEYOND_DEADLINE_MILLIS: u64 = 60_000;
+
+/// The credits of one extraction. Dropped, it gives them back.
+pub(super) struct Payment<'a> {
+    platform: &'a Platform,
+    caller: &'a Caller,
+    id: PlatformId,
+    /// What is set aside; none where nothing is charged.
+    reserved: Option<u64>,
+}
+
+impl<'a> Payment<'a> {
+    /// Sets aside what a document costs.
+    pub(super) async fn reserve(
+        platform: &'a Platform,
+        caller: &'a Caller,
+        id: PlatformId,
+        text: &DocumentText,
+    ) -> Result<Self, ApiError> {
+        let mut payment = Payment { platform, caller, id, reserved: None };
+        let held = platform.extraction.deadline_millis.saturating_add(BEYOND_DEADLINE_MILLIS);
+        for _ in 0..ATTEMPTS {
+            let Some(mut account) = charged_account(platform, &caller.agent_id).await? else {
+                return Ok(payment);
+            };
+            let now = platform.now();
+            account.release_expired(now);
+            let cost = account.rates.cost(text.page_count, text.character_count);
+            let expires_at = now.plus_millis(i64::try_from(held).unwrap_or(i64::MAX));
+            account.reserve(id, cost, expires_at).map_err(too_few_credits)?;
+            // From here on it may be stored, whatever the store says.
+            payment.reserved = Some(cost);
+            match platform.storage.save_credits(&caller.agent_id, &changed(account, now)).await {
+                Ok(()) => return Ok(payment),
+                Err(error) => match error.kind {
+                    StorageErrorKind::Stale => payment.reserved = None,
+                    StorageErrorKind::Missing => {
+                        payment.reserved = None;
+                        return Err(agent_gone());
+                    }
+                    _ => return Err(error.into()),
+                },
+            }
+        }
+        Err(concurrent_update())
+    }
+
+    /// Spends what was set aside, and stores it with the answer that it paid.
+    pub(super) async fn settle(
+        mut self,
+        mut document: ExtractedDocument,
+        claimed: Option<&Claim<'_>>,
+        now: Timestamp,
+    ) -> Result<Extracted, ApiError> {
+        let Payment { platform, caller, id, .. } = self;
+        for _ in 0..ATTEMPTS {
+            let (account, entry) = match self.reserved {
+                Some(_) => self.spend(now).await?,
+                None => (None, None),
+            };
+            document.metadata.usage = Usage {
+                credits_charged: entry.as_ref().map_or(0, |entry| spent(entry)),
+                credits_remaining: account.as_ref().map(CreditAccount::available),
+            };
+            let details = about(&document);
+            let resource = id.to_string();
+            let audit =
+                platform.caller_audit(caller, AuditAction::DocumentExtract, resource, None, &details, now);
+            let replay = replay_of(claimed, &document, now)?;
+            let write = CreditWrite { at: now, account, entry, audit: Some(audit), replay };
+            let Err(error) = platform.storage.save_credits(&caller.agent_id, &write).await else {
+                self.reserved = None;
+                return Ok(Extracted::New(Box::new(document)));
+            };
+            match error.kind {
+                StorageErrorKind::Stale => {}
+                StorageErrorKind::Missing => return Err(agent_gone()),
+                StorageErrorKind::ReplayExists => {
+                    // Another server was faster; its answer is the one, and this one costs nothing.
+                    if let Some(claim) = claimed
+                        && let Some(stored) = claim.answer(caller).await?
+                    {
+                        return Ok(Extracted::Replayed(stored));
+                    }
+                }
+                _ => return Err(error.into()),
+            }
+        }
+        Err(concurrent_update())
+    }
+
+    /// The account with the reservation spent, and the entry that tells.
+    async fn spend(&self, now: Timestamp) -> Result<(Option<CreditAccount>, Option<CreditEntry>), ApiError> {
+        let Payment { platform, caller, id, .. } = self;
+        let stored = platform.storage.credit_account(&caller.agent_id).await?;
+        let Some(mut account) = stored else { return Ok((None, None)) };
+        // One that has ended is free: the work was done, and what it was to cost may be spent elsewhere by now.
+        let Some(settled) = account.settle(*id) else {
+            tracing::warn!(agent = %caller.agent_id, %id, "the credits of an extraction were given back before its end");
+            return Ok((None, None));
+        };
+        let signed = |credits: u64| i64::try_from(credits).unwrap_or(i64::MAX).saturating_neg();
+        let entry = CreditEntry {
+            id: *id,
+            at: now,
+            kind: CreditEntryKind::Charge,
+            plan: signed(settled.plan),
+            top_up: signed(settled.top_up),
+            available: account.available(),
+            actor: caller.actor.clone(),
+            request_id: Some(caller.request_id.clone()).filter(|id| !id.is_empty()),
+            note: None,
+        };
+        account.version += 1;
+        Ok((Some(account), Some(entry)))
+    }
+}
+
+impl Drop for Payment<'_> {
+    fn drop(&mut self) {
+        if self.reserved.is_some() {
+            let agent = self.caller.agent_id.clone();
+            self.platform.extractions.abandon(Abandoned::Credits(agent, self.id));
+        }
+    }
+}
+
+impl Platform {
+    /// Gives back what was set aside for an extraction, if it still is.
+    pub(super) async fn release(&self, agent: &AgentId, id: PlatformId) -> Result<(), StorageError> {
+        for _ in 0..ATTEMPTS {
+            let Some(mut account) = self.storage.credit_account(agent).await? else { return Ok(()) };
+            if !account.release(id) {
+                return Ok(());
+            }
+            match self.storage.save_credits(agent, &changed(account, self.now())).await {
+                Err(error) if error.kind == StorageErrorKind::Stale => {}
+                Err(error) if error.kind == StorageErrorKind::Missing => return Ok(()),
+                outcome => return outcome,
+            }
+        }
+        Err(StorageErrorKind::Stale.into())
+    }
+}
+
+/// The account of an agent that is charged.
+async fn charged_account(platform: &Platform, agent: &AgentId) -> Result<Option<CreditAccount>, ApiError> {
+    let account = platform.storage.credit_account(agent).await?;
+    Ok(account.filter(|account| !account.unlimited))
+}
+
+/// A change of the account alone.
+fn changed(account: CreditAccount, at: Timestamp) -> CreditWrite {
+    let account = CreditAccount { version: account.version + 1, ..account };
+    CreditWrite { at, account: Some(account), entry: None, audit: None, replay: None }
+}
+
+fn spent(entry: &CreditEntry) -> u64 {
+    entry.plan.unsigned_abs().saturating_add(entry.top_up.unsigned_abs())
+}
+
+/// What the audit log says of an extraction: nothing of the document's content, and not its name.
+fn about(document: &ExtractedDocument) -> Object {
+    let ExtractedDocument { extraction, metadata } = document;
+    let mut details = Object::new();
+    let facts = &metadata.document;
+    details.insert("contentType", facts.content_type.as_str().into());
+    details.insert("fileSize", Json::Number(facts.file_size.into()));
+    details.insert("sha256", facts.sha256.as_str().into());
+    details.insert("stored", Json::Bool(facts.stored));
+    details.insert("engine", metadata.engine.as_str().into());
+    details.insert("fields", Json::Number((extraction.field_confidences.len() as u64).into()));
+    details.insert("creditsCharged", Json::Number(metadata.usage.credits_charged.into()));
+    details
+}

@@ -1,0 +1,102 @@
+//! Documents that are kept: sealed in the blob store, with a record that says when they go.
+
+use super::Task;
+use super::running::Abandoned;
+use super::seal::{SEAL_OCTETS, seal};
+use crate::access::Caller;
+use crate::files::FileName;
+use crate::platform::Platform;
+use crate::platform::errors::{agent_gone, quota_exceeded};
+use crate::ports::BlobKey;
+use crate::reply::ApiError;
+use crate::storage::{FileQuota, StorageErrorKind, StoredDocument};
+use crate::values::{ContactId, FileId};
+
+/// Step 14: whether the agent has room.
+pub(super) async fn refuse_excess(platform: &Platform, caller: &Caller, task: &Task) -> Result<(), ApiError> {
+    let Some(octets_of_agent) = platform.files.max_octets_of_agent else { return Ok(()) };
+    // Of no contact: only what the agent has in all counts.
+    let nobody = ContactId::from_bytes([0; 12]);
+    let usage = platform.storage.file_usage(&caller.agent_id, nobody).await?;
+    let quota = FileQuota { files_of_contact: u64::MAX, octets_of_agent: Some(octets_of_agent) };
+    quota.admit(usage, stored_octets(task)).map_err(quota_exceeded)
+}
+
+fn stored_octets(task: &Task) -> u64 {
+    (task.document.content.len() + SEAL_OCTETS) as u64
+}
+
+/// A document that is kept. Dropped before its extraction has succeeded, it is discarded.
+pub(super) struct Keeping<'a> {
+    platform: &'a Platform,
+    key: BlobKey,
+    stays: bool,
+}
+
+impl<'a> Keeping<'a> {
+    /// Stores a document: its content first, then its record, so that no record is without its content.
+    pub(super) async fn store(
+        platform: &'a Platform,
+        caller: &Caller,
+        id: FileId,
+        task: &Task,
+    ) -> Result<Self, ApiError> {
+        let key = BlobKey::new(caller.agent_id.clone(), id);
+        let sealed = seal(&platform.ports.server_keys, &key, &task.document.content)?;
+        let name = FileName::of_sent(None, "bin");
+        let now = platform.now();
+        let retention = i64::try_from(platform.extraction.retention_millis).unwrap_or(i64::MAX);
+        let document = StoredDocument {
+            id,
+            file_name: task.document.file_name.clone(),
+            content_type: task.content_type.to_owned(),
+            file_size: task.document.content.len() as u64,
+            sha256: task.sha256,
+            stored_size: sealed.len() as u64,
+            uploaded_by: caller.actor.clone(),
+            created_at: now,
+            expires_at: now.plus_millis(retention),
+        };
+        let mut writer = platform.ports.blobs.create(&key, &name).await?;
+        writer.write(sealed).await?;
+        writer.finish().await?;
+        let limit = platform.files.max_octets_of_agent;
+        let kept = Keeping { platform, key, stays: false };
+        match platform.storage.insert_document(&caller.agent_id, &document, limit).await {
+            Ok(()) => Ok(kept),
+            Err(error) => Err(kept.not_stored(error.kind.clone(), error.into()).await),
+        }
+    }
+
+    /// What is answered when the record was not stored; its content goes, if it certainly was not.
+    async fn not_stored(mut self, kind: StorageErrorKind, error: ApiError) -> ApiError {
+        let answer = match kind {
+            StorageErrorKind::QuotaExceeded(excess) => quota_exceeded(excess),
+            StorageErrorKind::Missing => agent_gone(),
+            _ => return error,
+        };
+        self.stays = true;
+        if let Err(error) = self.platform.ports.blobs.remove(&self.key).await {
+            tracing::warn!(%error, key = %self.key, "the content of a refused document is still there; it is swept later");
+        }
+        answer
+    }
+
+    pub(super) fn id(&self) -> FileId {
+        self.key.file
+    }
+
+    /// The extraction has succeeded.
+    pub(super) fn stay(mut self) {
+        self.stays = true;
+    }
+}
+
+impl Drop for Keeping<'_> {
+    fn drop(&mut self) {
+        if !self.stays {
+            let BlobKey { agent, file } = self.key.clone();
+            self.platform.extractions.abandon(Abandoned::Document(agent, file));
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What an extraction that failed is answered, worded by the contract.
+
+use crate::credits::CreditShortage;
+use crate::extraction::document_too_large;
+use crate::json::Json;
+use crate::ports::{ExtractError, UnsupportedDocument};
+use crate::reply::{ApiError, ErrorCode};
+
+/// 415 of a document that cannot be read.
+pub(super) fn unsupported(found: UnsupportedDocument) -> ApiError {
+    let allowed = found.allowed.into_iter().map(Json::from).collect();
+    ApiError::new(ErrorCode::UnsupportedFileType, "Documents of this type are not accepted")
+        .with_detail("detected", found.detected.as_str())
+        .with_detail("allowed", Json::Array(allowed))
+}
+
+pub(super) fn timed_out() -> ApiError {
+    ApiError::new(ErrorCode::ExtractionTimeout, "The extraction took too long")
+}
+
+pub(super) fn too_few_credits(shortage: CreditShortage) -> ApiError {
+    let CreditShortage { required, available } = shortage;
+    let are = if available == 1 { "is" } else { "are" };
+    let credits = if required == 1 { "credit" } else { "credits" };
+    let message = format!("The extraction needs {required} {credits}, {available} {are} available");
+    ApiError::new(ErrorCode::InsufficientCredits, message)
+        .with_detail("required", required)
+        .with_detail("available", available)
+}
+
+pub(super) fn too_many_running(limit: u32) -> ApiError {
+    let message = format!("{limit} extractions are already running for this key");
+    ApiError::new(ErrorCode::ConcurrencyLimitExceeded, message).with_detail("limit", limit)
+}
+
+/// What the extractor's failure is to the caller; what it was goes to the log where an operator can do something.
+pub(super) fn not_extracted(error: ExtractError) -> ApiError {
+    match error {
+        ExtractError::TooLarge { unit, limit, actual } => {
+            let actual = actual.map_or(Json::Null, |actual| Json::Number(actual.into()));
+            document_too_large(unit.as_str(), limit, actual)
+        }
+        ExtractError::Encrypted => {
+            ApiError::new(ErrorCode::DocumentEncrypted, "The document is protected by a password")
+        }
+        ExtractError::Unreadable(why) => {
+            ApiError::new(ErrorCode::DocumentUnreadable, format!("The document cannot be read: {why}"))
+        }
+        ExtractError::Unavailable { reason, retry_after } => {
+            tracing::error!(reason, "the extraction engine is not available");
+            let error =
+                ApiError::new(ErrorCode::ExtractionUnavailable, "Extraction is not available; try again");
+            match retry_after {
+                Some(after) => error.with_retry_after(after.as_secs().max(1)),
+                None => error,
+            }
+        }
+        ExtractError::BadAnswer(reason) => {
+            tracing::error!(reason, "the extraction engine gave no usable answer");
+            ApiError::new(ErrorCode::ExtractionFailed, "The extraction engine gave no usable answer")
+        }
+        ExtractError::TimedOut => timed_out(),
+    }
+}

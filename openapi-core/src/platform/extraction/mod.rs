@@ -1,0 +1,188 @@
+//! Document extraction over the ports: the steps 8 to 16 of contract 6.3, credits, and documents that are kept.
+
+mod admin;
+mod credits;
+mod documents;
+mod errors;
+mod running;
+mod seal;
+
+use std::time::Duration;
+
+pub(super) use admin::{change_credits, credits as credits_of, document};
+pub(super) use running::Extractions;
+
+use self::credits::Payment;
+use self::documents::Keeping;
+use super::Platform;
+use super::idempotency::{Claim, Claimed, claim};
+use crate::access::Caller;
+use crate::endpoints::extraction::stored_reply;
+use crate::extraction::{DocumentFacts, Extraction, ExtractionMetadata, ExtractionSchema, ReceivedForm};
+use crate::files::Sha256Digest;
+use crate::ports::{DocumentLimits, DocumentText, ExtractionTask, Findings, SentDocument, within};
+use crate::reply::ApiError;
+use crate::service::{ExtractDocument, Extracted, ExtractedDocument, Idempotency};
+use crate::values::{FileId, Timestamp};
+
+/// What an operator decides about extractions; the defaults are the contract's (9, 12.3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExtractionSettings {
+    /// How large a document may be, its octets apart.
+    pub limits: DocumentLimits,
+    /// Extractions of one key that may run at once on one server (5).
+    pub max_running_of_key: u32,
+    /// How long an extraction may take, in milliseconds (120 s).
+    pub deadline_millis: u64,
+    /// How long documents are kept that were sent with `saveToStorage`, in milliseconds (90 days).
+    pub retention_millis: u64,
+}
+
+impl Default for ExtractionSettings {
+    fn default() -> Self {
+        ExtractionSettings {
+            limits: DocumentLimits::default(),
+            max_running_of_key: 5,
+            deadline_millis: 120_000,
+            retention_millis: 90 * 24 * 3_600_000,
+        }
+    }
+}
+
+/// A document with all that is asked of it.
+struct Task {
+    document: SentDocument,
+    sha256: Sha256Digest,
+    content_type: &'static str,
+    schema: ExtractionSchema,
+    instructions: Option<String>,
+    save: bool,
+    begun: Timestamp,
+}
+
+pub(super) async fn extract(
+    platform: &Platform,
+    caller: &Caller,
+    request: ExtractDocument,
+) -> Result<Extracted, ApiError> {
+    let ExtractDocument { form, idempotency, mut faults } = request;
+    let received = form.receive().await?;
+    let begun = platform.now();
+    let fingerprint = received.fingerprint;
+    let idempotency = idempotency.map(|sent| Idempotency { fingerprint, ..sent });
+    let claimed = match claim(platform, caller, idempotency.as_ref()).await? {
+        Claimed::Answered(stored) => return Ok(Extracted::Replayed(stored)),
+        Claimed::Run(claim) => claim,
+    };
+    let ReceivedForm { document, schema, instructions, save_to_storage: save, faults: of_form, .. } =
+        received;
+    let content_type = match &document {
+        Some((document, _)) => platform.ports.extractor.detect(document).map_err(errors::unsupported)?,
+        None => "",
+    };
+    faults.extend(of_form);
+    let (Some((document, sha256)), Some(schema), true) = (document, schema, faults.is_empty()) else {
+        return Err(faults.into());
+    };
+    let instructions = instructions.map(|text| text.as_str().to_owned());
+    let task = Task { document, sha256, content_type, schema, instructions, save, begun };
+    if save {
+        documents::refuse_excess(platform, caller, &task).await?;
+    }
+    let _running = platform.extractions.enter(caller, platform.extraction.max_running_of_key)?;
+    let work = task.run(platform, caller, claimed.as_ref());
+    let done = within(&*platform.ports.timer, platform.extraction.deadline_millis, work).await;
+    let outcome = done.unwrap_or_else(|| Err(errors::timed_out()));
+    // So that whoever asks again finds the credits there.
+    if outcome.is_err()
+        && let Err(error) = platform.settle_abandoned().await
+    {
+        tracing::warn!(%error, "what a failed extraction had set aside is not given back yet; it is tried again");
+    }
+    outcome
+}
+
+impl Task {
+    /// Reads the document, sets credits aside for it, keeps it where that is wanted, finds the values, and stores what
+    /// the extraction cost together with the answer. What is dropped or refused on the way undoes itself.
+    async fn run(
+        self,
+        platform: &Platform,
+        caller: &Caller,
+        claimed: Option<&Claim<'_>>,
+    ) -> Result<Extracted, ApiError> {
+        let extractor = &platform.ports.extractor;
+        let limits = platform.extraction.limits;
+        let opened = extractor.open(self.document.clone(), limits, self.patience(platform)).await;
+        let opened = opened.map_err(errors::not_extracted)?;
+        let text = opened.text();
+
+        let id = platform.ports.ids.platform_id(platform.now());
+        let payment = Payment::reserve(platform, caller, id, &text).await?;
+        let kept = match self.save {
+            true => Some(Keeping::store(platform, caller, id.into(), &self).await?),
+            false => None,
+        };
+        let asked = ExtractionTask {
+            schema: self.schema.clone(),
+            instructions: self.instructions.clone(),
+            agent: caller.agent_id.clone(),
+            patience: self.patience(platform),
+        };
+        let found = opened.extract(asked).await.map_err(errors::not_extracted)?;
+
+        let file = kept.as_ref().map(Keeping::id);
+        let now = platform.now();
+        let document = self.answer(text, found, file, now);
+        let settled = payment.settle(document, claimed, now).await?;
+        if let Some(kept) = kept {
+            kept.stay();
+        }
+        Ok(settled)
+    }
+
+    /// How much time is left.
+    fn patience(&self, platform: &Platform) -> Duration {
+        let spent = u64::try_from(platform.now().millis_since(self.begun)).unwrap_or(0);
+        Duration::from_millis(platform.extraction.deadline_millis.saturating_sub(spent))
+    }
+
+    /// The answer, without what it cost.
+    fn answer(
+        &self,
+        text: DocumentText,
+        found: Findings,
+        file: Option<FileId>,
+        now: Timestamp,
+    ) -> ExtractedDocument {
+        let extraction = Extraction::of(&self.schema, found.fields, &found.warnings);
+        let document = DocumentFacts {
+            file_name: self.document.file_name.clone(),
+            content_type: self.content_type.to_owned(),
+            file_size: self.document.content.len() as u64,
+            sha256: self.sha256.to_string(),
+            page_count: text.page_count,
+            character_count: text.character_count,
+            ocr_applied: text.ocr_applied,
+            language: found.language,
+            stored: file.is_some(),
+            file_id: file.map(|file| file.to_string()),
+        };
+        let processing_time = u64::try_from(now.millis_since(self.begun)).unwrap_or(0);
+        let usage = Default::default();
+        ExtractedDocument {
+            extraction,
+            metadata: ExtractionMetadata { processing_time, document, usage, engine: found.engine },
+        }
+    }
+}
+
+/// The answer as it is stored and given.
+fn replay_of(
+    claimed: Option<&Claim<'_>>,
+    document: &ExtractedDocument,
+    now: Timestamp,
+) -> Result<Option<crate::storage::Replay>, ApiError> {
+    claimed.map(|claim| Ok(claim.replay(stored_reply(document)?, None, now))).transpose()
+}
