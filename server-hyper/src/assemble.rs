@@ -4,10 +4,13 @@ use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use extraction::Extractor;
+use extraction::document::recognition::Tesseract;
+use extraction::worker::{Reader, Worker};
 use openapi_core::access::Actor;
 use openapi_core::brand::Brand;
-use openapi_core::platform::{FileSettings, Platform, Ports};
-use openapi_core::ports::{BlobStore, NoBlobs, Offload, Timer, Work};
+use openapi_core::platform::{ExtractionSettings, FileSettings, Platform, Ports};
+use openapi_core::ports::{BlobStore, DocumentExtractor, NoBlobs, NoExtractor, Offload, Timer, Work};
 use openapi_core::storage::memory::MemoryStorage;
 use openapi_core::storage::{Storage, TransferStore};
 use storage_blobs::{BlobsUrl, InvalidBlobsUrl};
@@ -16,6 +19,7 @@ use storage_postgres::{PostgresConfig, PostgresStorage};
 use storage_sqlite::{SqliteConfig, SqliteStorage};
 
 use crate::config::Config;
+use crate::config::typed::EngineChoice;
 use crate::failure::Failure;
 use crate::ports::{SystemClock, SystemRandom};
 use crate::server_keys::KeySource;
@@ -221,7 +225,48 @@ pub async fn platform(config: &Config, brand: Brand, contents: Contents) -> Resu
         Contents::Open => open_blobs(config, &url)?,
     };
     let stores = Stores { storage, blobs };
-    platform_over(&stores, &url.key_source(config), brand, FileSettings::default())
+    platform_over(&stores, &url.key_source(config), brand, Decisions::default())
+}
+
+/// What a server decides beyond its stores and names; the default is for commands, which take no requests.
+#[derive(Clone)]
+pub struct Decisions {
+    /// About files.
+    pub files: FileSettings,
+    /// About extractions.
+    pub extraction: ExtractionSettings,
+    /// What reads documents.
+    pub extractor: Arc<dyn DocumentExtractor>,
+}
+
+impl Default for Decisions {
+    fn default() -> Self {
+        Decisions {
+            files: FileSettings::default(),
+            extraction: ExtractionSettings::default(),
+            extractor: Arc::new(NoExtractor),
+        }
+    }
+}
+
+/// What reads documents, and a warning where it cannot do all of it.
+///
+/// # Errors
+/// When the system does not say which program this is: documents are read in a process of its own.
+pub fn extractor(choice: &EngineChoice) -> Result<Arc<dyn DocumentExtractor>, Failure> {
+    let EngineChoice::Builtin { languages } = choice else { return Ok(Arc::new(NoExtractor)) };
+    let names: Vec<&str> = languages.iter().map(String::as_str).collect();
+    let tesseract = Tesseract::new("tesseract", &names);
+    let extractor = Extractor::new(Reader::Worker(Worker::own()?));
+    if tesseract.is_installed() {
+        return Ok(Arc::new(extractor.with_recognition(Arc::new(tesseract))));
+    }
+    tracing::warn!(
+        languages = names.join("+"),
+        "tesseract is not installed, or a language of it is not: pictures and scanned pages have no text; install \
+         tesseract-ocr and a package such as tesseract-ocr-eng for each language, and start again"
+    );
+    Ok(Arc::new(extractor))
 }
 
 /// The platform over open stores.
@@ -232,15 +277,17 @@ pub fn platform_over(
     stores: &Stores,
     keys: &KeySource,
     brand: Brand,
-    files: FileSettings,
+    decisions: Decisions,
 ) -> Result<Arc<Platform>, Failure> {
     let server_keys = keys.load(&SystemClock, &SystemRandom)?;
     let ports = Ports::new(Arc::new(SystemClock), Arc::new(SystemRandom), server_keys)
         .with_blobs(Arc::clone(&stores.blobs))
+        .with_extractor(decisions.extractor)
         .with_timer(Arc::new(TokioTimer))
         .with_offload(Arc::new(TokioThreads));
     let platform = Platform::new(Arc::clone(&stores.storage), ports, brand);
-    Ok(Arc::new(platform.with_file_settings(files)))
+    let platform = platform.with_file_settings(decisions.files);
+    Ok(Arc::new(platform.with_extraction_settings(decisions.extraction)))
 }
 
 /// What `migrate` would apply, in order.

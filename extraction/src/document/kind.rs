@@ -27,6 +27,19 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Every type.
+    pub const ALL: [Kind; 9] = [
+        Kind::Pdf,
+        Kind::Docx,
+        Kind::Text,
+        Kind::Jpeg,
+        Kind::Png,
+        Kind::Tiff,
+        Kind::WebP,
+        Kind::Bmp,
+        Kind::Gif,
+    ];
+
     /// Tells the type by the first octets, and of a ZIP by what is in it; `None` if it is none of those that are read.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         let head = |signature: &[u8]| bytes.starts_with(signature);

@@ -14,6 +14,7 @@ mod words;
 
 pub use error::{ReadError, Reason, Unit};
 pub use kind::Kind;
+pub(crate) use kind::is_encrypted_office;
 pub use limits::Limits;
 pub use model::{Cell, Document, Line, Page, PageSource, Rect, Table, Warning, Word};
 
@@ -40,7 +41,7 @@ pub fn read_with(
     limits.check_bytes(bytes.len())?;
     let kind = match Kind::of(bytes) {
         Some(kind) => kind,
-        None if kind::is_encrypted_office(bytes) => return Err(ReadError::Encrypted),
+        None if is_encrypted_office(bytes) => return Err(ReadError::Encrypted),
         None => return Err(ReadError::Unsupported),
     };
     match kind {

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 
 #[derive(Debug, Subcommand)]
 pub enum Files {
-    /// Remove the contents of all deleted files now, before their retention is over; there is no way back
+    /// Remove the contents of all deleted files and all kept documents now, before their time; there is no way back
     #[command(after_help = "Examples:\n  \
         openapi-server files purge --agent acme\n\n\
         Files that are not deleted stay as they are. The audit log keeps that files were deleted, by whom and why.")]
@@ -33,7 +33,7 @@ impl Files {
             if json {
                 return print_json(&json!({ "agentId": agent, "purged": purged }));
             }
-            print(&format!("the contents of {purged} deleted file(s) are gone\n"))
+            print(&format!("the contents of {purged} deleted file(s) and kept document(s) are gone\n"))
         })
     }
 }

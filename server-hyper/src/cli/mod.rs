@@ -7,7 +7,9 @@ mod contacts_csv;
 mod contacts_export;
 mod contacts_import;
 mod copy;
+mod credits;
 mod demo;
+mod documents;
 mod export;
 mod extract;
 mod files;
@@ -82,6 +84,12 @@ enum Command {
     /// What was submitted under form templates
     #[command(subcommand)]
     Submissions(submissions::Submissions),
+    /// Credits of agents: what extractions are paid with
+    #[command(subcommand)]
+    Credits(credits::Credits),
+    /// Documents that were kept of extractions
+    #[command(subcommand)]
+    Documents(documents::Documents),
     /// The audit log
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -156,6 +164,8 @@ impl Cli {
             Command::Files(command) => command.run(every),
             Command::Templates(command) => command.run(every),
             Command::Submissions(command) => command.run(every),
+            Command::Credits(command) => command.run(every),
+            Command::Documents(command) => command.run(every),
             Command::Audit(command) => command.run(every),
             Command::ServerKey(command) => command.run(every),
             Command::Migrate(command) => command.run(every),

@@ -9,7 +9,7 @@ use openapi_core::access::KeyTag;
 use openapi_core::api::{AddressLimits, Settings};
 use openapi_core::brand::Brand;
 use openapi_core::files::FileTypes;
-use openapi_core::platform::FileSettings;
+use openapi_core::platform::{ExtractionSettings, FileSettings};
 use tracing_subscriber::filter::Targets;
 
 use super::layers::Origin;
@@ -71,14 +71,31 @@ pub struct Serving {
     pub max_connections_per_address: usize,
     /// What is decided about files.
     pub files: FileSettings,
+    /// What is decided about extractions.
+    pub extraction: ExtractionSettings,
+    /// What reads documents.
+    pub engine: EngineChoice,
     /// Settings of the API but for its names.
     limits: Limits,
+}
+
+/// What finds values in documents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EngineChoice {
+    /// Nothing.
+    Off,
+    /// The built-in engine, with recognition in these languages.
+    Builtin {
+        /// As tesseract names them.
+        languages: Vec<String>,
+    },
 }
 
 #[derive(Clone, Debug)]
 struct Limits {
     max_json_octets: u64,
     max_file_octets: u64,
+    max_document_octets: u64,
     max_uri_octets: usize,
     max_header_octets: usize,
     address_limits: AddressLimits,
@@ -136,6 +153,14 @@ impl<'a> Reader<'a> {
         self.one(key, otherwise, |text| match values::duration(text)? {
             Duration::ZERO => Err("must be longer than 0s".to_owned()),
             duration => Ok(duration),
+        })
+    }
+
+    fn count(&mut self, key: &str, least: u64, most: u64) -> u64 {
+        self.one(key, least, |text| match text.parse::<u64>() {
+            Ok(count) if (least..=most).contains(&count) => Ok(count),
+            Ok(_) => Err(format!("'{text}' is outside {least} to {most}")),
+            Err(_) => Err(format!("'{text}' is not a whole number")),
         })
     }
 
@@ -258,8 +283,27 @@ impl Serving {
             files.types = types;
         }
         let retention = reader.one("deleted_file_retention", Duration::ZERO, values::duration);
-        files.retention_millis = u64::try_from(retention.as_millis()).unwrap_or(u64::MAX);
+        files.retention_millis = millis(retention);
         files.redirect_downloads = reader.one("redirect_downloads", false, values::switch);
+        let mut extraction = ExtractionSettings::default();
+        extraction.limits.pages = reader.count("max_document_pages", 1, u64::from(u32::MAX)) as u32;
+        extraction.limits.characters = reader.count("max_document_characters", 1, u64::MAX);
+        extraction.limits.pixels = reader.count("max_document_pixels", 1, extraction.limits.pixels);
+        extraction.max_running_of_key = reader.count("extractions_per_key", 1, u64::from(u32::MAX)) as u32;
+        extraction.deadline_millis = millis(reader.positive("extraction_timeout", Duration::from_secs(1)));
+        extraction.retention_millis = millis(reader.positive("document_retention", Duration::from_secs(1)));
+        let languages = reader.many("ocr_languages", |text| {
+            let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '/');
+            match !text.is_empty() && text.chars().all(is_name) {
+                true => Ok(text.to_owned()),
+                false => Err(format!("'{text}' is no language; write such as eng or eng,deu")),
+            }
+        });
+        let engine = reader.one("extraction_engine", EngineChoice::Off, |text| match text {
+            "builtin" => Ok(EngineChoice::Builtin { languages: languages.clone() }),
+            "off" => Ok(EngineChoice::Off),
+            _ => Err(format!("'{text}' is not builtin or off")),
+        });
         let certificate = reader.optional("tls_cert", |text| Ok(PathBuf::from(text)));
         let key = reader.optional("tls_key", |text| Ok(PathBuf::from(text)));
         match (&certificate, &key) {
@@ -280,9 +324,12 @@ impl Serving {
             max_connections: reader.number("max_connections", 1),
             max_connections_per_address: reader.number("max_connections_per_address", 0),
             files,
+            extraction,
+            engine,
             limits: Limits {
                 max_json_octets: reader.octets("max_json_size", 0, 1024, 1 << 30),
                 max_file_octets: reader.octets("max_file_size", 0, 1, Settings::MAX_FILE_OCTETS),
+                max_document_octets: reader.octets("max_document_size", 0, 1, 256 << 20),
                 max_uri_octets: octets(reader.octets("max_uri_size", 0, 256, 32 * 1024)),
                 max_header_octets: octets(reader.octets("max_header_size", 0, 1024, 60 * 1024)),
                 address_limits,
@@ -312,6 +359,7 @@ impl Serving {
         let mut settings = Settings::new(brand);
         settings.max_json_octets = self.limits.max_json_octets;
         settings.max_file_octets = self.limits.max_file_octets;
+        settings.max_document_octets = self.limits.max_document_octets;
         settings.max_uri_octets = self.limits.max_uri_octets;
         settings.max_header_octets = self.limits.max_header_octets;
         settings.address_limits = self.limits.address_limits;
@@ -319,6 +367,10 @@ impl Serving {
         settings.strict_transport_security = self.tls.is_some();
         settings
     }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn octets(size: u64) -> usize {
@@ -348,6 +400,8 @@ mod tests {
         let standard = Settings::new(brand);
         assert_eq!(format!("{ours:?}"), format!("{standard:?}"));
         assert_eq!(serving.files, FileSettings::default());
+        assert_eq!(serving.extraction, ExtractionSettings::default());
+        assert_eq!(serving.engine, EngineChoice::Builtin { languages: vec!["eng".to_owned()] });
         let timeouts = format!("{:?}", Timeouts::default());
         assert_eq!(format!("{:?}", serving.timeouts), timeouts);
         assert_eq!(serving.listen.to_string(), "127.0.0.1:8080");

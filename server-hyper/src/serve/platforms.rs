@@ -5,9 +5,9 @@ use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
 use openapi_core::api::{Api, Settings};
-use openapi_core::platform::{FileSettings, Platform};
+use openapi_core::platform::Platform;
 
-use crate::assemble::{self, Stores};
+use crate::assemble::{self, Decisions, Stores};
 use crate::failure::Failure;
 use crate::ports::{SystemClock, SystemRandom};
 use crate::server_keys::KeySource;
@@ -25,7 +25,7 @@ const HANDOVER: Duration = Duration::from_secs(1);
 pub struct Platforms {
     current: ArcSwap<Platform>,
     stores: Stores,
-    files: FileSettings,
+    decisions: Decisions,
     keys: KeySource,
     /// When the file of the keys was changed, as far as known when they were read.
     keys_changed: Option<SystemTime>,
@@ -45,7 +45,7 @@ impl Platforms {
     /// When the server keys cannot be had.
     pub fn new(
         stores: Stores,
-        files: FileSettings,
+        decisions: Decisions,
         keys: KeySource,
         settings: Settings,
     ) -> Result<Self, Failure> {
@@ -53,8 +53,8 @@ impl Platforms {
         keys.entries(&SystemClock, &SystemRandom)?;
         let keys_changed = changed(&keys);
         let brand = settings.brand.clone();
-        let platform = assemble::platform_over(&stores, &keys, brand, files.clone())?;
-        Ok(Platforms { current: ArcSwap::new(platform), stores, files, keys, keys_changed, settings })
+        let platform = assemble::platform_over(&stores, &keys, brand, decisions.clone())?;
+        Ok(Platforms { current: ArcSwap::new(platform), stores, decisions, keys, keys_changed, settings })
     }
 
     /// The platform in use.
@@ -91,7 +91,7 @@ impl Platforms {
             }
             known = now;
             let brand = self.settings.brand.clone();
-            match assemble::platform_over(&self.stores, &self.keys, brand, self.files.clone()) {
+            match assemble::platform_over(&self.stores, &self.keys, brand, self.decisions.clone()) {
                 Ok(platform) => {
                     let former = self.current.swap(platform);
                     api.store(Arc::new(self.api()));

@@ -18,7 +18,7 @@ use super::platforms::Platforms;
 use super::service::Site;
 use super::tls::Tls;
 use super::web::Web;
-use crate::assemble::{self, StoreUrl, Stores};
+use crate::assemble::{self, Decisions, StoreUrl, Stores};
 use crate::config::Config;
 use crate::config::typed::{Names, Serving};
 use crate::failure::Failure;
@@ -66,7 +66,12 @@ pub async fn run(
     let keys = store.key_source(config);
     let settings = serving.api_settings(brand.clone());
     let secure = settings.strict_transport_security;
-    let platforms = Arc::new(Platforms::new(stores, serving.files.clone(), keys, settings)?);
+    let decisions = Decisions {
+        files: serving.files.clone(),
+        extraction: serving.extraction.clone(),
+        extractor: assemble::extractor(&serving.engine)?,
+    };
+    let platforms = Arc::new(Platforms::new(stores, decisions, keys, settings)?);
     let web = Web::new(platforms.api(), Docs::new(secure));
     let exchange = web.exchange();
     let metrics = Arc::new(Metrics::new(env!("CARGO_PKG_VERSION"), sink.lost()));

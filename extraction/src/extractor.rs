@@ -1,0 +1,178 @@
+//! The port of the Open API over a [`Reader`] and an engine.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use openapi_core::files::Inspector;
+use openapi_core::ports::{
+    DocumentExtractor, DocumentLimits, DocumentText, DocumentUnit, ExtractError, ExtractionTask, Findings,
+    OpenDocument, SentDocument, UnsupportedDocument,
+};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use crate::document::recognition::Recognise;
+use crate::document::{Document, Kind, Limits, PageSource, ReadError, Unit, is_encrypted_office};
+use crate::engine::builtin;
+use crate::worker::{Reader, WorkerError};
+
+/// How many documents may wait for each that is worked on. What comes then is told to come again.
+const WAITING: usize = 16;
+
+/// Reads documents with a [`Reader`] and answers with the built-in engine.
+///
+/// As many documents are worked on at once as the machine has cores; some more wait for their turn, as long as they may
+/// take, and the rest is [`Unavailable`](ExtractError::Unavailable) at once.
+pub struct Extractor {
+    reader: Reader,
+    recognise: Option<Arc<dyn Recognise>>,
+    work: Arc<Semaphore>,
+    queue: Arc<Semaphore>,
+}
+
+impl Extractor {
+    /// An extractor that recognises nothing: pictures and scanned pages have no text then.
+    #[must_use]
+    pub fn new(reader: Reader) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Extractor { reader, recognise: None, work: semaphore(cores), queue: semaphore(cores * (WAITING + 1)) }
+    }
+
+    /// Recognises pictures and scanned pages.
+    #[must_use]
+    pub fn with_recognition(mut self, recognise: Arc<dyn Recognise>) -> Self {
+        self.recognise = Some(recognise);
+        self
+    }
+
+    /// How many documents are worked on at once, at least 1.
+    #[must_use]
+    pub fn with_parallelism(mut self, documents: usize) -> Self {
+        let documents = documents.max(1);
+        self.work = semaphore(documents);
+        self.queue = semaphore(documents * (WAITING + 1));
+        self
+    }
+}
+
+fn semaphore(permits: usize) -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(permits))
+}
+
+/// A place in the queue and, in time, one at work; both for as long as the document is open.
+struct Turn {
+    _waiting: OwnedSemaphorePermit,
+    _working: OwnedSemaphorePermit,
+}
+
+impl Extractor {
+    async fn turn(&self) -> Result<Turn, ExtractError> {
+        let overloaded = || ExtractError::Unavailable {
+            reason: "too many documents are waiting".to_owned(),
+            retry_after: Some(Duration::from_secs(5)),
+        };
+        let waiting = Arc::clone(&self.queue).try_acquire_owned().map_err(|_| overloaded())?;
+        let working = Arc::clone(&self.work).acquire_owned().await.map_err(|_| overloaded())?;
+        Ok(Turn { _waiting: waiting, _working: working })
+    }
+}
+
+#[async_trait]
+impl DocumentExtractor for Extractor {
+    fn detect(&self, document: &SentDocument) -> Result<&'static str, UnsupportedDocument> {
+        let content = &document.content;
+        match Kind::of(content) {
+            Some(kind) => Ok(kind.media_type()),
+            // Its reader says what is wrong with it.
+            None if is_encrypted_office(content) => Ok("application/x-ole-storage"),
+            None => Err(unsupported(document)),
+        }
+    }
+
+    async fn open(
+        &self,
+        document: SentDocument,
+        limits: DocumentLimits,
+        patience: Duration,
+    ) -> Result<Box<dyn OpenDocument>, ExtractError> {
+        let DocumentLimits { pages, characters, pixels } = limits;
+        // How many octets a document may have was checked by whoever received it.
+        let limits = Limits { bytes: u64::MAX, pages, characters, pixels, ..Limits::default() };
+        let read = async {
+            let turn = self.turn().await?;
+            let octets: Arc<[u8]> = document.content.as_ref().into();
+            let read = self.reader.read(octets, limits, self.recognise.clone()).await;
+            read.map(|document| (turn, document)).map_err(not_read)
+        };
+        let (turn, document) = timeout(patience, read).await.map_err(|_| ExtractError::TimedOut)??;
+        Ok(Box::new(Opened { document: Arc::new(document), turn }))
+    }
+}
+
+/// A document that was read.
+struct Opened {
+    document: Arc<Document>,
+    turn: Turn,
+}
+
+#[async_trait]
+impl OpenDocument for Opened {
+    fn text(&self) -> DocumentText {
+        let document = &self.document;
+        DocumentText {
+            page_count: document.page_count,
+            character_count: document.characters(),
+            ocr_applied: document.pages.iter().any(|page| page.source == PageSource::Recognised),
+        }
+    }
+
+    async fn extract(self: Box<Self>, task: ExtractionTask) -> Result<Findings, ExtractError> {
+        let Opened { document, turn } = *self;
+        let until = Instant::now() + task.patience;
+        let work = tokio::task::spawn_blocking(move || {
+            let answer = builtin::extract(&document, &task.schema);
+            drop(turn);
+            answer
+        });
+        let answer = timeout(until.saturating_duration_since(Instant::now()), work).await;
+        let answer = answer.map_err(|_| ExtractError::TimedOut)?;
+        let answer =
+            answer.map_err(|error| ExtractError::BadAnswer(format!("the engine failed: {error}")))?;
+        Ok(Findings {
+            fields: answer.findings,
+            warnings: answer.warnings,
+            language: answer.language.map(str::to_owned),
+            engine: builtin::NAME.to_owned(),
+        })
+    }
+}
+
+fn unsupported(document: &SentDocument) -> UnsupportedDocument {
+    let mut inspector = Inspector::new();
+    inspector.push(&document.content);
+    let extension = document.file_name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    let detected = inspector.finish(extension).media_type.to_owned();
+    UnsupportedDocument { detected, allowed: Kind::ALL.map(Kind::media_type).to_vec() }
+}
+
+fn not_read(error: WorkerError) -> ExtractError {
+    match error {
+        WorkerError::Unavailable(reason) => ExtractError::Unavailable { reason, retry_after: None },
+        WorkerError::Document(ReadError::Encrypted) => ExtractError::Encrypted,
+        WorkerError::Document(ReadError::TooLarge { unit, limit, actual }) => {
+            let unit = match unit {
+                Unit::Bytes => DocumentUnit::Bytes,
+                Unit::Pages => DocumentUnit::Pages,
+                Unit::Characters => DocumentUnit::Characters,
+                Unit::Pixels => DocumentUnit::Pixels,
+            };
+            ExtractError::TooLarge { unit, limit, actual }
+        }
+        WorkerError::Document(ReadError::Unreadable(reason)) => ExtractError::Unreadable(reason.to_string()),
+        // Detected before, so that its content is not what it seemed to be.
+        WorkerError::Document(ReadError::Unsupported) => {
+            ExtractError::Unreadable("its content is of no type that can be read".to_owned())
+        }
+    }
+}

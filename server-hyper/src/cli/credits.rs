@@ -1,0 +1,208 @@
+//! `credits`: what extractions of an agent cost and are paid with.
+
+use clap::{Subcommand, ValueEnum};
+use openapi_core::access::Actor;
+use openapi_core::admin::{Admin, CreditChange};
+use openapi_core::credits::{CreditAccount, CreditEntry, CreditPool, CreditRates};
+use openapi_core::platform::Platform;
+use openapi_core::storage::LedgerQuery;
+use openapi_core::values::AgentId;
+use serde::Serialize;
+
+use super::output::{print_record, print_table};
+use super::with_platform;
+use crate::assemble::{Contents, operator};
+use crate::config::flags::EveryFlags;
+use crate::failure::Failure;
+
+#[derive(Debug, Subcommand)]
+pub enum Credits {
+    /// Show what an agent has, and what extractions cost
+    #[command(after_help = "Examples:\n  \
+        openapi-server credits show --agent acme\n\n\
+        An agent that was never given credits is not charged.")]
+    Show {
+        /// The agent
+        #[arg(long)]
+        agent: AgentId,
+    },
+    /// Set a balance; extractions are charged from then on
+    #[command(after_help = "Examples:\n  \
+        openapi-server credits set 1000 --agent acme --note \"Plan of June\"\n  \
+        openapi-server credits set 0 --agent acme --pool topup\n\n\
+        The plan is spent first, then what was topped up. What is set aside for extractions that run stays so.")]
+    Set {
+        /// The balance
+        credits: u64,
+        /// The agent
+        #[arg(long)]
+        agent: AgentId,
+        /// Which balance
+        #[arg(long, value_enum, default_value_t = Pool::Plan)]
+        pool: Pool,
+        /// What the ledger is to say
+        #[arg(long, value_name = "TEXT")]
+        note: Option<String>,
+    },
+    /// Add credits beyond the plan; extractions are charged from then on
+    #[command(
+        after_help = "Examples:\n  openapi-server credits topup 500 --agent acme --note \"Order 1042\""
+    )]
+    Topup {
+        /// How many
+        credits: u64,
+        /// The agent
+        #[arg(long)]
+        agent: AgentId,
+        /// What the ledger is to say
+        #[arg(long, value_name = "TEXT")]
+        note: Option<String>,
+    },
+    /// Charge an agent nothing any more; its balances stay
+    #[command(after_help = "Examples:\n  \
+        openapi-server credits unlimited --agent acme\n  \
+        openapi-server credits unlimited --agent acme --off")]
+    Unlimited {
+        /// The agent
+        #[arg(long)]
+        agent: AgentId,
+        /// Charge it again
+        #[arg(long)]
+        off: bool,
+    },
+    /// Set what an extraction costs
+    #[command(after_help = "Examples:\n  \
+        openapi-server credits rates --agent acme --per-page 2\n  \
+        openapi-server credits rates --agent acme --characters-per-page 2000\n\n\
+        What is not given stays as it is.")]
+    Rates {
+        /// The agent
+        #[arg(long)]
+        agent: AgentId,
+        /// Credits for each page
+        #[arg(long, value_name = "CREDITS", required_unless_present = "characters_per_page")]
+        per_page: Option<u32>,
+        /// Characters of plain text or DOCX that are charged as a page
+        #[arg(long, value_name = "COUNT")]
+        characters_per_page: Option<u32>,
+    },
+    /// Show how the credits changed, the newest last
+    #[command(after_help = "Examples:\n  \
+        openapi-server credits ledger --agent acme\n  \
+        openapi-server credits ledger --agent acme --lines 1000 --json")]
+    Ledger {
+        /// The agent
+        #[arg(long)]
+        agent: AgentId,
+        /// How many entries
+        #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        lines: u32,
+    },
+}
+
+/// A balance.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Pool {
+    /// Of the plan: spent first
+    Plan,
+    /// Beyond it
+    Topup,
+}
+
+/// An account as it is shown.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown {
+    agent_id: AgentId,
+    unlimited: bool,
+    plan: u64,
+    top_up: u64,
+    available: u64,
+    reserved: u64,
+    rates: CreditRates,
+}
+
+impl Credits {
+    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+        let json = every.json;
+        with_platform(every, Contents::Closed, async |platform| {
+            let (agent, change) = match self {
+                Credits::Show { agent } => {
+                    let account = platform.credits(&agent).await?;
+                    return show(json, agent, &account);
+                }
+                Credits::Ledger { agent, lines } => {
+                    let query = LedgerQuery { agent, before: None, limit: lines };
+                    let mut entries = platform.credit_entries(&query).await?;
+                    entries.reverse();
+                    let heads = ["at", "what", "plan", "top-up", "available", "who", "note"];
+                    return print_table(json, &entries, &heads, row);
+                }
+                Credits::Set { credits, agent, pool, note } => {
+                    let pool = match pool {
+                        Pool::Plan => CreditPool::Plan,
+                        Pool::Topup => CreditPool::TopUp,
+                    };
+                    (agent, CreditChange::Set { pool, credits, note })
+                }
+                Credits::Topup { credits, agent, note } => (agent, CreditChange::TopUp { credits, note }),
+                Credits::Unlimited { agent, off } => (agent, CreditChange::Unlimited(!off)),
+                Credits::Rates { agent, per_page, characters_per_page } => {
+                    let rates = rates(platform, &agent, per_page, characters_per_page).await?;
+                    (agent, CreditChange::Rates(rates))
+                }
+            };
+            let account = platform.change_credits(&operator(), &agent, &change).await?;
+            show(json, agent, &account)
+        })
+    }
+}
+
+async fn rates(
+    platform: &Platform,
+    agent: &AgentId,
+    per_page: Option<u32>,
+    characters_per_page: Option<u32>,
+) -> Result<CreditRates, Failure> {
+    let known = platform.credits(agent).await?.rates;
+    Ok(CreditRates {
+        per_page: per_page.unwrap_or(known.per_page),
+        characters_per_page: characters_per_page.unwrap_or(known.characters_per_page),
+    })
+}
+
+fn show(json: bool, agent: AgentId, account: &CreditAccount) -> Result<(), Failure> {
+    let CreditAccount { unlimited, plan, top_up, rates, .. } = *account;
+    let (available, reserved) = (account.available(), account.reserved());
+    let shown = Shown { agent_id: agent, unlimited, plan, top_up, available, reserved, rates };
+    let charged = if unlimited { "nothing" } else { "every extraction" };
+    let lines = [
+        ("agent", shown.agent_id.to_string()),
+        ("charged", charged.to_owned()),
+        ("available", available.to_string()),
+        ("of the plan", plan.to_string()),
+        ("topped up", top_up.to_string()),
+        ("set aside", reserved.to_string()),
+        ("a page costs", rates.per_page.to_string()),
+        ("characters of a page", rates.characters_per_page.to_string()),
+    ];
+    print_record(json, &shown, &lines)
+}
+
+fn row(entry: &CreditEntry) -> Vec<String> {
+    let who = match &entry.actor {
+        Actor::ApiKey(key) => key.to_string(),
+        Actor::Operator(name) => format!("operator {name}"),
+        Actor::User(name) => format!("user {name}"),
+        Actor::Anonymous(name) => format!("anonymous {name}"),
+    };
+    vec![
+        entry.at.to_string(),
+        entry.kind.as_str().to_owned(),
+        format!("{:+}", entry.plan),
+        format!("{:+}", entry.top_up),
+        entry.available.to_string(),
+        who,
+        entry.note.clone().unwrap_or_default(),
+    ]
+}
