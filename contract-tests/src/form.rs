@@ -43,8 +43,18 @@ impl Form {
     /// Adds a part named `file`, as a browser does.
     #[must_use]
     pub fn file(self, name: &str, content: &[u8]) -> Self {
+        self.named("file", name, content)
+    }
+
+    /// Adds a part named `document`, as a browser does.
+    #[must_use]
+    pub fn document(self, name: &str, content: &[u8]) -> Self {
+        self.named("document", name, content)
+    }
+
+    fn named(self, part: &str, name: &str, content: &[u8]) -> Self {
         let name = name.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A");
-        let disposition = format!("Content-Disposition: form-data; name=\"file\"; filename=\"{name}\"");
+        let disposition = format!("Content-Disposition: form-data; name=\"{part}\"; filename=\"{name}\"");
         self.part(&[&disposition, "Content-Type: application/octet-stream"], content)
     }
 

@@ -6,7 +6,7 @@ use openapi_core::access::{Actor, KeySelector, Permissions, RateLimits};
 use openapi_core::admin::{Admin, AdminError, NewAgent, NewKey};
 use openapi_core::api::{Api, Settings};
 use openapi_core::json::{Json, Object};
-use openapi_core::platform::{FileSettings, Platform, Ports};
+use openapi_core::platform::{ExtractionSettings, FileSettings, Platform, Ports};
 use openapi_core::ports::{Clock, FixedClock, MemoryBlobs, SequentialIds};
 use openapi_core::schema::ContactSchema;
 use openapi_core::server_keys::{ServerKey, ServerKeys};
@@ -139,7 +139,7 @@ impl Sandbox {
     #[must_use]
     pub fn moved_to(&self, store: Store) -> Self {
         self.store.copy_to(&store);
-        self.over(store, self.ports.clone(), FileSettings::default())
+        self.over(store, self.ports.clone(), FileSettings::default(), ExtractionSettings::default())
     }
 
     /// The same store, clock and keys with other ports and other decisions about files.
@@ -147,12 +147,18 @@ impl Sandbox {
     pub fn rebuilt(&self, ports: Ports, change: impl FnOnce(&mut FileSettings)) -> Self {
         let mut files = FileSettings::default();
         change(&mut files);
-        self.over(self.store.clone(), ports, files)
+        self.over(self.store.clone(), ports, files, ExtractionSettings::default())
     }
 
-    fn over(&self, store: Store, ports: Ports, files: FileSettings) -> Self {
+    /// The same store, clock and keys with other ports and other decisions about files and extractions.
+    #[must_use]
+    pub fn deciding(&self, ports: Ports, files: FileSettings, extraction: ExtractionSettings) -> Self {
+        self.over(self.store.clone(), ports, files, extraction)
+    }
+
+    fn over(&self, store: Store, ports: Ports, files: FileSettings, extraction: ExtractionSettings) -> Self {
         let platform = Platform::new(Arc::clone(&store.storage), ports.clone(), self.settings.brand.clone());
-        let platform = Arc::new(platform.with_file_settings(files));
+        let platform = Arc::new(platform.with_file_settings(files).with_extraction_settings(extraction));
         Sandbox {
             blobs: self.blobs.clone(),
             clock: Arc::clone(&self.clock),

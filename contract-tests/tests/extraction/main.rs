@@ -1,0 +1,9 @@
+//! Document extraction (contract 4.5, 12, 13).
+
+mod answers;
+mod credits;
+mod form;
+mod idempotency;
+mod precedence;
+mod storing;
+mod support;

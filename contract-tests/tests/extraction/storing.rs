@@ -1,0 +1,147 @@
+//! `saveToStorage` (contract 12.3): sealed, counted, purged after 90 days.
+
+use std::future::poll_fn;
+
+use contract_tests::sandbox::{operator, wait};
+use contract_tests::{Backend, Form, Reply, Sandbox, on_every_backend};
+use openapi_core::admin::Admin;
+use openapi_core::ports::BlobStore;
+use openapi_core::values::FileId;
+
+use crate::support::{form, plan, sandbox, sandbox_with, send};
+
+on_every_backend!(
+    kept_sealed,
+    not_kept,
+    a_failure_keeps_nothing,
+    the_quota,
+    gone_after_ninety_days,
+    gone_at_once,
+    of_each_agent,
+    it_is_no_file_of_a_contact,
+);
+
+const DAY: i64 = 24 * 3_600_000;
+
+fn saved(text: &str) -> Form {
+    form(text).text("saveToStorage", "true")
+}
+
+fn file_id(reply: &Reply) -> FileId {
+    let id = reply.json["metadata"]["document"]["fileId"].as_str().expect("an id");
+    id.parse().expect("a platform id")
+}
+
+/// The contents that are stored.
+fn contents(cx: &Sandbox) -> Vec<Vec<u8>> {
+    let mut listing = wait(cx.blobs.list()).expect("a listing");
+    let mut contents = Vec::new();
+    while let Some(entry) = wait(poll_fn(|cx| listing.as_mut().poll_next(cx))) {
+        let entry = entry.expect("an entry");
+        let mut octets = Vec::new();
+        let mut stream = wait(cx.blobs.read(&entry.key, 0..entry.size)).expect("a content");
+        while let Some(chunk) = wait(poll_fn(|cx| stream.as_mut().poll_next(cx))) {
+            octets.extend_from_slice(&chunk.expect("octets"));
+        }
+        contents.push(octets);
+    }
+    contents
+}
+
+fn documents(cx: &Sandbox) -> usize {
+    wait(cx.platform.documents(&cx.agent, None, 100)).expect("documents").len()
+}
+
+fn kept_sealed(backend: Backend) {
+    let cx = sandbox(backend);
+    let reply = send(&cx, &saved("total: 4711")).expect(200);
+    assert_eq!(reply.json["metadata"]["document"]["stored"], true);
+    let stored = contents(&cx);
+    assert_eq!(stored.len(), 1);
+    assert!(!stored[0].windows(4).any(|octets| octets == b"4711"), "it is readable");
+    let (document, content) = wait(cx.platform.document(&cx.agent, file_id(&reply))).expect("the document");
+    assert_eq!(content, b"total: 4711");
+    assert_eq!((document.file_name.as_str(), document.file_size), ("a.txt", 11));
+    assert_eq!(document.expires_at.millis_since(document.created_at), 90 * DAY);
+    assert_eq!(document.stored_size, stored[0].len() as u64);
+}
+
+fn not_kept(backend: Backend) {
+    let cx = sandbox(backend);
+    let reply = send(&cx, &form("total: 1")).expect(200);
+    assert_eq!(reply.json["metadata"]["document"]["fileId"], serde_json::Value::Null);
+    assert_eq!((contents(&cx).len(), documents(&cx)), (0, 0));
+}
+
+fn a_failure_keeps_nothing(backend: Backend) {
+    let cx = sandbox(backend);
+    for (text, status) in [("bad-answer", 502), ("damaged", 422), ("busy", 503)] {
+        assert_eq!(send(&cx, &saved(text)).status, status);
+        wait(cx.platform.maintain()).expect("maintenance");
+        assert_eq!((contents(&cx).len(), documents(&cx)), (0, 0), "{text}");
+    }
+    plan(&cx, 0);
+    assert_eq!(send(&cx, &saved("total: 1")).status, 402);
+    assert_eq!((contents(&cx).len(), documents(&cx)), (0, 0));
+}
+
+/// Documents and files of contacts share the octets of the agent.
+fn the_quota(backend: Backend) {
+    let (cx, _) = sandbox_with(backend, |files, _| files.max_octets_of_agent = Some(1_000));
+    let sealed = {
+        let _ = send(&cx, &saved("x")).expect(200);
+        contents(&cx)[0].len()
+    };
+    let overhead = sealed - 1;
+    let rest = 1_000 - sealed - overhead;
+    let refused = send(&cx, &saved(&"x".repeat(rest + 1))).fails(403, "STORAGE_QUOTA_EXCEEDED");
+    assert_eq!(refused.json["details"]["unit"], "bytes");
+    assert_eq!(refused.json["details"]["actual"], 1_001);
+    let _ = send(&cx, &saved(&"x".repeat(rest))).expect(200);
+    let contact = cx.create(&serde_json::json!({ "primaryEmail": "a@b.co" })).id();
+    let upload = || {
+        let path = format!("/files/chatbots/<A>/{contact}");
+        cx.call("POST", &path).form(&Form::of_file("a.txt", b"y")).send()
+    };
+    let _ = upload().fails(403, "STORAGE_QUOTA_EXCEEDED");
+    let _ = wait(cx.platform.purge_files(&operator(), &cx.agent)).expect("a purge");
+    let _ = upload().expect(201);
+}
+
+fn gone_after_ninety_days(backend: Backend) {
+    let cx = sandbox(backend);
+    let reply = send(&cx, &saved("total: 1")).expect(200);
+    cx.advance(90 * DAY - 1);
+    wait(cx.platform.maintain()).expect("maintenance");
+    assert_eq!((contents(&cx).len(), documents(&cx)), (1, 1));
+    cx.advance(1);
+    wait(cx.platform.maintain()).expect("maintenance");
+    assert_eq!((contents(&cx).len(), documents(&cx)), (0, 0));
+    assert!(wait(cx.platform.document(&cx.agent, file_id(&reply))).is_err());
+}
+
+fn gone_at_once(backend: Backend) {
+    let cx = sandbox(backend);
+    let _ = send(&cx, &saved("total: 1")).expect(200);
+    assert_eq!(wait(cx.platform.purge_files(&operator(), &cx.agent)).expect("a purge"), 1);
+    assert_eq!((contents(&cx).len(), documents(&cx)), (0, 0));
+}
+
+fn of_each_agent(backend: Backend) {
+    let cx = sandbox(backend);
+    let id = file_id(&send(&cx, &saved("total: 1")).expect(200));
+    let other = cx.new_agent("other");
+    assert!(wait(cx.platform.document(&other, id)).is_err());
+    assert_eq!(wait(cx.platform.documents(&other, None, 10)).expect("documents"), []);
+}
+
+/// Nobody reaches it over the Open API.
+fn it_is_no_file_of_a_contact(backend: Backend) {
+    let cx = sandbox(backend);
+    let id = file_id(&send(&cx, &saved("total: 1")).expect(200));
+    let contact = cx.create(&serde_json::json!({ "primaryEmail": "a@b.co" })).id();
+    let path = format!("/files/chatbots/<A>/{contact}/files/{id}");
+    let _ = cx.get(&path).fails(404, "FILE_NOT_FOUND");
+    let _ = cx.get(&format!("{path}/signed-url")).fails(404, "FILE_NOT_FOUND");
+    let _ = cx.call("DELETE", &path).send().fails(404, "FILE_NOT_FOUND");
+}

@@ -1,0 +1,186 @@
+//! An extractor that does what its documents say, and what the tests of extraction share.
+
+use std::future::pending;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use contract_tests::sandbox::{operator, wait};
+use contract_tests::{Backend, Call, Form, Reply, Sandbox};
+use openapi_core::admin::{Admin, CreditChange};
+use openapi_core::credits::CreditPool;
+use openapi_core::extraction::{Confidence, Evidence, ExtractionField, Finding, Leaf};
+use openapi_core::json::Json;
+use openapi_core::platform::{ExtractionSettings, FileSettings};
+use openapi_core::ports::{
+    DocumentExtractor, DocumentLimits, DocumentText, DocumentUnit, ExtractError, ExtractionTask, Findings,
+    OpenDocument, SentDocument, Timer, UnsupportedDocument,
+};
+
+pub const PATH: &str = "/document-extraction/extract";
+
+/// A schema of one field.
+pub const SCHEMA: &str = r#"{"total":{"type":"string"}}"#;
+
+/// A document of text: `NAME: VALUE` on each line. Lines of one word do something:
+/// `pages=N`, `encrypted`, `damaged`, `many-pages`, `no-engine`, `hang`, `slow`, `bad-answer`, `busy`, `never`.
+#[derive(Clone, Debug, Default)]
+pub struct Script {
+    /// Documents that were opened.
+    pub opened: Arc<AtomicUsize>,
+    /// Those whose values were asked for.
+    pub extracted: Arc<AtomicUsize>,
+}
+
+struct Opened {
+    script: Script,
+    text: String,
+}
+
+fn word<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    text.lines().find_map(|line| line.trim().strip_prefix(name))
+}
+
+#[async_trait]
+impl DocumentExtractor for Script {
+    fn detect(&self, document: &SentDocument) -> Result<&'static str, UnsupportedDocument> {
+        match std::str::from_utf8(&document.content) {
+            Ok(_) => Ok("text/plain"),
+            Err(_) => Err(UnsupportedDocument {
+                detected: "application/octet-stream".to_owned(),
+                allowed: vec!["text/plain"],
+            }),
+        }
+    }
+
+    async fn open(
+        &self,
+        document: SentDocument,
+        limits: DocumentLimits,
+        _: Duration,
+    ) -> Result<Box<dyn OpenDocument>, ExtractError> {
+        self.opened.fetch_add(1, Ordering::Relaxed);
+        let text = String::from_utf8(document.content.to_vec()).expect("it was detected as text");
+        let too_large =
+            |unit, limit, actual| Err(ExtractError::TooLarge { unit, limit, actual: Some(actual) });
+        match text.trim() {
+            "encrypted" => Err(ExtractError::Encrypted),
+            "damaged" => Err(ExtractError::Unreadable("it is damaged".to_owned())),
+            "no-engine" => Err(ExtractError::Unavailable { reason: "gone".to_owned(), retry_after: None }),
+            "never" => pending().await,
+            "many-pages" => too_large(DocumentUnit::Pages, u64::from(limits.pages), 64),
+            "many-characters" => too_large(DocumentUnit::Characters, limits.characters, 2_000_000),
+            "many-pixels" => too_large(DocumentUnit::Pixels, limits.pixels, 50_000_000),
+            _ => Ok(Box::new(Opened { script: self.clone(), text })),
+        }
+    }
+}
+
+#[async_trait]
+impl OpenDocument for Opened {
+    fn text(&self) -> DocumentText {
+        DocumentText {
+            page_count: word(&self.text, "pages=").and_then(|pages| pages.parse().ok()),
+            character_count: self.text.chars().count() as u64,
+            ocr_applied: false,
+        }
+    }
+
+    async fn extract(self: Box<Self>, task: ExtractionTask) -> Result<Findings, ExtractError> {
+        self.script.extracted.fetch_add(1, Ordering::Relaxed);
+        let told = |name: &str| word(&self.text, name).is_some();
+        if told("bad-answer") {
+            return Err(ExtractError::BadAnswer("no JSON".to_owned()));
+        }
+        if told("busy") {
+            let retry_after = Some(Duration::from_secs(7));
+            return Err(ExtractError::Unavailable { reason: "busy".to_owned(), retry_after });
+        }
+        if told("slow") {
+            return Err(ExtractError::TimedOut);
+        }
+        if told("hang") {
+            return pending().await;
+        }
+        let find = |(name, _): &(String, ExtractionField)| {
+            let value = word(&self.text, &format!("{name}: "));
+            value.map_or(Finding::Absent, |value| {
+                Finding::Leaf(Leaf {
+                    value: Ok(Json::from(value)),
+                    confidence: Confidence::VERBATIM,
+                    evidence: Evidence { source_text: value.to_owned(), ..Evidence::default() },
+                    ambiguous: false,
+                })
+            })
+        };
+        Ok(Findings {
+            fields: task.schema.fields().iter().map(find).collect(),
+            warnings: Vec::new(),
+            language: Some("en".to_owned()),
+            engine: task.instructions.unwrap_or_else(|| "script".to_owned()),
+        })
+    }
+}
+
+/// Time that is over at once.
+pub struct Over;
+
+impl Timer for Over {
+    fn sleep(&self, _: u64) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(async {})
+    }
+}
+
+/// A sandbox with the extractor.
+pub fn sandbox(backend: Backend) -> Sandbox {
+    sandbox_with(backend, |_, _| {}).0
+}
+
+/// A sandbox with the extractor and other decisions.
+pub fn sandbox_with(
+    backend: Backend,
+    change: impl FnOnce(&mut FileSettings, &mut ExtractionSettings),
+) -> (Sandbox, Script) {
+    let script = Script::default();
+    let (mut files, mut extraction) = (FileSettings::default(), ExtractionSettings::default());
+    change(&mut files, &mut extraction);
+    let cx = Sandbox::new(backend);
+    let ports = cx.ports().with_extractor(Arc::new(script.clone()));
+    (cx.deciding(ports, files, extraction), script)
+}
+
+/// A form with a document of this text and the schema of one field.
+pub fn form(text: &str) -> Form {
+    Form::new().document("a.txt", text.as_bytes()).text("schema", SCHEMA)
+}
+
+/// A request with this form.
+pub fn call<'a>(cx: &'a Sandbox, form: &Form) -> Call<'a> {
+    cx.call("POST", PATH).form(form)
+}
+
+/// Asks for an extraction.
+pub fn send(cx: &Sandbox, form: &Form) -> Reply {
+    call(cx, form).send()
+}
+
+/// Sets the credits of the plan.
+#[track_caller]
+pub fn plan(cx: &Sandbox, credits: u64) {
+    set(cx, CreditPool::Plan, credits);
+}
+
+/// Sets the credits of a pool.
+#[track_caller]
+pub fn set(cx: &Sandbox, pool: CreditPool, credits: u64) {
+    let change = CreditChange::Set { pool, credits, note: None };
+    let _ = wait(cx.platform.change_credits(&operator(), &cx.agent, &change)).expect("credits are set");
+}
+
+/// What is left in both pools, and what is set aside.
+pub fn balance(cx: &Sandbox) -> (u64, u64) {
+    let account = wait(cx.platform.credits(&cx.agent)).expect("an account");
+    (account.available(), account.reserved())
+}
