@@ -86,20 +86,20 @@ impl World {
         self.storage.files(agent, query).await.unwrap_or_else(|error| panic!("{query:?}: {error}"))
     }
 
-    async fn usage(&self, agent: &AgentId, contact: ContactId) -> FileUsage {
+    pub(super) async fn usage(&self, agent: &AgentId, contact: ContactId) -> FileUsage {
         self.storage.file_usage(agent, contact).await.unwrap_or_else(|error| panic!("usage: {error}"))
     }
 
     /// What is due by an instant, oldest first.
-    async fn due(&self, millis: i64, at_most: u32) -> Vec<BlobKey> {
+    pub(super) async fn due(&self, millis: i64, at_most: u32) -> Vec<BlobKey> {
         self.storage.due_blobs(at(millis), at_most).await.unwrap_or_else(|error| panic!("due: {error}"))
     }
 
-    async fn known(&self, keys: &[BlobKey]) -> Vec<bool> {
+    pub(super) async fn known(&self, keys: &[BlobKey]) -> Vec<bool> {
         self.storage.known_blobs(keys).await.unwrap_or_else(|error| panic!("known: {error}"))
     }
 
-    async fn needed(&self, after: Option<&BlobKey>, at_most: u32) -> Vec<BlobEntry> {
+    pub(super) async fn needed(&self, after: Option<&BlobKey>, at_most: u32) -> Vec<BlobEntry> {
         self.storage.needed_blobs(after, at_most).await.unwrap_or_else(|error| panic!("needed: {error}"))
     }
 }

@@ -14,7 +14,7 @@ use crate::schema::ContactSchema;
 use crate::storage::memory::MemoryStorage;
 use crate::storage::{
     ContactFilter, ContactPage, ContactQuery, ContactSort, FilePage, FileQuery, FileQuota, FileSort, Order,
-    ReplayKey, SortPosition, Storage, StorageErrorKind, Window,
+    ReplayKey, SortPosition, Storage, StorageErrorKind, StoredDocument, Window,
 };
 use crate::strategies;
 use crate::values::{AgentId, ContactId, FileId};
@@ -85,6 +85,29 @@ pub enum Step {
     ForgetDue {
         /// How many.
         at_most: u32,
+    },
+    /// Keeps a document, of an id that may be a file's.
+    InsertDocument {
+        /// Which agent.
+        agent: usize,
+        /// Which document; its size and times follow from it.
+        document: u8,
+    },
+    /// Discards a document, or one that is not there.
+    DiscardDocument {
+        /// Which agent.
+        agent: usize,
+        /// Which document.
+        document: u8,
+    },
+    /// Sets, reserves, pays or gives back credits.
+    ChangeCredits {
+        /// Which agent.
+        agent: usize,
+        /// Which change.
+        change: u8,
+        /// Whether the version is off.
+        stale: bool,
     },
     /// Sets one of a few schemas.
     Redefine {
@@ -191,6 +214,10 @@ pub fn history(steps: usize) -> impl Strategy<Value = Vec<Step>> {
             .prop_map(|(agent, contact, file)| Step::DeleteFile { agent, contact, file }),
         2 => (agent(), small_file_query()).prop_map(|(agent, query)| Step::ListFiles { agent, query }),
         1 => (1..4_u32).prop_map(|at_most| Step::ForgetDue { at_most }),
+        2 => (agent(), 6..12_u8).prop_map(|(agent, document)| Step::InsertDocument { agent, document }),
+        1 => (agent(), 6..12_u8).prop_map(|(agent, document)| Step::DiscardDocument { agent, document }),
+        3 => (agent(), 0..9_u8, proptest::bool::weighted(0.1))
+            .prop_map(|(agent, change, stale)| Step::ChangeCredits { agent, change, stale }),
         1 => (agent(), 0..SCHEMAS.len()).prop_map(|(agent, schema)| Step::Redefine { agent, schema }),
     ];
     proptest::collection::vec(step, 1..=steps)
@@ -280,6 +307,25 @@ async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, n: i64) -> Out
             world.storage.forget_blobs(&due).await.expect("forget");
             Outcome::Contents(due)
         }
+        Step::InsertDocument { agent, document } => {
+            let size = u64::from(document % 3) + 1;
+            let document =
+                StoredDocument { expires_at: at(millis + 8), ..super::documents::document(*document, size) };
+            outcome(world.storage.insert_document(&agents[*agent], &document, Some(12)).await)
+        }
+        Step::DiscardDocument { agent, document } => {
+            let document = FileId::from_bytes([*document; 12]);
+            outcome(world.storage.discard_document(&agents[*agent], document, at(millis)).await)
+        }
+        Step::ChangeCredits { agent, change, stale } => {
+            let agent = &agents[*agent];
+            let account = world.credits(agent).await.unwrap_or_default();
+            let mut write = super::credits::change_of(account, *change, millis);
+            if let Some(account) = write.account.as_mut().filter(|_| *stale) {
+                account.version += 1;
+            }
+            outcome(world.storage.save_credits(agent, &write).await)
+        }
         Step::Redefine { agent, schema } => {
             outcome(world.redefine(&agents[*agent], SCHEMAS[*schema], millis).await)
         }
@@ -318,6 +364,10 @@ pub async fn replay_history(
                 .collect::<Vec<_>>()
         };
         prop_assert_eq!(of(&ours).await, of(&model).await);
+        prop_assert_eq!(ours.credits(agent).await, model.credits(agent).await);
+        prop_assert_eq!(ours.ledger(agent, None, 100).await, model.ledger(agent, None, 100).await);
+        prop_assert_eq!(ours.documents(agent, None, 100).await, model.documents(agent, None, 100).await);
+        prop_assert_eq!(ours.octets(agent).await, model.octets(agent).await);
         for key in 0..3 {
             let (key, now) = (ReplayKey([key; 32]), at(1_000 + steps.len() as i64));
             let (found, expected) =

@@ -11,6 +11,8 @@ mod agents;
 mod audit;
 pub mod blobs;
 mod contacts;
+mod credits;
+mod documents;
 mod faults;
 mod files;
 mod fixture;
@@ -154,6 +156,27 @@ cases! {
         contents_of_deleted_agents_are_due
         contents_are_known_and_needed
         files_belong_to_their_agent
+    }
+    credits {
+        credits_come_back_as_saved
+        credits_need_the_stored_version
+        changes_of_credits_are_stored_as_a_whole
+        ledgers_are_read_newest_first
+        credits_belong_to_their_agent
+        credits_of_deleted_agents_go
+        of_equal_credit_versions_one_wins
+        credits_are_conserved_among_several
+    }
+    documents {
+        documents_come_back_as_stored
+        document_lists_page_by_id
+        documents_and_files_share_one_quota
+        refused_documents_leave_nothing
+        contents_of_documents_are_due_at_their_end
+        a_discarded_document_leaves_its_content_due
+        contents_of_documents_are_known_and_not_needed
+        documents_of_deleted_agents_go
+        documents_belong_to_their_agent
     }
     templates {
         templates_come_back_as_stored

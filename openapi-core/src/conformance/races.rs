@@ -13,10 +13,10 @@ use crate::values::{AgentId, KeyId};
 
 pub(super) const WRITERS: usize = 8;
 
-type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub(super) type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Runs one future on each of several threads at once.
-fn race(backend: &dyn Backend, work: &(dyn Fn(usize) -> Work + Sync)) {
+pub(super) fn race(backend: &dyn Backend, work: &(dyn Fn(usize) -> Work + Sync)) {
     std::thread::scope(|scope| {
         for n in 0..WRITERS {
             scope.spawn(move || backend.block_on(work(n)));

@@ -84,6 +84,9 @@ impl FileStore for Faulty {
         if self.is(PlantedFault::FileUsageCountsDeleted) {
             usage.octets_of_agent += self.deleted(agent).iter().map(|file| file.file_size).sum::<u64>();
         }
+        if self.is(PlantedFault::UsageIgnoresDocuments) {
+            usage.octets_of_agent -= self.octets_of_documents(agent).await?;
+        }
         Ok(usage)
     }
 
@@ -140,6 +143,10 @@ impl FileStore for Faulty {
                 self.inner.hasten_purges(&other, now, audit).await?;
             }
         }
+        if self.is(PlantedFault::HastenSkipsDocuments) && !self.documents_of(agent).await?.is_empty() {
+            self.inner.append_audit(audit).await?;
+            return Ok(0);
+        }
         self.inner.hasten_purges(agent, now, audit).await
     }
 
@@ -151,12 +158,30 @@ impl FileStore for Faulty {
         if self.is(PlantedFault::DueContentsByKey) {
             due.sort();
         }
+        if self.is(PlantedFault::DocumentsNeverDue) {
+            let mut others = Vec::new();
+            for key in due {
+                if !self.is_document(&key).await? {
+                    others.push(key);
+                }
+            }
+            due = others;
+        }
         Ok(due)
     }
 
     async fn forget_blobs(&self, keys: &[BlobKey]) -> Result<()> {
         if self.is(PlantedFault::ForgetsNothing) {
             return Ok(());
+        }
+        if self.is(PlantedFault::ForgetKeepsDocuments) {
+            let mut others = Vec::new();
+            for key in keys {
+                if !self.is_document(key).await? {
+                    others.push(key.clone());
+                }
+            }
+            return self.inner.forget_blobs(&others).await;
         }
         self.inner.forget_blobs(keys).await
     }
@@ -168,6 +193,11 @@ impl FileStore for Faulty {
                 *known &= self.inner.file(&key.agent, key.file).await?.is_some();
             }
         }
+        if self.is(PlantedFault::DocumentContentsUnknown) {
+            for (key, known) in keys.iter().zip(&mut known) {
+                *known &= !self.is_document(key).await?;
+            }
+        }
         Ok(known)
     }
 
@@ -175,6 +205,16 @@ impl FileStore for Faulty {
         let mut entries = self.inner.needed_blobs(after, at_most).await?;
         if let Some(after) = after.filter(|_| self.is(PlantedFault::NeededContentsEndAtAgent)) {
             entries.retain(|entry| entry.key.agent == after.agent);
+        }
+        if self.is(PlantedFault::DocumentContentsNeeded) {
+            let agents = self.agents.lock().expect("lock").clone();
+            for agent in agents {
+                let all = self.documents_of(&agent).await?.into_iter();
+                entries.extend(all.map(|document| BlobEntry {
+                    key: BlobKey::new(agent.clone(), document.id),
+                    size: document.stored_size,
+                }));
+            }
         }
         Ok(entries)
     }

@@ -2,6 +2,7 @@
 
 mod access;
 mod contacts;
+mod extraction;
 mod files;
 mod forms;
 mod missed;
@@ -14,6 +15,7 @@ use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use crate::agents::{Agent, AgentStatus};
 use crate::audit::AuditEntry;
 use crate::contacts::{Contact, ContactKeys, ContactRef, UniqueValue};
+use crate::credits::{CreditAccount, CreditEntry};
 use crate::files::ContactFile;
 use crate::forms::{
     FormDataRevision, FormTemplate, Submission, SubmissionStatus, TemplateStatus, TemplateSummary,
@@ -24,13 +26,16 @@ use crate::schema::ContactSchema;
 use crate::storage::memory::MemoryStorage;
 use crate::storage::{
     AgentStore, AuditQuery, AuditStore, ContactPage, ContactQuery, ContactSchemaStore, ContactStore,
-    ContactWrite, Duplicate, FileDeletion, FilePage, FileQuery, FileSort, FileStore, FileTombstone,
-    FileUsage, FileWrite, FormStore, HealthProbe, KeyStore, LatestQuery, Order, RateWindow, RateWindowStore,
-    Record, Replay, ReplayKey, ReplayStore, Result, SortKey, SortPosition, StorageErrorKind,
-    SubmissionChange, SubmissionFilter, SubmissionPage, SubmissionPosition, SubmissionQuery,
-    SubmissionsWrite, Succession, TemplatePage, TemplatePosition, TemplateQuery, TransferStore, Window,
+    ContactWrite, CreditStore, CreditWrite, DocumentStore, Duplicate, FileDeletion, FilePage, FileQuery,
+    FileSort, FileStore, FileTombstone, FileUsage, FileWrite, FormStore, HealthProbe, KeyStore, LatestQuery,
+    LedgerQuery, Order, RateWindow, RateWindowStore, Record, Replay, ReplayKey, ReplayStore, Result, SortKey,
+    SortPosition, StorageErrorKind, StoredDocument, SubmissionChange, SubmissionFilter, SubmissionPage,
+    SubmissionPosition, SubmissionQuery, SubmissionsWrite, Succession, TemplatePage, TemplatePosition,
+    TemplateQuery, TransferStore, Window,
 };
-use crate::values::{AgentId, ContactId, ExternalId, FileId, KeyId, SubmissionId, TemplateId, Timestamp};
+use crate::values::{
+    AgentId, ContactId, ExternalId, FileId, KeyId, PlatformId, SubmissionId, TemplateId, Timestamp,
+};
 
 pub use missed::missed_faults;
 
@@ -298,6 +303,64 @@ faults! {
     FilesOfAnyContact,
     /// Deleted files may be referred to.
     DeletedFilesReferred,
+    /// The credits of any agent are answered where there are none.
+    CreditsCrossAgents,
+    /// Credits are taken without an entry of the ledger.
+    CreditsWithoutLedger,
+    /// A change of credits is not noted in the audit log.
+    CreditsWithoutAudit,
+    /// The answer to a change of credits is not stored.
+    CreditAnswerNotStored,
+    /// Credits are saved whatever was saved since they were read.
+    CreditVersionIgnored,
+    /// Credits are saved before their ledger refuses the change.
+    CreditsStoredBeforeLedger,
+    /// An entry of a time and id that are taken is left out, and nothing said.
+    CreditEntryTakenTwice,
+    /// A ledger shows the entries of all agents.
+    LedgerCrossesAgents,
+    /// A ledger is read oldest first.
+    LedgerOldestFirst,
+    /// A position's own entry is shown again.
+    LedgerPositionInclusive,
+    /// Entries of one instant are passed over when reading on.
+    LedgerSkipsTies,
+    /// More entries are read than were asked for.
+    LedgerUnbounded,
+    /// A document is found by its id under any agent.
+    DocumentCrossesAgents,
+    /// A document comes back with another digest.
+    DocumentLosesDigest,
+    /// A document is refused without a word when its id is taken.
+    DocumentIdTakenTwice,
+    /// Documents are stored whatever the quota is.
+    DocumentQuotaIgnored,
+    /// An octet too many may be stored.
+    DocumentQuotaOffByOne,
+    /// Documents do not count when another one is stored.
+    DocumentOctetsNotCounted,
+    /// Documents do not count as octets of their agent.
+    UsageIgnoresDocuments,
+    /// A position's own document is listed again.
+    DocumentsListedAgain,
+    /// More documents are listed than were asked for.
+    DocumentsUnbounded,
+    /// A document that is discarded stays.
+    DiscardLeavesDocument,
+    /// The content of a discarded document is due when it would have been.
+    DiscardKeepsTime,
+    /// A document can be discarded under any agent.
+    DiscardCrossesAgents,
+    /// Contents of documents are never due.
+    DocumentsNeverDue,
+    /// Forgetting the content of a document leaves its record.
+    ForgetKeepsDocuments,
+    /// Contents of documents are taken for orphans.
+    DocumentContentsUnknown,
+    /// Contents of documents must be there.
+    DocumentContentsNeeded,
+    /// Contents of documents are not hastened.
+    HastenSkipsDocuments,
 }
 
 /// A store with one planted fault.

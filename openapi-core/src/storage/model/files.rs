@@ -139,7 +139,9 @@ impl World {
             .map(|key| {
                 let tenant = self.agents.get(&key.agent);
                 self.purges.contains_key(key)
-                    || tenant.is_some_and(|tenant| tenant.files.contains_key(&key.file))
+                    || tenant.is_some_and(|tenant| {
+                        tenant.files.contains_key(&key.file) || tenant.documents.contains_key(&key.file)
+                    })
             })
             .collect()
     }
