@@ -51,6 +51,7 @@ const REQUIRED: [(&str, &str, &str); 26] = [
     ("GET", "/forms/templates/t/schema/chatbots/<A>", "forms:read"),
     ("GET", "/forms/templates/t/structure/chatbots/<A>", "forms:read"),
     ("GET", "/document-extraction/schema-examples", "document-extraction:read"),
+    ("POST", "/document-extraction/extract", "document-extraction:create"),
 ];
 
 fn the_permissions_of_the_specification(backend: Backend) {

@@ -31,7 +31,7 @@ pub enum Documents {
     },
     /// Write a document into a file
     #[command(after_help = "Examples:\n  \
-        openapi-server documents get 697dc94b74a1f572c54b78cf --agent acme --out invoice.pdf\n\n\
+        openapi-server documents get \"$DOCUMENT\" --agent acme --out invoice.pdf\n\n\
         The file must not exist; only its owner may read it.")]
     Get {
         /// The document: `fileId` of the extraction

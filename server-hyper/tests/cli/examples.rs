@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::extraction;
 use super::support::{BINARY, Place, credentials, request};
 
 /// All commands, by a walk over the help.
@@ -69,6 +70,17 @@ fn a_form(place: &Place) -> (String, String) {
     (id(&made), id(&answer["data"]))
 }
 
+/// The id of a document that is kept.
+fn a_document(place: &Place) -> String {
+    let key = place.json(&["keys", "create", "--agent", "acme", "--name", "Document", "--allow", "all"]);
+    let server = place.serve(&[]);
+    let parts = [("document", "total: 1"), ("schema", extraction::SCHEMA), ("saveToStorage", "1")];
+    let (status, answer) = extraction::extract(&server.api, &credentials(&key), &parts);
+    assert_eq!(status, 200, "{answer}");
+    assert_eq!(server.end(), 0);
+    answer["metadata"]["document"]["fileId"].as_str().unwrap().to_owned()
+}
+
 #[test]
 fn every_example_works() {
     let place = Place::new();
@@ -92,7 +104,7 @@ fn every_example_works() {
     std::os::unix::fs::symlink(BINARY, bin.join("openapi-server")).unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
 
-    let (mut key, mut form) = (None, None);
+    let (mut key, mut form, mut document) = (None, None, None);
     let mut tried = 0;
     for command in commands(&place, &[]) {
         let help = help(&place, &command);
@@ -138,6 +150,9 @@ fn every_example_works() {
             if example.contains("$TEMPLATE") || example.contains("$SUBMISSION") {
                 let (template, submission) = form.get_or_insert_with(|| a_form(&place));
                 shell.env("TEMPLATE", template).env("SUBMISSION", submission);
+            }
+            if example.contains("$DOCUMENT") {
+                shell.env("DOCUMENT", document.get_or_insert_with(|| a_document(&place)));
             }
             let output = shell.output().unwrap();
             assert!(output.status.success(), "{example}: {}", String::from_utf8_lossy(&output.stderr));

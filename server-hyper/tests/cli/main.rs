@@ -9,6 +9,7 @@
 mod contacts;
 mod copy;
 mod examples;
+mod extraction;
 mod file_client;
 mod files;
 mod fleet;

@@ -1,0 +1,123 @@
+//! Document extraction through the real server: the worker, credits, kept documents.
+
+use serde_json::{Value, json};
+
+use super::support::{Place, credentials, request};
+
+/// A schema of one field.
+pub const SCHEMA: &str = r#"{ "total": { "type": "number" } }"#;
+
+const PATH: &str = "/v1/open/document-extraction/extract";
+
+const INVOICE: &str = "Invoice number: INV-2043\nInvoice date: 15 January 2026\nTotal: 1,234.50 GBP\n";
+
+/// Sends a form with these parts; the document is one with a file name.
+pub fn extract(origin: &str, keys: &[(&'static str, String); 2], parts: &[(&str, &str)]) -> (u16, Value) {
+    const BOUNDARY: &str = "c41f09";
+    let mut body = String::new();
+    for (name, content) in parts {
+        let file = if *name == "document" { "; filename=\"a.txt\"" } else { "" };
+        let head = format!("Content-Disposition: form-data; name=\"{name}\"{file}");
+        body.push_str(&format!("--{BOUNDARY}\r\n{head}\r\n\r\n{content}\r\n"));
+    }
+    body.push_str(&format!("--{BOUNDARY}--\r\n"));
+    let media_type = format!("multipart/form-data; boundary={BOUNDARY}");
+    let mut headers: Vec<(&str, &str)> = keys.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    headers.push(("Content-Type", &media_type));
+    let (status, answer) = request(origin, "POST", PATH, &headers, &body);
+    (status, serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{error}: {answer}")))
+}
+
+#[test]
+fn documents_are_extracted_paid_and_kept() {
+    let place = Place::new();
+    let keys = credentials(&place.with_key());
+    let server = place.serve(&[]);
+    let ask = |parts: &[(&str, &str)]| extract(&server.api, &keys, parts);
+
+    let schema =
+        r#"{ "total": { "type": "currency" }, "issued": { "type": "date", "description": "Invoice date" } }"#;
+    let (status, answer) = ask(&[("document", INVOICE), ("schema", schema)]);
+    assert_eq!(status, 200, "{answer}");
+    assert_eq!(
+        answer["data"],
+        json!({ "total": { "amount": 1234.5, "currency": "GBP" }, "issued": "2026-01-15" })
+    );
+    assert_eq!(answer["metadata"]["engine"], "builtin");
+    assert_eq!(answer["metadata"]["usage"], json!({ "creditsCharged": 0, "creditsRemaining": null }));
+
+    // What an operator changes acts on the next request.
+    assert_eq!(place.json(&["credits", "set", "2", "--agent", "acme"])["available"], 2);
+    let saved = [("document", INVOICE), ("schema", SCHEMA), ("saveToStorage", "true")];
+    let (status, answer) = ask(&saved);
+    assert_eq!((status, &answer["metadata"]["usage"]["creditsRemaining"]), (200, &json!(1)), "{answer}");
+    let id = answer["metadata"]["document"]["fileId"].as_str().unwrap().to_owned();
+    assert_eq!(ask(&[("document", INVOICE), ("schema", SCHEMA)]).0, 200);
+    assert_eq!(ask(&[("document", INVOICE), ("schema", SCHEMA)]).1["code"], "INSUFFICIENT_CREDITS");
+    let shown = place.json(&["credits", "show", "--agent", "acme"]);
+    assert_eq!(
+        (&shown["available"], &shown["reserved"], &shown["unlimited"]),
+        (&json!(0), &json!(0), &json!(false))
+    );
+    let ledger = place.json(&["credits", "ledger", "--agent", "acme"]);
+    let kinds: Vec<_> = ledger.as_array().unwrap().iter().map(|entry| entry["kind"].clone()).collect();
+    assert_eq!(kinds, ["set", "charge", "charge"]);
+
+    let documents = place.json(&["documents", "list", "--agent", "acme"]);
+    assert_eq!((documents.as_array().unwrap().len(), &documents[0]["id"]), (1, &json!(id)));
+    place.run(&["documents", "get", &id, "--agent", "acme", "--out", "invoice.txt"]).done();
+    assert_eq!(place.read("invoice.txt"), INVOICE);
+    assert!(
+        place
+            .run(&["documents", "get", &id, "--agent", "acme", "--out", "invoice.txt"])
+            .failed(1)
+            .contains("exists")
+    );
+    place.run(&["check"]).done();
+    assert_eq!(place.json(&["files", "purge", "--agent", "acme"])["purged"], 1);
+    assert_eq!(place.json(&["documents", "list", "--agent", "acme"]), json!([]));
+    server.end();
+    let log = place.read("stderr");
+    assert!(!log.contains("INV-2043") && !log.contains("a.txt"), "{log}");
+}
+
+/// Nothing that is sent ends the server, and each is answered what it is.
+#[test]
+fn hostile_documents_are_refused_one_by_one() {
+    let place = Place::new();
+    let keys = credentials(&place.with_key());
+    let server = place.serve(&[]);
+    let deep = format!("%PDF-1.7\n1 0 obj\n{}\nendobj\ntrailer<</Root 1 0 R>>", "[".repeat(200_000));
+    for (document, code) in [
+        ("%PDF-1.7\nnothing of a document", "DOCUMENT_UNREADABLE"),
+        (deep.as_str(), "DOCUMENT_UNREADABLE"),
+        ("{\\rtf1 Hello}", "UNSUPPORTED_FILE_TYPE"),
+        ("PK\u{3}\u{4} but no archive", "UNSUPPORTED_FILE_TYPE"),
+        ("", "VALIDATION_ERROR"),
+    ] {
+        let (_, answer) = extract(&server.api, &keys, &[("document", document), ("schema", SCHEMA)]);
+        assert_eq!(answer["code"], code, "{answer}");
+    }
+    let (status, answer) = extract(&server.api, &keys, &[("document", INVOICE), ("schema", SCHEMA)]);
+    assert_eq!((status, &answer["data"]["total"]), (200, &json!(1234.5)), "{answer}");
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
+fn settings_of_extraction_are_obeyed() {
+    let place = Place::new();
+    let keys = credentials(&place.with_key());
+    let parts = [("document", INVOICE), ("schema", SCHEMA)];
+    let server = place.serve(&["--max-document-size", "64B", "--max-document-characters", "20"]);
+    let (status, answer) = extract(&server.api, &keys, &parts);
+    assert_eq!((status, &answer["details"]["limit"]), (413, &json!(64)), "{answer}");
+    let small = [("document", "twenty-one characters"), ("schema", SCHEMA)];
+    let (status, answer) = extract(&server.api, &keys, &small);
+    assert_eq!((status, &answer["details"]["unit"]), (413, &json!("characters")), "{answer}");
+    server.end();
+    let server = place.serve(&["--extraction-engine", "off"]);
+    assert_eq!(extract(&server.api, &keys, &parts).1["code"], "EXTRACTION_UNAVAILABLE");
+    server.end();
+    let said = place.run(&["config", "check", "--extraction-engine", "magic"]).failed(2);
+    assert!(said.contains("'magic' is not builtin or off"), "{said}");
+}
