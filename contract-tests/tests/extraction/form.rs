@@ -18,6 +18,7 @@ on_every_backend!(
     beside_the_document,
     broken_bodies,
     a_query_is_refused,
+    as_much_as_is_held,
 );
 
 fn document(content: &[u8]) -> Form {
@@ -198,4 +199,14 @@ fn a_query_is_refused(backend: Backend) {
     let cx = sandbox(backend);
     let call = cx.call("POST", &format!("{PATH}?dryRun=true")).form(&form("total: 1"));
     let _ = call.send().invalid(&[("dryRun", "unknown")]);
+}
+
+/// A server does not hold more of all forms together than it may, and forgets what is answered.
+fn as_much_as_is_held(backend: Backend) {
+    let (cx, _) = crate::support::sandbox_with(backend, |_, settings| settings.max_held_octets = 3_000);
+    for _ in 0..3 {
+        let _ = send(&cx, &form(&"x".repeat(2_000))).expect(200);
+        let refused = send(&cx, &form(&"x".repeat(3_000))).fails(503, "EXTRACTION_UNAVAILABLE");
+        assert_eq!(refused.header("retry-after"), Some("5"));
+    }
 }

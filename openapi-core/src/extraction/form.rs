@@ -98,17 +98,25 @@ impl DocumentForm {
         }
     }
 
-    /// Reads all of the form. The document is in memory then, as a whole.
+    /// Reads all of the form. The document is in memory then, as a whole: `admit` is told of the octets before they are
+    /// kept, and ends the reading by an error when there is no room for them.
     ///
     /// # Errors
-    /// What step 8 of contract 6.3 answers: BAD_REQUEST for broken framing, DOCUMENT_TOO_LARGE, REQUEST_TIMEOUT.
-    pub async fn receive(self) -> Result<ReceivedForm, ApiError> {
+    /// What step 8 of contract 6.3 answers: BAD_REQUEST for broken framing, DOCUMENT_TOO_LARGE, REQUEST_TIMEOUT; and
+    /// what `admit` says.
+    pub async fn receive(
+        self,
+        admit: &mut (dyn FnMut(usize) -> Result<(), ApiError> + Send),
+    ) -> Result<ReceivedForm, ApiError> {
         let mut receipt = Receipt::new();
         match self.0 {
             Source::Absent => {}
             Source::Given(parts) => receipt.take_parts(parts),
             Source::Form(mut form) => {
                 while let Some(piece) = form.piece().await? {
+                    if let Piece::Octets(octets) = &piece {
+                        admit(octets.len())?;
+                    }
                     receipt.take(piece, form.max_octets())?;
                 }
             }

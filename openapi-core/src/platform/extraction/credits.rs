@@ -1,8 +1,8 @@
 //! What an extraction costs: set aside before the engine runs, spent with the answer, given back otherwise.
 
 use super::errors::too_few_credits;
-use super::replay_of;
 use super::running::Abandoned;
+use super::{Refused, replay_of};
 use crate::access::Caller;
 use crate::audit::AuditAction;
 use crate::credits::{CreditAccount, CreditEntry, CreditEntryKind};
@@ -71,22 +71,22 @@ impl<'a> Payment<'a> {
         mut document: ExtractedDocument,
         claimed: Option<&Claim<'_>>,
         now: Timestamp,
-    ) -> Result<Extracted, ApiError> {
+    ) -> Result<Extracted, Refused> {
         let Payment { platform, caller, id, .. } = self;
         for _ in 0..ATTEMPTS {
             let (account, entry) = match self.reserved {
-                Some(_) => self.spend(now).await?,
+                Some(_) => self.spend(now).await.map_err(Refused::Definite)?,
                 None => (None, None),
             };
             document.metadata.usage = Usage {
-                credits_charged: entry.as_ref().map_or(0, |entry| spent(entry)),
+                credits_charged: entry.as_ref().map_or(0, spent),
                 credits_remaining: account.as_ref().map(CreditAccount::available),
             };
             let details = about(&document);
             let resource = id.to_string();
             let audit =
                 platform.caller_audit(caller, AuditAction::DocumentExtract, resource, None, &details, now);
-            let replay = replay_of(claimed, &document, now)?;
+            let replay = replay_of(claimed, &document, now).map_err(Refused::Definite)?;
             let write = CreditWrite { at: now, account, entry, audit: Some(audit), replay };
             let Err(error) = platform.storage.save_credits(&caller.agent_id, &write).await else {
                 self.reserved = None;
@@ -94,19 +94,19 @@ impl<'a> Payment<'a> {
             };
             match error.kind {
                 StorageErrorKind::Stale => {}
-                StorageErrorKind::Missing => return Err(agent_gone()),
+                StorageErrorKind::Missing => return Err(Refused::Definite(agent_gone())),
                 StorageErrorKind::ReplayExists => {
                     // Another server was faster; its answer is the one, and this one costs nothing.
                     if let Some(claim) = claimed
-                        && let Some(stored) = claim.answer(caller).await?
+                        && let Some(stored) = claim.answer(caller).await.map_err(Refused::Definite)?
                     {
                         return Ok(Extracted::Replayed(stored));
                     }
                 }
-                _ => return Err(error.into()),
+                _ => return Err(Refused::Unclear(error.into())),
             }
         }
-        Err(concurrent_update())
+        Err(Refused::Definite(concurrent_update()))
     }
 
     /// The account with the reservation spent, and the entry that tells.

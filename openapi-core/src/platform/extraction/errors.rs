@@ -33,6 +33,11 @@ pub(super) fn too_many_running(limit: u32) -> ApiError {
     ApiError::new(ErrorCode::ConcurrencyLimitExceeded, message).with_detail("limit", limit)
 }
 
+pub(super) fn too_many_documents() -> ApiError {
+    let message = "The service holds as many documents as it can; try again";
+    ApiError::new(ErrorCode::ExtractionUnavailable, message).with_retry_after(5)
+}
+
 /// What the extractor's failure is to the caller; what it was goes to the log where an operator can do something.
 pub(super) fn not_extracted(error: ExtractError) -> ApiError {
     match error {

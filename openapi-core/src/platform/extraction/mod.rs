@@ -35,6 +35,8 @@ pub struct ExtractionSettings {
     pub max_running_of_key: u32,
     /// How long an extraction may take, in milliseconds (120 s).
     pub deadline_millis: u64,
+    /// Octets of forms that one server holds at once (512 MiB); what comes beyond is answered 503.
+    pub max_held_octets: u64,
     /// How long documents are kept that were sent with `saveToStorage`, in milliseconds (90 days).
     pub retention_millis: u64,
 }
@@ -45,6 +47,7 @@ impl Default for ExtractionSettings {
             limits: DocumentLimits::default(),
             max_running_of_key: 5,
             deadline_millis: 120_000,
+            max_held_octets: 512 * 1024 * 1024,
             retention_millis: 90 * 24 * 3_600_000,
         }
     }
@@ -67,7 +70,9 @@ pub(super) async fn extract(
     request: ExtractDocument,
 ) -> Result<Extracted, ApiError> {
     let ExtractDocument { form, idempotency, mut faults } = request;
-    let received = form.receive().await?;
+    // Held until the answer is there.
+    let mut room = platform.extractions.room(platform.extraction.max_held_octets);
+    let received = form.receive(&mut |octets| room.take(octets)).await?;
     let begun = platform.now();
     let fingerprint = received.fingerprint;
     let idempotency = idempotency.map(|sent| Idempotency { fingerprint, ..sent });
@@ -135,11 +140,16 @@ impl Task {
         let file = kept.as_ref().map(Keeping::id);
         let now = platform.now();
         let document = self.answer(text, found, file, now);
-        let settled = payment.settle(document, claimed, now).await?;
-        if let Some(kept) = kept {
+        let settled = payment.settle(document, claimed, now).await;
+        // It goes with an answer that was not given, and stays where that is not known: the answer may be stored.
+        if let Some(kept) = kept
+            && matches!(settled, Ok(Extracted::New(_)) | Err(Refused::Unclear(_)))
+        {
             kept.stay();
         }
-        Ok(settled)
+        settled.map_err(|refused| match refused {
+            Refused::Definite(error) | Refused::Unclear(error) => error,
+        })
     }
 
     /// How much time is left.
@@ -176,6 +186,14 @@ impl Task {
             metadata: ExtractionMetadata { processing_time, document, usage, engine: found.engine },
         }
     }
+}
+
+/// Why an answer was not stored.
+enum Refused {
+    /// It certainly is not there.
+    Definite(ApiError),
+    /// It may be there, for all that is known.
+    Unclear(ApiError),
 }
 
 /// The answer as it is stored and given.

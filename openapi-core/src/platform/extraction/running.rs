@@ -1,9 +1,10 @@
 //! Extractions that run, and what those left behind that were given up.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::errors::too_many_running;
+use super::errors::{too_many_documents, too_many_running};
 use crate::access::{Actor, Caller};
 use crate::platform::Platform;
 use crate::reply::ApiError;
@@ -14,6 +15,8 @@ use crate::values::{AgentId, FileId, PlatformId};
 #[derive(Default)]
 pub(in crate::platform) struct Extractions {
     running: Mutex<HashMap<(AgentId, Actor), u32>>,
+    /// Octets of forms that are held.
+    held: AtomicU64,
     abandoned: Mutex<Vec<Abandoned>>,
 }
 
@@ -24,6 +27,36 @@ pub(super) enum Abandoned {
     Credits(AgentId, PlatformId),
     /// A document.
     Document(AgentId, FileId),
+}
+
+/// Octets of one form, until it is dropped.
+pub(super) struct Room<'a> {
+    held: &'a AtomicU64,
+    limit: u64,
+    octets: u64,
+}
+
+impl Room<'_> {
+    /// Makes room for some more octets.
+    pub(super) fn take(&mut self, octets: usize) -> Result<(), ApiError> {
+        let octets = octets as u64;
+        if self.held.fetch_add(octets, Ordering::Relaxed).saturating_add(octets) > self.limit {
+            self.held.fetch_sub(octets, Ordering::Relaxed);
+            tracing::warn!(
+                limit = self.limit,
+                "a document was refused: so many octets of documents are held"
+            );
+            return Err(too_many_documents());
+        }
+        self.octets += octets;
+        Ok(())
+    }
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        self.held.fetch_sub(self.octets, Ordering::Relaxed);
+    }
 }
 
 /// One extraction that runs.
@@ -47,6 +80,11 @@ impl Extractions {
         }
         *count += 1;
         Ok(Running { extractions: self, of })
+    }
+
+    /// Room for the octets of a form.
+    pub(super) fn room(&self, limit: u64) -> Room<'_> {
+        Room { held: &self.held, limit, octets: 0 }
     }
 
     pub(super) fn abandon(&self, what: Abandoned) {
