@@ -27,11 +27,12 @@ const BATCH: usize = 128 * 1024;
 /// Smaller pieces are copied together: a list of many would hold more memory than their octets.
 const SMALL: usize = 16 * 1024;
 
-/// A write that takes longer has waited for the disk.
-const QUICK: Duration = Duration::from_millis(5);
+/// A write that takes longer has waited for the disk. A shorter one may have, or its thread had to make way for others,
+/// as it often has to on a machine with few cores.
+const QUICK: Duration = Duration::from_millis(25);
 
 /// How many batches threads write after a write that has waited, before one is tried without a thread again.
-const WARY: u32 = 200;
+const WARY: u32 = 64;
 
 /// Whether the system takes writes at once, as far as the last ones tell. Shared by the writers of a folder.
 #[derive(Debug, Default)]
