@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use crate::SqliteStorage;
 use crate::contacts::{self, Columns};
 use crate::error::{Result, corrupt};
-use crate::{audit, contact_schemas, files, forms};
+use crate::{audit, contact_schemas, documents, files, forms};
 
 /// An agent that is there and not deleted.
 #[derive(Clone, Copy, Debug)]
@@ -171,6 +171,12 @@ fn purge(db: &Connection, id: &AgentId, at_most: u32) -> Result<u64> {
         removed += files::purge(db, id, number, left(removed))?;
     }
     if left(removed) > 0 {
+        removed += documents::purge(db, id, number, left(removed))?;
+    }
+    if left(removed) > 0 {
+        files::forget_octets(db, number)?;
+    }
+    if left(removed) > 0 {
         removed += forms::purge(db, number, left(removed))?;
     }
     for sql in [
@@ -181,6 +187,9 @@ fn purge(db: &Connection, id: &AgentId, at_most: u32) -> Result<u64> {
         "DELETE FROM replay WHERE rowid IN (SELECT rowid FROM replay WHERE agent = ?1 LIMIT ?2)",
         "DELETE FROM rate_window WHERE agent = ?1 AND key IN \
          (SELECT key FROM rate_window WHERE agent = ?1 LIMIT ?2)",
+        "DELETE FROM credit_account WHERE agent IN (SELECT agent FROM credit_account WHERE agent = ?1 LIMIT ?2)",
+        "DELETE FROM credit_entry WHERE agent = ?1 AND (at, id) IN \
+         (SELECT at, id FROM credit_entry WHERE agent = ?1 LIMIT ?2)",
     ] {
         if left(removed) > 0 {
             removed += db.prepare_cached(sql)?.execute(params![number, left(removed)])? as u64;

@@ -23,6 +23,8 @@ mod config;
 mod connect;
 mod contact_schemas;
 mod contacts;
+mod credits;
+mod documents;
 mod error;
 mod files;
 mod forms;

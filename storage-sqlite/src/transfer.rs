@@ -14,7 +14,8 @@ use crate::contacts::Columns;
 use crate::error::{Fault, Result, corrupt};
 use crate::readers::snapshot;
 use crate::{
-    SqliteStorage, agents, audit, contact_schemas, contacts, files, forms, keys, rate_windows, replays,
+    SqliteStorage, agents, audit, contact_schemas, contacts, credits, documents, files, forms, keys,
+    rate_windows, replays,
 };
 
 #[async_trait]
@@ -153,6 +154,9 @@ fn read(
             let (file, tombstone) = files::file_or_tombstone(agent.id, row)?;
             Ok(Record::File { file, tombstone })
         }),
+        RecordKind::Document => {
+            every(db, documents::AFTER, number_and_id, |row| Ok(Record::Document(documents::read(row)?)))
+        }
         RecordKind::Purge => {
             let sql =
                 "SELECT file, due_at FROM blob_purge WHERE agent = ?1 AND file > ?2 ORDER BY file LIMIT ?3";
@@ -197,11 +201,23 @@ fn read(
                 Ok(Record::RateWindow { key, window: rate_windows::read(&mut Columns::of(row))? })
             })
         }
+        RecordKind::CreditAccount => {
+            if after.is_some() {
+                return Ok(Vec::new());
+            }
+            let sql = "SELECT version, body FROM credit_account WHERE agent = ?1 LIMIT ?2";
+            every(db, sql, params![agent.number, at_most], |row| {
+                Ok(Record::CreditAccount(credits::account(row)?))
+            })
+        }
+        RecordKind::CreditEntry => {
+            let (at, id) = time_and_id(after).ok_or_else(broken)?;
+            every(db, credits::ENTRIES_AFTER, params![agent.number, at, id, at_most], |row| {
+                Ok(Record::CreditEntry(credits::entry(row)?))
+            })
+        }
         RecordKind::Audit => {
-            let (at, id) = match after {
-                Some(after) => after.time().map(|(at, id)| (at.millis(), id.to_vec())).ok_or_else(broken)?,
-                None => (i64::MIN, Vec::new()),
-            };
+            let (at, id) = time_and_id(after).ok_or_else(broken)?;
             let sql = "SELECT at, id, agent, resource, contact, action, actor, address, request_id, details \
                        FROM audit INDEXED BY audit_by_agent WHERE agent = ?1 AND (at, id) > (?2, ?3) \
                        ORDER BY at, id LIMIT ?4";
@@ -226,6 +242,14 @@ fn id_and_version(after: Option<&RecordKey>) -> Option<(Vec<u8>, i64)> {
     }
 }
 
+/// What `after` says of records that have a time and an id; from the start without it.
+fn time_and_id(after: Option<&RecordKey>) -> Option<(i64, Vec<u8>)> {
+    match after {
+        Some(after) => after.time().map(|(at, id)| (at.millis(), id.to_vec())),
+        None => Some((i64::MIN, Vec::new())),
+    }
+}
+
 fn last(db: &Connection, agent: &Place<'_>, kind: RecordKind) -> Result<Option<RecordKey>> {
     let of_version = |sql: &str| -> Result<Option<RecordKey>> {
         let mut statement = db.prepare_cached(sql)?;
@@ -238,6 +262,13 @@ fn last(db: &Connection, agent: &Place<'_>, kind: RecordKind) -> Result<Option<R
         let found: Option<Option<Vec<u8>>> =
             db.prepare_cached(sql)?.query_row([value], |row| row.get(0)).optional()?;
         Ok(found.flatten().map(RecordKey))
+    };
+    let of_time = |sql: &str, value: &dyn ToSql| -> Result<Option<RecordKey>> {
+        let mut statement = db.prepare_cached(sql)?;
+        let mut rows = statement.query([value])?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        let mut columns = Columns::of(row);
+        Ok(Some(RecordKey::of_time(columns.time()?, &columns.octets()?)))
     };
     let number: &dyn ToSql = &agent.number;
     match kind {
@@ -254,6 +285,7 @@ fn last(db: &Connection, agent: &Place<'_>, kind: RecordKind) -> Result<Option<R
         ),
         RecordKind::Contact => of_octets("SELECT max(id) FROM contact WHERE agent = ?1", number),
         RecordKind::File => of_octets("SELECT max(id) FROM file WHERE agent = ?1", number),
+        RecordKind::Document => of_octets("SELECT max(id) FROM document WHERE agent = ?1", number),
         RecordKind::Purge => {
             of_octets("SELECT max(file) FROM blob_purge WHERE agent = ?1", &agent.id.as_str())
         }
@@ -264,16 +296,19 @@ fn last(db: &Connection, agent: &Place<'_>, kind: RecordKind) -> Result<Option<R
         ),
         RecordKind::Replay => of_octets("SELECT max(key) FROM replay WHERE agent = ?1", number),
         RecordKind::RateWindow => of_octets("SELECT max(key) FROM rate_window WHERE agent = ?1", number),
-        RecordKind::Audit => {
-            let mut statement = db.prepare_cached(
-                "SELECT at, id FROM audit INDEXED BY audit_by_agent WHERE agent = ?1 \
-                 ORDER BY at DESC, id DESC LIMIT 1",
-            )?;
-            let mut rows = statement.query([agent.id.as_str()])?;
-            let Some(row) = rows.next()? else { return Ok(None) };
-            let mut columns = Columns::of(row);
-            Ok(Some(RecordKey::of_time(columns.time()?, &columns.octets()?)))
+        RecordKind::CreditAccount => {
+            let is_there = db.prepare_cached(credits::ACCOUNT_OF_AGENT)?.exists([agent.number])?;
+            Ok(is_there.then(|| RecordKey::of_number(0)))
         }
+        RecordKind::CreditEntry => of_time(
+            "SELECT at, id FROM credit_entry WHERE agent = ?1 ORDER BY at DESC, id DESC LIMIT 1",
+            number,
+        ),
+        RecordKind::Audit => of_time(
+            "SELECT at, id FROM audit INDEXED BY audit_by_agent WHERE agent = ?1 \
+             ORDER BY at DESC, id DESC LIMIT 1",
+            &agent.id.as_str(),
+        ),
         RecordKind::Key => of_octets("SELECT max(id) FROM api_key WHERE agent = ?1", number),
     }
 }
@@ -333,6 +368,7 @@ fn put(db: &Connection, agent: &Place<'_>, schema: Option<&ContactSchema>, recor
             files::put_new(db, agent.number, file, &file.file_name.sort_key())?;
             tombstone.iter().try_for_each(|tombstone| files::bury(db, agent.number, tombstone))
         }
+        Record::Document(document) => documents::put_new(db, agent.number, document),
         Record::Purge { file, due_at } => {
             refuse_known(
                 "SELECT 1 FROM blob_purge WHERE agent = ?1 AND file = ?2",
@@ -358,6 +394,8 @@ fn put(db: &Connection, agent: &Place<'_>, schema: Option<&ContactSchema>, recor
             .execute(params![agent.number, key.as_bytes(), version, shares])?;
             Ok(())
         }
+        Record::CreditAccount(account) => credits::put_new(db, agent.number, account),
+        Record::CreditEntry(entry) => credits::note(db, agent.number, entry),
         Record::Audit(entry) => {
             refuse_known(
                 "SELECT 1 FROM audit WHERE at = ?1 AND id = ?2",

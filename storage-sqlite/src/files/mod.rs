@@ -13,9 +13,8 @@ use openapi_core::storage::{
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 
 pub(crate) use read::file as read;
-pub(crate) use read::of_contact;
-pub(crate) use read::{AFTER, EVERY_OF_AGENT, file_or_tombstone};
-pub(crate) use write::{bury, erase_of, make_due, purge, put_new};
+pub(crate) use read::{AFTER, EVERY_OF_AGENT, file_or_tombstone, octets, of_contact};
+pub(crate) use write::{add_octets, bury, erase_of, forget_octets, make_due, purge, put_new};
 
 use crate::readers::snapshot;
 use crate::{SqliteStorage, agents};

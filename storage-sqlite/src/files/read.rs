@@ -92,14 +92,16 @@ pub(crate) fn file_or_tombstone(
 }
 
 pub(super) fn usage(db: &Connection, agent: i64, contact: ContactId) -> Result<FileUsage> {
+    Ok(FileUsage { files_of_contact: count(db, agent, contact)?, octets_of_agent: octets(db, agent)? })
+}
+
+/// Octets of all files and documents of an agent.
+pub(crate) fn octets(db: &Connection, agent: i64) -> Result<u64> {
     let octets: Option<i64> = db
         .prepare_cached("SELECT octets FROM file_total WHERE agent = ?1")?
         .query_row([agent], |row| row.get(0))
         .optional()?;
-    Ok(FileUsage {
-        files_of_contact: count(db, agent, contact)?,
-        octets_of_agent: u64::try_from(octets.unwrap_or(0)).map_err(corrupt)?,
-    })
+    u64::try_from(octets.unwrap_or(0)).map_err(corrupt)
 }
 
 fn count(db: &Connection, agent: i64, contact: ContactId) -> Result<u64> {
@@ -194,10 +196,13 @@ pub(super) fn known(db: &Connection, keys: &[BlobKey]) -> Result<Vec<bool>> {
     let mut files = db.prepare_cached(
         "SELECT 1 FROM agent a CROSS JOIN file f ON f.agent = a.n WHERE a.id = ?1 AND f.id = ?2",
     )?;
+    let mut documents = db.prepare_cached(
+        "SELECT 1 FROM agent a CROSS JOIN document d ON d.agent = a.n WHERE a.id = ?1 AND d.id = ?2",
+    )?;
     keys.iter()
         .map(|key| {
             let place = params![key.agent.as_str(), key.file.as_bytes()];
-            Ok(purges.exists(place)? || files.exists(place)?)
+            Ok(purges.exists(place)? || files.exists(place)? || documents.exists(place)?)
         })
         .collect()
 }

@@ -5,12 +5,12 @@ use openapi_core::files::ContactFile;
 use openapi_core::ports::BlobKey;
 use openapi_core::storage::{FileDeletion, FileTombstone, FileWrite, StorageErrorKind};
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::read;
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
-use crate::{agents, audit, contacts, replays};
+use crate::{agents, audit, contacts, documents, replays};
 
 /// As [`openapi_core::storage::FileStore::insert_file`].
 pub(super) fn insert(db: &Connection, agent_id: &AgentId, write: &FileWrite) -> Result<()> {
@@ -99,12 +99,19 @@ pub(super) fn delete(db: &Connection, agent_id: &AgentId, deletion: &FileDeletio
     audit::append(db, &deletion.audit)
 }
 
-fn add_octets(db: &Connection, agent: i64, octets: i64) -> Result<()> {
+/// Counts octets of files that are there and of documents.
+pub(crate) fn add_octets(db: &Connection, agent: i64, octets: i64) -> Result<()> {
     db.prepare_cached(
         "INSERT INTO file_total (agent, octets) VALUES (?1, ?2) \
          ON CONFLICT (agent) DO UPDATE SET octets = octets + excluded.octets",
     )?
     .execute([agent, octets])?;
+    Ok(())
+}
+
+/// Removes the counter of an agent that has neither files nor documents any more.
+pub(crate) fn forget_octets(db: &Connection, agent: i64) -> Result<()> {
+    db.prepare_cached("DELETE FROM file_total WHERE agent = ?1")?.execute([agent])?;
     Ok(())
 }
 
@@ -148,9 +155,6 @@ pub(crate) fn purge(db: &Connection, agent_id: &AgentId, agent: i64, at_most: u3
     }
     for file in &found {
         file.remove(db, agent_id, agent, Timestamp::from_millis(0))?;
-    }
-    if found.len() < at_most as usize {
-        db.prepare_cached("DELETE FROM file_total WHERE agent = ?1")?.execute([agent])?;
     }
     Ok(found.len() as u64)
 }
@@ -196,14 +200,15 @@ pub(super) fn hasten(db: &Connection, agent: &AgentId, now: Timestamp, entry: &A
 /// As [`openapi_core::storage::FileStore::forget_blobs`].
 pub(super) fn forget(db: &Connection, keys: &[BlobKey]) -> Result<()> {
     let mut purges = db.prepare_cached("DELETE FROM blob_purge WHERE agent = ?1 AND file = ?2")?;
-    let mut files = db.prepare_cached(
-        "DELETE FROM file WHERE agent = (SELECT n FROM agent WHERE id = ?1) AND id = ?2 \
-         AND deleted_at IS NOT NULL",
-    )?;
+    let mut agents = db.prepare_cached("SELECT n FROM agent WHERE id = ?1")?;
+    let mut files =
+        db.prepare_cached("DELETE FROM file WHERE agent = ?1 AND id = ?2 AND deleted_at IS NOT NULL")?;
     for key in keys {
-        let place = params![key.agent.as_str(), key.file.as_bytes()];
-        purges.execute(place)?;
-        files.execute(place)?;
+        purges.execute(params![key.agent.as_str(), key.file.as_bytes()])?;
+        let agent: Option<i64> = agents.query_row([key.agent.as_str()], |row| row.get(0)).optional()?;
+        let Some(agent) = agent else { continue };
+        files.execute(params![agent, key.file.as_bytes()])?;
+        documents::remove(db, agent, key.file)?;
     }
     Ok(())
 }

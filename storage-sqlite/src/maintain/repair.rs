@@ -43,7 +43,9 @@ fn repair(db: &Connection) -> Result<Repair> {
          INSERT INTO search_gram (search_gram) VALUES ('delete-all');
          DELETE FROM file_total;
          INSERT INTO file_total (agent, octets)
-            SELECT agent, sum(size) FROM file WHERE deleted_at IS NULL GROUP BY agent;",
+            SELECT agent, sum(octets) FROM (
+                SELECT agent, size AS octets FROM file WHERE deleted_at IS NULL
+                UNION ALL SELECT agent, stored_size FROM document) GROUP BY agent;",
     )?;
     let mut agents = db.prepare("SELECT id, n FROM agent ORDER BY n")?;
     let mut rows = agents.query(())?;

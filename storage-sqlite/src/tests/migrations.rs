@@ -16,19 +16,27 @@ use openapi_core::ports::{BlobKey, SequentialIds};
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
     AgentStore, AuditQuery, AuditStore, ContactFilter, ContactQuery, ContactSchemaStore, ContactSort,
-    ContactStore, Effects, FileDeletion, FileQuota, FileStore, FileTombstone, FileUsage, FileWrite,
-    FormStore, KeyStore, LatestQuery, Order, RateShare, RateWindow, RateWindowStore, Replay, ReplayKey,
-    ReplayStore, SubmissionChange, Window,
+    ContactStore, CreditStore, CreditWrite, DocumentStore, Effects, FileDeletion, FileQuota, FileStore,
+    FileTombstone, FileUsage, FileWrite, FormStore, KeyStore, LatestQuery, LedgerQuery, Order, RateShare,
+    RateWindow, RateWindowStore, Replay, ReplayKey, ReplayStore, SubmissionChange, Window,
 };
 use openapi_core::values::{AgentId, ContactStatus, FileId, KeyId, PlatformId, Tag, TextValue};
 use rusqlite::Connection;
 
-use super::support::{Folder, agent, agent_id, at, contact, entry, forms, insert_agent, wait, write};
+use super::support::{
+    Folder, agent, agent_id, at, contact, entry, extraction, forms, insert_agent, wait, write,
+};
 use crate::migrate::{APPLICATION_ID, KNOWN, MIGRATIONS};
 use crate::{SqliteConfig, SqliteStorage};
 
 /// A hash of each step (FNV-1a, 64 bits). A released line is never changed, only followed by others.
-const STEPS: &[u64] = &[6094190099166932005, 16780794715300701287, 11455958928016230845, 4089243208851916751];
+const STEPS: &[u64] = &[
+    6094190099166932005,
+    16780794715300701287,
+    11455958928016230845,
+    4089243208851916751,
+    16291287096838913666,
+];
 
 fn hash(text: &str) -> u64 {
     text.bytes()
@@ -150,8 +158,9 @@ fn compare_files(store: &SqliteStorage) {
     assert_eq!(wait(store.file(id, deleted.id)).unwrap(), None);
     assert_eq!(wait(store.file_tombstone(id, deleted.id)).unwrap(), Some(deletion().tombstone));
     let usage = wait(store.file_usage(id, live.contact_id)).unwrap();
-    assert_eq!(usage, FileUsage { files_of_contact: 1, octets_of_agent: 5_000_000_000 });
-    let due = wait(store.due_blobs(at(5_000), 9)).unwrap();
+    let kept: u64 = wait(store.documents(id, None, 9)).unwrap().iter().map(|kept| kept.stored_size).sum();
+    assert_eq!(usage, FileUsage { files_of_contact: 1, octets_of_agent: 5_000_000_000 + kept });
+    let due = wait(store.due_blobs(at(5_999), 9)).unwrap();
     assert_eq!(due, [BlobKey::new(id.clone(), deleted.id)]);
 }
 
@@ -183,6 +192,26 @@ fn forms() -> (FormTemplate, FormTemplate, [Submission; 2], SubmissionChange) {
         audit: entry(&contact.agent_id, 54, AuditAction::SubmissionUpdate, &changed.id.to_string()),
     };
     (first, second, [earlier, changed], change)
+}
+
+fn fill_extraction(store: &SqliteStorage) {
+    let id = agent_id("695b6f80de7378c4412112d3");
+    let (account, entry) = (Some(extraction::account()), Some(extraction::entry()));
+    let write = CreditWrite { at: at(60), account, entry, audit: None, replay: None };
+    wait(store.save_credits(&id, &write)).unwrap();
+    wait(store.insert_document(&id, &extraction::document(9), None)).unwrap();
+}
+
+/// Credits and documents, from the version on that brought them.
+fn compare_extraction(store: &SqliteStorage) {
+    let id = agent_id("695b6f80de7378c4412112d3");
+    assert_eq!(wait(store.credit_account(&id)).unwrap(), Some(extraction::account()));
+    let ledger = LedgerQuery { agent: id.clone(), before: None, limit: 9 };
+    assert_eq!(wait(store.credit_entries(&ledger)).unwrap(), [extraction::entry()]);
+    let document = extraction::document(9);
+    assert_eq!(wait(store.documents(&id, None, 9)).unwrap(), std::slice::from_ref(&document));
+    let due = wait(store.due_blobs(at(6_000), 9)).unwrap();
+    assert!(due.contains(&BlobKey::new(id, document.id)));
 }
 
 fn fill_forms(store: &SqliteStorage) {
@@ -239,6 +268,7 @@ fn fill(store: &SqliteStorage) {
     }
     wait(store.delete_file(&id, &deletion())).unwrap();
     fill_forms(store);
+    fill_extraction(store);
     let gone = agent_id("deleted");
     insert_agent(store, &gone);
     let mut deleted = agent(&gone);
@@ -310,6 +340,9 @@ fn each_version_is_upgraded_with_its_rows() {
         if version >= 3 {
             compare_forms(&store);
         }
+        if version >= 5 {
+            compare_extraction(&store);
+        }
         // And it can be written.
         let id = agent_id("695b6f80de7378c4412112d3");
         let schema = wait(store.contact_schema(&id)).unwrap().unwrap();
@@ -328,6 +361,7 @@ fn write_the_rows_of_this_version() {
     compare(&store);
     compare_files(&store);
     compare_forms(&store);
+    compare_extraction(&store);
     drop(store);
     let db = Connection::open(folder.database()).unwrap();
     let mut tables = db

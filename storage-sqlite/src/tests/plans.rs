@@ -1,16 +1,21 @@
 //! Every list stays on its index: SQLite's own account of how it will run each statement.
 
-use openapi_core::conformance::compare_forms;
+use openapi_core::agents::{Agent, AgentStatus};
+use openapi_core::audit::AuditAction;
+use openapi_core::conformance::{Backend, compare_forms};
 use openapi_core::forms::SubmissionStatus;
+use openapi_core::ports::BlobKey;
+use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    ContactFilter, ContactSort, Order, SortKey, SortPosition, SubmissionFilter, SubmissionPosition, Window,
+    ContactFilter, ContactSort, CreditWrite, LedgerQuery, Order, SortKey, SortPosition, Storage,
+    SubmissionFilter, SubmissionPosition, Window,
 };
-use openapi_core::values::ContactStatus;
+use openapi_core::values::{ContactStatus, PlatformId};
 use rusqlite::Connection;
 
 use super::support::backend::File;
 use super::support::forms::{submission_id, template_id};
-use super::support::{Folder, at, contact_id};
+use super::support::{Folder, agent, agent_id, at, contact_id, entry, extraction, wait};
 use crate::contacts::{Along, Part, View, Walk, sort_column};
 use crate::forms::Chosen;
 
@@ -104,6 +109,41 @@ fn lists_walk_along_their_index() {
     assert!(statements > 200, "{statements}");
 }
 
+/// Everything that is asked about credits and documents.
+fn charge_and_keep(store: &dyn Storage) {
+    let id = agent_id("charged");
+    let agent = agent(&id);
+    let schema = ContactSchema::builtin(id.clone(), at(0));
+    wait(store.insert_agent(&agent, &schema, &entry(&id, 1, AuditAction::AgentCreate, "charged"))).unwrap();
+    let (account, first) = (extraction::account(), extraction::entry());
+    let write = CreditWrite {
+        at: at(1),
+        account: Some(account),
+        entry: Some(first.clone()),
+        audit: None,
+        replay: None,
+    };
+    wait(store.save_credits(&id, &write)).unwrap();
+    assert!(wait(store.credit_account(&id)).unwrap().is_some());
+    for before in [None, Some((first.at, PlatformId::from_bytes([255; 12])))] {
+        let query = LedgerQuery { agent: id.clone(), before, limit: 9 };
+        assert_eq!(wait(store.credit_entries(&query)).unwrap().len(), 1);
+    }
+    for number in 1..=3 {
+        wait(store.insert_document(&id, &extraction::document(number), Some(u64::MAX))).unwrap();
+    }
+    let key = |number| BlobKey::new(id.clone(), extraction::document(number).id);
+    wait(store.discard_document(&id, key(1).file, at(2))).unwrap();
+    assert!(wait(store.document(&id, key(2).file)).unwrap().is_some());
+    assert_eq!(wait(store.documents(&id, Some(key(2).file), 9)).unwrap().len(), 1);
+    assert_eq!(wait(store.known_blobs(&[key(3), key(4)])).unwrap(), [true, false]);
+    wait(store.forget_blobs(&[key(2)])).unwrap();
+    let gone = Agent { status: AgentStatus::Deleted, ..agent };
+    wait(store.update_agent(&gone, &entry(&id, 3, AuditAction::AgentDelete, "charged"))).unwrap();
+    // The schema, the account, its entry, a document and two payloads.
+    assert_eq!(wait(store.purge_agent(&id, 100)).unwrap(), 6);
+}
+
 #[test]
 fn every_other_statement_finds_its_rows_by_key() {
     let watched = Folder::new();
@@ -113,6 +153,7 @@ fn every_other_statement_finds_its_rows_by_key() {
     let mut backend = File::new(watched);
     backend.is_checked = false;
     compare_forms(&mut backend, 0, 3, 600);
+    charge_and_keep(&*backend.storage());
     let seen = super::statements::seen();
     let folder = Folder::new();
     drop(folder.open());
@@ -124,6 +165,9 @@ fn every_other_statement_finds_its_rows_by_key() {
         "FROM agent LIMIT 1",
         "max(n)",
     ];
+    for of in ["credit_account", "credit_entry", "document"] {
+        assert!(seen.iter().filter(|sql| sql.contains(of)).count() >= 4, "of {of} little was asked");
+    }
     let (mut held, mut leaps, mut heads) = (0, 0, 0);
     for sql in &seen {
         let is_own = ["SELECT", "INSERT", "UPDATE", "DELETE"].iter().any(|verb| sql.starts_with(verb));

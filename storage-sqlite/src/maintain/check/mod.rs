@@ -1,5 +1,6 @@
 //! Checking: whether the file is whole, and whether everything that is derived agrees with what it is derived from.
 
+mod extraction;
 mod forms;
 
 use std::collections::HashMap;
@@ -50,6 +51,8 @@ pub enum FindingKind {
     SearchIndex,
     /// Two submissions do not agree on which of them took the place of the other.
     Succession,
+    /// The ledger of an agent's credits does not add up to what it has.
+    Credits,
 }
 
 impl FindingKind {
@@ -70,6 +73,7 @@ impl fmt::Display for Finding {
             FindingKind::Counter => "counter",
             FindingKind::SearchIndex => "search index",
             FindingKind::Succession => "succession",
+            FindingKind::Credits => "credits",
         };
         write!(f, "{kind}: {}", self.detail)
     }
@@ -144,6 +148,7 @@ impl SqliteStorage {
 fn everything(db: &Connection, findings: &mut Findings) -> Result<()> {
     references(db, findings)?;
     forms::references(db, findings)?;
+    extraction::references(db, findings)?;
     let mut expected = Expected::default();
     let mut agents = db.prepare("SELECT id, n FROM agent ORDER BY n")?;
     let mut rows = agents.query(())?;
@@ -155,6 +160,7 @@ fn everything(db: &Connection, findings: &mut Findings) -> Result<()> {
                 contacts_of(db, &id, number, &mut expected, findings)?;
                 files_of(db, &id, number, findings)?;
                 forms::of_agent(db, &id, number, findings)?;
+                extraction::of_agent(db, &id, number, findings)?;
             }
             Err(invalid) => findings.note(FindingKind::Record, format_args!("agent '{id}': {invalid}")),
         }
@@ -337,9 +343,10 @@ fn counters(db: &Connection, findings: &mut Findings) -> Result<()> {
         (
             "SELECT agent, 0, 0, sum(counted), sum(stored) FROM (\
                 SELECT agent, size AS counted, 0 AS stored FROM file WHERE deleted_at IS NULL \
+                UNION ALL SELECT agent, stored_size, 0 FROM document \
                 UNION ALL SELECT agent, 0, octets FROM file_total) \
              GROUP BY 1 HAVING sum(counted) <> sum(stored)",
-            "octets of files",
+            "octets of files and documents",
         ),
     ] {
         let mut statement = db.prepare(sql)?;

@@ -1,0 +1,163 @@
+//! Documents that are kept of extractions: their records, as JSON. Their octets count among those of files, and their
+//! contents are due like those of files.
+
+use async_trait::async_trait;
+use openapi_core::storage::{
+    DocumentStore, Excess, ExcessUnit, StorageError, StorageErrorKind, StoredDocument,
+};
+use openapi_core::values::{AgentId, FileId, Timestamp};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use crate::contacts::Columns;
+use crate::error::{Result, corrupt};
+use crate::{SqliteStorage, agents, files};
+
+/// Documents of an agent behind an id, by id; what is counted of each stands behind the record.
+pub(crate) const AFTER: &str =
+    "SELECT body, stored_size, id FROM document WHERE agent = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
+
+/// Reads a row that begins with the record.
+pub(crate) fn read(row: &Row<'_>) -> Result<StoredDocument> {
+    Columns::of(row).json()
+}
+
+/// Stores a document that is not there.
+pub(crate) fn put_new(db: &Connection, agent: i64, document: &StoredDocument) -> Result<()> {
+    let octets = i64::try_from(document.stored_size).map_err(corrupt)?;
+    db.prepare_cached("INSERT INTO document (agent, id, stored_size, body) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![
+            agent,
+            document.id.as_bytes(),
+            octets,
+            serde_json::to_string(document).map_err(corrupt)?
+        ])?;
+    files::add_octets(db, agent, octets)
+}
+
+/// As [`DocumentStore::insert_document`], inside the writer's transaction.
+fn insert(
+    db: &Connection,
+    agent_id: &AgentId,
+    document: &StoredDocument,
+    max_octets: Option<u64>,
+) -> Result<()> {
+    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
+    let actual = files::octets(db, agent)?.saturating_add(document.stored_size);
+    if let Some(limit) = max_octets.filter(|limit| actual > *limit) {
+        let excess = Excess { unit: ExcessUnit::Bytes, limit, actual };
+        return Err(StorageErrorKind::QuotaExceeded(excess).into());
+    }
+    // Files and documents share the place where their contents are.
+    for sql in [
+        "SELECT 1 FROM document WHERE agent = ?1 AND id = ?2",
+        "SELECT 1 FROM file WHERE agent = ?1 AND id = ?2",
+    ] {
+        if db.prepare_cached(sql)?.exists(params![agent, document.id.as_bytes()])? {
+            return Err(StorageErrorKind::AlreadyExists.into());
+        }
+    }
+    put_new(db, agent, document)?;
+    files::make_due(db, agent_id, document.id, document.expires_at)
+}
+
+/// Removes the record of a document; whether there was one. Its octets count no more.
+pub(crate) fn remove(db: &Connection, agent: i64, document: FileId) -> Result<bool> {
+    let octets: Option<i64> = db
+        .prepare_cached("DELETE FROM document WHERE agent = ?1 AND id = ?2 RETURNING stored_size")?
+        .query_row(params![agent, document.as_bytes()], |row| row.get(0))
+        .optional()?;
+    octets.map(|octets| files::add_octets(db, agent, -octets)).transpose()?;
+    Ok(octets.is_some())
+}
+
+/// As [`DocumentStore::discard_document`], inside the writer's transaction.
+fn discard(db: &Connection, agent_id: &AgentId, document: FileId, now: Timestamp) -> Result<()> {
+    let Some(agent) = agents::living(db, agent_id)? else { return Ok(()) };
+    if remove(db, agent.number, document)? {
+        files::make_due(db, agent_id, document, now)?;
+    }
+    Ok(())
+}
+
+/// Removes up to `at_most` documents of a deleted agent and returns how many; their contents are due at once.
+pub(crate) fn purge(db: &Connection, agent_id: &AgentId, agent: i64, at_most: u32) -> Result<u64> {
+    let mut statement = db.prepare_cached("SELECT id FROM document WHERE agent = ?1 LIMIT ?2")?;
+    let mut rows = statement.query(params![agent, at_most])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(FileId::from_bytes(Columns::of(row).octets()?));
+    }
+    for document in &found {
+        remove(db, agent, *document)?;
+        files::make_due(db, agent_id, *document, Timestamp::from_millis(0))?;
+    }
+    Ok(found.len() as u64)
+}
+
+fn list(
+    db: &Connection,
+    agent: &AgentId,
+    after: Option<FileId>,
+    at_most: u32,
+) -> Result<Vec<StoredDocument>> {
+    let mut statement = db.prepare_cached(
+        "SELECT d.body FROM agent a CROSS JOIN document d ON d.agent = a.n \
+         WHERE a.id = ?1 AND a.status <> 2 AND d.id > ?2 ORDER BY d.id LIMIT ?3",
+    )?;
+    // No id is as low as the empty one.
+    let after = after.as_ref().map_or(&[] as &[u8], |after| after.as_bytes());
+    let mut rows = statement.query(params![agent.as_str(), after, at_most])?;
+    let mut documents = Vec::new();
+    while let Some(row) = rows.next()? {
+        documents.push(read(row)?);
+    }
+    Ok(documents)
+}
+
+#[async_trait]
+impl DocumentStore for SqliteStorage {
+    async fn insert_document(
+        &self,
+        agent: &AgentId,
+        document: &StoredDocument,
+        max_octets: Option<u64>,
+    ) -> Result<(), StorageError> {
+        let (agent, document) = (agent.clone(), document.clone());
+        self.writer.write(move |db| insert(db, &agent, &document, max_octets)).await
+    }
+
+    async fn discard_document(
+        &self,
+        agent: &AgentId,
+        document: FileId,
+        now: Timestamp,
+    ) -> Result<(), StorageError> {
+        let agent = agent.clone();
+        self.writer.write(move |db| discard(db, &agent, document, now)).await
+    }
+
+    async fn document(
+        &self,
+        agent: &AgentId,
+        document: FileId,
+    ) -> Result<Option<StoredDocument>, StorageError> {
+        self.readers.now(|db| {
+            let mut statement = db.prepare_cached(
+                "SELECT d.body FROM agent a CROSS JOIN document d ON d.agent = a.n \
+                 WHERE a.id = ?1 AND a.status <> 2 AND d.id = ?2",
+            )?;
+            let mut rows = statement.query(params![agent.as_str(), document.as_bytes()])?;
+            rows.next()?.map(read).transpose()
+        })
+    }
+
+    async fn documents(
+        &self,
+        agent: &AgentId,
+        after: Option<FileId>,
+        at_most: u32,
+    ) -> Result<Vec<StoredDocument>, StorageError> {
+        let agent = agent.clone();
+        self.readers.later(move |db, _| list(db, &agent, after, at_most)).await
+    }
+}
