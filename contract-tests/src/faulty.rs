@@ -11,16 +11,18 @@ use openapi_core::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use openapi_core::agents::Agent;
 use openapi_core::audit::AuditEntry;
 use openapi_core::contacts::{Contact, ContactRef, UniqueValue};
+use openapi_core::credits::{CreditAccount, CreditEntry};
 use openapi_core::files::ContactFile;
 use openapi_core::forms::{FormDataRevision, FormTemplate, Submission};
 use openapi_core::ports::{BlobEntry, BlobKey};
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
     AgentStore, AuditQuery, AuditStore, ContactPage, ContactQuery, ContactSchemaStore, ContactStore,
-    ContactWrite, Duplicate, FileDeletion, FilePage, FileQuery, FileStore, FileTombstone, FileUsage,
-    FileWrite, FormStore, HealthProbe, KeyStore, LatestQuery, RateWindow, RateWindowStore, Replay, ReplayKey,
-    ReplayStore, Result, Storage, StorageErrorKind, SubmissionChange, SubmissionPage, SubmissionQuery,
-    SubmissionsWrite, TemplatePage, TemplateQuery,
+    ContactWrite, CreditStore, CreditWrite, DocumentStore, Duplicate, FileDeletion, FilePage, FileQuery,
+    FileStore, FileTombstone, FileUsage, FileWrite, FormStore, HealthProbe, KeyStore, LatestQuery,
+    LedgerQuery, RateWindow, RateWindowStore, Replay, ReplayKey, ReplayStore, Result, Storage,
+    StorageErrorKind, StoredDocument, SubmissionChange, SubmissionPage, SubmissionQuery, SubmissionsWrite,
+    TemplatePage, TemplateQuery,
 };
 use openapi_core::values::{
     AgentId, ContactId, ExternalId, FileId, KeyId, SubmissionId, TemplateId, Timestamp,
@@ -32,7 +34,7 @@ use crate::{Backend, Sandbox};
 pub struct FaultyStorage {
     inner: Arc<dyn Storage>,
     failure: Mutex<Option<StorageErrorKind>>,
-    /// Writes of contacts that are answered with [`StorageErrorKind::Stale`] before one goes through.
+    /// Writes of contacts and credits that are answered with [`StorageErrorKind::Stale`] before one goes through.
     stale_writes: AtomicU32,
     stalled: AtomicBool,
 }
@@ -62,12 +64,12 @@ impl FaultyStorage {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = kind;
     }
 
-    /// Lets the next `count` writes of contacts lose their race.
+    /// Lets the next `count` writes of contacts or credits lose their race.
     pub fn lose_races(&self, count: u32) {
         self.stale_writes.store(count, Ordering::SeqCst);
     }
 
-    /// Holds writes of contacts and the health probe back, or lets them go on.
+    /// Holds writes of contacts and credits, and the health probe, back, or lets them go on.
     pub fn stall(&self, stalled: bool) {
         self.stalled.store(stalled, Ordering::SeqCst);
     }
@@ -365,6 +367,54 @@ impl FileStore for FaultyStorage {
 
     async fn needed_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>> {
         self.inner.needed_blobs(after, at_most).await
+    }
+}
+
+#[async_trait]
+impl CreditStore for FaultyStorage {
+    async fn credit_account(&self, agent: &AgentId) -> Result<Option<CreditAccount>> {
+        self.ready()?;
+        self.inner.credit_account(agent).await
+    }
+
+    async fn save_credits(&self, agent: &AgentId, write: &CreditWrite) -> Result<()> {
+        self.before_write().await?;
+        self.inner.save_credits(agent, write).await
+    }
+
+    async fn credit_entries(&self, query: &LedgerQuery) -> Result<Vec<CreditEntry>> {
+        self.inner.credit_entries(query).await
+    }
+}
+
+#[async_trait]
+impl DocumentStore for FaultyStorage {
+    async fn insert_document(
+        &self,
+        agent: &AgentId,
+        document: &StoredDocument,
+        max_octets: Option<u64>,
+    ) -> Result<()> {
+        self.ready()?;
+        self.inner.insert_document(agent, document, max_octets).await
+    }
+
+    async fn discard_document(&self, agent: &AgentId, document: FileId, now: Timestamp) -> Result<()> {
+        self.ready()?;
+        self.inner.discard_document(agent, document, now).await
+    }
+
+    async fn document(&self, agent: &AgentId, document: FileId) -> Result<Option<StoredDocument>> {
+        self.inner.document(agent, document).await
+    }
+
+    async fn documents(
+        &self,
+        agent: &AgentId,
+        after: Option<FileId>,
+        at_most: u32,
+    ) -> Result<Vec<StoredDocument>> {
+        self.inner.documents(agent, after, at_most).await
     }
 }
 

@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::ledger::{self, DELETED, status, status_number};
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Reads, Transaction, Update};
-use crate::{MongoStorage, audit, contact_schemas, contacts, files, forms};
+use crate::{MongoStorage, audit, contact_schemas, contacts, documents, files, forms};
 
 pub(crate) fn read(document: &RawDocument) -> Result<Agent> {
     let fields = Fields(document);
@@ -157,6 +157,9 @@ async fn purge(tx: &mut Transaction, agent: &AgentId, at_most: u32) -> Result<u6
         removed += files::purge(tx, agent, left(removed)).await?;
     }
     if left(removed) > 0 {
+        removed += documents::purge(tx, agent, left(removed)).await?;
+    }
+    if left(removed) > 0 {
         removed += forms::purge(tx, agent, left(removed)).await?;
     }
     for (collection, filter) in [
@@ -164,6 +167,8 @@ async fn purge(tx: &mut Transaction, agent: &AgentId, at_most: u32) -> Result<u6
         (collection::CONTACT_SCHEMAS, of_agent(agent)),
         (collection::REPLAYS, of_agent(agent)),
         (collection::RATE_WINDOWS, of_agent(agent)),
+        (collection::CREDIT_ACCOUNTS, of_agent(agent)),
+        (collection::CREDIT_ENTRIES, of_agent(agent)),
     ] {
         if left(removed) > 0 {
             removed += remove_some(tx, collection, filter, left(removed)).await?;

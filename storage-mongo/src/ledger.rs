@@ -90,7 +90,7 @@ pub(crate) const PLACE_NAMES: [&str; PLACES] = ["0", "1", "2", "3", "4", "5"];
 pub(crate) struct Ledger {
     /// The version of the contact schema in force.
     pub(crate) schema_version: u64,
-    /// Octets of all files that are there.
+    /// Octets of all files that are there and of documents.
     pub(crate) octets: i64,
     /// How many contacts there are.
     pub(crate) tally: Tally,

@@ -26,6 +26,10 @@ pub(crate) mod collection {
     /// Contacts, and the ledger of each agent.
     pub(crate) const CONTACTS: &str = "contacts";
     pub(crate) const CONTACT_SCHEMAS: &str = "contactSchemas";
+    pub(crate) const CREDIT_ACCOUNTS: &str = "creditAccounts";
+    pub(crate) const CREDIT_ENTRIES: &str = "creditEntries";
+    /// Documents that are kept of extractions.
+    pub(crate) const DOCUMENTS: &str = "documents";
     pub(crate) const FILES: &str = "files";
     pub(crate) const FORM_DATA_REVISIONS: &str = "formDataRevisions";
     /// The version of the schema, and the lock of who is migrating.
@@ -99,8 +103,10 @@ pub struct Migration {
 }
 
 /// Every migration, in order; `version` is the place in the list, counted from 1.
-pub(crate) const MIGRATIONS: &[Migration] =
-    &[Migration { version: 1, name: "contacts, files, forms", collections: FIRST }];
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    Migration { version: 1, name: "contacts, files, forms", collections: FIRST },
+    Migration { version: 2, name: "extraction", collections: EXTRACTION },
+];
 
 /// The agent leads every index, but for those of what is global.
 const FIRST: &[Collection] = &[
@@ -207,6 +213,13 @@ const FIRST: &[Collection] = &[
             },
         ],
     },
+];
+
+/// What extractions leave behind: everything is found by its key.
+const EXTRACTION: &[Collection] = &[
+    Collection { name: collection::CREDIT_ACCOUNTS, indexes: &[] },
+    Collection { name: collection::CREDIT_ENTRIES, indexes: &[] },
+    Collection { name: collection::DOCUMENTS, indexes: &[] },
 ];
 
 /// The version this release works with.

@@ -22,7 +22,7 @@ use crate::PostgresStorage;
 use crate::connect::{execute, fetch_one};
 use crate::error::{Result, corrupt};
 use crate::rows::{Columns, Statement, signed};
-use crate::{audit, contact_schemas, contacts, files, forms};
+use crate::{audit, contact_schemas, contacts, documents, files, forms};
 
 /// Locks an agent until the transaction ends and returns the version of its contact schema in force.
 ///
@@ -161,6 +161,12 @@ async fn purge(db: &mut PgConnection, id: &AgentId, at_most: u32) -> Result<u64>
         removed += files::purge(db, id, at_most - removed).await?;
     }
     if removed < at_most {
+        removed += documents::purge(db, id, at_most - removed).await?;
+    }
+    if removed < at_most {
+        files::forget_octets(db, id).await?;
+    }
+    if removed < at_most {
         removed += forms::purge(db, id, at_most - removed).await?;
     }
     for sql in [
@@ -170,6 +176,9 @@ async fn purge(db: &mut PgConnection, id: &AgentId, at_most: u32) -> Result<u64>
         "DELETE FROM replay WHERE agent = $1 AND key IN (SELECT key FROM replay WHERE agent = $1 LIMIT $2)",
         "DELETE FROM rate_window WHERE agent = $1 AND key IN \
          (SELECT key FROM rate_window WHERE agent = $1 LIMIT $2)",
+        "DELETE FROM credit_account WHERE agent IN (SELECT agent FROM credit_account WHERE agent = $1 LIMIT $2)",
+        "DELETE FROM credit_entry WHERE agent = $1 AND (at, id) IN \
+         (SELECT at, id FROM credit_entry WHERE agent = $1 LIMIT $2)",
         "UPDATE audit SET details = NULL WHERE agent = $1 AND (at, id) IN \
          (SELECT at, id FROM audit WHERE agent = $1 AND details IS NOT NULL LIMIT $2)",
     ] {

@@ -25,6 +25,8 @@ mod config;
 mod connect;
 mod contact_schemas;
 mod contacts;
+mod credits;
+mod documents;
 mod error;
 mod files;
 mod forms;

@@ -23,6 +23,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 2, name: "files", sql: include_str!("migrations/0002_files.sql") },
     Migration { version: 3, name: "forms", sql: include_str!("migrations/0003_forms.sql") },
     Migration { version: 4, name: "look-ups", sql: include_str!("migrations/0004_look_ups.sql") },
+    Migration { version: 5, name: "extraction", sql: include_str!("migrations/0005_extraction.sql") },
 ];
 
 /// The version this release works with.

@@ -69,6 +69,8 @@ pub(super) fn change_of(mut account: CreditAccount, change: u8, millis: i64) -> 
     let reservation = id(change % 2);
     let mut noted = CreditEntry { plan: 0, top_up: 0, ..entry(change, millis) };
     match change {
+        // The first change of an account gives it something.
+        _ if account.version == 0 => noted.plan = account.set(CreditPool::Plan, 9 + u64::from(change)),
         0 => noted.plan = account.set(CreditPool::Plan, 9),
         1 => noted.top_up = account.set(CreditPool::TopUp, 4),
         2..=4 if account.reservations.iter().all(|it| it.id != reservation) => {

@@ -15,7 +15,7 @@ use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 #[cfg(test)]
 pub(crate) use read::{due_by, find};
 pub(crate) use read::{file_or_tombstone, of_contact};
-pub(crate) use write::{add_octets, document, erase_of, purge, tombstone};
+pub(crate) use write::{add_octets, document, erase_of, make_due, purge, tombstone};
 
 use crate::transaction::Reads;
 use crate::{MongoStorage, ledger};

@@ -200,7 +200,7 @@ pub(super) async fn known(handle: &Handle, keys: &[BlobKey]) -> Result<Vec<bool>
     let mut reads = Reads::of(handle, &mut session);
     let ids: Vec<Document> = keys.iter().map(|blob| key(&blob.agent, blob.file.as_bytes())).collect();
     let mut known: HashSet<BlobKey> = HashSet::new();
-    for name in [collection::FILES, collection::BLOB_PURGES] {
+    for name in [collection::FILES, collection::DOCUMENTS, collection::BLOB_PURGES] {
         let find = Find {
             filter: doc! { "_id": { "$in": ids.clone() } },
             projection: Some(doc! { "_id": 1 }),

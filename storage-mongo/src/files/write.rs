@@ -12,7 +12,7 @@ use crate::document::{Fields, ids, integer, json, key, octets, of_agent, put, ti
 use crate::error::Result;
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Transaction, Update};
-use crate::{audit, contacts, ledger, replays};
+use crate::{audit, contacts, documents, ledger, replays};
 
 /// As [`openapi_core::storage::FileStore::insert_file`].
 pub(super) async fn insert(tx: &mut Transaction, agent: &AgentId, write: &FileWrite) -> Result<()> {
@@ -84,11 +84,13 @@ pub(super) async fn delete(tx: &mut Transaction, agent: &AgentId, deletion: &Fil
     audit::append(tx, [&deletion.audit]).await
 }
 
+/// Counts octets of files that are there and of documents.
 pub(crate) async fn add_octets(tx: &mut Transaction, agent: &AgentId, octets: i64) -> Result<()> {
     ledger::change(tx, agent, doc! { "$inc": { "octets": octets } }).await
 }
 
-async fn make_due(
+/// Notes from when on contents of files and documents are to be removed.
+pub(crate) async fn make_due(
     tx: &mut Transaction,
     agent: &AgentId,
     files: impl IntoIterator<Item = FileId>,
@@ -165,5 +167,6 @@ pub(super) async fn forget(tx: &mut Transaction, keys: &[BlobKey]) -> Result<()>
     let ids: Vec<Document> = keys.iter().map(|blob| key(&blob.agent, blob.file.as_bytes())).collect();
     let ids = || Bson::from(ids.clone());
     tx.delete(collection::BLOB_PURGES, doc! { "_id": { "$in": ids() } }).await?;
-    tx.delete(collection::FILES, doc! { "_id": { "$in": ids() }, "live": false }).await.map(drop)
+    tx.delete(collection::FILES, doc! { "_id": { "$in": ids() }, "live": false }).await?;
+    documents::remove(tx, doc! { "_id": { "$in": ids() } }).await.map(drop)
 }

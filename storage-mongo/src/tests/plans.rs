@@ -5,17 +5,19 @@ use openapi_core::forms::SubmissionStatus;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
     AuditQuery, ContactFilter, ContactQuery, ContactSort, ContactStore, ContactWrite, FileQuery, FileSort,
-    Order, RecordKey, RecordKind, SortKey, SortPosition, SubmissionFilter, SubmissionPosition,
+    LedgerQuery, Order, RecordKey, RecordKind, SortKey, SortPosition, SubmissionFilter, SubmissionPosition,
     SubmissionQuery, TemplatePosition, TemplateQuery, Window,
 };
-use openapi_core::values::{AgentId, AuditId, ContactStatus, SubmissionId, Tag, TemplateId, TextValue};
+use openapi_core::values::{
+    AgentId, AuditId, ContactStatus, FileId, PlatformId, SubmissionId, Tag, TemplateId, TextValue,
+};
 
 use super::support::{Database, agent_id, at, contact, contact_id, insert_agent, wait, write};
 use crate::contacts::plan_of;
 use crate::migrate::collection;
 use crate::transaction::Find;
 use crate::transfer::read;
-use crate::{agents, audit, contacts, files, forms, keys, replays};
+use crate::{agents, audit, contacts, credits, documents, files, forms, keys, replays};
 
 /// How many contacts the agent has.
 const MANY: u64 = 240;
@@ -239,6 +241,13 @@ fn every_other_list_walks_along_its_index() {
                 }
             }
         }
+        for before in [None, Some((at(3), PlatformId::from_bytes([1; 12])))] {
+            let query = LedgerQuery { agent: a.clone(), before, limit: 10 };
+            finds.push((collection::CREDIT_ENTRIES, credits::find(&query)));
+        }
+        for after in [None, Some(FileId::from_bytes([1; 12]))] {
+            finds.push((collection::DOCUMENTS, documents::find(&a, after, 10)));
+        }
         for order in [Order::Ascending, Order::Descending] {
             let query = FileQuery {
                 contact: contact_id(1),
@@ -303,7 +312,8 @@ fn records_are_moved_along_their_key() {
                 RecordKind::TemplateVersion | RecordKind::Revision => {
                     RecordKey::of_version(middle.as_bytes(), 1)
                 }
-                RecordKind::Audit => RecordKey::of_time(at(60), middle.as_bytes()),
+                RecordKind::CreditAccount => RecordKey::of_number(0),
+                RecordKind::CreditEntry | RecordKind::Audit => RecordKey::of_time(at(60), middle.as_bytes()),
                 _ => RecordKey(middle.as_bytes().to_vec()),
             };
             for after in [None, Some(&after)] {

@@ -17,7 +17,10 @@ use crate::error::Result;
 use crate::ledger::{self, Ledger, status_number};
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Transaction, Update};
-use crate::{agents, audit, contact_schemas, contacts, files, forms, keys, rate_windows, replays};
+use crate::{
+    agents, audit, contact_schemas, contacts, credits, documents as kept, files, forms, keys, rate_windows,
+    replays,
+};
 
 /// As [`openapi_core::storage::TransferStore::put_agent`].
 pub(super) async fn agent(tx: &mut Transaction, agent: &Agent) -> Result<()> {
@@ -67,6 +70,10 @@ pub(super) async fn records(tx: &mut Transaction, agent: &AgentId, records: &[Re
                 }
                 documents.push(document);
             }
+            Record::Document(document) => {
+                documents.push(kept::stored(agent, document)?);
+                octets += integer(document.stored_size)?;
+            }
             Record::Purge { file, due_at } => {
                 documents.push(doc! { "_id": key(agent, file.as_bytes()), "dueAt": time(*due_at) });
             }
@@ -78,6 +85,8 @@ pub(super) async fn records(tx: &mut Transaction, agent: &AgentId, records: &[Re
             Record::RateWindow { key, window } => {
                 documents.push(rate_windows::document(agent, *key, window)?);
             }
+            Record::CreditAccount(account) => documents.push(credits::account_document(agent, account)?),
+            Record::CreditEntry(entry) => documents.push(credits::entry_document(agent, entry)?),
             Record::Audit(entry) => entries.push(entry),
             Record::Key(stored) => keys::put_new(tx, agent, stored).await?,
         }

@@ -12,7 +12,7 @@ use crate::document::{Fields, integer, key, keyed, octets, of_agent, time};
 use crate::error::{Result, corrupt};
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Reads};
-use crate::{audit, contacts, files, forms, keys, rate_windows, replays};
+use crate::{audit, contacts, credits, documents, files, forms, keys, rate_windows, replays};
 
 /// What [`openapi_core::storage::TransferStore::agents_after`] asks the database for.
 pub(crate) fn agents_after(after: Option<&AgentId>, at_most: u32) -> Find {
@@ -33,11 +33,14 @@ pub(super) const fn collection_of(kind: RecordKind) -> &'static str {
         RecordKind::TemplateVersion => collection::TEMPLATE_VERSIONS,
         RecordKind::Contact => collection::CONTACTS,
         RecordKind::File => collection::FILES,
+        RecordKind::Document => collection::DOCUMENTS,
         RecordKind::Purge => collection::BLOB_PURGES,
         RecordKind::Submission => collection::SUBMISSIONS,
         RecordKind::Revision => collection::FORM_DATA_REVISIONS,
         RecordKind::Replay => collection::REPLAYS,
         RecordKind::RateWindow => collection::RATE_WINDOWS,
+        RecordKind::CreditAccount => collection::CREDIT_ACCOUNTS,
+        RecordKind::CreditEntry => collection::CREDIT_ENTRIES,
         RecordKind::Audit => collection::AUDIT,
         RecordKind::Key => collection::API_KEYS,
     }
@@ -57,13 +60,15 @@ fn id_of(agent: &AgentId, kind: RecordKind, after: &RecordKey) -> Result<Documen
             key.insert("version", integer(version)?);
             key
         }
-        RecordKind::Audit => {
+        RecordKind::CreditAccount => credits::account_key(agent),
+        RecordKind::CreditEntry | RecordKind::Audit => {
             let (at, id) = after.time().ok_or_else(broken)?;
             doc! { "agent": agent.as_str(), "at": time(at), "id": octets(&id) }
         }
         RecordKind::Template
         | RecordKind::Contact
         | RecordKind::File
+        | RecordKind::Document
         | RecordKind::Purge
         | RecordKind::Submission
         | RecordKind::Replay
@@ -141,6 +146,7 @@ fn record(agent: &AgentId, kind: RecordKind, document: &RawDocument) -> Result<R
             let (file, tombstone) = files::file_or_tombstone(agent, document)?;
             Record::File { file, tombstone }
         }
+        RecordKind::Document => Record::Document(documents::read(document)?),
         RecordKind::Purge => {
             Record::Purge { file: FileId::from_bytes(fields.id()?), due_at: fields.time("dueAt")? }
         }
@@ -152,6 +158,8 @@ fn record(agent: &AgentId, kind: RecordKind, document: &RawDocument) -> Result<R
         RecordKind::RateWindow => {
             Record::RateWindow { key: KeyId::from_bytes(fields.id()?), window: rate_windows::read(document)? }
         }
+        RecordKind::CreditAccount => Record::CreditAccount(credits::account(document)?),
+        RecordKind::CreditEntry => Record::CreditEntry(credits::entry(document)?),
         RecordKind::Audit => Record::Audit(audit::read(document)?),
         RecordKind::Key => Record::Key(keys::read(document)?),
         RecordKind::Template | RecordKind::TemplateVersion | RecordKind::Submission => {
@@ -233,7 +241,8 @@ pub(super) async fn last(
         RecordKind::TemplateVersion | RecordKind::Revision => {
             RecordKey::of_version(&id.octets("id")?, id.count("version")?)
         }
-        RecordKind::Audit => RecordKey::of_time(id.time("at")?, &id.octets("id")?),
+        RecordKind::CreditAccount => RecordKey::of_number(0),
+        RecordKind::CreditEntry | RecordKind::Audit => RecordKey::of_time(id.time("at")?, &id.octets("id")?),
         RecordKind::Replay => RecordKey(id.octets::<32>("id")?.to_vec()),
         _ => RecordKey(id.octets::<12>("id")?.to_vec()),
     }))

@@ -12,8 +12,8 @@ use openapi_core::storage::{
 };
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 
-pub(crate) use read::{ALL_COLUMNS, file_or_tombstone, of_contact, page, truths};
-pub(crate) use write::{add_octets, bury, erase_of, purge, put_new};
+pub(crate) use read::{ALL_COLUMNS, file_or_tombstone, octets, of_contact, page, split, truths};
+pub(crate) use write::{add_octets, bury, erase_of, forget_octets, make_due, purge, put_new};
 
 use crate::PostgresStorage;
 

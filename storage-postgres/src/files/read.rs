@@ -6,8 +6,10 @@ use openapi_core::storage::{
     FilePage, FilePosition, FileQuery, FileSort, FileSortKey, FileTombstone, FileUsage, Order, Window,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
+use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
 
+use crate::connect::fetch_one;
 use crate::error::{Result, corrupt};
 use crate::rows::{Columns, Statement, bounded};
 
@@ -99,6 +101,13 @@ pub(super) fn used(row: &PgRow) -> Result<FileUsage> {
     Ok(FileUsage { files_of_contact: columns.count()?, octets_of_agent: columns.count()? })
 }
 
+/// Octets of all files and documents of an agent.
+pub(crate) async fn octets(db: &mut PgConnection, agent: &AgentId) -> Result<u64> {
+    let statement = Statement::new("SELECT octets FROM file_total WHERE agent = $1").bind(agent.as_str())?;
+    let row = fetch_one(db, statement).await?;
+    row.map_or(Ok(0), |row| Columns::of(&row).count())
+}
+
 /// The statement of a page: in each row the number of all and a file, or nothing behind the last.
 pub(crate) fn page(agent: &AgentId, query: &FileQuery) -> Result<Statement> {
     let key = match query.sort {
@@ -188,7 +197,7 @@ pub(super) fn due(now: Timestamp, at_most: u32) -> Result<Statement> {
 }
 
 /// The agents and the files of keys, as two columns.
-pub(super) fn split(keys: &[BlobKey]) -> (Vec<&str>, Vec<&[u8]>) {
+pub(crate) fn split(keys: &[BlobKey]) -> (Vec<&str>, Vec<&[u8]>) {
     keys.iter().map(|key| (key.agent.as_str(), key.file.as_bytes().as_slice())).unzip()
 }
 
@@ -197,6 +206,7 @@ pub(super) fn known(keys: &[BlobKey]) -> Result<Statement> {
     Statement::new(
         "SELECT EXISTS (SELECT 1 FROM blob_purge p WHERE p.agent = k.agent AND p.file = k.file) \
          OR EXISTS (SELECT 1 FROM file f WHERE f.agent = k.agent AND f.id = k.file) \
+         OR EXISTS (SELECT 1 FROM document d WHERE d.agent = k.agent AND d.id = k.file) \
          FROM unnest($1::text[], $2::bytea[]) WITH ORDINALITY AS k (agent, file, place) ORDER BY k.place",
     )
     .bind(agents)?

@@ -4,14 +4,14 @@ use openapi_core::audit::AuditEntry;
 use openapi_core::files::ContactFile;
 use openapi_core::ports::BlobKey;
 use openapi_core::storage::{FileDeletion, FileTombstone, FileWrite, StorageErrorKind};
-use openapi_core::values::{AgentId, ContactId, Timestamp};
+use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 use sqlx::PgConnection;
 
 use super::read;
 use crate::connect::{execute, fetch_one};
 use crate::error::{Result, corrupt};
 use crate::rows::{Columns, Statement, json_text, signed};
-use crate::{agents, audit, contacts, replays};
+use crate::{agents, audit, contacts, documents, replays};
 
 /// As [`openapi_core::storage::FileStore::insert_file`].
 pub(super) async fn insert(db: &mut PgConnection, agent: &AgentId, write: &FileWrite) -> Result<()> {
@@ -76,15 +76,26 @@ pub(super) async fn delete(db: &mut PgConnection, agent: &AgentId, deletion: &Fi
     contacts::refuse_stale(db, agent, deletion.contact, deletion.contact_version).await?;
     bury(db, agent, tombstone).await?;
     add_octets(db, agent, -octets).await?;
-    let due = Statement::new(
+    make_due(db, agent, tombstone.file, deletion.purge_at).await?;
+    audit::append(db, &deletion.audit).await
+}
+
+/// Notes from when on the content of a file or a document is to be removed.
+pub(crate) async fn make_due(
+    db: &mut PgConnection,
+    agent: &AgentId,
+    file: FileId,
+    due_at: Timestamp,
+) -> Result<()> {
+    let statement = Statement::new(
         "INSERT INTO blob_purge (agent, file, due_at) VALUES ($1, $2, $3) \
          ON CONFLICT (agent, file) DO UPDATE SET due_at = excluded.due_at",
     )
     .bind(agent.as_str())?
-    .bind(tombstone.file.as_bytes().as_slice())?
-    .bind(deletion.purge_at.millis())?;
-    execute(db, due).await?;
-    audit::append(db, &deletion.audit).await
+    .bind(file.as_bytes().as_slice())?
+    .bind(due_at.millis())?;
+    execute(db, statement).await?;
+    Ok(())
 }
 
 /// Leaves of a file its tombstone.
@@ -101,7 +112,7 @@ pub(crate) async fn bury(db: &mut PgConnection, agent: &AgentId, tombstone: &Fil
     Ok(())
 }
 
-/// Counts octets of files that are there.
+/// Counts octets of files that are there and of documents.
 pub(crate) async fn add_octets(db: &mut PgConnection, agent: &AgentId, octets: i64) -> Result<()> {
     let statement = Statement::new(
         "INSERT INTO file_total (agent, octets) VALUES ($1, $2) \
@@ -147,12 +158,14 @@ pub(crate) async fn purge(db: &mut PgConnection, agent: &AgentId, at_most: u64) 
     .bind(agent.as_str())?
     .bind(signed(at_most)?)?;
     let row = fetch_one(db, statement).await?.ok_or_else(|| corrupt("a count has no row"))?;
-    let removed = Columns::of(&row).count()?;
-    if removed < at_most {
-        let statement = Statement::new("DELETE FROM file_total WHERE agent = $1").bind(agent.as_str())?;
-        execute(db, statement).await?;
-    }
-    Ok(removed)
+    Columns::of(&row).count()
+}
+
+/// Removes the counter of an agent that has neither files nor documents any more.
+pub(crate) async fn forget_octets(db: &mut PgConnection, agent: &AgentId) -> Result<()> {
+    let statement = Statement::new("DELETE FROM file_total WHERE agent = $1").bind(agent.as_str())?;
+    execute(db, statement).await?;
+    Ok(())
 }
 
 /// As [`openapi_core::storage::FileStore::hasten_purges`].
@@ -185,5 +198,5 @@ pub(super) async fn forget(db: &mut PgConnection, keys: &[BlobKey]) -> Result<()
     ] {
         execute(db, Statement::new(sql).bind(agents.clone())?.bind(files.clone())?).await?;
     }
-    Ok(())
+    documents::forget(db, keys).await
 }

@@ -104,7 +104,8 @@ fn a_failed_migration_leaves_nothing() {
         // As after a migration that broke off before its last step: the version before, and no table of it.
         sqlx::raw_sql(
             "DELETE FROM openapi.migration WHERE version >= 3; \
-             DROP TABLE openapi.form_template, openapi.form_template_version, openapi.form_submission",
+             DROP TABLE openapi.form_template, openapi.form_template_version, openapi.form_submission, \
+             openapi.document, openapi.credit_account, openapi.credit_entry",
         )
         .execute(&mut db)
         .await

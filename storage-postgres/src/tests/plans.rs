@@ -3,11 +3,13 @@
 
 use openapi_core::contacts::{ContactRef, SearchTerm};
 use openapi_core::storage::{
-    AuditQuery, ContactFilter, ContactQuery, ContactSort, FileQuery, FileSort, LatestQuery, Order, RecordKey,
-    RecordKind, SortKey, SortPosition, SubmissionFilter, SubmissionPosition, SubmissionQuery, TemplateQuery,
-    Window,
+    AuditQuery, ContactFilter, ContactQuery, ContactSort, FileQuery, FileSort, LatestQuery, LedgerQuery,
+    Order, RecordKey, RecordKind, SortKey, SortPosition, SubmissionFilter, SubmissionPosition,
+    SubmissionQuery, TemplateQuery, Window,
 };
-use openapi_core::values::{AgentId, ContactId, ContactStatus, SubmissionId, TemplateId, Timestamp};
+use openapi_core::values::{
+    AgentId, ContactId, ContactStatus, FileId, PlatformId, SubmissionId, TemplateId, Timestamp,
+};
 use sqlx::{Arguments, AssertSqlSafe, Connection, PgConnection, Row};
 
 use super::support::contacts::agent_id;
@@ -16,7 +18,7 @@ use crate::connect::{Ways, fetch, single};
 use crate::contacts::{list, one};
 use crate::rows::Statement;
 use crate::transfer::read;
-use crate::{audit, files, forms};
+use crate::{audit, credits, documents, files, forms};
 
 /// How many contacts the large agent has. Among 400 more agents each has ten, so that a plan for any agent thinks that
 /// an agent has few.
@@ -66,6 +68,9 @@ SELECT agent, decode(lpad(to_hex(n), 24, '0'), 'hex'), decode(lpad(to_hex(n % 20
     'api', '\"x\"' FROM of;
 INSERT INTO file SELECT agent, decode(lpad(to_hex(n), 24, '0'), 'hex'), decode(lpad(to_hex(n % 500), 24, '0'), 'hex'),
     'f', 'f', n, 'image/png', '\\x00', 'api', '\"x\"', n, n FROM of;
+INSERT INTO document SELECT agent, decode(lpad(to_hex(n), 24, '0'), 'hex'), n, '{}' FROM of;
+INSERT INTO credit_entry SELECT agent, n, decode(lpad(to_hex(n), 24, '0'), 'hex'), '{}' FROM of;
+INSERT INTO credit_account SELECT agent, 1, '{}' FROM of WHERE n = 1;
 ";
 
 async fn filled(database: &Database) -> PgConnection {
@@ -292,6 +297,15 @@ fn files_forms_and_entries_walk_along_their_index() {
                 assert_eq!(hold(&mut db, &audit::entries(&query).unwrap(), 60).await, 20);
             }
         }
+        for agent in [big(), agent_id("late"), agent_id("agent-7")] {
+            for before in [None, Some((Timestamp::from_millis(3_000), PlatformId::from_bytes(id(3_000))))] {
+                let query = LedgerQuery { agent: agent.clone(), before, limit: 20 };
+                hold(&mut db, &credits::entries(&query).unwrap(), 60).await;
+            }
+            for after in [None, Some(FileId::from_bytes(id(3_000)))] {
+                hold(&mut db, &documents::list(&agent, after, 20).unwrap(), 60).await;
+            }
+        }
         let templates = TemplateQuery { only_active: true, window: Window::Page { offset: 0, limit: 20 } };
         hold(&mut db, &forms::templates::page(&big(), &templates).unwrap(), 60).await;
         let position = SubmissionPosition {
@@ -323,7 +337,10 @@ fn records_are_moved_along_their_key() {
                 let after = match kind {
                     RecordKind::ContactSchema => RecordKey::of_number(2_000),
                     RecordKind::TemplateVersion | RecordKind::Revision => RecordKey::of_version(&middle, 1),
-                    RecordKind::Audit => RecordKey::of_time(Timestamp::from_millis(2_000), &middle),
+                    RecordKind::CreditAccount => RecordKey::of_number(0),
+                    RecordKind::CreditEntry | RecordKind::Audit => {
+                        RecordKey::of_time(Timestamp::from_millis(2_000), &middle)
+                    }
                     _ => RecordKey(middle.to_vec()),
                 };
                 for after in [None, Some(&after)] {

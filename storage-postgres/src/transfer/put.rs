@@ -14,7 +14,9 @@ use sqlx::PgConnection;
 use crate::connect::{execute, fetch_one, without_deadline};
 use crate::error::{Fault, Result, code};
 use crate::rows::{Columns, Statement, signed};
-use crate::{agents, audit, contact_schemas, contacts, files, forms, keys, rate_windows, replays};
+use crate::{
+    agents, audit, contact_schemas, contacts, credits, documents, files, forms, keys, rate_windows, replays,
+};
 
 /// As [`openapi_core::storage::TransferStore::put_agent`].
 pub(super) async fn agent(db: &mut PgConnection, agent: &Agent) -> Result<()> {
@@ -85,6 +87,10 @@ async fn put_all(db: &mut PgConnection, agent: &AgentId, records: &[Record]) -> 
                     None => octets += signed(file.file_size)?,
                 }
             }
+            Record::Document(document) => {
+                new(documents::put_new(db, agent, document).await?)?;
+                octets += signed(document.stored_size)?;
+            }
             Record::Purge { file, due_at } => {
                 let statement =
                     Statement::new("INSERT INTO blob_purge (agent, file, due_at) VALUES ($1, $2, $3)")
@@ -102,6 +108,8 @@ async fn put_all(db: &mut PgConnection, agent: &AgentId, records: &[Record]) -> 
             Record::RateWindow { key, window } => {
                 new(rate_windows::put_new(db, agent, *key, window).await?)?;
             }
+            Record::CreditAccount(account) => new(credits::put_new(db, agent, account).await?)?,
+            Record::CreditEntry(entry) => new(credits::note(db, agent, entry).await?)?,
             Record::Audit(entry) => entries.push(entry),
             Record::Key(stored) => new(keys::put_new(db, agent, stored).await?)?,
         }

@@ -47,6 +47,9 @@ const fn place(kind: RecordKind) -> Place {
         RecordKind::File => {
             Place { columns: files::ALL_COLUMNS, from: "file f", key: &["f.id"], agent: "f.agent" }
         }
+        RecordKind::Document => {
+            Place { columns: "d.body", from: "document d", key: &["d.id"], agent: "d.agent" }
+        }
         RecordKind::Purge => {
             Place { columns: "p.file, p.due_at", from: "blob_purge p", key: &["p.file"], agent: "p.agent" }
         }
@@ -74,6 +77,12 @@ const fn place(kind: RecordKind) -> Place {
             key: &["w.key"],
             agent: "w.agent",
         },
+        RecordKind::CreditAccount => {
+            Place { columns: "c.body", from: "credit_account c", key: &["0::bigint"], agent: "c.agent" }
+        }
+        RecordKind::CreditEntry => {
+            Place { columns: "e.body", from: "credit_entry e", key: &["e.at", "e.id"], agent: "e.agent" }
+        }
         RecordKind::Audit => {
             Place { columns: audit::COLUMNS, from: "audit e", key: &["e.at", "e.id"], agent: "e.agent" }
         }
@@ -139,12 +148,17 @@ fn add_key(statement: &mut Statement, kind: RecordKind, key: Option<&RecordKey>)
             let version = key.map_or(Some(0), RecordKey::number).ok_or_else(broken)?;
             Ok(vec![statement.add(signed(version)?)?])
         }
+        // The one account has the number 0.
+        RecordKind::CreditAccount => {
+            let number = key.map(|key| key.number().ok_or_else(broken)).transpose()?;
+            Ok(vec![statement.add(number.map_or(Ok(-1), signed)?)?])
+        }
         RecordKind::TemplateVersion | RecordKind::Revision => {
             let parts = key.map(|key| key.version().ok_or_else(broken)).transpose()?;
             let (id, version) = parts.map_or_else(nothing, |(id, version)| (id.to_vec(), version));
             Ok(vec![statement.add(id)?, statement.add(signed(version)?)?])
         }
-        RecordKind::Audit => {
+        RecordKind::CreditEntry | RecordKind::Audit => {
             let parts = key.map(|key| key.time().ok_or_else(broken)).transpose()?;
             let (at, id) =
                 parts.map_or_else(|| (i64::MIN, Vec::new()), |(at, id)| (at.millis(), id.to_vec()));
@@ -153,6 +167,7 @@ fn add_key(statement: &mut Statement, kind: RecordKind, key: Option<&RecordKey>)
         RecordKind::Template
         | RecordKind::Contact
         | RecordKind::File
+        | RecordKind::Document
         | RecordKind::Purge
         | RecordKind::Submission
         | RecordKind::Replay
@@ -165,11 +180,11 @@ fn add_key(statement: &mut Statement, kind: RecordKind, key: Option<&RecordKey>)
 pub(super) fn key(kind: RecordKind, row: &PgRow) -> Result<RecordKey> {
     let mut columns = Columns::of(row);
     Ok(match kind {
-        RecordKind::ContactSchema => RecordKey::of_number(columns.count()?),
+        RecordKind::ContactSchema | RecordKind::CreditAccount => RecordKey::of_number(columns.count()?),
         RecordKind::TemplateVersion | RecordKind::Revision => {
             RecordKey::of_version(&columns.octets()?, columns.count()?)
         }
-        RecordKind::Audit => {
+        RecordKind::CreditEntry | RecordKind::Audit => {
             let at: Timestamp = columns.time()?;
             RecordKey::of_time(at, &columns.octets()?)
         }
@@ -177,6 +192,7 @@ pub(super) fn key(kind: RecordKind, row: &PgRow) -> Result<RecordKey> {
         RecordKind::Template
         | RecordKind::Contact
         | RecordKind::File
+        | RecordKind::Document
         | RecordKind::Purge
         | RecordKind::Submission
         | RecordKind::RateWindow
@@ -196,6 +212,7 @@ pub(super) fn record(agent: &AgentId, kind: RecordKind, row: &PgRow) -> Result<R
             let (file, tombstone) = files::file_or_tombstone(agent, row)?;
             Record::File { file, tombstone }
         }
+        RecordKind::Document => Record::Document(columns.json()?),
         RecordKind::Purge => {
             Record::Purge { file: FileId::from_bytes(columns.octets()?), due_at: columns.time()? }
         }
@@ -212,6 +229,8 @@ pub(super) fn record(agent: &AgentId, kind: RecordKind, row: &PgRow) -> Result<R
             key: KeyId::from_bytes(Columns::from(row, 2).octets()?),
             window: rate_windows::read(&mut columns)?,
         },
+        RecordKind::CreditAccount => Record::CreditAccount(columns.json()?),
+        RecordKind::CreditEntry => Record::CreditEntry(columns.json()?),
         RecordKind::Audit => Record::Audit(audit::read(row)?),
         RecordKind::Key => Record::Key(keys::read(&mut columns)?),
     })

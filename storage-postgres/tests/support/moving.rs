@@ -15,13 +15,15 @@ use openapi_core::audit::AuditEntry;
 use openapi_core::brand::Brand;
 use openapi_core::conformance::{self, Backend, compare_forms, replay_history};
 use openapi_core::contacts::{Contact, ContactKeys, ContactRef, SearchTerm};
+use openapi_core::credits::CreditAccount;
 use openapi_core::json::{self, Json, RawObject};
+use openapi_core::ports::BlobKey;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::memory::MemoryStorage;
 use openapi_core::storage::*;
 use openapi_core::transfer::{Copied, CopyError, Step, compare, copy_agent, digest};
 use openapi_core::values::{
-    AgentId, AuditId, ContactId, ContactStatus, PlatformId, StoredText, Tag, TextValue, Timestamp,
+    AgentId, AuditId, ContactId, ContactStatus, FileId, PlatformId, StoredText, Tag, TextValue, Timestamp,
 };
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
@@ -279,6 +281,19 @@ async fn same_answers(memory: &dyn TransferStore, store: &dyn TransferStore, age
         same!(memory, store, file(agent, file.id));
         same!(memory, store, file_tombstone(agent, file.id));
     }
+    for record in every(memory, agent, RecordKind::Document).await {
+        let Record::Document(kept) = record else { unreachable!("of another kind") };
+        same!(memory, store, document(agent, kept.id));
+        same!(memory, store, known_blobs(&[BlobKey::new(agent.clone(), kept.id)]));
+    }
+    let documents = same!(memory, store, documents(agent, None, 100));
+    same!(memory, store, documents(agent, documents.first().map(|first| first.id), 2));
+    same!(memory, store, credit_account(agent));
+    let ledger = LedgerQuery { agent: agent.clone(), before: None, limit: 100 };
+    let entries = same!(memory, store, credit_entries(&ledger));
+    let before = entries.first().map(|first| (first.at, first.id));
+    let older = LedgerQuery { before, limit: 2, ..ledger };
+    same!(memory, store, credit_entries(&older));
     for record in every(memory, agent, RecordKind::Replay).await {
         let Record::Replay(replay) = record else { unreachable!("of another kind") };
         same!(memory, store, replay(agent, &replay.key, at(0)));
@@ -336,6 +351,23 @@ async fn later_writes(memory: &dyn TransferStore, store: &dyn TransferStore, age
             store.erase_contact(agent, second.id, &audit(4)).await.unwrap();
         }
     }
+    // The credits and documents that were moved are changed, and count.
+    let account = memory.credit_account(agent).await.unwrap().unwrap_or_default();
+    let changed = CreditAccount { version: account.version + 1, unlimited: true, ..account };
+    let change = CreditWrite { at: at(6), account: Some(changed), entry: None, audit: None, replay: None };
+    let kept = memory.documents(agent, None, 2).await.unwrap();
+    for store in [memory, store] {
+        store.save_credits(agent, &change).await.unwrap();
+        if let Some(first) = kept.first() {
+            let more = StoredDocument { id: FileId::from_bytes([77; 12]), ..first.clone() };
+            store.discard_document(agent, first.id, at(6)).await.unwrap();
+            store.insert_document(agent, &more, Some(1_000_000)).await.unwrap();
+        }
+        if let Some(second) = kept.get(1) {
+            store.forget_blobs(&[BlobKey::new(agent.clone(), second.id)]).await.unwrap();
+        }
+    }
+    same!(memory, store, file_usage(agent, contact.id));
     let definition = r#"{"fields":[{"name":"lastName","sensitive":true}]}"#;
     let next = redefined(memory, agent, definition).await;
     for store in [memory, store] {

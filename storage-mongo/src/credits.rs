@@ -1,0 +1,136 @@
+//! Credits of agents and their ledgers, as JSON under the keys that they are found by.
+
+use async_trait::async_trait;
+use mongodb::bson::{Bson, Document, RawDocument, doc};
+use openapi_core::credits::{CreditAccount, CreditEntry};
+use openapi_core::storage::{CreditStore, CreditWrite, LedgerQuery, StorageError, StorageErrorKind};
+use openapi_core::values::{AgentId, PlatformId, Timestamp};
+
+use crate::document::{Fields, integer, json, key, octets, time};
+use crate::error::Result;
+use crate::migrate::collection;
+use crate::transaction::{Find, Reads, Transaction, Update};
+use crate::{MongoStorage, audit, ledger, replays};
+
+/// The `_id` of an agent's account, of which there is one.
+pub(crate) fn account_key(agent: &AgentId) -> Document {
+    key(agent, &[])
+}
+
+/// The `_id` of an entry.
+pub(crate) fn entry_key(agent: &AgentId, at: Timestamp, id: PlatformId) -> Document {
+    doc! { "agent": agent.as_str(), "at": time(at), "id": octets(id.as_bytes()) }
+}
+
+/// The document of an account.
+pub(crate) fn account_document(agent: &AgentId, account: &CreditAccount) -> Result<Document> {
+    Ok(doc! {
+        "_id": account_key(agent),
+        "version": integer(account.version)?,
+        "body": json(account)?,
+    })
+}
+
+/// The document of an entry.
+pub(crate) fn entry_document(agent: &AgentId, entry: &CreditEntry) -> Result<Document> {
+    Ok(doc! { "_id": entry_key(agent, entry.at, entry.id), "body": json(entry)? })
+}
+
+pub(crate) fn account(document: &RawDocument) -> Result<CreditAccount> {
+    Fields(document).json("body")
+}
+
+pub(crate) fn entry(document: &RawDocument) -> Result<CreditEntry> {
+    Fields(document).json("body")
+}
+
+/// What a part of a ledger asks the database for.
+pub(crate) fn find(query: &LedgerQuery) -> Find {
+    let agent = query.agent.as_str();
+    // The entries of an agent lie in order within its part of `_id`.
+    let behind = match &query.before {
+        Some((at, id)) => entry_key(&query.agent, *at, *id),
+        None => doc! { "agent": agent, "at": Bson::MaxKey },
+    };
+    Find {
+        filter: doc! { "_id": { "$gt": { "agent": agent }, "$lt": behind }, "_id.agent": agent },
+        sort: Some(doc! { "_id": -1 }),
+        limit: query.limit,
+        hint: Some(crate::migrate::index::BY_KEY),
+        ..Find::default()
+    }
+}
+
+/// As [`CreditStore::save_credits`], inside a transaction.
+async fn save(tx: &mut Transaction, agent: &AgentId, write: &CreditWrite) -> Result<()> {
+    ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    if let Some(replay) = &write.replay
+        && replays::is_stored(tx, agent, &replay.key, write.at).await?
+    {
+        return Err(StorageErrorKind::ReplayExists.into());
+    }
+    if let Some(account) = &write.account {
+        let id = doc! { "_id": account_key(agent) };
+        let found = tx.reads().one(collection::CREDIT_ACCOUNTS, id, Some(doc! { "version": 1 })).await?;
+        let stored = found.map_or(Ok(0), |found| Fields(&found).count("version"))?;
+        if stored.checked_add(1) != Some(account.version) {
+            return Err(StorageErrorKind::Stale.into());
+        }
+    }
+    if let Some(entry) = &write.entry {
+        let id = doc! { "_id": entry_key(agent, entry.at, entry.id) };
+        if tx.reads().one(collection::CREDIT_ENTRIES, id, Some(doc! { "_id": 1 })).await?.is_some() {
+            return Err(StorageErrorKind::AlreadyExists.into());
+        }
+        tx.insert(collection::CREDIT_ENTRIES, &[entry_document(agent, entry)?]).await?;
+    }
+    if let Some(account) = &write.account {
+        let update = Update::upsert(doc! { "_id": account_key(agent) }, account_document(agent, account)?);
+        tx.update(collection::CREDIT_ACCOUNTS, &[update]).await?;
+    }
+    if let Some(replay) = &write.replay {
+        replays::put(tx, agent, [replay]).await?;
+    }
+    if let Some(entry) = &write.audit {
+        audit::append(tx, [entry]).await?;
+    }
+    Ok(())
+}
+
+#[async_trait]
+impl CreditStore for MongoStorage {
+    async fn credit_account(&self, agent: &AgentId) -> Result<Option<CreditAccount>, StorageError> {
+        let one = async {
+            let mut reads = Reads::alone(&self.handle);
+            let id = doc! { "_id": account_key(agent) };
+            // Where nothing is charged the agent need not be asked about.
+            let Some(found) = reads.one(collection::CREDIT_ACCOUNTS, id, None).await? else {
+                return Ok(None);
+            };
+            let living = ledger::living(&mut reads, agent).await?;
+            living.map(|_| account(&found)).transpose()
+        };
+        Ok(self.handle.read(one).await?)
+    }
+
+    async fn save_credits(&self, agent: &AgentId, write: &CreditWrite) -> Result<(), StorageError> {
+        let input = (agent.clone(), write.clone());
+        self.writer.write(agent, input, |tx, (agent, write)| Box::pin(save(tx, agent, write))).await
+    }
+
+    async fn credit_entries(&self, query: &LedgerQuery) -> Result<Vec<CreditEntry>, StorageError> {
+        // No limit is what 0 means to the database.
+        if query.limit == 0 {
+            return Ok(Vec::new());
+        }
+        let list = async {
+            let mut reads = Reads::alone(&self.handle);
+            if ledger::living(&mut reads, &query.agent).await?.is_none() {
+                return Ok(Vec::new());
+            }
+            let found = reads.find(collection::CREDIT_ENTRIES, find(query)).await?;
+            found.iter().map(|document| entry(document)).collect()
+        };
+        Ok(self.handle.list(list).await?)
+    }
+}

@@ -1,0 +1,165 @@
+//! Documents that are kept of extractions: their records, as JSON. Their octets count among those of files, and their
+//! contents are due like those of files.
+
+use async_trait::async_trait;
+use openapi_core::ports::BlobKey;
+use openapi_core::storage::{
+    DocumentStore, Excess, ExcessUnit, StorageError, StorageErrorKind, StoredDocument,
+};
+use openapi_core::values::{AgentId, FileId, Timestamp};
+use sqlx::PgConnection;
+
+use crate::connect::{execute, fetch_one};
+use crate::error::{Fault, Result, corrupt};
+use crate::rows::{Columns, Statement, json_text, signed};
+use crate::{PostgresStorage, agents, files};
+
+#[async_trait]
+impl DocumentStore for PostgresStorage {
+    async fn insert_document(
+        &self,
+        agent: &AgentId,
+        document: &StoredDocument,
+        max_octets: Option<u64>,
+    ) -> Result<(), StorageError> {
+        self.db
+            .write((agent.clone(), document.clone(), max_octets), |db, (agent, document, max_octets)| {
+                Box::pin(insert(db, agent, document, *max_octets))
+            })
+            .await
+    }
+
+    async fn discard_document(
+        &self,
+        agent: &AgentId,
+        document: FileId,
+        now: Timestamp,
+    ) -> Result<(), StorageError> {
+        self.db
+            .write((agent.clone(), document, now), |db, (agent, document, now)| {
+                Box::pin(discard(db, agent, *document, *now))
+            })
+            .await
+    }
+
+    async fn document(
+        &self,
+        agent: &AgentId,
+        document: FileId,
+    ) -> Result<Option<StoredDocument>, StorageError> {
+        let statement = Statement::new(
+            "SELECT d.body FROM agent a JOIN document d ON d.agent = a.id \
+             WHERE a.id = $1 AND a.status <> 2 AND d.id = $2",
+        )
+        .bind(agent.as_str())?
+        .bind(document.as_bytes().as_slice())?;
+        let row = self.db.read_one(statement).await?;
+        Ok(row.map(|row| Columns::of(&row).json()).transpose()?)
+    }
+
+    async fn documents(
+        &self,
+        agent: &AgentId,
+        after: Option<FileId>,
+        at_most: u32,
+    ) -> Result<Vec<StoredDocument>, StorageError> {
+        let rows = self.db.read(list(agent, after, at_most)?).await?;
+        Ok(rows.iter().map(|row| Columns::of(row).json()).collect::<Result<_>>()?)
+    }
+}
+
+/// The statement of a list, along the primary key.
+pub(crate) fn list(agent: &AgentId, after: Option<FileId>, at_most: u32) -> Result<Statement> {
+    // No id is as low as the empty one.
+    let after = after.as_ref().map_or(&[] as &[u8], |after| after.as_bytes());
+    Statement::new(
+        "SELECT d.body FROM document d WHERE d.agent = $1 AND d.id > $2 \
+         AND EXISTS (SELECT 1 FROM agent a WHERE a.id = $1 AND a.status <> 2) ORDER BY d.id LIMIT $3",
+    )
+    .bind(agent.as_str())?
+    .bind(after)?
+    .bind(i64::from(at_most))
+}
+
+/// As [`DocumentStore::insert_document`], in a transaction of its own.
+async fn insert(
+    db: &mut PgConnection,
+    agent: &AgentId,
+    document: &StoredDocument,
+    max_octets: Option<u64>,
+) -> Result<()> {
+    agents::hold(db, agent).await?;
+    let actual = files::octets(db, agent).await?.saturating_add(document.stored_size);
+    if let Some(limit) = max_octets.filter(|limit| actual > *limit) {
+        let excess = Excess { unit: ExcessUnit::Bytes, limit, actual };
+        return Err(StorageErrorKind::QuotaExceeded(excess).into());
+    }
+    // Files and documents share the place where their contents are.
+    let of_file = Statement::new("SELECT 1 FROM file WHERE agent = $1 AND id = $2")
+        .bind(agent.as_str())?
+        .bind(document.id.as_bytes().as_slice())?;
+    if fetch_one(db, of_file).await?.is_some() || !put_new(db, agent, document).await? {
+        return Err(StorageErrorKind::AlreadyExists.into());
+    }
+    files::add_octets(db, agent, signed(document.stored_size)?).await?;
+    files::make_due(db, agent, document.id, document.expires_at).await
+}
+
+/// Stores the record of a document; whether its id was free. Its octets are counted by [`files::add_octets`].
+pub(crate) async fn put_new(
+    db: &mut PgConnection,
+    agent: &AgentId,
+    document: &StoredDocument,
+) -> Result<bool> {
+    let statement = Statement::new(
+        "INSERT INTO document (agent, id, stored_size, body) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+    )
+    .bind(agent.as_str())?
+    .bind(document.id.as_bytes().as_slice())?
+    .bind(signed(document.stored_size)?)?
+    .bind(json_text(document)?)?;
+    Ok(execute(db, statement).await? == 1)
+}
+
+/// As [`DocumentStore::discard_document`], in a transaction of its own.
+async fn discard(db: &mut PgConnection, agent: &AgentId, document: FileId, now: Timestamp) -> Result<()> {
+    match agents::hold(db, agent).await {
+        Err(Fault::Known(StorageErrorKind::Missing)) => return Ok(()),
+        held => held.map(drop)?,
+    }
+    let statement = Statement::new("DELETE FROM document WHERE agent = $1 AND id = $2 RETURNING stored_size")
+        .bind(agent.as_str())?
+        .bind(document.as_bytes().as_slice())?;
+    let Some(row) = fetch_one(db, statement).await? else { return Ok(()) };
+    files::add_octets(db, agent, -Columns::of(&row).integer()?).await?;
+    files::make_due(db, agent, document, now).await
+}
+
+/// Removes the records of documents whose contents are gone; their octets count no more. The agents are held.
+pub(crate) async fn forget(db: &mut PgConnection, keys: &[BlobKey]) -> Result<()> {
+    let (agents, documents) = files::split(keys);
+    let statement = Statement::new(
+        "WITH gone AS (DELETE FROM document d USING unnest($1::text[], $2::bytea[]) AS k (agent, id) \
+         WHERE d.agent = k.agent AND d.id = k.id RETURNING d.agent, d.stored_size), \
+         counted AS (SELECT agent, sum(stored_size)::bigint AS octets FROM gone GROUP BY agent) \
+         UPDATE file_total t SET octets = t.octets - c.octets FROM counted c WHERE t.agent = c.agent",
+    )
+    .bind(agents)?
+    .bind(documents)?;
+    execute(db, statement).await?;
+    Ok(())
+}
+
+/// Removes up to `at_most` documents of a deleted agent and returns how many; their contents are due at once.
+pub(crate) async fn purge(db: &mut PgConnection, agent: &AgentId, at_most: u64) -> Result<u64> {
+    let statement = Statement::new(
+        "WITH gone AS (DELETE FROM document WHERE agent = $1 AND id IN \
+         (SELECT id FROM document WHERE agent = $1 ORDER BY id LIMIT $2) RETURNING id), \
+         due AS (INSERT INTO blob_purge (agent, file, due_at) SELECT $1, id, 0 FROM gone \
+         ON CONFLICT (agent, file) DO UPDATE SET due_at = 0) SELECT count(*) FROM gone",
+    )
+    .bind(agent.as_str())?
+    .bind(signed(at_most)?)?;
+    let row = fetch_one(db, statement).await?.ok_or_else(|| corrupt("a count has no row"))?;
+    Columns::of(&row).count()
+}
