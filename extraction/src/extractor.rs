@@ -15,20 +15,37 @@ use tokio::time::timeout;
 use crate::document::recognition::Recognise;
 use crate::document::{Document, Kind, Limits, PageSource, ReadError, Unit, is_encrypted_office};
 use crate::engine::builtin;
+#[cfg(feature = "model")]
+use crate::engine::model::ModelEngine;
 use crate::worker::{Reader, WorkerError};
 
 /// How many documents may wait for each that is worked on. What comes then is told to come again.
 const WAITING: usize = 16;
 
-/// Reads documents with a [`Reader`] and answers with the built-in engine.
+/// Reads documents with a [`Reader`] and answers with the built-in engine, or by a model where one was given.
 ///
 /// As many documents are worked on at once as the machine has cores; some more wait for their turn, as long as they may
 /// take, and the rest is [`Unavailable`](ExtractError::Unavailable) at once.
 pub struct Extractor {
     reader: Reader,
     recognise: Option<Arc<dyn Recognise>>,
+    #[cfg(feature = "model")]
+    model: Option<ModelUse>,
     work: Arc<Semaphore>,
     queue: Arc<Semaphore>,
+}
+
+/// A model, and when it is asked.
+#[cfg(feature = "model")]
+#[derive(Clone)]
+pub struct ModelUse {
+    /// The model.
+    pub engine: Arc<ModelEngine>,
+    /// The agents whose documents it is asked about; none for those of all. The others' stay here.
+    pub agents: Option<Vec<AgentId>>,
+    /// Whether the built-in engine answers where the model gives no answer. The model then has three quarters of the
+    /// time.
+    pub fallback: bool,
 }
 
 impl Extractor {
@@ -36,7 +53,22 @@ impl Extractor {
     #[must_use]
     pub fn new(reader: Reader) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Extractor { reader, recognise: None, work: semaphore(cores), queue: semaphore(cores * (WAITING + 1)) }
+        Extractor {
+            reader,
+            recognise: None,
+            #[cfg(feature = "model")]
+            model: None,
+            work: semaphore(cores),
+            queue: semaphore(cores * (WAITING + 1)),
+        }
+    }
+
+    /// Asks a model.
+    #[cfg(feature = "model")]
+    #[must_use]
+    pub fn with_model(mut self, model: ModelUse) -> Self {
+        self.model = Some(model);
+        self
     }
 
     /// Recognises pictures and scanned pages.
@@ -63,18 +95,34 @@ fn semaphore(permits: usize) -> Arc<Semaphore> {
 /// A place in the queue and, in time, one at work; both for as long as the document is open.
 struct Turn {
     _waiting: OwnedSemaphorePermit,
-    _working: OwnedSemaphorePermit,
+    working: Option<OwnedSemaphorePermit>,
+    work: Arc<Semaphore>,
+}
+
+impl Turn {
+    /// Waits for a place at work, unless it has one.
+    async fn work(&mut self) -> Result<(), ExtractError> {
+        if self.working.is_none() {
+            let place = Arc::clone(&self.work).acquire_owned().await;
+            self.working = Some(place.map_err(|_| overloaded())?);
+        }
+        Ok(())
+    }
+}
+
+fn overloaded() -> ExtractError {
+    ExtractError::Unavailable {
+        reason: "too many documents are waiting".to_owned(),
+        retry_after: Some(Duration::from_secs(5)),
+    }
 }
 
 impl Extractor {
     async fn turn(&self) -> Result<Turn, ExtractError> {
-        let overloaded = || ExtractError::Unavailable {
-            reason: "too many documents are waiting".to_owned(),
-            retry_after: Some(Duration::from_secs(5)),
-        };
         let waiting = Arc::clone(&self.queue).try_acquire_owned().map_err(|_| overloaded())?;
-        let working = Arc::clone(&self.work).acquire_owned().await.map_err(|_| overloaded())?;
-        Ok(Turn { _waiting: waiting, _working: working })
+        let mut turn = Turn { _waiting: waiting, working: None, work: Arc::clone(&self.work) };
+        turn.work().await?;
+        Ok(turn)
     }
 }
 
@@ -106,7 +154,12 @@ impl DocumentExtractor for Extractor {
             read.map(|document| (turn, document)).map_err(not_read)
         };
         let (turn, document) = timeout(patience, read).await.map_err(|_| ExtractError::TimedOut)??;
-        Ok(Box::new(Opened { document: Arc::new(document), turn }))
+        Ok(Box::new(Opened {
+            document: Arc::new(document),
+            turn,
+            #[cfg(feature = "model")]
+            model: self.model.clone(),
+        }))
     }
 }
 
@@ -114,6 +167,8 @@ impl DocumentExtractor for Extractor {
 struct Opened {
     document: Arc<Document>,
     turn: Turn,
+    #[cfg(feature = "model")]
+    model: Option<ModelUse>,
 }
 
 #[async_trait]
@@ -128,8 +183,24 @@ impl OpenDocument for Opened {
     }
 
     async fn extract(self: Box<Self>, task: ExtractionTask) -> Result<Findings, ExtractError> {
-        let Opened { document, turn } = *self;
         let until = Instant::now() + task.patience;
+        #[cfg(feature = "model")]
+        let Opened { document, mut turn, model } = *self;
+        #[cfg(not(feature = "model"))]
+        let Opened { document, turn } = *self;
+        #[cfg(feature = "model")]
+        if let Some(model) = model.filter(|model| model.is_for(&task)) {
+            // Whoever waits for a model keeps nobody from work.
+            turn.working = None;
+            match model.ask(&document, &task).await {
+                Err(error) if model.fallback => {
+                    tracing::warn!(%error, "the model gave no answer; the built-in engine answers");
+                }
+                outcome => return outcome,
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            timeout(left, turn.work()).await.map_err(|_| ExtractError::TimedOut)??;
+        }
         let work = tokio::task::spawn_blocking(move || {
             let answer = builtin::extract(&document, &task.schema);
             drop(turn);
@@ -144,6 +215,25 @@ impl OpenDocument for Opened {
             warnings: answer.warnings,
             language: answer.language.map(str::to_owned),
             engine: builtin::NAME.to_owned(),
+        })
+    }
+}
+
+#[cfg(feature = "model")]
+impl ModelUse {
+    fn is_for(&self, task: &ExtractionTask) -> bool {
+        self.agents.as_ref().is_none_or(|agents| agents.contains(&task.agent))
+    }
+
+    async fn ask(&self, document: &Document, task: &ExtractionTask) -> Result<Findings, ExtractError> {
+        let patience = if self.fallback { task.patience * 3 / 4 } else { task.patience };
+        let instructions = task.instructions.as_deref();
+        let answer = self.engine.extract(document, &[], &task.schema, instructions, patience).await?;
+        Ok(Findings {
+            fields: answer.findings,
+            warnings: answer.warnings,
+            language: answer.language.map(str::to_owned),
+            engine: self.engine.name().to_owned(),
         })
     }
 }

@@ -14,3 +14,5 @@ pub mod worker;
 
 #[cfg(feature = "worker")]
 pub use extractor::Extractor;
+#[cfg(all(feature = "worker", feature = "model"))]
+pub use extractor::ModelUse;

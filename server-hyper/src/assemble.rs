@@ -4,9 +4,10 @@ use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use extraction::Extractor;
 use extraction::document::recognition::Tesseract;
+use extraction::engine::model::ModelEngine;
 use extraction::worker::{Reader, Worker};
+use extraction::{Extractor, ModelUse};
 use openapi_core::access::Actor;
 use openapi_core::brand::Brand;
 use openapi_core::platform::{ExtractionSettings, FileSettings, Platform, Ports};
@@ -19,7 +20,7 @@ use storage_postgres::{PostgresConfig, PostgresStorage};
 use storage_sqlite::{SqliteConfig, SqliteStorage};
 
 use crate::config::Config;
-use crate::config::typed::EngineChoice;
+use crate::config::typed::{EngineChoice, ModelChoice};
 use crate::failure::Failure;
 use crate::ports::{SystemClock, SystemRandom};
 use crate::server_keys::KeySource;
@@ -252,20 +253,36 @@ impl Default for Decisions {
 /// What reads documents, and a warning where it cannot do all of it.
 ///
 /// # Errors
-/// When the system does not say which program this is: documents are read in a process of its own.
+/// When the system does not say which program this is, because documents are read in a process of its own; or when the
+/// client of the model's endpoint cannot be made.
 pub fn extractor(choice: &EngineChoice) -> Result<Arc<dyn DocumentExtractor>, Failure> {
-    let EngineChoice::Builtin { languages } = choice else { return Ok(Arc::new(NoExtractor)) };
+    let (languages, model) = match choice {
+        EngineChoice::Off => return Ok(Arc::new(NoExtractor)),
+        EngineChoice::Builtin { languages } => (languages, None),
+        EngineChoice::Model { languages, model } => (languages, Some(model)),
+    };
+    let mut extractor = Extractor::new(Reader::Worker(Worker::own()?));
+    if let Some(model) = model {
+        let engine =
+            ModelEngine::new(model.config.clone()).map_err(|error| Failure::new(error.to_string()))?;
+        let ModelChoice { agents, fallback, .. } = &**model;
+        extractor = extractor.with_model(ModelUse {
+            engine: Arc::new(engine),
+            agents: agents.clone(),
+            fallback: *fallback,
+        });
+    }
     let names: Vec<&str> = languages.iter().map(String::as_str).collect();
     let tesseract = Tesseract::new("tesseract", &names);
-    let extractor = Extractor::new(Reader::Worker(Worker::own()?));
     if tesseract.is_installed() {
-        return Ok(Arc::new(extractor.with_recognition(Arc::new(tesseract))));
+        extractor = extractor.with_recognition(Arc::new(tesseract));
+    } else {
+        tracing::warn!(
+            languages = names.join("+"),
+            "tesseract is not installed, or a language of it is not: pictures and scanned pages have no text; install \
+             tesseract-ocr and a package such as tesseract-ocr-eng for each language, and start again"
+        );
     }
-    tracing::warn!(
-        languages = names.join("+"),
-        "tesseract is not installed, or a language of it is not: pictures and scanned pages have no text; install \
-         tesseract-ocr and a package such as tesseract-ocr-eng for each language, and start again"
-    );
     Ok(Arc::new(extractor))
 }
 

@@ -10,6 +10,7 @@
     reason = "a measuring program looks at the clock and reads its arguments"
 )]
 
+mod asked;
 mod calibration;
 mod compare;
 mod fit;
@@ -23,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use extraction::document::recognition::Tesseract;
 use extraction::document::{Document, Limits, read_with};
-use extraction::engine::builtin::{self, confidence::Features};
+use extraction::engine::builtin::confidence::Features;
 use serde_json::{Map, Value, json};
 
 use manifest::{Entry, Part};
@@ -38,7 +39,11 @@ Usage: evaluate FOLDER [options]
   --fields              show a line for each set and field
   --text ID             show the text of one document and what was found in it
   --fit                 fit the weights of confidence on what was found, and print them
-  --also FOLDER         a further folder of documents, with --fit";
+  --also FOLDER         a further folder of documents, with --fit
+  --model-endpoint URL  ask a model at this endpoint of the chat-completions protocol instead of the built-in engine
+  --model NAME          the model's name there
+  --model-key-env VAR   the variable of the environment that holds its key
+  --model-patience S    how long one document may take, 120 s unless said";
 
 struct Options {
     folder: PathBuf,
@@ -51,6 +56,7 @@ struct Options {
     text: Option<String>,
     fit: bool,
     also: Vec<PathBuf>,
+    asked: asked::Options,
 }
 
 fn options() -> Option<Options> {
@@ -66,6 +72,7 @@ fn options() -> Option<Options> {
         text: None,
         fit: false,
         also: Vec::new(),
+        asked: asked::Options::default(),
     };
     while let Some(word) = words.next() {
         match word.as_str() {
@@ -78,6 +85,10 @@ fn options() -> Option<Options> {
             "--text" => options.text = Some(words.next()?),
             "--fit" => options.fit = true,
             "--also" => options.also.push(words.next()?.into()),
+            "--model-endpoint" => options.asked.endpoint = Some(words.next()?),
+            "--model" => options.asked.model = Some(words.next()?),
+            "--model-key-env" => options.asked.key_variable = Some(words.next()?),
+            "--model-patience" => options.asked.patience = Duration::from_secs(words.next()?.parse().ok()?),
             folder if !folder.starts_with("--") && options.folder.as_os_str().is_empty() => {
                 options.folder = folder.into();
             }
@@ -118,6 +129,7 @@ fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
         .filter(|entry| entry.set.starts_with(&options.set) && options.part.has(&entry.id))
         .filter(|entry| options.text.as_ref().is_none_or(|id| *id == entry.id))
         .collect();
+    let engine = asked::Engine::of(&options.asked)?;
     let mut report = report::Report::new(options.errors);
     let mut predictions = options.predictions.as_ref().map(std::fs::File::create).transpose()?;
     let mut samples = Vec::new();
@@ -128,7 +140,7 @@ fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
             eprint!("\r{nth} of {} documents, {:.0} s ", entries.len(), started.elapsed().as_secs_f64());
             shown = Instant::now();
         }
-        let found = find(options, entry)?;
+        let found = find(options, entry, &engine)?;
         if let Some(file) = &mut predictions {
             let mut line =
                 json!({ "id": entry.id, "fields": found.fields, "ms": found.extracting.as_secs_f64() * 1e3 });
@@ -168,7 +180,11 @@ fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn find(options: &Options, entry: &Entry) -> Result<Found, Box<dyn std::error::Error>> {
+fn find(
+    options: &Options,
+    entry: &Entry,
+    engine: &asked::Engine,
+) -> Result<Found, Box<dyn std::error::Error>> {
     let begun = Instant::now();
     let document = match document(options, entry)? {
         Ok(document) => document,
@@ -196,7 +212,18 @@ fn find(options: &Options, entry: &Entry) -> Result<Found, Box<dyn std::error::E
         }
     }
     let begun = Instant::now();
-    let answer = builtin::extract(&document, &entry.compiled);
+    let answer = match engine.extract(&document, &entry.compiled) {
+        Ok(answer) => answer,
+        Err(error) => {
+            return Ok(Found {
+                fields: Map::new(),
+                features: Vec::new(),
+                error: Some(error),
+                reading,
+                extracting: begun.elapsed(),
+            });
+        }
+    };
     let mut features: Vec<(usize, Vec<Features>)> = Vec::new();
     for (field, known) in answer.features {
         match features.last_mut() {

@@ -67,16 +67,20 @@ fn language(view: &View<'_>) -> Option<&'static str> {
     best.map(|(language, _)| language)
 }
 
+/// What stands before decimals: what the numbers of the document show, else what its language suggests.
+pub(crate) fn mark(view: &View<'_>, language: Option<&str>) -> Mark {
+    match (numbers::mark(view), language) {
+        (Mark::Unknown, Some("de" | "fr" | "es" | "it" | "pt" | "nl")) => Mark::Comma,
+        (mark, _) => mark,
+    }
+}
+
 impl Facts {
     /// Looks the document through; `hint` is the order of day and month that a schema asks for.
     pub(crate) fn new(view: &View<'_>, hint: Option<Order>) -> Self {
         let language = language(view);
         let dates = dates::find(view);
-        let mark = numbers::mark(view);
-        let mark = match (mark, language) {
-            (Mark::Unknown, Some("de" | "fr" | "es" | "it" | "pt" | "nl")) => Mark::Comma,
-            (mark, _) => mark,
-        };
+        let mark = mark(view, language);
         let mut amounts = numbers::find(view, mark);
         amounts.retain(|amount| {
             let near = dates.partition_point(|date| date.span.end <= amount.span.start);

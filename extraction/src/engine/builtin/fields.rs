@@ -136,7 +136,7 @@ fn helpers() -> Vec<(&'static str, ExtractionField)> {
 }
 
 /// The order of day and month that formats and descriptions ask for.
-fn hint(fields: &[(String, ExtractionField)]) -> Option<Order> {
+pub(crate) fn hint(fields: &[(String, ExtractionField)]) -> Option<Order> {
     fields
         .iter()
         .filter(|(_, field)| matches!(field.kind, ExtractionType::Date | ExtractionType::Datetime))
@@ -427,7 +427,7 @@ fn leaf(
 }
 
 /// The rectangle around all words of some pieces of one page.
-fn place(view: &View<'_>, pieces: &[Span]) -> Option<BoundingBox> {
+pub(crate) fn place(view: &View<'_>, pieces: &[Span]) -> Option<BoundingBox> {
     let boxes =
         pieces.iter().flat_map(|piece| &view.words[piece.start..piece.end]).filter_map(|word| word.bbox);
     let mut around: Option<(f32, f32, f32, f32)> = None;

@@ -6,17 +6,17 @@
 
 mod address;
 mod assign;
-mod candidates;
+pub(super) mod candidates;
 pub mod confidence;
-mod dates;
+pub(super) mod dates;
 mod entities;
-mod facts;
-mod fields;
+pub(super) mod facts;
+pub(super) mod fields;
 mod free;
 mod labels;
 mod lexicon;
 mod lists;
-mod numbers;
+pub(super) mod numbers;
 mod priced;
 mod prose;
 mod sums;
@@ -24,8 +24,8 @@ mod tables;
 mod terms;
 #[cfg(test)]
 mod tests;
-mod values;
-mod view;
+pub(super) mod values;
+pub(super) mod view;
 mod wanted;
 mod weights;
 

@@ -423,7 +423,7 @@ impl Source<'_, '_> {
 }
 
 /// Whether text says that there is no value.
-fn is_nothing(text: &str) -> bool {
+pub(crate) fn is_nothing(text: &str) -> bool {
     let bare = text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '.' | ',' | ':' | '(' | ')'));
     matches!(
         bare.to_lowercase().as_str(),

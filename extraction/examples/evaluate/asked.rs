@@ -1,0 +1,113 @@
+//! The engine that is measured: the built-in one, or a model at an endpoint.
+
+use std::time::Duration;
+
+use extraction::document::Document;
+use extraction::engine::builtin;
+use openapi_core::extraction::ExtractionSchema;
+
+/// What the arguments say about a model.
+pub struct Options {
+    pub endpoint: Option<String>,
+    pub model: Option<String>,
+    pub key_variable: Option<String>,
+    pub patience: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { endpoint: None, model: None, key_variable: None, patience: Duration::from_secs(120) }
+    }
+}
+
+/// An engine.
+pub enum Engine {
+    BuiltIn,
+    #[cfg(feature = "model")]
+    Model(Box<model::Asked>),
+}
+
+impl Engine {
+    /// The engine that the arguments name.
+    #[cfg(feature = "model")]
+    pub fn of(options: &Options) -> Result<Self, Box<dyn std::error::Error>> {
+        match (&options.endpoint, &options.model) {
+            (None, None) => Ok(Engine::BuiltIn),
+            (Some(endpoint), Some(name)) => {
+                Ok(Engine::Model(Box::new(model::Asked::new(endpoint, name, options)?)))
+            }
+            _ => Err("--model-endpoint and --model go together".into()),
+        }
+    }
+
+    /// The engine that the arguments name.
+    #[cfg(not(feature = "model"))]
+    pub fn of(options: &Options) -> Result<Self, Box<dyn std::error::Error>> {
+        let is_asked =
+            options.endpoint.is_some() || options.model.is_some() || options.key_variable.is_some();
+        let is_short = options.patience.is_zero();
+        if is_asked || is_short {
+            Err("built without the feature `model`".into())
+        } else {
+            Ok(Engine::BuiltIn)
+        }
+    }
+
+    /// What it finds; what is known of single values only of the built-in engine.
+    pub fn extract(&self, document: &Document, schema: &ExtractionSchema) -> Result<builtin::Answer, String> {
+        match self {
+            Engine::BuiltIn => Ok(builtin::extract(document, schema)),
+            #[cfg(feature = "model")]
+            Engine::Model(asked) => asked.extract(document, schema),
+        }
+    }
+}
+
+#[cfg(feature = "model")]
+mod model {
+    use extraction::engine::model::{EndpointKey, ModelConfig, ModelEngine};
+    use tokio::runtime::Runtime;
+
+    use super::{Document, Duration, ExtractionSchema, Options, builtin};
+
+    /// A model, and the runtime that its requests need.
+    pub struct Asked {
+        engine: ModelEngine,
+        runtime: Runtime,
+        patience: Duration,
+    }
+
+    impl Asked {
+        pub fn new(
+            endpoint: &str,
+            name: &str,
+            options: &Options,
+        ) -> Result<Self, Box<dyn std::error::Error>> {
+            let mut config = ModelConfig::at(endpoint, name, name)?;
+            if let Some(variable) = &options.key_variable {
+                let key = std::env::var(variable).map_err(|error| format!("{variable}: {error}"))?;
+                config.key = Some(EndpointKey::new(&key)?);
+            }
+            Ok(Asked {
+                engine: ModelEngine::new(config)?,
+                runtime: Runtime::new()?,
+                patience: options.patience,
+            })
+        }
+
+        pub fn extract(
+            &self,
+            document: &Document,
+            schema: &ExtractionSchema,
+        ) -> Result<builtin::Answer, String> {
+            let answer = self.engine.extract(document, &[], schema, None, self.patience);
+            let answer = self.runtime.block_on(answer).map_err(|error| error.to_string())?;
+            Ok(builtin::Answer {
+                findings: answer.findings,
+                warnings: answer.warnings,
+                language: answer.language,
+                features: Vec::new(),
+            })
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Answers that are good, odd, and unusable at first.
+
+use openapi_core::extraction::{ExtractionWarning, Finding};
+use openapi_core::ports::ExtractError;
+use serde_json::{Value, json};
+
+use extraction::engine::model::{ModelEngine, Picture};
+
+use crate::stub::{Reply, Stub};
+use crate::{
+    INVOICE, INVOICE_DATA, KEY, PATIENCE, SCHEMA, config, data, document, engine, extract, invoice, schema,
+};
+
+#[tokio::test]
+async fn a_good_answer_becomes_findings() {
+    let stub = Stub::says(vec![Reply::content(invoice().to_string())]).await;
+    let engine = engine(&stub);
+    let answer = extract(&engine, INVOICE, SCHEMA).await.expect("an answer");
+    assert_eq!(data(SCHEMA, &answer), INVOICE_DATA);
+    assert_eq!(
+        (answer.effort.requests, answer.effort.prompt_tokens, answer.effort.answer_tokens),
+        (1, 100, 10)
+    );
+    assert_eq!((answer.language, answer.warnings.as_slice()), (Some("en"), &[][..]));
+    assert_eq!(engine.name(), "stub");
+    let seen = &stub.seen()[0];
+    assert!(seen.head.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"), "{}", seen.head);
+    assert!(seen.head.contains(&format!("authorization: Bearer {KEY}\r\n")), "{}", seen.head);
+    assert_eq!((&seen.body["model"], &seen.body["temperature"]), (&json!("some-model"), &json!(0.0)));
+    let shape = &seen.body["response_format"]["json_schema"];
+    assert_eq!(shape["strict"], true);
+    assert_strict(&shape["schema"]);
+    assert!(seen.text().contains("Total: £1,234.50"));
+}
+
+/// Whether every object of a schema requires all of its members and allows no other, as strict endpoints want it.
+fn assert_strict(schema: &Value) {
+    if let Some(members) = schema["properties"].as_object() {
+        let names: Vec<&String> = members.keys().collect();
+        assert_eq!(schema["required"], json!(names));
+        assert_eq!(schema["additionalProperties"], false);
+        members.values().for_each(assert_strict);
+    }
+    if let Some(items) = schema.get("items") {
+        assert_strict(items);
+    }
+}
+
+#[tokio::test]
+async fn every_kind_of_field_has_a_strict_shape() {
+    let fields = r#"{ "a": { "type": "array", "description": "Rows", "items": { "type": "object", "properties": {
+        "b c": { "type": "currency" }, "d": { "type": "array" } } } }, "e": { "type": "object" },
+        "f": { "type": "integer", "minimum": 1, "maximum": 9, "enum": [1, 2] },
+        "g": { "type": "string", "pattern": "^A", "example": "AB", "format": "A#" } }"#;
+    let stub = Stub::says(vec![Reply::content(r#"{"a": []}"#)]).await;
+    let answer = extract(&engine(&stub), INVOICE, fields).await.expect("an answer");
+    assert_eq!(answer.findings, vec![Finding::Absent; 4]);
+    assert_strict(&stub.seen()[0].body["response_format"]["json_schema"]["schema"]);
+}
+
+#[tokio::test]
+async fn odd_but_good_answers_are_taken() {
+    let text = invoice().to_string();
+    let fenced = format!("Sure, here it is:\n```json\n{text}\n```\nAnything else?");
+    for reply in [
+        Reply::content(fenced),
+        Reply::content(json!([{ "type": "text", "text": text }])),
+        Reply::content(json!([&text[..10], { "type": "text", "text": &text[10..] }])),
+        Reply::content(invoice()),
+        Reply::content(format!("<think>{{\"number\": 1}}</think>{text}")),
+        Reply::content(json!({ "result": invoice() }).to_string()),
+        Reply::finished(text.as_str(), "length"),
+        Reply::json(200, json!({ "choices": [{ "message": { "content": text } }], "usage": null })),
+        Reply::json(200, json!({ "choices": [{ "text": text }] })),
+    ] {
+        let stub = Stub::says(vec![reply, Reply::error(500, "only once")]).await;
+        let answer = extract(&engine(&stub), INVOICE, SCHEMA).await.expect("an answer");
+        assert_eq!(data(SCHEMA, &answer), INVOICE_DATA);
+        assert_eq!(stub.seen().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn an_unusable_answer_is_repaired_once() {
+    let long = Reply::content("x".repeat(5 << 20));
+    for bad in [
+        Reply::content("I cannot find anything."),
+        Reply::content(json!({ "number": [1, 2] }).to_string()),
+        Reply::content(json!({ "error": "busy" }).to_string()),
+        Reply::content(""),
+        Reply::content(Value::Null),
+        Reply::json(
+            200,
+            json!({ "choices": [{ "message": { "content": null, "refusal": "I must not." } }] }),
+        ),
+        Reply::Http(200, Vec::new(), b"<html>Welcome</html>".to_vec()),
+        Reply::Http(200, Vec::new(), vec![0xff, 0, 0xfe]),
+        Reply::Http(204, Vec::new(), Vec::new()),
+        long,
+    ] {
+        let stub = Stub::says(vec![bad.clone(), Reply::content(invoice().to_string())]).await;
+        let answer = extract(&engine(&stub), INVOICE, SCHEMA).await.expect("an answer");
+        assert_eq!(data(SCHEMA, &answer), INVOICE_DATA);
+        let seen = stub.seen();
+        assert_eq!(seen.len(), 2);
+        let last =
+            seen[1].body["messages"].as_array().and_then(|all| all.last()).expect("messages").to_string();
+        assert!(last.contains("That answer cannot be used"), "{last}");
+
+        let stub = Stub::says(vec![bad]).await;
+        let error = extract(&engine(&stub), INVOICE, SCHEMA).await.expect_err("no answer");
+        assert!(matches!(error, ExtractError::BadAnswer(_)), "{error:?}");
+        assert_eq!(stub.seen().len(), 2, "one repair, not more");
+        assert!(!error.to_string().contains("INV-2043"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn the_fault_is_named_to_the_model() {
+    let wrong = json!({ "number": leaf_without_value(), "total": 1 });
+    let stub =
+        Stub::says(vec![Reply::content(wrong.to_string()), Reply::content(invoice().to_string())]).await;
+    extract(&engine(&stub), INVOICE, SCHEMA).await.expect("an answer");
+    let text = stub.seen()[1].text();
+    assert!(text.contains("number must be an object of value, quote and page"), "{text}");
+}
+
+fn leaf_without_value() -> Value {
+    json!({ "text": "INV-2043" })
+}
+
+#[tokio::test]
+async fn a_document_without_text_is_not_asked_about() {
+    let stub = Stub::says(vec![Reply::content("{}")]).await;
+    let answer = extract(&engine(&stub), " \n ", SCHEMA).await.expect("an answer");
+    assert_eq!(answer.findings, vec![Finding::Absent; 3]);
+    assert_eq!(answer.warnings, [ExtractionWarning::NoText]);
+    assert_eq!(stub.seen().len(), 0);
+}
+
+#[tokio::test]
+async fn images_go_to_models_that_take_them_and_prove_nothing() {
+    let picture = |page, size| Picture { page, media_type: "image/png", octets: vec![7; size] };
+    let stub = Stub::says(vec![Reply::content(invoice().to_string())]).await;
+    let mut config = config(&stub);
+    config.image_octets = 100;
+    let pictures = [picture(1, 60), picture(2, 10), picture(1, 60), picture(1, 9)];
+    // A model that takes none gets none.
+    let plain = ModelEngine::new(config.clone()).expect("an engine");
+    plain.extract(&document(INVOICE), &pictures, &schema(SCHEMA), None, PATIENCE).await.expect("an answer");
+    assert!(stub.seen()[0].body["messages"][1]["content"].is_string());
+    config.images = true;
+    let engine = ModelEngine::new(config).expect("an engine");
+    assert!(engine.takes_images());
+    engine.extract(&document(INVOICE), &pictures, &schema(SCHEMA), None, PATIENCE).await.expect("an answer");
+    let content = stub.seen()[1].body["messages"][1]["content"].clone();
+    let parts = content.as_array().expect("parts");
+    assert_eq!(parts.len(), 3, "text, and the images of page 1 that fit");
+    assert_eq!(
+        parts[1]["image_url"]["url"].as_str().map(|url| &url[..26]),
+        Some("data:image/png;base64,BwcH")
+    );
+    // A picture of a page without text: what the model reads there stands nowhere.
+    let answer = engine.extract(&document(" "), &pictures[..1], &schema(SCHEMA), None, PATIENCE).await;
+    let answer = answer.expect("an answer");
+    assert_eq!(data(SCHEMA, &answer), INVOICE_DATA);
+    assert_eq!(answer.warnings, [ExtractionWarning::NoText]);
+    for finding in &answer.findings {
+        assert_eq!(crate::leaf_of(finding).confidence, openapi_core::extraction::Confidence::UNMATCHED);
+    }
+}
