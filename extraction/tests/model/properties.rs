@@ -99,7 +99,7 @@ fn any_json_gives_findings_of_the_shape_or_none() {
     let engine = engine(&stub);
     let schema = schema(FIELDS);
     let counts = Mutex::new((0, 0));
-    let mut runner = TestRunner::new(Config { cases: 600, failure_persistence: None, ..Config::default() });
+    let mut runner = TestRunner::new(Config { cases: 250, failure_persistence: None, ..Config::default() });
     runner
         .run(&json_value(), |value| {
             *said.lock().expect("no panic") = value.clone();
@@ -115,7 +115,7 @@ fn any_json_gives_findings_of_the_shape_or_none() {
         })
         .expect("it holds");
     let (good, bad) = *counts.lock().expect("no panic");
-    assert!(good > 30 && bad > 30, "both ways are taken: {good} {bad}");
+    assert!(good > 15 && bad > 15, "both ways are taken: {good} {bad}");
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn any_envelope_is_read_or_refused() {
         json_value().prop_map(|value| json!({ "choices": value }).to_string().into()),
         json_value().prop_map(|value| json!({ "choices": [value] }).to_string().into()),
     ];
-    let mut runner = TestRunner::new(Config { cases: 300, failure_persistence: None, ..Config::default() });
+    let mut runner = TestRunner::new(Config { cases: 120, failure_persistence: None, ..Config::default() });
     runner
         .run(&envelope, |body: Vec<u8>| {
             *said.lock().expect("no panic") = body;
