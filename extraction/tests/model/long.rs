@@ -1,10 +1,12 @@
 //! Documents that are asked about in parts.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use extraction::engine::model::ModelEngine;
 use openapi_core::extraction::Finding;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::stub::{Reply, Stub};
 use crate::{config, extract, leaf, leaf_of};
@@ -104,4 +106,27 @@ async fn a_model_that_takes_nothing_is_unavailable() {
     let error = extract(&engine, &text(), FIELDS).await.expect_err("it takes nothing");
     assert!(error.to_string().contains("smallest part"), "{error}");
     assert!(stub.seen().len() < 12, "{}", stub.seen().len());
+}
+
+#[tokio::test]
+async fn an_answer_of_lies_about_a_long_document_ends() {
+    let mut text = String::new();
+    while text.len() < 400_000 {
+        writeln!(text, "Article {} of the long list, delivered as agreed", text.len()).expect("text");
+    }
+    let lie = |nth: usize| {
+        let name = format!("Article of the longest list {nth}");
+        json!({ "name": leaf(name.as_str(), &format!("{name}, as never agreed")), "price": leaf(nth, "Article") })
+    };
+    let answer = json!({ "rows": (0..2_000).map(lie).collect::<Vec<_>>() }).to_string();
+    let stub = Stub::says(vec![Reply::content(answer)]).await;
+    let mut config = config(&stub);
+    config.part_characters = 500_000;
+    let engine = ModelEngine::new(config).expect("an engine");
+    let begun = Instant::now();
+    let answer = extract(&engine, &text, FIELDS).await.expect("an answer");
+    let Finding::Array(rows) = &answer.findings[2] else { panic!("{:?}", answer.findings[2]) };
+    assert_eq!(rows.len(), 2_000);
+    // Far more than it takes, also without optimisation; without a bound it is minutes.
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
 }

@@ -16,10 +16,11 @@ pub(super) const CLOSE: f64 = 0.9;
 const FEWEST_FOR_LIKENESS: usize = 5;
 /// How many places of one text are looked at.
 const MOST_HITS: usize = 64;
-/// Cells of the tables of edit distances that one document may cost: some tenths of a second.
+/// Cells of the tables of edit distances that one answer may cost, so that an answer of lies ends; what is not looked
+/// for any more counts as not found.
 const LIKENESS_WORK: usize = 60_000_000;
-/// Octets that may be searched for one document: about a second.
-const SEARCH_WORK: usize = 2 << 30;
+/// Octets that may be searched for one answer, to the same end: a document of 100 kB ten thousand times.
+const SEARCH_WORK: usize = 1 << 30;
 
 /// A document in one row of letters and digits.
 pub(super) struct Haystack<'v, 'd> {

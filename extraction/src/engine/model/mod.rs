@@ -149,8 +149,8 @@ impl ModelEngine {
     /// Finds the values of a schema's fields within `patience`. A document without text is not asked about, unless the
     /// model takes images and there are some. Dropping the future ends the request under way.
     ///
-    /// Beside waiting, it takes about as much time of the processor as the built-in engine does, on the caller's
-    /// thread.
+    /// The values are looked for on the caller's thread when the endpoint has answered, at a bounded cost; a host that
+    /// wants its threads free for other work calls this on one of its own.
     ///
     /// # Errors
     /// [`ExtractError::Unavailable`] when the endpoint is down, overloaded, or refuses the key or the request, with a
