@@ -9,6 +9,8 @@ use openapi_core::ports::{
     DocumentExtractor, DocumentLimits, DocumentText, DocumentUnit, ExtractError, ExtractionTask, Findings,
     OpenDocument, SentDocument, UnsupportedDocument,
 };
+#[cfg(feature = "model")]
+use openapi_core::values::AgentId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
