@@ -208,14 +208,14 @@ pub fn history(steps: usize) -> impl Strategy<Value = Vec<Step>> {
         1 => (agent(), contact_id()).prop_map(|(agent, contact)| Step::Erase { agent, contact }),
         5 => (agent(), small_query(), any::<bool>())
             .prop_map(|(agent, query, onward)| Step::List { agent, query, onward }),
-        4 => (agent(), contact_id(), 0..8_u8)
+        4 => (agent(), contact_id(), 100..108_u8)
             .prop_map(|(agent, contact, file)| Step::InsertFile { agent, contact, file }),
-        2 => (agent(), contact_id(), 0..8_u8)
+        2 => (agent(), contact_id(), 100..108_u8)
             .prop_map(|(agent, contact, file)| Step::DeleteFile { agent, contact, file }),
         2 => (agent(), small_file_query()).prop_map(|(agent, query)| Step::ListFiles { agent, query }),
         1 => (1..4_u32).prop_map(|at_most| Step::ForgetDue { at_most }),
-        2 => (agent(), 6..12_u8).prop_map(|(agent, document)| Step::InsertDocument { agent, document }),
-        1 => (agent(), 6..12_u8).prop_map(|(agent, document)| Step::DiscardDocument { agent, document }),
+        2 => (agent(), 106..112_u8).prop_map(|(agent, document)| Step::InsertDocument { agent, document }),
+        1 => (agent(), 106..112_u8).prop_map(|(agent, document)| Step::DiscardDocument { agent, document }),
         3 => (agent(), 0..9_u8, proptest::bool::weighted(0.1))
             .prop_map(|(agent, change, stale)| Step::ChangeCredits { agent, change, stale }),
         1 => (agent(), 0..SCHEMAS.len()).prop_map(|(agent, schema)| Step::Redefine { agent, schema }),
