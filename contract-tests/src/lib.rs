@@ -7,6 +7,7 @@
 pub mod backend;
 pub mod call;
 pub mod document;
+pub mod extractor;
 pub mod faulty;
 pub mod form;
 pub mod reply;
@@ -17,6 +18,7 @@ mod templates;
 
 pub use backend::Backend;
 pub use call::Call;
+pub use extractor::Script;
 pub use faulty::FaultyStorage;
 pub use form::Form;
 pub use reply::Reply;

@@ -25,6 +25,7 @@ fn details_of(code: &str) -> &'static [&'static str] {
     match code {
         "INVALID_JSON" => &["line", "column"],
         "API_KEY_EXPIRED" => &["expiredAt"],
+        "INSUFFICIENT_CREDITS" => &["required", "available"],
         "INSUFFICIENT_PERMISSIONS" => &["required"],
         "CONTACT_NOT_FOUND" | "FILE_NOT_FOUND" | "TEMPLATE_NOT_FOUND" | "SUBMISSION_NOT_FOUND" => {
             &["resource", "id"]
@@ -36,7 +37,10 @@ fn details_of(code: &str) -> &'static [&'static str] {
         "SUBMISSION_LOCKED" => &["status"],
         "INVALID_STATUS_TRANSITION" => &["from", "to", "allowed"],
         "TEMPLATE_INACTIVE" => &["resource", "id", "status"],
-        "PAYLOAD_TOO_LARGE" | "FILE_TOO_LARGE" | "STORAGE_QUOTA_EXCEEDED" => &["limit", "actual", "unit"],
+        "PAYLOAD_TOO_LARGE" | "FILE_TOO_LARGE" | "DOCUMENT_TOO_LARGE" | "STORAGE_QUOTA_EXCEEDED" => {
+            &["limit", "actual", "unit"]
+        }
+        "CONCURRENCY_LIMIT_EXCEEDED" => &["limit"],
         "UNSUPPORTED_FILE_TYPE" => &["detected", "allowed"],
         "RATE_LIMIT_EXCEEDED" => &["window", "limit", "retryAfterSeconds"],
         _ => &[],
@@ -56,7 +60,9 @@ fn headers_of(code: &str) -> &'static [&'static str] {
         | "IDEMPOTENCY_KEY_IN_USE"
         | "RATE_LIMIT_EXCEEDED"
         | "TOO_MANY_FAILED_ATTEMPTS"
+        | "CONCURRENCY_LIMIT_EXCEEDED"
         | "SERVICE_UNAVAILABLE"
+        | "EXTRACTION_UNAVAILABLE"
         | "STORAGE_UNAVAILABLE" => &["retry-after"],
         _ => &[],
     }
@@ -188,6 +194,7 @@ fn success(asked: &Asked<'_>, reply: &Reply) {
     }
     let expected: &[&str] = match operation {
         "health" => &["success", "message", "version"],
+        "extractDocument" => &["success", "message", "data", "metadata"],
         operation if operation.starts_with("list") => &["success", "message", "data", "pagination"],
         _ => &["success", "message", "data"],
     };

@@ -17,7 +17,7 @@ pub use crate::backend::wait;
 
 use crate::backend::Store;
 use crate::document::brand;
-use crate::{Backend, Call, Reply};
+use crate::{Backend, Call, Reply, Script};
 
 /// The agent of the examples.
 pub const AGENT: &str = "695b6f80de7378c4412112d3";
@@ -110,7 +110,8 @@ impl Sandbox {
         let blobs = MemoryBlobs::new();
         let ports =
             Ports::new(Arc::clone(&clock) as Arc<dyn Clock>, Arc::new(SequentialIds::default()), server_keys)
-                .with_blobs(Arc::new(blobs.clone()));
+                .with_blobs(Arc::new(blobs.clone()))
+                .with_extractor(Arc::new(Script::default()));
         let platform =
             Arc::new(Platform::new(Arc::clone(&store.storage), ports.clone(), settings.brand.clone()));
         let mut sandbox = Sandbox {

@@ -247,6 +247,11 @@ fn every_error_is_declared() {
         ("archiveContactByPlatformId", archive.clone()),
         ("unarchiveContact", archive.clone()),
         ("unarchiveContactByPlatformId", archive),
+        ("getSchemaExamples", without_agent.clone()),
+        (
+            "extractDocument",
+            format!("{without_agent} {upload} {idempotency} DOCUMENT_TOO_LARGE DOCUMENT_ENCRYPTED DOCUMENT_UNREADABLE CONCURRENCY_LIMIT_EXCEEDED INSUFFICIENT_CREDITS STORAGE_QUOTA_EXCEEDED STORAGE_UNAVAILABLE EXTRACTION_UNAVAILABLE EXTRACTION_FAILED EXTRACTION_TIMEOUT"),
+        ),
     ] {
         let responses = members(&contract_tests::document::operation(id)["responses"]);
         let declared: BTreeSet<&str> = responses

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use contract_tests::{Backend, Form, Sandbox, on_every_backend};
 use openapi_core::admin::Admin;
 use openapi_core::audit::AuditAction;
+use openapi_core::ports::NoExtractor;
 use openapi_core::storage::AuditQuery;
 use serde_json::json;
 
@@ -67,7 +68,9 @@ fn failures_of_the_engine(backend: Backend) {
 }
 
 fn no_engine_at_all(backend: Backend) {
-    let _ = send(&Sandbox::new(backend), &form("total: 1")).fails(503, "EXTRACTION_UNAVAILABLE");
+    let cx = Sandbox::new(backend);
+    let without = cx.rebuilt(cx.ports().with_extractor(std::sync::Arc::new(NoExtractor)), |_| {});
+    let _ = send(&without, &form("total: 1")).fails(503, "EXTRACTION_UNAVAILABLE");
 }
 
 /// Also while the document is read, and while values are looked for.

@@ -113,6 +113,10 @@ fn form() -> Form {
     Form::of_file("referral.pdf", story::PDF)
 }
 
+fn extraction() -> Form {
+    Form::new().document("invoice.txt", b"total: 12").text("schema", r#"{"total":{"type":"string"}}"#)
+}
+
 /// The path of an endpoint that leads to the contact of the examples and its file.
 pub fn real_path(meta: &Meta, known: &Known) -> String {
     if meta.id == "downloadFile" {
@@ -129,7 +133,7 @@ pub fn with_query(target: &str, query: &str) -> String {
 /// A body that the endpoint accepts.
 pub fn body(meta: &Meta, known: &Known) -> Option<Value> {
     Some(match (meta.body, meta.id) {
-        (BodyKind::None | BodyKind::File, _) => return None,
+        (BodyKind::None | BodyKind::File | BodyKind::Document, _) => return None,
         (BodyKind::Optional, _) => json!({}),
         (BodyKind::Required, "createContact") => json!({ "primaryEmail": "a@b.co" }),
         (BodyKind::Required, "submitForm") => submission_body(),
@@ -152,6 +156,7 @@ pub fn to<'a>(cx: &'a Sandbox, meta: &Meta, known: &Known, target: &str) -> Call
     match body(meta, known) {
         Some(body) => call.json(&body),
         None if meta.body == BodyKind::File => call.form(&form()),
+        None if meta.body == BodyKind::Document => call.form(&extraction()),
         None => call,
     }
 }

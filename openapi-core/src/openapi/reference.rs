@@ -81,6 +81,9 @@ fn section(page: &mut String, endpoint: &Endpoint, path: &str, permission: &str)
     if meta.body == BodyKind::File {
         page.push_str("\nRequest: `multipart/form-data` with one part named `file`.\n");
     }
+    if meta.body == BodyKind::Document {
+        page.push_str("\nRequest: `multipart/form-data` with the parts `document` and `schema`, and, where wanted, `customInstructions` and `saveToStorage`.\n");
+    }
     if meta.access == Access::Link {
         page.push_str("\nResponse: the content of the file.\n");
     } else {

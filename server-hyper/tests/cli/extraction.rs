@@ -119,5 +119,7 @@ fn settings_of_extraction_are_obeyed() {
     assert_eq!(extract(&server.api, &keys, &parts).1["code"], "EXTRACTION_UNAVAILABLE");
     server.end();
     let said = place.run(&["config", "check", "--extraction-engine", "magic"]).failed(2);
-    assert!(said.contains("'magic' is not builtin or off"), "{said}");
+    assert!(said.contains("'magic' is not builtin, model or off"), "{said}");
+    let said = place.run(&["config", "check", "--extraction-engine", "model"]).failed(2);
+    assert!(said.contains("a model needs model_endpoint and model"), "{said}");
 }

@@ -14,9 +14,9 @@ use openapi_core::reply::{ApiError, ErrorCode, Pagination};
 use openapi_core::schema::{CompiledSchema, ContactSchema, Identity};
 use openapi_core::service::{
     ArchiveContact, BatchResult, ContactListQuery, ContactTarget, CreateContact, Created, DeleteFile,
-    DeletedFile, DownloadFile, FileContent, FileTarget, LatestSubmission, ListContacts, ListFiles,
-    ListSubmissions, ListTemplates, OpenApiService, Page, PageStart, SignUrl, SignedUrl, SubmitForm,
-    SubmitForms, TagMatch, UpdateContact, UpdateSubmission, Updated, UploadFile,
+    DeletedFile, DownloadFile, ExtractDocument, Extracted, FileContent, FileTarget, LatestSubmission,
+    ListContacts, ListFiles, ListSubmissions, ListTemplates, OpenApiService, Page, PageStart, SignUrl,
+    SignedUrl, SubmitForm, SubmitForms, TagMatch, UpdateContact, UpdateSubmission, Updated, UploadFile,
 };
 use openapi_core::storage::{ContactFilter, SortPosition};
 use openapi_core::values::{ContactId, Timestamp};
@@ -293,5 +293,13 @@ impl OpenApiService for OwnCrm {
 
     async fn template(&self, _: &Caller, _: &str) -> Result<Arc<CompiledTemplate>, ApiError> {
         Err(no_forms())
+    }
+
+    async fn extract_document(
+        &self,
+        caller: &Caller,
+        request: ExtractDocument,
+    ) -> Result<Extracted, ApiError> {
+        self.platform.extract_document(caller, request).await
     }
 }
