@@ -1,7 +1,7 @@
 //! The port of the Open API over a [`Reader`] and an engine.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use openapi_core::files::Inspector;
@@ -12,7 +12,7 @@ use openapi_core::ports::{
 #[cfg(feature = "model")]
 use openapi_core::values::AgentId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::document::recognition::Recognise;
 use crate::document::{Document, Kind, Limits, PageSource, ReadError, Unit, is_encrypted_office};
@@ -200,16 +200,14 @@ impl OpenDocument for Opened {
                 }
                 outcome => return outcome,
             }
-            let left = until.saturating_duration_since(Instant::now());
-            timeout(left, turn.work()).await.map_err(|_| ExtractError::TimedOut)??;
+            timeout_at(until, turn.work()).await.map_err(|_| ExtractError::TimedOut)??;
         }
         let work = tokio::task::spawn_blocking(move || {
             let answer = builtin::extract(&document, &task.schema);
             drop(turn);
             answer
         });
-        let answer = timeout(until.saturating_duration_since(Instant::now()), work).await;
-        let answer = answer.map_err(|_| ExtractError::TimedOut)?;
+        let answer = timeout_at(until, work).await.map_err(|_| ExtractError::TimedOut)?;
         let answer =
             answer.map_err(|error| ExtractError::BadAnswer(format!("the engine failed: {error}")))?;
         Ok(Findings {

@@ -37,6 +37,10 @@ impl Backend for Server {
         true
     }
 
+    fn histories(&self) -> u32 {
+        20
+    }
+
     fn block_on<'a>(&self, future: Pin<Box<dyn Future<Output = ()> + Send + 'a>>) {
         self.runtime.block_on(future);
     }

@@ -396,7 +396,8 @@ impl From<crate::storage::Duplicate> for StorageErrorKind {
 }
 
 pub(super) fn random_histories_agree_with_the_model(backend: &mut dyn Backend) {
-    let cases = std::option_env!("CONFORMANCE_HISTORIES").and_then(|text| text.parse().ok()).unwrap_or(64);
+    let given = std::option_env!("CONFORMANCE_HISTORIES").and_then(|text| text.parse().ok());
+    let cases = given.unwrap_or_else(|| backend.histories());
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 400, ..Config::default() };
     let mut runner = TestRunner::new(config);
     let storage = backend.storage();

@@ -44,6 +44,11 @@ pub trait Backend: Send + Sync {
     /// Closes the store and opens it again, as a restart does. `false` where nothing outlives the process.
     fn reopen(&mut self) -> bool;
 
+    /// How many random histories are tried: fewer where each step is a round trip to a server.
+    fn histories(&self) -> u32 {
+        64
+    }
+
     /// What the store finds wrong with what it holds, where it can look: nothing.
     fn faults(&self) -> Vec<String> {
         Vec::new()

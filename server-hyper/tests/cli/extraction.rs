@@ -123,3 +123,28 @@ fn settings_of_extraction_are_obeyed() {
     let said = place.run(&["config", "check", "--extraction-engine", "model"]).failed(2);
     assert!(said.contains("a model needs model_endpoint and model"), "{said}");
 }
+
+/// Where nobody answers for the model, the built-in engine does, or nothing: as the operator says.
+#[test]
+fn a_model_that_is_gone_is_answered_for_where_that_is_allowed() {
+    let place = Place::new();
+    let keys = credentials(&place.with_key());
+    // A port that was free a moment ago.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let endpoint = format!("http://127.0.0.1:{port}/v1");
+    let model = ["--extraction-engine", "model", "--model-endpoint", &endpoint, "--model", "wise"];
+    let parts = [("document", INVOICE), ("schema", SCHEMA)];
+    let server = place.serve(&[&model[..], &["--extraction-timeout", "8s"]].concat());
+    let (_, answer) = extract(&server.api, &keys, &parts);
+    assert!(
+        matches!(answer["code"].as_str(), Some("EXTRACTION_UNAVAILABLE" | "EXTRACTION_TIMEOUT")),
+        "{answer}"
+    );
+    server.end();
+    for further in [&["--model-fallback"][..], &["--model-agents", "other"]] {
+        let server = place.serve(&[&model[..], &["--extraction-timeout", "8s"], further].concat());
+        let (status, answer) = extract(&server.api, &keys, &parts);
+        assert_eq!((status, &answer["metadata"]["engine"]), (200, &json!("builtin")), "{answer}");
+        server.end();
+    }
+}

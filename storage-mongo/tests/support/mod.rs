@@ -116,6 +116,10 @@ impl Backend for Server {
         true
     }
 
+    fn histories(&self) -> u32 {
+        20
+    }
+
     fn block_on<'a>(&self, future: Pin<Box<dyn Future<Output = ()> + Send + 'a>>) {
         wait(future);
     }

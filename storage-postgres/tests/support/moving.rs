@@ -427,7 +427,7 @@ pub async fn crowd(memory: &MemoryStorage, name: &str, many: u64) -> Agent {
 /// A copy that dies behind each of its steps goes on where it was.
 pub fn interrupted_copies_go_on(target: &(dyn Target + Sync)) {
     let memory = filled(target);
-    target.block_on(Box::pin(async { drop(crowd(&memory, "crowd", 1_200).await) }));
+    target.block_on(Box::pin(async { drop(crowd(&memory, "crowd", 520).await) }));
     let store = target.store();
     let agents: std::sync::Mutex<Vec<Agent>> = std::sync::Mutex::default();
     target.block_on(Box::pin(async { *agents.lock().unwrap() = everyone(&*memory).await }));
