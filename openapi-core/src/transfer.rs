@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use crate::agents::{Agent, AgentStatus};
 use crate::files::{ContactFile, FileName, Sha256Digest};
 use crate::ports::{BlobError, BlobErrorKind, BlobKey, BlobResult, BlobStore, BlobStream, BlobWriter};
-use crate::storage::{Record, RecordKind, StorageError, StorageErrorKind, TransferStore};
+use crate::storage::{Record, RecordKind, StorageError, StorageErrorKind, StoredDocument, TransferStore};
 use crate::values::AgentId;
 
 /// What an agent has in a store: for each kind how many records, and a SHA-256 over all of them in the order of their
@@ -255,6 +255,18 @@ pub async fn copy_content(contents: Contents<'_>, file: &ContactFile) -> Result<
     Content::of_file(file).copy(contents).await
 }
 
+/// Copies the content of a document that is kept, unless as many octets are there; how many octets were copied.
+///
+/// # Errors
+/// [`CopyError::Missing`], [`CopyError::Content`].
+pub async fn copy_document(
+    contents: Contents<'_>,
+    agent: &AgentId,
+    document: &StoredDocument,
+) -> Result<Option<u64>, CopyError> {
+    Content::of_document(agent, document).copy(contents).await
+}
+
 /// A content that a record needs.
 struct Content {
     key: BlobKey,
@@ -274,16 +286,20 @@ impl Content {
         }
     }
 
+    fn of_document(agent: &AgentId, document: &StoredDocument) -> Self {
+        Content {
+            key: BlobKey::new(agent.clone(), document.id),
+            name: FileName::of_sent(None, "bin"),
+            octets: document.stored_size,
+            sha256: None,
+        }
+    }
+
     /// What is deleted is about to be removed; only its tombstone moves.
     fn of(agent: &AgentId, record: &Record) -> Option<Self> {
         match record {
             Record::File { file, tombstone: None } => Some(Content::of_file(file)),
-            Record::Document(document) => Some(Content {
-                key: BlobKey::new(agent.clone(), document.id),
-                name: FileName::of_sent(None, "bin"),
-                octets: document.stored_size,
-                sha256: None,
-            }),
+            Record::Document(document) => Some(Content::of_document(agent, document)),
             _ => None,
         }
     }

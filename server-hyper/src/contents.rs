@@ -4,7 +4,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use openapi_core::files::ContactFile;
 use openapi_core::ports::{BlobKey, BlobStore};
 use openapi_core::storage::Storage;
 use openapi_core::transfer;
@@ -67,9 +66,10 @@ pub async fn backup(config: &Config, store: &StoreUrl, to: &Path) -> Result<u64,
     restrict(&partial)?;
     let copy = assemble::backup(store, &partial.join(DATABASE)).await?;
     let target = FolderBlobs::open(partial.join(CONTENTS)).map_err(storage_blobs::OpenError::from)?;
-    let copied = copy_contents(&copy, &*source, &target, "copied", async |file| {
+    let copied = copy_contents(&copy, &*source, &target, "copied", async |key| {
         // Deleted and removed since the records were copied.
-        Ok(live.file(&file.agent_id, file.id).await?.is_none())
+        let is_file = live.file(&key.agent, key.file).await?.is_some();
+        Ok(!is_file && live.document(&key.agent, key.file).await?.is_none())
     })
     .await;
     drop(copy);
@@ -105,28 +105,47 @@ async fn copy_contents(
     from: &dyn BlobStore,
     to: &dyn BlobStore,
     done: &str,
-    dispensable: impl AsyncFn(&ContactFile) -> Result<bool, Failure>,
+    dispensable: impl AsyncFn(&BlobKey) -> Result<bool, Failure>,
 ) -> Result<u64, Failure> {
-    let (mut copied, mut after) = (0, None::<BlobKey>);
+    let contents = transfer::Contents { from, to };
+    let mut copied = 0;
+    let mut count = async |key: &BlobKey, outcome: Result<Option<u64>, transfer::CopyError>| {
+        match outcome {
+            Ok(_) => copied += 1,
+            Err(error) if dispensable(key).await? => {
+                tracing::debug!(%key, %error, "it was deleted meanwhile");
+            }
+            Err(error) => return Err(Failure::from(error)),
+        }
+        if copied % TOLD_EVERY == 0 {
+            eprintln!("the contents of {copied} files {done}");
+        }
+        Ok(())
+    };
+    let mut after = None::<BlobKey>;
     loop {
         let needed = records.needed_blobs(after.as_ref(), BATCH).await?;
-        let Some(last) = needed.last() else { return Ok(copied) };
+        let Some(last) = needed.last() else { break };
         after = Some(last.key.clone());
         for entry in needed {
             let key = entry.key;
             let Some(file) = records.file(&key.agent, key.file).await? else { continue };
-            match transfer::copy_content(transfer::Contents { from, to }, &file).await {
-                Ok(_) => copied += 1,
-                Err(error) if dispensable(&file).await? => {
-                    tracing::debug!(%key, %error, "the file was deleted meanwhile");
-                }
-                Err(error) => return Err(error.into()),
-            }
-            if copied % TOLD_EVERY == 0 {
-                eprintln!("the contents of {copied} files {done}");
+            count(&key, transfer::copy_content(contents, &file).await).await?;
+        }
+    }
+    for agent in records.agents().await? {
+        let mut after = None;
+        loop {
+            let documents = records.documents(&agent.id, after, BATCH).await?;
+            let Some(last) = documents.last() else { break };
+            after = Some(last.id);
+            for document in documents {
+                let key = BlobKey::new(agent.id.clone(), document.id);
+                count(&key, transfer::copy_document(contents, &agent.id, &document).await).await?;
             }
         }
     }
+    Ok(copied)
 }
 
 /// Only the owner may read a backup.

@@ -5,7 +5,7 @@ use std::task::{Context, Waker};
 use contract_tests::sandbox::{operator, wait};
 use contract_tests::{Backend, Reply, Sandbox, on_every_backend};
 use openapi_core::admin::{Admin, CreditChange};
-use openapi_core::credits::{CreditPool, CreditRates};
+use openapi_core::credits::CreditPool;
 use openapi_core::storage::LedgerQuery;
 use serde_json::json;
 
@@ -151,13 +151,13 @@ fn unlimited_again(backend: Backend) {
 fn rates_of_the_agent(backend: Backend) {
     let cx = sandbox(backend);
     plan(&cx, 100);
-    let rates = CreditRates { per_page: 5, characters_per_page: 10 };
-    let change = CreditChange::Rates(rates);
+    let change = CreditChange::Rates { per_page: Some(5), characters_per_page: Some(10) };
     let _ = wait(cx.platform.change_credits(&operator(), &cx.agent, &change)).expect("it is changed");
     cost(&send(&cx, &form("pages=2")).expect(200), 10, 90);
     cost(&send(&cx, &form("01234567890")).expect(200), 10, 80);
     for bad in [
-        CreditChange::Rates(CreditRates { characters_per_page: 0, ..rates }),
+        CreditChange::Rates { per_page: None, characters_per_page: Some(0) },
+        CreditChange::Rates { per_page: Some(1_000_001), characters_per_page: None },
         CreditChange::TopUp { credits: 0, note: None },
         CreditChange::TopUp { credits: u64::MAX, note: None },
         CreditChange::Set { pool: CreditPool::Plan, credits: u64::MAX, note: None },

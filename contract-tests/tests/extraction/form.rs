@@ -39,7 +39,7 @@ fn the_document(backend: Backend) {
     let _ = send(&cx, &document(b"").text("schema", SCHEMA)).invalid(&[("document", "minimum")]);
     let twice = form("total: 1").document("b.txt", b"total: 2").document("c.txt", b"total: 3");
     let reply = send(&cx, &twice).fails(400, "VALIDATION_ERROR");
-    assert_eq!(reply.violations(), [("document", "maxItems"), ("document", "maxItems")]);
+    assert_eq!(reply.violations(), [("document", "maxItems")]);
     assert_eq!((&reply.violation(0)["in"], &reply.violation(0)["value"]), (&json!("form"), &Value::Null));
     // A text part is a document as well; names are made safe for every system.
     let text = Form::new().text("document", "total: 1").text("schema", SCHEMA);
@@ -69,7 +69,7 @@ fn the_schema(backend: Backend) {
         }
         assert!((0..reply.violations().len()).all(|at| reply.violation(at)["in"] == "form"));
     }
-    let twice = form("x").text("schema", SCHEMA);
+    let twice = form("x").text("schema", SCHEMA).text("schema", "{");
     let _ = send(&cx, &twice).invalid(&[("schema", "duplicate")]);
     // In a file part, with any type of its own, and as standard JSON Schema.
     let standard = br#"{"type":"object","properties":{"total":{"type":"string"}},"required":["total"]}"#;
@@ -203,7 +203,7 @@ fn a_query_is_refused(backend: Backend) {
 
 /// A server does not hold more of all forms together than it may, and forgets what is answered.
 fn as_much_as_is_held(backend: Backend) {
-    let (cx, _) = crate::support::sandbox_with(backend, |_, settings| settings.max_held_octets = 3_000);
+    let (cx, _) = crate::support::sandbox_with(backend, |_, settings| settings.max_held_octets = 12_000);
     for _ in 0..3 {
         let _ = send(&cx, &form(&"x".repeat(2_000))).expect(200);
         let refused = send(&cx, &form(&"x".repeat(3_000))).fails(503, "EXTRACTION_UNAVAILABLE");

@@ -96,7 +96,10 @@ pub fn run<'a>(
         }
         FormStep::Batch { contact, mode } => {
             let element = json!({ "templateId": own, "formData": { "text": "x" } });
-            let body = json!({ "submissions": [element, element], "allOrNone": mode });
+            // One at most is stored: two of one instant are listed by their ids, which are others without the other agent.
+            let broken = json!({ "templateId": own, "formData": { "text": 7 } });
+            let elements = if *mode { json!([element]) } else { json!([element, broken]) };
+            let body = json!({ "submissions": elements, "allOrNone": mode });
             call("POST", &format!("/forms/batch/contacts/{contact}/chatbots/<A>")).json(&body).send()
         }
         FormStep::Get(_) => call("GET", &format!("/forms/submissions/{submission}/chatbots/<A>")).send(),

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::access::{AllowedAddress, ApiSecret, Key, Permissions, RateLimits};
 use crate::contacts::Contact;
-use crate::credits::{CreditPool, CreditRates};
+use crate::credits::CreditPool;
 use crate::values::{AgentId, Block, Line, Timestamp};
 
 /// An agent to be created.
@@ -118,8 +118,13 @@ pub enum CreditChange {
         /// What the ledger is to say, at most 500 characters.
         note: Option<String>,
     },
-    /// Sets what an extraction costs.
-    Rates(CreditRates),
+    /// Sets what an extraction costs; what is not given stays.
+    Rates {
+        /// Credits for each page, at most 1,000,000.
+        per_page: Option<u32>,
+        /// How many characters of a document without pages are charged as one, at least 1.
+        characters_per_page: Option<u32>,
+    },
     /// Whether nothing is charged; the balances stay.
     Unlimited(bool),
 }

@@ -69,7 +69,8 @@ struct Part {
     name: String,
     file_name: Option<String>,
     is_file: bool,
-    is_repeated: bool,
+    /// How often its name was there before.
+    earlier: usize,
     octets: BytesMut,
     digest: Sha256,
 }
@@ -197,25 +198,26 @@ impl Receipt {
 
     fn begin(&mut self, name: String, file_name: Option<String>, is_file: bool) {
         self.end();
-        let is_repeated = self.seen.contains(&name);
-        if !is_repeated && [DOCUMENT, SCHEMA, INSTRUCTIONS, SAVE].contains(&name.as_str()) {
+        let earlier = self.seen.iter().filter(|seen| **seen == name).count();
+        // Twice is enough to know.
+        if earlier < 2 && [DOCUMENT, SCHEMA, INSTRUCTIONS, SAVE].contains(&name.as_str()) {
             self.seen.push(name.clone());
         }
         let (octets, digest) = (BytesMut::new(), Sha256::new());
-        self.part = Some(Part { name, file_name, is_file, is_repeated, octets, digest });
+        self.part = Some(Part { name, file_name, is_file, earlier, octets, digest });
     }
 
     fn push(&mut self, octets: &[u8]) {
         let Some(part) = &mut self.part else { return };
         part.digest.update(octets);
-        let is_known = self.seen.contains(&part.name) && !part.is_repeated;
+        let is_known = self.seen.contains(&part.name) && part.earlier == 0;
         let room = if is_known { usize::MAX } else { ECHOED_OCTETS.saturating_sub(part.octets.len()) };
         part.octets.extend_from_slice(&octets[..room.min(octets.len())]);
     }
 
     /// Takes the part that has ended for what it is.
     fn end(&mut self) {
-        let Some(Part { name, file_name, is_file, is_repeated, octets, digest }) = self.part.take() else {
+        let Some(Part { name, file_name, is_file, earlier, octets, digest }) = self.part.take() else {
             return;
         };
         let digest: [u8; 32] = digest.finalize().into();
@@ -227,7 +229,9 @@ impl Receipt {
             faults.push(Violation::new(Place::Form, name.as_str(), value.map(Json::String).as_ref(), fault));
         };
         match name.as_str() {
-            DOCUMENT if is_repeated => {
+            // A fault of one name is told once.
+            DOCUMENT | SCHEMA | INSTRUCTIONS | SAVE if earlier > 1 => {}
+            DOCUMENT if earlier == 1 => {
                 *document = None;
                 fault(None, Fault::new(Rule::MaxItems, "may be given only once"));
             }
@@ -237,7 +241,7 @@ impl Receipt {
                 let sent = SentDocument { content: octets.freeze(), file_name };
                 *document = Some((sent, Sha256Digest(digest)));
             }
-            SCHEMA | INSTRUCTIONS | SAVE if is_repeated => {
+            SCHEMA | INSTRUCTIONS | SAVE if earlier == 1 => {
                 fault(None, Fault::new(Rule::Duplicate, "is given twice"));
             }
             SCHEMA => match ExtractionSchema::parse(&octets) {

@@ -213,10 +213,11 @@ impl Platform {
     /// When the store fails; the next call goes on.
     pub async fn maintain(&self) -> Result<(), MaintainError> {
         self.gate.maintain().await?;
-        self.settle_abandoned().await?;
+        let abandoned = self.settle_abandoned(None).await;
         const BATCH: u32 = 500;
         while self.storage.sweep_replays(self.now(), BATCH).await? >= u64::from(BATCH) {}
-        self.maintain_contents().await
+        self.maintain_contents().await?;
+        Ok(abandoned?)
     }
 
     /// The orderly end: saves last uses and gives back what the rate limits had leased, and credits of extractions that
@@ -225,8 +226,9 @@ impl Platform {
     /// # Errors
     /// When the store fails; leases then count as used.
     pub async fn drain(&self) -> Result<(), StorageError> {
-        self.settle_abandoned().await?;
-        self.gate.drain().await
+        let abandoned = self.settle_abandoned(None).await;
+        self.gate.drain().await?;
+        abandoned
     }
 
     fn now(&self) -> Timestamp {

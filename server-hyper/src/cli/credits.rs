@@ -4,7 +4,6 @@ use clap::{Subcommand, ValueEnum};
 use openapi_core::access::Actor;
 use openapi_core::admin::{Admin, CreditChange};
 use openapi_core::credits::{CreditAccount, CreditEntry, CreditPool, CreditRates};
-use openapi_core::platform::Platform;
 use openapi_core::storage::LedgerQuery;
 use openapi_core::values::AgentId;
 use serde::Serialize;
@@ -148,27 +147,13 @@ impl Credits {
                 Credits::Topup { credits, agent, note } => (agent, CreditChange::TopUp { credits, note }),
                 Credits::Unlimited { agent, off } => (agent, CreditChange::Unlimited(!off)),
                 Credits::Rates { agent, per_page, characters_per_page } => {
-                    let rates = rates(platform, &agent, per_page, characters_per_page).await?;
-                    (agent, CreditChange::Rates(rates))
+                    (agent, CreditChange::Rates { per_page, characters_per_page })
                 }
             };
             let account = platform.change_credits(&operator(), &agent, &change).await?;
             show(json, agent, &account)
         })
     }
-}
-
-async fn rates(
-    platform: &Platform,
-    agent: &AgentId,
-    per_page: Option<u32>,
-    characters_per_page: Option<u32>,
-) -> Result<CreditRates, Failure> {
-    let known = platform.credits(agent).await?.rates;
-    Ok(CreditRates {
-        per_page: per_page.unwrap_or(known.per_page),
-        characters_per_page: characters_per_page.unwrap_or(known.characters_per_page),
-    })
 }
 
 fn show(json: bool, agent: AgentId, account: &CreditAccount) -> Result<(), Failure> {

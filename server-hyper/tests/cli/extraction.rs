@@ -74,6 +74,8 @@ fn documents_are_extracted_paid_and_kept() {
             .contains("exists")
     );
     place.run(&["check"]).done();
+    assert_eq!(place.json(&["backup", "saved"])["files"], 1);
+    assert!(place.path("saved/blobs/acme").join(&id).is_file());
     assert_eq!(place.json(&["files", "purge", "--agent", "acme"])["purged"], 1);
     assert_eq!(place.json(&["documents", "list", "--agent", "acme"]), json!([]));
     server.end();

@@ -20,7 +20,10 @@ pub(in crate::platform) async fn credits(
 ) -> Result<CreditAccount, AdminError> {
     platform.living_agent(agent).await?;
     let none = CreditAccount { unlimited: true, ..CreditAccount::default() };
-    Ok(platform.storage.credit_account(agent).await?.unwrap_or(none))
+    let mut account = platform.storage.credit_account(agent).await?.unwrap_or(none);
+    // What a server that is gone had set aside is back, whenever that is stored.
+    account.release_expired(platform.now());
+    Ok(account)
 }
 
 /// Changes the account of an agent, with an entry in its ledger where a balance changed.
@@ -34,7 +37,6 @@ pub(in crate::platform) async fn change_credits(
     for _ in 0..ATTEMPTS {
         let mut account = credits(platform, agent).await?;
         let now = platform.now();
-        account.release_expired(now);
         let moved = apply(&mut account, change)?;
         account.version += 1;
         let id = platform.ports.ids.platform_id(now);
@@ -77,8 +79,10 @@ fn apply(account: &mut CreditAccount, change: &CreditChange) -> Result<Option<Mo
             account.unlimited = *unlimited;
             return Ok(None);
         }
-        CreditChange::Rates(rates) => {
-            account.rates = *rates;
+        CreditChange::Rates { per_page, characters_per_page } => {
+            let rates = &mut account.rates;
+            rates.per_page = per_page.unwrap_or(rates.per_page);
+            rates.characters_per_page = characters_per_page.unwrap_or(rates.characters_per_page);
             return Ok(None);
         }
         CreditChange::Set { pool, credits, note } => (CreditEntryKind::Set, *pool, *credits, note),
@@ -107,10 +111,10 @@ fn refuse(change: &CreditChange) -> Result<(), AdminError> {
             refused(format!("a balance may be at most {MAX_CREDITS} credits"))
         }
         CreditChange::TopUp { credits: 0, .. } => refused("a top-up needs at least 1 credit".to_owned()),
-        CreditChange::Rates(rates) if rates.characters_per_page == 0 => {
+        CreditChange::Rates { characters_per_page: Some(0), .. } => {
             refused("a page of text needs at least 1 character".to_owned())
         }
-        CreditChange::Rates(rates) if u64::from(rates.per_page) > 1_000_000 => {
+        CreditChange::Rates { per_page: Some(1_000_001..), .. } => {
             refused("a page may cost at most 1000000 credits".to_owned())
         }
         CreditChange::Set { note, .. } | CreditChange::TopUp { note, .. }
@@ -138,9 +142,12 @@ fn details(change: &CreditChange) -> Object {
         CreditChange::TopUp { credits, .. } => {
             details.insert("toppedUp", number(*credits));
         }
-        CreditChange::Rates(rates) => {
-            details.insert("perPage", number(rates.per_page.into()));
-            details.insert("charactersPerPage", number(rates.characters_per_page.into()));
+        CreditChange::Rates { per_page, characters_per_page } => {
+            for (name, value) in [("perPage", per_page), ("charactersPerPage", characters_per_page)] {
+                if let Some(value) = value {
+                    details.insert(name, number((*value).into()));
+                }
+            }
         }
         CreditChange::Unlimited(unlimited) => {
             details.insert("unlimited", Json::Bool(*unlimited));

@@ -119,6 +119,7 @@ impl<'a> Payment<'a> {
             tracing::warn!(agent = %caller.agent_id, %id, "the credits of an extraction were given back before its end");
             return Ok((None, None));
         };
+        account.release_expired(now);
         let signed = |credits: u64| i64::try_from(credits).unwrap_or(i64::MAX).saturating_neg();
         let entry = CreditEntry {
             id: *id,

@@ -86,9 +86,9 @@ impl<'a> Keeping<'a> {
         self.key.file
     }
 
-    /// The extraction has succeeded.
-    pub(super) fn stay(mut self) {
-        self.stays = true;
+    /// Whether it stays when this is dropped.
+    pub(super) fn set_stays(&mut self, stays: bool) {
+        self.stays = stays;
     }
 }
 

@@ -23,7 +23,7 @@ use crate::files::Sha256Digest;
 use crate::ports::{DocumentLimits, DocumentText, ExtractionTask, Findings, SentDocument, within};
 use crate::reply::ApiError;
 use crate::service::{ExtractDocument, Extracted, ExtractedDocument, Idempotency};
-use crate::values::{FileId, Timestamp};
+use crate::values::{FileId, PlatformId, Timestamp};
 
 /// What an operator decides about extractions; the defaults are the contract's (9, 12.3).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,8 @@ pub struct ExtractionSettings {
     pub max_running_of_key: u32,
     /// How long an extraction may take, in milliseconds (120 s).
     pub deadline_millis: u64,
-    /// Octets of forms that one server holds at once (512 MiB); what comes beyond is answered 503.
+    /// Octets of forms that one server holds at once (512 MiB), a quarter of them of one agent; what comes beyond is
+    /// answered 503.
     pub max_held_octets: u64,
     /// How long documents are kept that were sent with `saveToStorage`, in milliseconds (90 days).
     pub retention_millis: u64,
@@ -71,7 +72,7 @@ pub(super) async fn extract(
 ) -> Result<Extracted, ApiError> {
     let ExtractDocument { form, idempotency, mut faults } = request;
     // Held until the answer is there.
-    let mut room = platform.extractions.room(platform.extraction.max_held_octets);
+    let mut room = platform.extractions.room(&caller.agent_id, platform.extraction.max_held_octets);
     let received = form.receive(&mut |octets| room.take(octets)).await?;
     let begun = platform.now();
     let fingerprint = received.fingerprint;
@@ -96,34 +97,70 @@ pub(super) async fn extract(
         documents::refuse_excess(platform, caller, &task).await?;
     }
     let _running = platform.extractions.enter(caller, platform.extraction.max_running_of_key)?;
-    let work = task.run(platform, caller, claimed.as_ref());
-    let done = within(&*platform.ports.timer, platform.extraction.deadline_millis, work).await;
-    let outcome = done.unwrap_or_else(|| Err(errors::timed_out()));
+    let id = platform.ports.ids.platform_id(platform.now());
+    let work = task.run(platform, caller, id);
+    // The deadline is the engine's: what it found in time is stored.
+    let outcome = match within(&*platform.ports.timer, platform.extraction.deadline_millis, work).await {
+        Some(Ok(done)) => done.store(claimed.as_ref()).await,
+        Some(Err(error)) => Err(error),
+        None => Err(errors::timed_out()),
+    };
     // So that whoever asks again finds the credits there.
     if outcome.is_err()
-        && let Err(error) = platform.settle_abandoned().await
+        && let Err(error) = platform.settle_abandoned(Some(id)).await
     {
         tracing::warn!(%error, "what a failed extraction had set aside is not given back yet; it is tried again");
     }
     outcome
 }
 
+/// An extraction that has succeeded and is not stored.
+struct Done<'a> {
+    payment: Payment<'a>,
+    kept: Option<Keeping<'a>>,
+    document: ExtractedDocument,
+    at: Timestamp,
+}
+
+impl Done<'_> {
+    /// Stores what the extraction cost together with its answer.
+    async fn store(self, claimed: Option<&Claim<'_>>) -> Result<Extracted, ApiError> {
+        let Done { payment, mut kept, document, at } = self;
+        // Where it is not known whether the answer is stored, and may be given again, its document stays.
+        let is_repeatable = claimed.is_some();
+        let mut keep = |stays: bool| {
+            if let Some(kept) = &mut kept {
+                kept.set_stays(stays);
+            }
+        };
+        keep(is_repeatable);
+        let settled = payment.settle(document, claimed, at).await;
+        keep(match &settled {
+            Ok(Extracted::New(_)) => true,
+            Err(Refused::Unclear(_)) => is_repeatable,
+            Ok(Extracted::Replayed(_)) | Err(Refused::Definite(_)) => false,
+        });
+        settled.map_err(|refused| match refused {
+            Refused::Definite(error) | Refused::Unclear(error) => error,
+        })
+    }
+}
+
 impl Task {
-    /// Reads the document, sets credits aside for it, keeps it where that is wanted, finds the values, and stores what
-    /// the extraction cost together with the answer. What is dropped or refused on the way undoes itself.
-    async fn run(
+    /// Reads the document, sets credits aside for it, keeps it where that is wanted, and finds the values. What is dropped
+    /// or refused on the way undoes itself.
+    async fn run<'a>(
         self,
-        platform: &Platform,
-        caller: &Caller,
-        claimed: Option<&Claim<'_>>,
-    ) -> Result<Extracted, ApiError> {
+        platform: &'a Platform,
+        caller: &'a Caller,
+        id: PlatformId,
+    ) -> Result<Done<'a>, ApiError> {
         let extractor = &platform.ports.extractor;
         let limits = platform.extraction.limits;
         let opened = extractor.open(self.document.clone(), limits, self.patience(platform)).await;
         let opened = opened.map_err(errors::not_extracted)?;
         let text = opened.text();
 
-        let id = platform.ports.ids.platform_id(platform.now());
         let payment = Payment::reserve(platform, caller, id, &text).await?;
         let kept = match self.save {
             true => Some(Keeping::store(platform, caller, id.into(), &self).await?),
@@ -138,18 +175,9 @@ impl Task {
         let found = opened.extract(asked).await.map_err(errors::not_extracted)?;
 
         let file = kept.as_ref().map(Keeping::id);
-        let now = platform.now();
-        let document = self.answer(text, found, file, now);
-        let settled = payment.settle(document, claimed, now).await;
-        // It goes with an answer that was not given, and stays where that is not known: the answer may be stored.
-        if let Some(kept) = kept
-            && matches!(settled, Ok(Extracted::New(_)) | Err(Refused::Unclear(_)))
-        {
-            kept.stay();
-        }
-        settled.map_err(|refused| match refused {
-            Refused::Definite(error) | Refused::Unclear(error) => error,
-        })
+        let at = platform.now();
+        let document = self.answer(text, found, file, at);
+        Ok(Done { payment, kept, document, at })
     }
 
     /// How much time is left.

@@ -1,7 +1,6 @@
 //! Extractions that run, and what those left behind that were given up.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::errors::{too_many_documents, too_many_running};
@@ -15,9 +14,9 @@ use crate::values::{AgentId, FileId, PlatformId};
 #[derive(Default)]
 pub(in crate::platform) struct Extractions {
     running: Mutex<HashMap<(AgentId, Actor), u32>>,
-    /// Octets of forms that are held.
-    held: AtomicU64,
-    abandoned: Mutex<Vec<Abandoned>>,
+    /// Octets of forms that are held, of each agent.
+    held: Mutex<HashMap<AgentId, u64>>,
+    abandoned: Mutex<VecDeque<Abandoned>>,
 }
 
 /// What an extraction set aside and cannot give back itself: it was dropped, or the store failed.
@@ -29,9 +28,36 @@ pub(super) enum Abandoned {
     Document(AgentId, FileId),
 }
 
+impl Abandoned {
+    fn is_of(&self, extraction: PlatformId) -> bool {
+        match self {
+            Abandoned::Credits(_, id) => *id == extraction,
+            Abandoned::Document(_, file) => *file == FileId::from(extraction),
+        }
+    }
+}
+
+/// Something that was abandoned, on its way back. Dropped before that is done, it is abandoned again.
+struct Returning<'a> {
+    extractions: &'a Extractions,
+    what: Option<Abandoned>,
+}
+
+impl Drop for Returning<'_> {
+    fn drop(&mut self) {
+        if let Some(what) = self.what.take() {
+            self.extractions.abandon(what);
+        }
+    }
+}
+
+/// All that one agent may hold of what a server holds in forms: one that is slow to send leaves room for the others.
+const SHARE_OF_AGENT: u64 = 4;
+
 /// Octets of one form, until it is dropped.
 pub(super) struct Room<'a> {
-    held: &'a AtomicU64,
+    extractions: &'a Extractions,
+    agent: AgentId,
     limit: u64,
     octets: u64,
 }
@@ -40,14 +66,15 @@ impl Room<'_> {
     /// Makes room for some more octets.
     pub(super) fn take(&mut self, octets: usize) -> Result<(), ApiError> {
         let octets = octets as u64;
-        if self.held.fetch_add(octets, Ordering::Relaxed).saturating_add(octets) > self.limit {
-            self.held.fetch_sub(octets, Ordering::Relaxed);
-            tracing::warn!(
-                limit = self.limit,
-                "a document was refused: so many octets of documents are held"
-            );
+        let mut held = lock(&self.extractions.held);
+        let all: u64 = held.values().sum();
+        let own = held.entry(self.agent.clone()).or_insert(0);
+        if all.saturating_add(octets) > self.limit || own.saturating_add(octets) > self.limit / SHARE_OF_AGENT
+        {
+            tracing::warn!(agent = %self.agent, "a document was refused: too many octets of documents are held");
             return Err(too_many_documents());
         }
+        *own += octets;
         self.octets += octets;
         Ok(())
     }
@@ -55,7 +82,13 @@ impl Room<'_> {
 
 impl Drop for Room<'_> {
     fn drop(&mut self) {
-        self.held.fetch_sub(self.octets, Ordering::Relaxed);
+        let mut held = lock(&self.extractions.held);
+        if let Some(own) = held.get_mut(&self.agent) {
+            *own = own.saturating_sub(self.octets);
+            if *own == 0 {
+                held.remove(&self.agent);
+            }
+        }
     }
 }
 
@@ -83,16 +116,20 @@ impl Extractions {
     }
 
     /// Room for the octets of a form.
-    pub(super) fn room(&self, limit: u64) -> Room<'_> {
-        Room { held: &self.held, limit, octets: 0 }
+    pub(super) fn room(&self, agent: &AgentId, limit: u64) -> Room<'_> {
+        Room { extractions: self, agent: agent.clone(), limit, octets: 0 }
     }
 
     pub(super) fn abandon(&self, what: Abandoned) {
-        lock(&self.abandoned).push(what);
+        lock(&self.abandoned).push_back(what);
     }
 
-    fn take_abandoned(&self) -> Vec<Abandoned> {
-        std::mem::take(&mut *lock(&self.abandoned))
+    /// The first that was abandoned, of one extraction or of any.
+    fn next_abandoned(&self, of: Option<PlatformId>) -> Option<Returning<'_>> {
+        let mut abandoned = lock(&self.abandoned);
+        let at = abandoned.iter().position(|what| of.is_none_or(|id| what.is_of(id)))?;
+        let what = abandoned.remove(at);
+        Some(Returning { extractions: self, what })
     }
 }
 
@@ -109,24 +146,29 @@ impl Drop for Running<'_> {
 }
 
 impl Platform {
-    /// Gives back what extractions have left behind that were given up. What a store refuses stays for the next time; of
-    /// a process that ends without it credits go back when their reservation ends.
-    pub(in crate::platform) async fn settle_abandoned(&self) -> Result<(), StorageError> {
-        let mut left = self.extractions.take_abandoned();
-        let outcome = loop {
-            let done = match left.last() {
-                None => break Ok(()),
+    /// Gives back what extractions have left behind that were given up: one of them, or all. What a store refuses stays
+    /// for the next time; of a process that ends without it credits go back when their reservation ends.
+    pub(in crate::platform) async fn settle_abandoned(
+        &self,
+        of: Option<PlatformId>,
+    ) -> Result<(), StorageError> {
+        let mut outcome = Ok(());
+        // What fails goes to the end of the line.
+        let count = lock(&self.extractions.abandoned).len();
+        for _ in 0..count {
+            let Some(mut returning) = self.extractions.next_abandoned(of) else { break };
+            let done = match &returning.what {
                 Some(Abandoned::Credits(agent, id)) => self.release(agent, *id).await,
                 Some(Abandoned::Document(agent, file)) => {
                     self.storage.discard_document(agent, *file, self.now()).await
                 }
+                None => Ok(()),
             };
             match done {
-                Ok(()) => drop(left.pop()),
-                Err(error) => break Err(error),
+                Ok(()) => returning.what = None,
+                Err(error) => outcome = outcome.and(Err(error)),
             }
-        };
-        left.into_iter().for_each(|what| self.extractions.abandon(what));
+        }
         outcome
     }
 }
