@@ -213,7 +213,7 @@ impl Platform {
     /// When the store fails; the next call goes on.
     pub async fn maintain(&self) -> Result<(), MaintainError> {
         self.gate.maintain().await?;
-        let abandoned = self.settle_abandoned(None).await;
+        let abandoned = self.settle_abandoned(extraction::Of::All).await;
         const BATCH: u32 = 500;
         while self.storage.sweep_replays(self.now(), BATCH).await? >= u64::from(BATCH) {}
         self.maintain_contents().await?;
@@ -226,7 +226,7 @@ impl Platform {
     /// # Errors
     /// When the store fails; leases then count as used.
     pub async fn drain(&self) -> Result<(), StorageError> {
-        let abandoned = self.settle_abandoned(None).await;
+        let abandoned = self.settle_abandoned(extraction::Of::All).await;
         self.gate.drain().await?;
         abandoned
     }

@@ -1,7 +1,7 @@
 //! What an extraction costs: set aside before the engine runs, spent with the answer, given back otherwise.
 
 use super::errors::too_few_credits;
-use super::running::Abandoned;
+use super::running::{Abandoned, Of};
 use super::{Refused, replay_of};
 use crate::access::Caller;
 use crate::audit::AuditAction;
@@ -47,7 +47,14 @@ impl<'a> Payment<'a> {
             account.release_expired(now);
             let cost = account.rates.cost(text.page_count, text.character_count);
             let expires_at = now.plus_millis(i64::try_from(held).unwrap_or(i64::MAX));
-            account.reserve(id, cost, expires_at).map_err(too_few_credits)?;
+            if let Err(shortage) = account.reserve(id, cost, expires_at) {
+                // What clients that have left had set aside is there again as soon as somebody needs it.
+                if platform.extractions.has_abandoned(&caller.agent_id) {
+                    platform.settle_abandoned(Of::Agent(&caller.agent_id)).await?;
+                    continue;
+                }
+                return Err(too_few_credits(shortage));
+            }
             // From here on it may be stored, whatever the store says.
             payment.reserved = Some(cost);
             match platform.storage.save_credits(&caller.agent_id, &changed(account, now)).await {

@@ -10,7 +10,7 @@ mod seal;
 use std::time::Duration;
 
 pub(super) use admin::{change_credits, credits as credits_of, document};
-pub(super) use running::Extractions;
+pub(super) use running::{Extractions, Of};
 
 use self::credits::Payment;
 use self::documents::Keeping;
@@ -107,7 +107,7 @@ pub(super) async fn extract(
     };
     // So that whoever asks again finds the credits there.
     if outcome.is_err()
-        && let Err(error) = platform.settle_abandoned(Some(id)).await
+        && let Err(error) = platform.settle_abandoned(Of::Extraction(id)).await
     {
         tracing::warn!(%error, "what a failed extraction had set aside is not given back yet; it is tried again");
     }

@@ -28,11 +28,26 @@ pub(super) enum Abandoned {
     Document(AgentId, FileId),
 }
 
+/// Which of what was abandoned is meant.
+#[derive(Clone, Copy)]
+pub(in crate::platform) enum Of<'a> {
+    /// Everything.
+    All,
+    /// An agent's.
+    Agent(&'a AgentId),
+    /// That of one extraction.
+    Extraction(PlatformId),
+}
+
 impl Abandoned {
-    fn is_of(&self, extraction: PlatformId) -> bool {
-        match self {
-            Abandoned::Credits(_, id) => *id == extraction,
-            Abandoned::Document(_, file) => *file == FileId::from(extraction),
+    fn is(&self, of: Of<'_>) -> bool {
+        match (of, self) {
+            (Of::All, _) => true,
+            (Of::Agent(wanted), Abandoned::Credits(agent, _) | Abandoned::Document(agent, _)) => {
+                agent == wanted
+            }
+            (Of::Extraction(wanted), Abandoned::Credits(_, id)) => *id == wanted,
+            (Of::Extraction(wanted), Abandoned::Document(_, file)) => *file == FileId::from(wanted),
         }
     }
 }
@@ -124,10 +139,15 @@ impl Extractions {
         lock(&self.abandoned).push_back(what);
     }
 
-    /// The first that was abandoned, of one extraction or of any.
-    fn next_abandoned(&self, of: Option<PlatformId>) -> Option<Returning<'_>> {
+    /// Whether something of an agent was abandoned.
+    pub(super) fn has_abandoned(&self, agent: &AgentId) -> bool {
+        lock(&self.abandoned).iter().any(|what| what.is(Of::Agent(agent)))
+    }
+
+    /// The first that was abandoned.
+    fn next_abandoned(&self, of: Of<'_>) -> Option<Returning<'_>> {
         let mut abandoned = lock(&self.abandoned);
-        let at = abandoned.iter().position(|what| of.is_none_or(|id| what.is_of(id)))?;
+        let at = abandoned.iter().position(|what| what.is(of))?;
         let what = abandoned.remove(at);
         Some(Returning { extractions: self, what })
     }
@@ -146,12 +166,8 @@ impl Drop for Running<'_> {
 }
 
 impl Platform {
-    /// Gives back what extractions have left behind that were given up: one of them, or all. What a store refuses stays
-    /// for the next time; of a process that ends without it credits go back when their reservation ends.
-    pub(in crate::platform) async fn settle_abandoned(
-        &self,
-        of: Option<PlatformId>,
-    ) -> Result<(), StorageError> {
+    /// Gives back what extractions have left behind that were given up. What a store refuses stays for the next time; of a process that ends without it credits go back when their reservation ends.
+    pub(in crate::platform) async fn settle_abandoned(&self, of: Of<'_>) -> Result<(), StorageError> {
         let mut outcome = Ok(());
         // What fails goes to the end of the line.
         let count = lock(&self.extractions.abandoned).len();
