@@ -4,14 +4,13 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::time::Duration;
 
 use clap::Subcommand;
-use openapi_core::access::Actor;
 use openapi_core::admin::Admin;
 use openapi_core::audit::AuditEntry;
 use openapi_core::platform::Platform;
 use openapi_core::storage::AuditQuery;
 use openapi_core::values::{AgentId, AuditId, Timestamp};
 
-use super::output::{optional, print, print_table};
+use super::output::{optional, print, print_table, who};
 use super::with_platform;
 use crate::assemble::Contents;
 use crate::config::flags::EveryFlags;
@@ -131,17 +130,11 @@ fn place(entry: &AuditEntry) -> (Timestamp, AuditId) {
 }
 
 fn row(entry: &AuditEntry) -> Vec<String> {
-    let who = match &entry.actor {
-        Actor::ApiKey(key) => key.to_string(),
-        Actor::Operator(name) => format!("operator {name}"),
-        Actor::User(name) => format!("user {name}"),
-        Actor::Anonymous(name) => format!("anonymous {name}"),
-    };
     let details = serde_json::to_string(&entry.details).unwrap_or_default();
     vec![
         entry.at.to_string(),
         optional(entry.agent_id.as_ref()),
-        who,
+        who(&entry.actor),
         entry.action.as_str().to_owned(),
         entry.resource.clone().unwrap_or_default(),
         optional(entry.address.as_ref()),

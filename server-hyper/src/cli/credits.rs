@@ -1,14 +1,13 @@
 //! `credits`: what extractions of an agent cost and are paid with.
 
 use clap::{Subcommand, ValueEnum};
-use openapi_core::access::Actor;
 use openapi_core::admin::{Admin, CreditChange};
 use openapi_core::credits::{CreditAccount, CreditEntry, CreditPool, CreditRates};
 use openapi_core::storage::LedgerQuery;
 use openapi_core::values::AgentId;
 use serde::Serialize;
 
-use super::output::{print_record, print_table};
+use super::output::{print_record, print_table, who};
 use super::with_platform;
 use crate::assemble::{Contents, operator};
 use crate::config::flags::EveryFlags;
@@ -175,19 +174,13 @@ fn show(json: bool, agent: AgentId, account: &CreditAccount) -> Result<(), Failu
 }
 
 fn row(entry: &CreditEntry) -> Vec<String> {
-    let who = match &entry.actor {
-        Actor::ApiKey(key) => key.to_string(),
-        Actor::Operator(name) => format!("operator {name}"),
-        Actor::User(name) => format!("user {name}"),
-        Actor::Anonymous(name) => format!("anonymous {name}"),
-    };
     vec![
         entry.at.to_string(),
         entry.kind.as_str().to_owned(),
         format!("{:+}", entry.plan),
         format!("{:+}", entry.top_up),
         entry.available.to_string(),
-        who,
+        who(&entry.actor),
         entry.note.clone().unwrap_or_default(),
     ]
 }

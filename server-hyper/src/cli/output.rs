@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use openapi_core::access::Actor;
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
@@ -81,6 +82,16 @@ pub fn print_table<T: Serialize>(
 /// Text on one line: control characters could move the cursor of a terminal.
 fn shown(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// Who did something, for people.
+pub fn who(actor: &Actor) -> String {
+    match actor {
+        Actor::ApiKey(key) => key.to_string(),
+        Actor::Operator(name) => format!("operator {name}"),
+        Actor::User(name) => format!("user {name}"),
+        Actor::Anonymous(name) => format!("anonymous {name}"),
+    }
 }
 
 /// A value that may be absent.
