@@ -92,6 +92,18 @@ audit_actions! {
     TemplateArchive = "template.archive",
     /// A contact schema was replaced.
     ContactSchemaReplace = "contactSchema.replace",
+    /// The settings of an agent's chat and widget were changed.
+    AgentConfigure = "agent.configure",
+    /// A document was added to what an agent answers from, or replaced there.
+    KnowledgeAdd = "knowledge.add",
+    /// A document was removed from what an agent answers from.
+    KnowledgeRemove = "knowledge.remove",
+    /// A visitor filled in the lead form.
+    LeadCreate = "lead.create",
+    /// A person took a conversation over, gave it back, answered in it or closed it.
+    ConversationChange = "conversation.change",
+    /// A conversation was erased.
+    ConversationErase = "conversation.erase",
     /// An agent was created.
     AgentCreate = "agent.create",
     /// An agent was disabled.

@@ -56,6 +56,7 @@ pub mod agents;
 pub mod api;
 pub mod audit;
 pub mod brand;
+pub mod chat;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod contacts;

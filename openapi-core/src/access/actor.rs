@@ -44,6 +44,8 @@ pub enum Actor {
     Operator(String),
     /// A user of the host platform that embeds the library.
     User(String),
+    /// A visitor of the widget, by the visitor's id.
+    Visitor(String),
     /// Somebody who did not authenticate.
     Anonymous(String),
 }

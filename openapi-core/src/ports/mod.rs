@@ -8,6 +8,7 @@ mod offload;
 mod scanner;
 #[cfg(feature = "system")]
 mod system;
+mod tasks;
 mod timer;
 
 pub use blobs::{
@@ -24,5 +25,6 @@ pub use offload::{InPlace, Offload, Work};
 pub use scanner::{FileScan, FileScanner, NoScanner, ScanError, Verdict};
 #[cfg(feature = "system")]
 pub use system::{SystemClock, SystemIds};
+pub use tasks::{Task, Tasks};
 pub(crate) use timer::within;
 pub use timer::{NoTimer, Timer};

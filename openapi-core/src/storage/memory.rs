@@ -8,23 +8,28 @@ use async_trait::async_trait;
 
 use super::model::World;
 use super::{
-    AgentStore, AuditQuery, AuditStore, ContactPage, ContactQuery, ContactSchemaStore, ContactStore,
-    ContactWrite, CreditStore, CreditWrite, DocumentStore, Duplicate, FileDeletion, FilePage, FileQuery,
-    FileStore, FileTombstone, FileUsage, FileWrite, FormStore, HealthProbe, KeyStore, LatestQuery,
-    LedgerQuery, RateWindow, RateWindowStore, Record, RecordKey, RecordKind, Replay, ReplayKey, ReplayStore,
-    Result, StoredDocument, SubmissionChange, SubmissionPage, SubmissionQuery, SubmissionsWrite,
-    TemplatePage, TemplateQuery, TransferStore,
+    AgentRecord, AgentRecordKind, AgentRecordStore, AgentStore, AuditQuery, AuditStore, ContactPage,
+    ContactQuery, ContactSchemaStore, ContactStore, ContactWrite, ConversationPage, ConversationQuery,
+    ConversationStore, ConversationWrite, CreditStore, CreditWrite, DocumentStore, Duplicate, FileDeletion,
+    FilePage, FileQuery, FileStore, FileTombstone, FileUsage, FileWrite, FormStore, HealthProbe, KeyStore,
+    KnowledgeStore, KnowledgeWrite, LatestQuery, LedgerQuery, MessageQuery, RateWindow, RateWindowStore,
+    Record, RecordKey, RecordKind, Replay, ReplayKey, ReplayStore, Result, StoredDocument, SubmissionChange,
+    SubmissionPage, SubmissionQuery, SubmissionsWrite, TemplatePage, TemplateQuery, TransferStore,
 };
 use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use crate::agents::Agent;
 use crate::audit::AuditEntry;
+use crate::chat::{Conversation, KnowledgeDocument, Message, Passage};
 use crate::contacts::{Contact, ContactRef, UniqueValue};
 use crate::credits::{CreditAccount, CreditEntry};
 use crate::files::ContactFile;
 use crate::forms::{FormDataRevision, FormTemplate, Submission};
 use crate::ports::{BlobEntry, BlobKey};
 use crate::schema::ContactSchema;
-use crate::values::{AgentId, ContactId, ExternalId, FileId, KeyId, SubmissionId, TemplateId, Timestamp};
+use crate::values::{
+    AgentId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, SubmissionId, TemplateId,
+    Timestamp,
+};
 
 /// A store in memory. Nothing outlives the value.
 #[derive(Debug, Default)]
@@ -341,6 +346,78 @@ impl DocumentStore for MemoryStorage {
         at_most: u32,
     ) -> Result<Vec<StoredDocument>> {
         Ok(self.read().documents(agent, after, at_most))
+    }
+}
+
+#[async_trait]
+impl ConversationStore for MemoryStorage {
+    async fn conversation(&self, agent: &AgentId, id: ConversationId) -> Result<Option<Conversation>> {
+        Ok(self.read().conversation(agent, id))
+    }
+
+    async fn conversations(&self, agent: &AgentId, query: &ConversationQuery) -> Result<ConversationPage> {
+        Ok(self.read().conversations(agent, query))
+    }
+
+    async fn messages(&self, agent: &AgentId, query: &MessageQuery) -> Result<Vec<Message>> {
+        Ok(self.read().messages(agent, query))
+    }
+
+    async fn save_conversation(&self, agent: &AgentId, write: &ConversationWrite) -> Result<()> {
+        self.write().save_conversation(agent, write)
+    }
+
+    async fn erase_conversation(
+        &self,
+        agent: &AgentId,
+        id: ConversationId,
+        audit: &AuditEntry,
+    ) -> Result<()> {
+        self.write().erase_conversation(agent, id, audit)
+    }
+
+    async fn expired_conversations(
+        &self,
+        now: Timestamp,
+        at_most: u32,
+    ) -> Result<Vec<(AgentId, ConversationId)>> {
+        Ok(self.read().expired_conversations(now, at_most))
+    }
+}
+
+#[async_trait]
+impl KnowledgeStore for MemoryStorage {
+    async fn knowledge(&self, agent: &AgentId) -> Result<Vec<KnowledgeDocument>> {
+        Ok(self.read().knowledge(agent))
+    }
+
+    async fn passages(
+        &self,
+        agent: &AgentId,
+        after: Option<(KnowledgeId, u32)>,
+        at_most: u32,
+    ) -> Result<Vec<(KnowledgeId, Passage)>> {
+        Ok(self.read().passages(agent, after, at_most))
+    }
+
+    async fn change_knowledge(&self, agent: &AgentId, write: &KnowledgeWrite) -> Result<()> {
+        self.write().change_knowledge(agent, write)
+    }
+}
+
+#[async_trait]
+impl AgentRecordStore for MemoryStorage {
+    async fn agent_record(&self, agent: &AgentId, kind: AgentRecordKind) -> Result<Option<AgentRecord>> {
+        Ok(self.read().agent_record(agent, kind))
+    }
+
+    async fn save_agent_record(
+        &self,
+        agent: &AgentId,
+        record: &AgentRecord,
+        audit: Option<&AuditEntry>,
+    ) -> Result<()> {
+        self.write().save_agent_record(agent, record, audit)
     }
 }
 

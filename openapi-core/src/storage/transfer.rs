@@ -5,16 +5,17 @@ use std::fmt;
 use async_trait::async_trait;
 use serde::Serialize;
 
-use super::{FileTombstone, RateWindow, Replay, Result, Storage, StoredDocument};
+use super::{AgentRecord, FileTombstone, RateWindow, Replay, Result, Storage, StoredDocument};
 use crate::access::StoredKey;
 use crate::agents::Agent;
 use crate::audit::AuditEntry;
+use crate::chat::{Conversation, KnowledgeDocument, Message, Passage};
 use crate::contacts::Contact;
 use crate::credits::{CreditAccount, CreditEntry};
 use crate::files::ContactFile;
 use crate::forms::{FormDataRevision, FormTemplate, Submission, WithHistory};
 use crate::schema::ContactSchema;
-use crate::values::{AgentId, FileId, KeyId, SubmissionId, Timestamp};
+use crate::values::{AgentId, ConversationId, FileId, KeyId, KnowledgeId, SubmissionId, Timestamp};
 
 /// A store whose records can be moved to another one, and that can take them. The operator's own.
 ///
@@ -83,6 +84,16 @@ pub enum RecordKind {
     CreditAccount,
     /// An entry of the ledger of credits, by time and id.
     CreditEntry,
+    /// A document that the agent answers from, by id.
+    Knowledge,
+    /// A passage of one, by the document's id and its position.
+    Passage,
+    /// A conversation in the widget, by id.
+    Conversation,
+    /// A message of one, by the conversation's id and its number.
+    Message,
+    /// A small record of the agent, by the number of its kind.
+    AgentRecord,
     /// An entry of the audit log, by time and id.
     Audit,
     /// An API key, by id. The last kind: nobody is let in before everything else is there.
@@ -91,7 +102,7 @@ pub enum RecordKind {
 
 impl RecordKind {
     /// Every kind, in the order in which they are put: what refers to something comes after it.
-    pub const ALL: [RecordKind; 15] = [
+    pub const ALL: [RecordKind; 20] = [
         RecordKind::ContactSchema,
         RecordKind::Template,
         RecordKind::TemplateVersion,
@@ -105,6 +116,11 @@ impl RecordKind {
         RecordKind::RateWindow,
         RecordKind::CreditAccount,
         RecordKind::CreditEntry,
+        RecordKind::Knowledge,
+        RecordKind::Passage,
+        RecordKind::Conversation,
+        RecordKind::Message,
+        RecordKind::AgentRecord,
         RecordKind::Audit,
         RecordKind::Key,
     ];
@@ -126,6 +142,11 @@ impl RecordKind {
             RecordKind::RateWindow => "rate windows",
             RecordKind::CreditAccount => "credit accounts",
             RecordKind::CreditEntry => "credit entries",
+            RecordKind::Knowledge => "knowledge documents",
+            RecordKind::Passage => "passages",
+            RecordKind::Conversation => "conversations",
+            RecordKind::Message => "messages",
+            RecordKind::AgentRecord => "agent records",
             RecordKind::Audit => "audit entries",
             RecordKind::Key => "keys",
         }
@@ -136,7 +157,7 @@ impl RecordKind {
     pub const fn batch(self) -> u32 {
         match self {
             RecordKind::TemplateVersion | RecordKind::Template => 16,
-            RecordKind::Submission | RecordKind::Revision | RecordKind::Replay => 64,
+            RecordKind::Submission | RecordKind::Revision | RecordKind::Replay | RecordKind::Message => 64,
             _ => 500,
         }
     }
@@ -244,6 +265,26 @@ pub enum Record {
     CreditAccount(CreditAccount),
     /// An entry of their ledger.
     CreditEntry(CreditEntry),
+    /// A document that the agent answers from.
+    Knowledge(KnowledgeDocument),
+    /// A passage of one.
+    Passage {
+        /// The document.
+        document: KnowledgeId,
+        /// The passage.
+        passage: Passage,
+    },
+    /// A conversation in the widget.
+    Conversation(Box<Conversation>),
+    /// A message of one.
+    Message {
+        /// The conversation.
+        conversation: ConversationId,
+        /// The message.
+        message: Message,
+    },
+    /// A small record of the agent.
+    AgentRecord(AgentRecord),
     /// An entry of the audit log.
     Audit(AuditEntry),
     /// An API key.
@@ -268,6 +309,11 @@ impl Record {
             Record::RateWindow { .. } => RecordKind::RateWindow,
             Record::CreditAccount(_) => RecordKind::CreditAccount,
             Record::CreditEntry(_) => RecordKind::CreditEntry,
+            Record::Knowledge(_) => RecordKind::Knowledge,
+            Record::Passage { .. } => RecordKind::Passage,
+            Record::Conversation(_) => RecordKind::Conversation,
+            Record::Message { .. } => RecordKind::Message,
+            Record::AgentRecord(_) => RecordKind::AgentRecord,
             Record::Audit(_) => RecordKind::Audit,
             Record::Key(_) => RecordKind::Key,
         }
@@ -295,6 +341,15 @@ impl Record {
             Record::RateWindow { key, .. } => of_id(key.as_bytes()),
             Record::CreditAccount(_) => RecordKey::of_number(0),
             Record::CreditEntry(entry) => RecordKey::of_time(entry.at, entry.id.as_bytes()),
+            Record::Knowledge(document) => of_id(document.id.as_bytes()),
+            Record::Passage { document, passage } => {
+                RecordKey::of_version(document.as_bytes(), u64::from(passage.position))
+            }
+            Record::Conversation(conversation) => of_id(conversation.id.as_bytes()),
+            Record::Message { conversation, message } => {
+                RecordKey::of_version(conversation.as_bytes(), message.seq)
+            }
+            Record::AgentRecord(record) => RecordKey::of_number(u64::from(record.kind.number())),
             Record::Audit(entry) => RecordKey::of_time(entry.at, entry.id.as_bytes()),
             Record::Key(stored) => of_id(stored.key.id.as_bytes()),
         }
@@ -331,6 +386,11 @@ impl Record {
             Record::RateWindow { key, window } => json(&(key, window)),
             Record::CreditAccount(account) => json(account),
             Record::CreditEntry(entry) => json(entry),
+            Record::Knowledge(document) => json(document),
+            Record::Passage { document, passage } => json(&(document, passage)),
+            Record::Conversation(conversation) => json(conversation),
+            Record::Message { conversation, message } => json(&(conversation, message)),
+            Record::AgentRecord(record) => json(record),
             Record::Audit(entry) => json(entry),
             Record::Key(stored) => json(stored),
         }

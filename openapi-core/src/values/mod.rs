@@ -19,7 +19,10 @@ pub use external_id::ExternalId;
 pub use fold::fold;
 pub(crate) use fold::fold_case;
 pub use phone::{Phone, PhoneCode};
-pub use platform_id::{AuditId, ContactId, FileId, KeyId, PlatformId, SubmissionId, TemplateId};
+pub use platform_id::{
+    AuditId, ContactId, ConversationId, FileId, KeyId, KnowledgeId, MessageId, PlatformId, SubmissionId,
+    TemplateId,
+};
 pub use status::ContactStatus;
 pub use text::{Block, Line, Opaque, Tag};
 pub use timestamp::Timestamp;

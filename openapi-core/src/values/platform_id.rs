@@ -171,4 +171,10 @@ platform_ids! {
     KeyId;
     /// The id of an audit entry.
     AuditId;
+    /// The id of a conversation in the widget.
+    ConversationId;
+    /// The id of a message of a conversation.
+    MessageId;
+    /// The id of a document that an agent answers from.
+    KnowledgeId;
 }

@@ -1,5 +1,6 @@
 //! The model: what storage means, as plain data and plain functions. Backends are compared with it step by step.
 
+mod chat;
 mod extraction;
 mod files;
 mod forms;
@@ -10,19 +11,21 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 
 use super::{
-    AuditQuery, ContactPage, ContactQuery, ContactWrite, Duplicate, RateWindow, Replay, ReplayKey, Result,
-    SortPosition, StorageErrorKind, StoredDocument, Window,
+    AgentRecord, AgentRecordKind, AuditQuery, ContactPage, ContactQuery, ContactWrite, Duplicate, RateWindow,
+    Replay, ReplayKey, Result, SortPosition, StorageErrorKind, StoredDocument, Window,
 };
 use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use crate::agents::{Agent, AgentStatus};
 use crate::audit::AuditEntry;
+use crate::chat::{Conversation, KnowledgeDocument, Message, Passage};
 use crate::contacts::{Contact, ContactKeys, ContactRef, UniqueValue};
 use crate::credits::{CreditAccount, CreditEntry};
 use crate::json::RawObject;
 use crate::ports::BlobKey;
 use crate::schema::ContactSchema;
 use crate::values::{
-    AgentId, AuditId, ContactId, ExternalId, FileId, KeyId, PlatformId, SubmissionId, TemplateId, Timestamp,
+    AgentId, AuditId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, PlatformId,
+    SubmissionId, TemplateId, Timestamp,
 };
 use files::StoredFile;
 use forms::{StoredSubmission, StoredTemplate};
@@ -54,6 +57,11 @@ struct Tenant {
     windows: HashMap<KeyId, RateWindow>,
     credits: Option<CreditAccount>,
     ledger: BTreeMap<(Timestamp, PlatformId), CreditEntry>,
+    knowledge: BTreeMap<KnowledgeId, KnowledgeDocument>,
+    passages: BTreeMap<(KnowledgeId, u32), Passage>,
+    conversations: BTreeMap<ConversationId, Conversation>,
+    messages: BTreeMap<(ConversationId, u64), Message>,
+    records: BTreeMap<AgentRecordKind, AgentRecord>,
 }
 
 impl Tenant {
@@ -242,6 +250,21 @@ impl World {
         }
         for _ in 0..take(tenant.ledger.len()) {
             tenant.ledger.pop_first();
+        }
+        for _ in 0..take(tenant.messages.len()) {
+            tenant.messages.pop_first();
+        }
+        for _ in 0..take(tenant.conversations.len()) {
+            tenant.conversations.pop_first();
+        }
+        for _ in 0..take(tenant.passages.len()) {
+            tenant.passages.pop_first();
+        }
+        for _ in 0..take(tenant.knowledge.len()) {
+            tenant.knowledge.pop_first();
+        }
+        for _ in 0..take(tenant.records.len()) {
+            tenant.records.pop_first();
         }
         let payloads = self
             .audit
@@ -443,6 +466,7 @@ impl World {
             }
             stays
         });
+        tenant.erase_conversations(|conversation| conversation.contact_id == Some(id));
         self.purges.extend(contents);
         let resource = id.to_string();
         for entry in self.audit.values_mut() {

@@ -23,6 +23,11 @@ impl Tenant {
             windows: Default::default(),
             credits: None,
             ledger: Default::default(),
+            knowledge: Default::default(),
+            passages: Default::default(),
+            conversations: Default::default(),
+            messages: Default::default(),
+            records: Default::default(),
         }
     }
 }
@@ -77,6 +82,27 @@ impl World {
             }
             RecordKind::CreditAccount => tenant.credits.iter().cloned().map(Record::CreditAccount).collect(),
             RecordKind::CreditEntry => tenant.ledger.values().cloned().map(Record::CreditEntry).collect(),
+            RecordKind::Knowledge => tenant.knowledge.values().cloned().map(Record::Knowledge).collect(),
+            RecordKind::Passage => {
+                let passages = tenant.passages.iter();
+                passages
+                    .map(|((document, _), it)| Record::Passage { document: *document, passage: it.clone() })
+                    .collect()
+            }
+            RecordKind::Conversation => {
+                let conversations = tenant.conversations.values().cloned().map(Box::new);
+                conversations.map(Record::Conversation).collect()
+            }
+            RecordKind::Message => {
+                let messages = tenant.messages.iter();
+                messages
+                    .map(|((conversation, _), it)| Record::Message {
+                        conversation: *conversation,
+                        message: it.clone(),
+                    })
+                    .collect()
+            }
+            RecordKind::AgentRecord => tenant.records.values().cloned().map(Record::AgentRecord).collect(),
             RecordKind::Audit => {
                 let own = self.audit.values().filter(|entry| entry.agent_id.as_ref() == Some(id));
                 own.cloned().map(Record::Audit).collect()
@@ -175,6 +201,15 @@ impl World {
             Record::RateWindow { key, window } => tenant.windows.insert(*key, window.clone()).is_none(),
             Record::CreditAccount(account) => tenant.credits.replace(account.clone()).is_none(),
             Record::CreditEntry(entry) => tenant.ledger.insert((entry.at, entry.id), entry.clone()).is_none(),
+            Record::Knowledge(document) => tenant.knowledge.insert(document.id, document.clone()).is_none(),
+            Record::Passage { document, passage } => {
+                tenant.passages.insert((*document, passage.position), passage.clone()).is_none()
+            }
+            Record::Conversation(it) => tenant.conversations.insert(it.id, (**it).clone()).is_none(),
+            Record::Message { conversation, message } => {
+                tenant.messages.insert((*conversation, message.seq), message.clone()).is_none()
+            }
+            Record::AgentRecord(record) => tenant.records.insert(record.kind, record.clone()).is_none(),
             Record::Audit(entry) => {
                 self.append_audit(entry);
                 true

@@ -1,0 +1,18 @@
+//! The chat behind the widget: conversations, the operator's knowledge, and what answers visitors.
+
+mod conversation;
+mod knowledge;
+mod responder;
+mod settings;
+
+pub use conversation::{
+    Claims, Consent, Conversation, ConversationMode, ConversationStatus, Counted, FollowUp, InvalidVisitorId,
+    Lead, Message, MessageState, RunningTurn, UploadRef, VerifiedUser, VisitorId,
+};
+pub use knowledge::{KnowledgeDocument, Passage};
+pub use responder::{
+    ChatAgent, ChatError, ChatEvent, ChatEvents, ChatLine, ChatPage, ChatResponder, ChatTurn, ChatVisitor,
+    FoundPassage, Handoff, Outcome, Question, RetrieveError, Retrieved, Retriever, Source, Speaker,
+    StatusKind, Usage,
+};
+pub use settings::{ChatSettings, Fallback, Grounding, HandoffSettings, LlmSettings};
