@@ -144,6 +144,20 @@ impl CreditAccount {
         Some(self.reservations.remove(at))
     }
 
+    /// Spends at most `cost` of what was set aside and gives back the rest; what was spent, or none when it is not set
+    /// aside any more.
+    pub fn settle_partly(&mut self, id: PlatformId, cost: u64) -> Option<Reservation> {
+        let reservation = self.settle(id)?;
+        let plan = cost.min(reservation.plan);
+        let top_up = (cost - plan).min(reservation.top_up);
+        self.give_back(&Reservation {
+            plan: reservation.plan - plan,
+            top_up: reservation.top_up - top_up,
+            ..reservation.clone()
+        });
+        Some(Reservation { plan, top_up, ..reservation })
+    }
+
     /// Gives back what was set aside; whether there was something.
     pub fn release(&mut self, id: PlatformId) -> bool {
         let settled = self.settle(id);
@@ -229,6 +243,8 @@ pub enum CreditEntryKind {
     TopUp,
     /// An extraction was paid.
     Charge,
+    /// A turn of the chat was paid.
+    Chat,
 }
 
 impl CreditEntryKind {
@@ -239,6 +255,7 @@ impl CreditEntryKind {
             CreditEntryKind::Set => "set",
             CreditEntryKind::TopUp => "topUp",
             CreditEntryKind::Charge => "charge",
+            CreditEntryKind::Chat => "chat",
         }
     }
 }

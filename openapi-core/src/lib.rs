@@ -82,3 +82,4 @@ pub mod strategies;
 pub mod transfer;
 pub mod values;
 pub mod violation;
+pub mod widget;

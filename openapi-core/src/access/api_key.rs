@@ -80,12 +80,12 @@ fn is_valid(text: &str, kind: char, random: usize) -> bool {
         && check.as_bytes() == check_characters(&text[..text.len() - check.len()])
 }
 
-fn generate(tag: &KeyTag, kind: char, random: usize, ids: &dyn IdSource) -> Box<str> {
+fn generate(tag: &KeyTag, kind: char, random: usize, mut fill: impl FnMut(&mut [u8; 64])) -> Box<str> {
     let mut text = format!("{}{kind}_", tag.0);
     let end = text.len() + random;
     let mut pool = [0; 64];
     while text.len() < end {
-        ids.fill(&mut pool);
+        fill(&mut pool);
         // Values from 248 on would favour the first eight characters.
         let fair =
             pool.iter().filter(|byte| **byte < 248).map(|byte| char::from(ALPHABET[usize::from(byte % 62)]));
@@ -107,7 +107,7 @@ impl ApiKey {
     /// A new key.
     #[must_use]
     pub fn generate(tag: &KeyTag, ids: &dyn IdSource) -> Self {
-        ApiKey(generate(tag, 'k', KEY_RANDOM, ids).into())
+        ApiKey(generate(tag, 'k', KEY_RANDOM, |pool| ids.fill(pool)).into())
     }
 
     /// Reads a key; `None` for text of another form or with wrong check characters.
@@ -127,7 +127,18 @@ impl ApiSecret {
     /// A new secret.
     #[must_use]
     pub fn generate(tag: &KeyTag, ids: &dyn IdSource) -> Self {
-        ApiSecret(generate(tag, 's', SECRET_RANDOM, ids))
+        ApiSecret(generate(tag, 's', SECRET_RANDOM, |pool| ids.fill(pool)))
+    }
+
+    /// The secret of another kind that these octets make: the same octets, the same secret.
+    pub(crate) fn derived(tag: &KeyTag, kind: char, octets: &[u8; 32]) -> String {
+        use sha2::{Digest, Sha512};
+        let mut round = 0_u8;
+        generate(tag, kind, SECRET_RANDOM, |pool| {
+            pool.copy_from_slice(&Sha512::digest([octets.as_slice(), &[round]].concat()));
+            round = round.wrapping_add(1);
+        })
+        .into()
     }
 
     /// Reads a secret; `None` for text of another form or with wrong check characters.

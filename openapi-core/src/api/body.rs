@@ -18,8 +18,22 @@ use crate::json;
 use crate::operation::JsonBody;
 use crate::reply::{ApiError, ErrorCode};
 
+/// Under which media types JSON is accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JsonTypes {
+    /// Its own.
+    Json,
+    /// Plain text too: what a page may send to another origin without asking first.
+    AlsoPlain,
+}
+
 /// Reads the body as JSON. Nothing is read of a body whose head already tells that it is refused.
-pub(super) async fn read_json<B>(parts: &Parts, body: B, limit: u64) -> Result<JsonBody, ApiError>
+pub(crate) async fn read_json<B>(
+    parts: &Parts,
+    body: B,
+    limit: u64,
+    accepted: JsonTypes,
+) -> Result<JsonBody, ApiError>
 where
     B: Body<Data = Bytes> + Send,
     B::Error: Into<BoxError>,
@@ -30,7 +44,7 @@ where
         return Ok(JsonBody::Absent);
     }
     if let Some(declared) = declared {
-        refuse_media_type(parts)?;
+        refuse_media_type(parts, accepted)?;
         refuse_larger(declared, limit, Some(declared))?;
     }
     let mut first = Bytes::new();
@@ -43,7 +57,7 @@ where
             continue;
         }
         if received == 0 {
-            refuse_media_type(parts)?;
+            refuse_media_type(parts, accepted)?;
         }
         received += chunk.len() as u64;
         refuse_larger(received, limit, None)?;
@@ -183,12 +197,15 @@ fn unreadable(error: BoxError) -> ApiError {
 }
 
 /// JSON in UTF-8, not encoded any further; an absent media type is read as JSON.
-fn refuse_media_type(parts: &Parts) -> Result<(), ApiError> {
+fn refuse_media_type(parts: &Parts, accepted: JsonTypes) -> Result<(), ApiError> {
     const JSON: &str = "application/json";
     refuse_encoding(parts, JSON)?;
     let Some(value) = parts.headers.get(header::CONTENT_TYPE) else { return Ok(()) };
-    let is_json = value.to_str().is_ok_and(is_json_type);
-    if is_json {
+    let is_accepted = |value: &str| {
+        is_json_type(value)
+            || accepted == JsonTypes::AlsoPlain && is_in_utf8(value, |essence| essence == "text/plain")
+    };
+    if value.to_str().is_ok_and(is_accepted) {
         Ok(())
     } else {
         Err(unsupported("Send the request body as application/json in UTF-8", JSON))
@@ -196,19 +213,25 @@ fn refuse_media_type(parts: &Parts) -> Result<(), ApiError> {
 }
 
 fn is_json_type(value: &str) -> bool {
+    is_in_utf8(value, |essence| {
+        essence.strip_prefix("application/").is_some_and(|subtype| {
+            subtype == "json" || subtype.strip_suffix("+json").is_some_and(|name| !name.is_empty())
+        })
+    })
+}
+
+/// Whether the essence of a media type is right, and its charset, where it has one, UTF-8.
+fn is_in_utf8(value: &str, is_right: impl Fn(&str) -> bool) -> bool {
     let mut parts = value.split(';');
     let essence = parts.next().unwrap_or("").trim().to_ascii_lowercase();
-    let subtype = essence.strip_prefix("application/");
-    let json = subtype.is_some_and(|subtype| {
-        subtype == "json" || subtype.strip_suffix("+json").is_some_and(|name| !name.is_empty())
-    });
-    json && parts.all(|parameter| match parameter.split_once('=') {
-        Some((name, charset)) if name.trim().eq_ignore_ascii_case("charset") => {
-            let charset = charset.trim().trim_matches('"');
-            charset.eq_ignore_ascii_case("utf-8")
-        }
-        _ => true,
-    })
+    is_right(&essence)
+        && parts.all(|parameter| match parameter.split_once('=') {
+            Some((name, charset)) if name.trim().eq_ignore_ascii_case("charset") => {
+                let charset = charset.trim().trim_matches('"');
+                charset.eq_ignore_ascii_case("utf-8")
+            }
+            _ => true,
+        })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The API as an embedder holds it: route → admit → read → decode → run → wrap.
 
-mod body;
+pub(crate) mod body;
 mod finish;
 mod router;
 mod settings;
@@ -215,7 +215,7 @@ impl Inner {
                 JsonBody::Absent
             }
             BodyKind::Required | BodyKind::Optional => {
-                body::read_json(parts, body, self.settings.max_json_octets).await?
+                body::read_json(parts, body, self.settings.max_json_octets, body::JsonTypes::Json).await?
             }
         };
         incoming.body = &body;

@@ -120,6 +120,9 @@ pub struct RunningTurn {
     pub lease_until: Timestamp,
     /// The reply so far.
     pub text: String,
+    /// Whether the visitor has asked for its end.
+    #[serde(default)]
+    pub cancelled: bool,
 }
 
 /// A visitor: 16 random octets, written as 32 hexadecimal digits.

@@ -15,4 +15,7 @@ pub use responder::{
     FoundPassage, Handoff, Outcome, Question, RetrieveError, Retrieved, Retriever, Source, Speaker,
     StatusKind, Usage,
 };
-pub use settings::{ChatSettings, Fallback, Grounding, HandoffSettings, LlmSettings};
+pub use settings::{
+    AgentSettings, Appearance, ChatSettings, ConsentSettings, Fallback, Grounding, HandoffSettings,
+    LeadSettings, LlmSettings, OriginRule, Teaser, UploadSettings,
+};

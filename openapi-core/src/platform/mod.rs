@@ -12,9 +12,11 @@ mod forms;
 mod idempotency;
 mod keys;
 mod paging;
+mod widget;
 
 pub use extraction::ExtractionSettings;
 pub use files::{ContentCheck, ContentFault, FileSettings, MaintainError};
+pub use widget::WidgetApi;
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -24,13 +26,14 @@ use async_trait::async_trait;
 use crate::access::Caller;
 use crate::api::{Api, Settings};
 use crate::brand::Brand;
+use crate::chat::{ChatResponder, Retriever};
 use crate::contacts::Contact;
 use crate::files::ContactFile;
 use crate::forms::{CompiledTemplate, Submission, TemplateSummary};
 use crate::gate::Gate;
 use crate::ports::{
     BlobStore, Clock, DocumentExtractor, FileScanner, IdSource, InPlace, NoBlobs, NoExtractor, NoScanner,
-    NoTimer, Offload, Timer, within,
+    NoTimer, Offload, Tasks, Timer, within,
 };
 use crate::reply::ApiError;
 use crate::schema::{CompiledSchema, ContactSchema};
@@ -69,6 +72,12 @@ pub struct Ports {
     pub timer: Arc<dyn Timer>,
     /// Hashes parts of uploads beside their arrival; [`InPlace`] where no thread is lent.
     pub offload: Arc<dyn Offload>,
+    /// What answers visitors of the widget, chosen by name; none where no chat is wanted.
+    pub responders: Vec<Arc<dyn ChatResponder>>,
+    /// Finds the passages to answer from.
+    pub retriever: Option<Arc<dyn Retriever>>,
+    /// Runs answers beside the connections that asked for them; without it a lost connection ends its answer.
+    pub tasks: Option<Arc<dyn Tasks>>,
 }
 
 impl Ports {
@@ -84,6 +93,9 @@ impl Ports {
             extractor: Arc::new(NoExtractor),
             timer: Arc::new(NoTimer),
             offload: Arc::new(InPlace),
+            responders: Vec::new(),
+            retriever: None,
+            tasks: None,
         }
     }
 
@@ -120,6 +132,27 @@ impl Ports {
     #[must_use]
     pub fn with_timer(mut self, timer: Arc<dyn Timer>) -> Self {
         self.timer = timer;
+        self
+    }
+
+    /// Adds something that answers visitors of the widget.
+    #[must_use]
+    pub fn with_responder(mut self, responder: Arc<dyn ChatResponder>) -> Self {
+        self.responders.push(responder);
+        self
+    }
+
+    /// Sets what finds the passages to answer from.
+    #[must_use]
+    pub fn with_retriever(mut self, retriever: Arc<dyn Retriever>) -> Self {
+        self.retriever = Some(retriever);
+        self
+    }
+
+    /// Sets what runs answers beside the connections that asked for them.
+    #[must_use]
+    pub fn with_tasks(mut self, tasks: Arc<dyn Tasks>) -> Self {
+        self.tasks = Some(tasks);
         self
     }
 

@@ -1,21 +1,24 @@
-//! The body of a reply.
+//! The body of a reply: known as a whole, the content of a file, or events as they come.
 
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use futures_core::Stream;
 use http_body::{Body, Frame, SizeHint};
 
 use crate::ports::BlobStream;
 
-/// The body of a reply: known as a whole before the first octet is sent, or the content of a file of known length.
+/// The body of a reply: known as a whole before the first octet is sent, the content of a file of known length, or
+/// events as they come.
 #[derive(Default)]
 pub struct ApiBody(Source);
 
 enum Source {
     Known(Bytes),
     Content { stream: BlobStream, left: u64 },
+    Events(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
 }
 
 impl Default for Source {
@@ -42,21 +45,26 @@ impl ApiBody {
         ApiBody(Source::Content { stream, left: octets })
     }
 
-    /// The octets that are left to be sent; `None` of the content of a file, which is read as it is sent.
+    /// Events, each piece sent as it comes.
+    pub(crate) fn events(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
+        ApiBody(Source::Events(Box::pin(stream)))
+    }
+
+    /// The octets that are left to be sent; `None` of what is read or made as it is sent.
     #[must_use]
     pub fn as_bytes(&self) -> Option<&[u8]> {
         match &self.0 {
             Source::Known(bytes) => Some(bytes),
-            Source::Content { .. } => None,
+            Source::Content { .. } | Source::Events(_) => None,
         }
     }
 
-    /// Takes the octets; `None` of the content of a file.
+    /// Takes the octets; `None` of what is read or made as it is sent.
     #[must_use]
     pub fn into_bytes(self) -> Option<Bytes> {
         match self.0 {
             Source::Known(bytes) => Some(bytes),
-            Source::Content { .. } => None,
+            Source::Content { .. } | Source::Events(_) => None,
         }
     }
 }
@@ -66,6 +74,7 @@ impl fmt::Debug for ApiBody {
         match &self.0 {
             Source::Known(bytes) => f.debug_tuple("ApiBody").field(bytes).finish(),
             Source::Content { left, .. } => f.debug_struct("ApiBody").field("left", left).finish(),
+            Source::Events(_) => f.write_str("ApiBody(events)"),
         }
     }
 }
@@ -101,6 +110,9 @@ impl Body for ApiBody {
                 let bytes = std::mem::take(bytes);
                 return Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))));
             }
+            Source::Events(stream) => {
+                return stream.as_mut().poll_next(cx).map(|octets| octets.map(Frame::data).map(Ok));
+            }
             Source::Content { left: 0, .. } => return Poll::Ready(None),
             Source::Content { stream, left } => (stream, left),
         };
@@ -122,13 +134,15 @@ impl Body for ApiBody {
         match &self.0 {
             Source::Known(bytes) => bytes.is_empty(),
             Source::Content { left, .. } => *left == 0,
+            Source::Events(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(match &self.0 {
-            Source::Known(bytes) => bytes.len() as u64,
-            Source::Content { left, .. } => *left,
-        })
+        match &self.0 {
+            Source::Known(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Source::Content { left, .. } => SizeHint::with_exact(*left),
+            Source::Events(_) => SizeHint::default(),
+        }
     }
 }

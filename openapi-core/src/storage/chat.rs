@@ -121,12 +121,18 @@ pub enum AgentRecordKind {
     ChatUsage,
     /// The version of its knowledge ([`KnowledgeWrite::version`]); the body is empty.
     Knowledge,
+    /// What its identity secrets are made from.
+    Identity,
 }
 
 impl AgentRecordKind {
     /// Every kind.
-    pub const ALL: [AgentRecordKind; 3] =
-        [AgentRecordKind::Settings, AgentRecordKind::ChatUsage, AgentRecordKind::Knowledge];
+    pub const ALL: [AgentRecordKind; 4] = [
+        AgentRecordKind::Settings,
+        AgentRecordKind::ChatUsage,
+        AgentRecordKind::Knowledge,
+        AgentRecordKind::Identity,
+    ];
 
     /// The number that stores write for it.
     #[must_use]
@@ -135,6 +141,7 @@ impl AgentRecordKind {
             AgentRecordKind::Settings => 1,
             AgentRecordKind::ChatUsage => 2,
             AgentRecordKind::Knowledge => 3,
+            AgentRecordKind::Identity => 4,
         }
     }
 

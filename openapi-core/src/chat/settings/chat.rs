@@ -1,5 +1,4 @@
-//! The settings of an agent's widget and chat, as an operator writes them. What is published of them is in the widget's
-//! configuration; what they mean is checked by [`AgentSettings::check`].
+//! How an agent answers: the member `chat` of its settings.
 
 use serde::{Deserialize, Serialize};
 

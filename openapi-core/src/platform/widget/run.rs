@@ -1,0 +1,526 @@
+//! Answering a turn: passages, the responder, its events, and what is stored of them.
+
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use std::sync::Arc;
+use std::task::Poll;
+
+use serde::Serialize;
+
+use super::Inner;
+use super::settings::AgentView;
+use super::store::{asked_and_answered, shown};
+use super::turns::{Done, Failure, LEASE_MILLIS};
+use crate::chat::{
+    ChatAgent, ChatError, ChatEvent, ChatEvents, ChatLine, ChatResponder, ChatTurn, ChatVisitor,
+    Conversation, ConversationMode, Fallback, FollowUp, Handoff, Message, MessageState, Outcome, Question,
+    Retrieved, Source, Speaker, StatusKind, Usage,
+};
+use crate::contacts::ContactRef;
+use crate::ports::Task;
+use crate::storage::{MessageQuery, StorageError, WhichMessages};
+use crate::values::Timestamp;
+use crate::widget::config::LeadForm;
+use crate::widget::live::LiveTurn;
+use crate::widget::texts;
+
+/// The longest reply, in octets.
+const MAX_REPLY: usize = 64 * 1024;
+/// Lines of the conversation that a responder is told.
+const HISTORY: u32 = 20;
+/// And how many octets of them: about 4,000 tokens.
+const HISTORY_OCTETS: usize = 12_000;
+/// Passages that are looked for.
+const PASSAGES: usize = 12;
+/// How often the text so far is stored at the least, while it grows.
+const DRAFT_MILLIS: u64 = 1_000;
+/// How much it grows at the most before it is stored, in octets.
+const DRAFT_OCTETS: usize = 2 * 1024;
+/// How often the lease is renewed.
+const RENEW_MILLIS: i64 = 5_000;
+
+/// A turn to be answered.
+pub(super) struct Job {
+    pub(super) view: Arc<AgentView>,
+    pub(super) conversation: Conversation,
+    pub(super) asked: Message,
+    pub(super) turn: String,
+    pub(super) live: Arc<LiveTurn>,
+    pub(super) request_id: String,
+}
+
+/// What became of a turn.
+#[derive(Default)]
+struct Reply {
+    text: String,
+    sources: Vec<Source>,
+    after: FollowUp,
+    author: String,
+    usage: Option<Usage>,
+    credits: u64,
+    end: End,
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum End {
+    /// With an answer, or what stands for one.
+    Done(Outcome),
+    /// The visitor ended it, or the service is ending.
+    Stopped,
+    /// The responder failed.
+    Failed(ChatError),
+    /// The store failed.
+    #[default]
+    Lost,
+}
+
+/// What comes next while a responder works.
+enum Step {
+    Event(ChatEvent),
+    Ended,
+    Late,
+    Cancelled,
+    Draft,
+}
+
+impl Inner {
+    /// Answers a turn to its end.
+    pub(super) async fn run(self: Arc<Self>, job: Job) {
+        let reply = match self.reply(&job).await {
+            Ok(reply) => reply,
+            Err(error) => {
+                tracing::warn!(kind = %error.kind, source = ?error.source, "the data store failed while a visitor was answered");
+                Reply::default()
+            }
+        };
+        self.finish(&job, reply).await;
+        job.live.end(self.platform.now());
+    }
+
+    async fn reply(&self, job: &Job) -> Result<Reply, StorageError> {
+        let chat = &job.view.settings.chat;
+        if !self.count_turn(job).await? {
+            return Ok(self.limited(job));
+        }
+        job.live.emit("status", &Status { kind: StatusKind::Searching });
+        let turn = self.chat_turn(job).await?;
+        let find = |name: &str| self.platform.ports.responders.iter().find(|it| it.name() == name).cloned();
+        let first = find(&chat.responder);
+        if first.is_none() {
+            tracing::warn!(agent = %job.view.agent.id, responder = chat.responder, "the responder is not there");
+        }
+        let mut reply = match &first {
+            Some(responder) => self.attempt(job, &**responder, turn.clone()).await?,
+            None => Reply { end: End::Failed(ChatError::Unavailable), ..Reply::default() },
+        };
+        let End::Failed(error) = reply.end else { return Ok(reply) };
+        let may_fall_back = reply.text.is_empty() && chat.fallback == Fallback::Knowledge;
+        const KNOWLEDGE: &str = "knowledge";
+        if may_fall_back
+            && chat.responder != KNOWLEDGE
+            && let Some(knowledge) = find(KNOWLEDGE)
+        {
+            let (used, credits) = (reply.usage, reply.credits);
+            reply = self.attempt(job, &*knowledge, turn).await?;
+            reply.usage = used.or(reply.usage);
+            reply.credits += credits;
+        } else if error == ChatError::Budget && reply.text.is_empty() {
+            reply = self.limited(job);
+        }
+        Ok(reply)
+    }
+
+    /// The polite sentence and the lead form.
+    fn limited(&self, job: &Job) -> Reply {
+        let form = can_offer_form(&job.view, &job.conversation);
+        let text = texts::limited(&job.conversation.locale).to_owned();
+        let after = FollowUp { form, ..FollowUp::default() };
+        job.live.delta(&text);
+        Reply { text, after, end: End::Done(Outcome::Limited), ..Reply::default() }
+    }
+
+    /// What a responder is told.
+    async fn chat_turn(&self, job: &Job) -> Result<ChatTurn, StorageError> {
+        let (view, conversation) = (&job.view, &job.conversation);
+        let agent = &view.agent.id;
+        let storage = &self.platform.storage;
+        let which = WhichMessages::Before(job.asked.seq);
+        let query = MessageQuery { conversation: conversation.id, which, limit: HISTORY - 1 };
+        let before = storage.messages(agent, &query).await?;
+        let last_question = before.iter().rev().find(|message| message.role == Speaker::Visitor);
+        let question = Question {
+            text: job.asked.text.clone(),
+            before: last_question.map(|message| message.text.clone()),
+            locale: conversation.locale.clone(),
+        };
+        let found = match &self.platform.ports.retriever {
+            Some(retriever) => match retriever.retrieve(agent, &question, PASSAGES).await {
+                Ok(found) => found,
+                Err(error) => {
+                    tracing::warn!(%agent, %error, "the documents of an agent could not be searched");
+                    Retrieved::default()
+                }
+            },
+            None => Retrieved::default(),
+        };
+        let mut history: Vec<ChatLine> = Vec::new();
+        let mut left = HISTORY_OCTETS;
+        for message in std::iter::once(&job.asked).chain(before.iter().rev()) {
+            if !history.is_empty() && message.text.len() > left {
+                break;
+            }
+            left = left.saturating_sub(message.text.len());
+            history.push(ChatLine { speaker: message.role, text: message.text.clone() });
+        }
+        history.reverse();
+        let now = self.platform.now();
+        Ok(ChatTurn {
+            agent: ChatAgent {
+                id: agent.clone(),
+                name: view
+                    .settings
+                    .appearance
+                    .title
+                    .clone()
+                    .unwrap_or_else(|| view.agent.name.as_str().to_owned()),
+                settings: view.settings.chat.clone(),
+                link_hosts: view.settings.link_hosts.clone(),
+            },
+            conversation: conversation.id,
+            turn: job.turn.clone(),
+            history,
+            visitor: ChatVisitor {
+                level: conversation.level_at(now),
+                fields: self.released(job, now).await?,
+                locale: conversation.locale.clone(),
+                time_zone: conversation.time_zone.clone(),
+                page: conversation.page.clone(),
+            },
+            found,
+            can_offer_form: can_offer_form(view, conversation),
+            now,
+            deadline: now.plus_millis(i64::try_from(self.settings.deadlines.whole).unwrap_or(i64::MAX)),
+        })
+    }
+
+    /// The fields of a verified visitor's contact that the operator releases.
+    async fn released(&self, job: &Job, now: Timestamp) -> Result<Vec<(String, String)>, StorageError> {
+        let names = &job.view.settings.chat.llm.released_fields;
+        let contact = job.conversation.contact_id.filter(|_| job.conversation.level_at(now) == 2);
+        let Some(contact) = contact.filter(|_| !names.is_empty()) else { return Ok(Vec::new()) };
+        let agent = &job.view.agent.id;
+        let Some(contact) = self.platform.storage.contact(agent, &ContactRef::Id(contact)).await? else {
+            return Ok(Vec::new());
+        };
+        let Ok(members) = serde_json::to_value(&contact) else { return Ok(Vec::new()) };
+        let value = |name: &str| match name.strip_prefix("customFields.") {
+            Some(name) => members.get("customFields").and_then(|custom| custom.get(name)),
+            None => members.get(name),
+        };
+        let released = names.iter().filter_map(|name| {
+            let value = value(name).filter(|value| !value.is_null())?;
+            Some((name.clone(), value.as_str().map_or_else(|| value.to_string(), str::to_owned)))
+        });
+        Ok(released.collect())
+    }
+
+    /// One responder's reply, with what it may use set aside before and settled after.
+    async fn attempt(
+        &self,
+        job: &Job,
+        responder: &dyn ChatResponder,
+        turn: ChatTurn,
+    ) -> Result<Reply, StorageError> {
+        let most = responder.most(&turn);
+        let id = self.platform.ports.ids.platform_id(self.platform.now());
+        let is_paid = most.tokens() > 0;
+        if is_paid && !self.set_aside(job, id, most).await? {
+            return Ok(Reply { end: End::Failed(ChatError::Budget), ..Reply::default() });
+        }
+        let mut reply = self.drive(job, responder, turn).await;
+        responder.name().clone_into(&mut reply.author);
+        if is_paid {
+            let used = match (reply.usage, reply.end) {
+                (Some(used), End::Done(_)) => used,
+                // What was written until then is paid, and what the model was given.
+                (_, End::Stopped) => stopped(most, &reply.text),
+                _ => Usage::default(),
+            };
+            reply.usage = Some(used);
+            reply.credits = self.settle(job, id, used).await?;
+        }
+        Ok(reply)
+    }
+
+    async fn drive(&self, job: &Job, responder: &dyn ChatResponder, turn: ChatTurn) -> Reply {
+        let timer = &self.platform.ports.timer;
+        let deadlines = self.settings.deadlines;
+        let mut reply = Reply::default();
+        let Ok(mut events) = catch_unwind(AssertUnwindSafe(|| responder.respond(turn))) else {
+            tracing::error!(responder = responder.name(), "a responder panicked");
+            return Reply { end: End::Failed(ChatError::Internal), ..reply };
+        };
+        let mut late = timer.sleep(deadlines.first_event);
+        let mut has_event = false;
+        let mut whole = timer.sleep(deadlines.whole);
+        let mut draft = timer.sleep(DRAFT_MILLIS);
+        let (mut saved, mut saved_at) = (0, self.platform.now());
+        loop {
+            let step = next(&mut events, [&mut late, &mut whole], &mut draft, &job.live).await;
+            if matches!(step, Step::Event(_)) && !has_event {
+                has_event = true;
+                late = timer.sleep(deadlines.first_delta.saturating_sub(deadlines.first_event));
+            }
+            match step {
+                Step::Event(ChatEvent::Status(kind)) => job.live.emit("status", &Status { kind }),
+                Step::Event(ChatEvent::Delta(text)) => {
+                    late = timer.sleep(deadlines.between_deltas);
+                    let room = MAX_REPLY - reply.text.len();
+                    let piece = &text[..text.floor_char_boundary(room)];
+                    reply.text.push_str(piece);
+                    job.live.delta(piece);
+                    if piece.len() < text.len() {
+                        reply.end = End::Done(Outcome::Answered);
+                        return reply;
+                    }
+                }
+                Step::Event(ChatEvent::Replace(text)) => {
+                    late = timer.sleep(deadlines.between_deltas);
+                    reply.text = text[..text.floor_char_boundary(MAX_REPLY)].to_owned();
+                    job.live.emit("replace", &super::turns::Text { text: &reply.text });
+                    saved = 0;
+                }
+                Step::Event(ChatEvent::Suggestions(mut items)) => {
+                    items.truncate(6);
+                    reply.after.suggestions = items;
+                }
+                Step::Event(ChatEvent::Form) => {
+                    reply.after.form = can_offer_form(&job.view, &job.conversation);
+                }
+                Step::Event(ChatEvent::Handoff(handoff)) => {
+                    if job.view.settings.chat.handoff.enabled {
+                        reply.after.handoff = Some(handoff);
+                    }
+                }
+                Step::Event(ChatEvent::Error(error)) => {
+                    reply.end = End::Failed(error);
+                    return reply;
+                }
+                Step::Event(ChatEvent::Done { outcome, sources, usage }) => {
+                    reply.sources = sources;
+                    reply.usage = Some(usage);
+                    reply.end = End::Done(outcome);
+                    return reply;
+                }
+                Step::Ended => {
+                    tracing::error!(responder = responder.name(), "a responder ended without its last event");
+                    reply.end = End::Failed(ChatError::Internal);
+                    return reply;
+                }
+                Step::Late => {
+                    reply.end = End::Failed(ChatError::Timeout);
+                    return reply;
+                }
+                Step::Cancelled => {
+                    reply.end = End::Stopped;
+                    return reply;
+                }
+                Step::Draft => draft = timer.sleep(DRAFT_MILLIS),
+            }
+            let now = self.platform.now();
+            let grown = reply.text.len().saturating_sub(saved);
+            let is_due = now.millis_since(saved_at) >= i64::try_from(DRAFT_MILLIS).unwrap_or(0) && grown > 0;
+            if grown >= DRAFT_OCTETS || is_due || now.millis_since(saved_at) >= RENEW_MILLIS {
+                (saved, saved_at) = (reply.text.len(), now);
+                if !self.save_draft(job, &reply.text, now).await {
+                    reply.end = End::Stopped;
+                    return reply;
+                }
+            }
+        }
+    }
+
+    /// Stores the text so far and renews the lease; whether the turn is to go on.
+    async fn save_draft(&self, job: &Job, text: &str, now: Timestamp) -> bool {
+        let mut goes_on = true;
+        let saved = self.change(&job.view.agent.id, job.conversation.id, |stored| {
+            let running = stored.running.as_mut().filter(|it| it.turn == job.turn && it.owner == self.server);
+            goes_on = running.as_ref().is_some_and(|running| !running.cancelled);
+            let running = running.filter(|running| !running.cancelled)?;
+            text.clone_into(&mut running.text);
+            running.lease_until = now.plus_millis(LEASE_MILLIS);
+            Some(Vec::new())
+        });
+        match saved.await {
+            Ok(Some(_)) => goes_on,
+            // The conversation is gone.
+            Ok(None) => false,
+            // The reply is stored at its end, if the store is there again by then.
+            Err(_) => true,
+        }
+    }
+
+    /// Stores what became of a turn and tells it.
+    async fn finish(&self, job: &Job, mut reply: Reply) {
+        let agent = &job.view.agent.id;
+        let known = self.messages_of_turn(agent, job.conversation.id, &job.turn).await.unwrap_or_default();
+        let (_, before) = asked_and_answered(known);
+        let (state, outcome) = match reply.end {
+            End::Done(outcome) => (MessageState::Complete, Some(outcome)),
+            End::Stopped => (MessageState::Stopped, Some(Outcome::Stopped)),
+            End::Failed(_) | End::Lost => (MessageState::Incomplete, None),
+        };
+        let is_kept = outcome.is_some() || !reply.text.is_empty();
+        let mut stored: Option<Message> = None;
+        let now = self.platform.now();
+        let days = job.view.settings.retention_days;
+        let form = reply.after.form && can_offer_form(&job.view, &job.conversation);
+        reply.after.form = form;
+        let saved = self.change(agent, job.conversation.id, |conversation| {
+            stored = None;
+            conversation.running.as_ref().filter(|it| it.turn == job.turn && it.owner == self.server)?;
+            conversation.running = None;
+            if !is_kept {
+                return Some(Vec::new());
+            }
+            if reply.after.handoff.is_some() {
+                conversation.mode = ConversationMode::Human;
+                conversation.waiting_since = Some(now);
+            }
+            let mut message = match &before {
+                // A reply that had failed is told anew in its place.
+                Some(before) => before.clone(),
+                None => self.append(conversation, Speaker::Agent, String::new(), now, days),
+            };
+            message.text.clone_from(&reply.text);
+            message.state = state;
+            message.at = now;
+            message.turn = Some(job.turn.clone());
+            message.author = Some(reply.author.clone());
+            message.sources.clone_from(&reply.sources);
+            message.outcome = outcome;
+            message.after = reply.after.clone();
+            message.usage = reply.usage.filter(|usage| usage.tokens() > 0);
+            message.credits = reply.credits;
+            stored = Some(message.clone());
+            Some(vec![message])
+        });
+        let failure = match (saved.await, reply.end) {
+            (Err(error), _) => {
+                tracing::warn!(%error, "a reply could not be stored");
+                Failure::unavailable()
+            }
+            (Ok(_), End::Done(_) | End::Stopped) => match &stored {
+                Some(message) => {
+                    let form = match form {
+                        true => self.lead_form(&job.view).await.ok().flatten(),
+                        false => None,
+                    };
+                    return tell(&job.live, message, form.as_ref(), &job.view);
+                }
+                // Another process has taken the turn over.
+                None => Failure::unavailable(),
+            },
+            (Ok(_), End::Failed(error)) => failure_of(error),
+            (Ok(_), End::Lost) => Failure::unavailable(),
+        };
+        job.live.emit("error", &failure);
+    }
+}
+
+fn failure_of(error: ChatError) -> Failure {
+    let message = "The answer could not be completed";
+    match error {
+        ChatError::Unavailable | ChatError::Budget => Failure::unavailable(),
+        ChatError::Timeout => {
+            Failure { code: "RESPONDER_TIMEOUT", message, retryable: true, retry_after_seconds: Some(5) }
+        }
+        ChatError::Refused => {
+            Failure { code: "RESPONDER_UNAVAILABLE", message, retryable: false, retry_after_seconds: None }
+        }
+        ChatError::Internal => {
+            Failure { code: "INTERNAL_ERROR", message, retryable: true, retry_after_seconds: Some(5) }
+        }
+    }
+}
+
+/// The end of a turn, as it is told: the message, what follows it, how it ended.
+pub(super) fn tell(live: &LiveTurn, message: &Message, form: Option<&LeadForm>, view: &AgentView) {
+    live.emit("message", &shown(message));
+    if !message.after.suggestions.is_empty() {
+        live.emit("suggestions", &Items { items: &message.after.suggestions });
+    }
+    if message.after.form
+        && let Some(form) = form
+    {
+        live.emit("form", form);
+    }
+    if let Some(handoff) = &message.after.handoff {
+        live.emit("handoff", &told(handoff, view));
+    }
+    live.emit("done", &Done { outcome: message.outcome.unwrap_or(Outcome::Answered) });
+}
+
+/// A handoff without pictures of hosts that the widget does not load from.
+fn told(handoff: &Handoff, view: &AgentView) -> Handoff {
+    let is_allowed = |address: &String| {
+        let host = url::Url::parse(address).ok().and_then(|url| url.host_str().map(str::to_owned));
+        host.is_some_and(|host| view.settings.image_hosts.contains(&host))
+    };
+    Handoff { avatar: handoff.avatar.clone().filter(is_allowed), ..handoff.clone() }
+}
+
+/// Whether there is a form that this visitor has not filled in.
+fn can_offer_form(view: &AgentView, conversation: &Conversation) -> bool {
+    !view.settings.lead.fields.is_empty() && conversation.lead.is_none()
+}
+
+/// What a turn has used that was stopped: all that the model was given, and about as much as was written.
+fn stopped(most: Usage, text: &str) -> Usage {
+    let output_tokens = (text.len() as u64).div_ceil(3).min(most.output_tokens);
+    let share = if most.tokens() == 0 {
+        0.0
+    } else {
+        (most.input_tokens + output_tokens) as f64 / most.tokens() as f64
+    };
+    Usage { input_tokens: most.input_tokens, output_tokens, cost: most.cost * share }
+}
+
+/// Waits for what comes first: the visitor's wish to end it, an event, a deadline, the time to store the text so far.
+async fn next(events: &mut ChatEvents, deadlines: [&mut Task; 2], draft: &mut Task, live: &LiveTurn) -> Step {
+    let [late, whole] = deadlines;
+    poll_fn(|cx| {
+        if live.poll_cancelled(cx) {
+            return Poll::Ready(Step::Cancelled);
+        }
+        let polled = catch_unwind(AssertUnwindSafe(|| events.as_mut().poll_next(cx)));
+        match polled {
+            Ok(Poll::Ready(Some(event))) => return Poll::Ready(Step::Event(event)),
+            Ok(Poll::Ready(None)) => return Poll::Ready(Step::Ended),
+            Ok(Poll::Pending) => {}
+            Err(_) => {
+                tracing::error!("a responder panicked");
+                return Poll::Ready(Step::Event(ChatEvent::Error(ChatError::Internal)));
+            }
+        }
+        if late.as_mut().poll(cx).is_ready() || whole.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Step::Late);
+        }
+        draft.as_mut().poll(cx).map(|()| Step::Draft)
+    })
+    .await
+}
+
+/// Data of the event `status`.
+#[derive(Serialize)]
+struct Status {
+    kind: StatusKind,
+}
+
+/// Data of the event `suggestions`.
+#[derive(Serialize)]
+struct Items<'a> {
+    items: &'a [String],
+}

@@ -1,0 +1,232 @@
+//! What chats use: turns and tokens of a day, and credits. Set aside before a model is asked, settled afterwards.
+
+use serde::{Deserialize, Serialize};
+
+use super::run::Job;
+use super::{AgentView, Inner};
+use crate::access::Actor;
+use crate::chat::Usage;
+use crate::credits::{CreditAccount, CreditEntry, CreditEntryKind};
+use crate::json::RawObject;
+use crate::platform::ATTEMPTS;
+use crate::storage::{AgentRecord, AgentRecordKind, CreditWrite, StorageError, StorageErrorKind};
+use crate::values::{PlatformId, Timestamp};
+
+/// How long what was set aside stays so, when nothing more is heard of its process.
+const HELD_MILLIS: i64 = 150_000;
+/// Tokens that a step of credits stands for.
+const TOKENS_OF_STEP: u64 = 1_000;
+
+/// What an agent's chat has used on a day (UTC).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct DayUsage {
+    /// The day, in days since the epoch.
+    day: i64,
+    turns: u64,
+    tokens: u64,
+    cost: f64,
+    held: Vec<Held>,
+}
+
+/// What is set aside for a turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Held {
+    id: PlatformId,
+    tokens: u64,
+    cost: f64,
+    until: Timestamp,
+}
+
+impl DayUsage {
+    /// The usage of the day of `now`: another day begins with nothing, and what nobody settles is free again.
+    fn at(mut self, now: Timestamp) -> Self {
+        let day = now.millis().div_euclid(86_400_000);
+        if self.day != day {
+            self = DayUsage { day, held: self.held, ..DayUsage::default() };
+        }
+        self.held.retain(|held| held.until > now);
+        self
+    }
+
+    fn has_room(&self, view: &AgentView, most: Usage) -> bool {
+        let llm = &view.settings.chat.llm;
+        let tokens = self.held.iter().map(|held| held.tokens).fold(self.tokens, u64::saturating_add);
+        let cost = self.held.iter().map(|held| held.cost).sum::<f64>() + self.cost;
+        let fits_tokens =
+            llm.tokens_per_day == 0 || tokens.saturating_add(most.tokens()) <= llm.tokens_per_day;
+        fits_tokens && llm.cost_per_day.is_none_or(|limit| cost + most.cost <= limit)
+    }
+}
+
+impl Inner {
+    /// Changes the usage of an agent by what is stored; `change` says whether there is something to store.
+    async fn change_usage(
+        &self,
+        job: &Job,
+        mut change: impl FnMut(&mut DayUsage) -> bool + Send,
+    ) -> Result<(), StorageError> {
+        let storage = &self.platform.storage;
+        let agent = &job.view.agent.id;
+        let kind = AgentRecordKind::ChatUsage;
+        for _ in 0..ATTEMPTS {
+            let stored = storage.agent_record(agent, kind).await?;
+            let version = stored.as_ref().map_or(0, |stored| stored.version);
+            let usage: DayUsage =
+                stored.and_then(|stored| serde_json::from_str(stored.body.as_str()).ok()).unwrap_or_default();
+            let mut usage = usage.at(self.platform.now());
+            if !change(&mut usage) {
+                return Ok(());
+            }
+            let text = serde_json::to_string(&usage).unwrap_or_default();
+            let body = RawObject::from_text(text).map_err(|_| StorageErrorKind::Internal)?;
+            let record = AgentRecord { kind, version: version + 1, body };
+            match storage.save_agent_record(agent, &record, None).await {
+                Err(error) if error.kind == StorageErrorKind::Stale => {}
+                outcome => return outcome,
+            }
+        }
+        Err(StorageErrorKind::Stale.into())
+    }
+
+    /// Counts a turn; whether the day has room for it.
+    pub(super) async fn count_turn(&self, job: &Job) -> Result<bool, StorageError> {
+        let limit = u64::from(job.view.settings.chat.turns_per_day);
+        if limit == 0 {
+            return Ok(true);
+        }
+        let mut has_room = false;
+        self.change_usage(job, |usage| {
+            has_room = usage.turns < limit;
+            usage.turns += u64::from(has_room);
+            has_room
+        })
+        .await?;
+        Ok(has_room)
+    }
+
+    /// Sets aside the most that a turn may use; whether budget and credits allow it.
+    pub(super) async fn set_aside(
+        &self,
+        job: &Job,
+        id: PlatformId,
+        most: Usage,
+    ) -> Result<bool, StorageError> {
+        let until = self.platform.now().plus_millis(HELD_MILLIS);
+        let mut has_room = false;
+        self.change_usage(job, |usage| {
+            has_room = usage.has_room(&job.view, most);
+            if has_room {
+                usage.held.push(Held { id, tokens: most.tokens(), cost: most.cost, until });
+            }
+            has_room
+        })
+        .await?;
+        if has_room && !self.reserve_credits(job, id, self.credits(most)).await? {
+            self.settle_usage(job, id, Usage::default()).await?;
+            has_room = false;
+        }
+        Ok(has_room)
+    }
+
+    /// Settles what was set aside by what was used; returns the credits that it cost.
+    pub(super) async fn settle(&self, job: &Job, id: PlatformId, used: Usage) -> Result<u64, StorageError> {
+        self.settle_usage(job, id, used).await?;
+        self.settle_credits(job, id, used).await
+    }
+
+    async fn settle_usage(&self, job: &Job, id: PlatformId, used: Usage) -> Result<(), StorageError> {
+        self.change_usage(job, |usage| {
+            usage.held.retain(|held| held.id != id);
+            usage.tokens = usage.tokens.saturating_add(used.tokens());
+            usage.cost += used.cost;
+            true
+        })
+        .await
+    }
+
+    fn credits(&self, usage: Usage) -> u64 {
+        let steps = usage.tokens().div_ceil(TOKENS_OF_STEP);
+        steps.saturating_mul(u64::from(self.settings.credits_per_thousand_tokens))
+    }
+
+    async fn reserve_credits(&self, job: &Job, id: PlatformId, cost: u64) -> Result<bool, StorageError> {
+        let until = self.platform.now().plus_millis(HELD_MILLIS);
+        let mut is_enough = true;
+        self.change_credits(job, |account, now| {
+            account.release_expired(now);
+            is_enough = account.reserve(id, cost, until).is_ok();
+            is_enough.then_some(None)
+        })
+        .await?;
+        Ok(is_enough)
+    }
+
+    async fn settle_credits(&self, job: &Job, id: PlatformId, used: Usage) -> Result<u64, StorageError> {
+        let mut spent = 0;
+        let cost = self.credits(used);
+        let actor = Actor::Visitor(job.conversation.visitor_id.to_string());
+        let note =
+            format!("conversation {}, turn {}, {} tokens", job.conversation.id, job.turn, used.tokens());
+        self.change_credits(job, |account, now| {
+            let paid = account.settle_partly(id, cost)?;
+            spent = paid.credits();
+            let signed = |credits: u64| i64::try_from(credits).unwrap_or(i64::MAX).saturating_neg();
+            Some((spent > 0).then(|| CreditEntry {
+                id,
+                at: now,
+                kind: CreditEntryKind::Chat,
+                plan: signed(paid.plan),
+                top_up: signed(paid.top_up),
+                available: account.available(),
+                actor: actor.clone(),
+                request_id: Some(job.request_id.clone()),
+                note: Some(note.clone()),
+            }))
+        })
+        .await?;
+        Ok(spent)
+    }
+
+    /// Changes the account of an agent that is charged; none of `change` leaves it as it is.
+    async fn change_credits(
+        &self,
+        job: &Job,
+        mut change: impl FnMut(&mut CreditAccount, Timestamp) -> Option<Option<CreditEntry>> + Send,
+    ) -> Result<(), StorageError> {
+        let storage = &self.platform.storage;
+        let agent = &job.view.agent.id;
+        for _ in 0..ATTEMPTS {
+            let account = storage.credit_account(agent).await?.filter(|account| !account.unlimited);
+            let Some(mut account) = account else { return Ok(()) };
+            let at = self.platform.now();
+            let Some(entry) = change(&mut account, at) else { return Ok(()) };
+            account.version += 1;
+            let write = CreditWrite { at, account: Some(account), entry, audit: None, replay: None };
+            match storage.save_credits(agent, &write).await {
+                Err(error) if error.kind == StorageErrorKind::Stale => {}
+                outcome => return outcome,
+            }
+        }
+        Err(StorageErrorKind::Stale.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_begins_with_nothing_but_what_is_held() {
+        let at = |millis| Timestamp::from_millis(millis);
+        let id = PlatformId::from_bytes([1; 12]);
+        let held = Held { id, tokens: 5, cost: 0.1, until: at(86_400_500) };
+        let usage = DayUsage { day: 0, turns: 7, tokens: 9, cost: 1.0, held: vec![held.clone()] };
+        assert_eq!(usage.clone().at(at(86_399_999)), usage);
+        let next = usage.at(at(86_400_000));
+        assert_eq!((next.day, next.turns, next.tokens), (1, 0, 0));
+        assert_eq!(next.held, [held]);
+        assert!(next.at(at(86_400_500)).held.is_empty(), "what nobody settles is free again");
+    }
+}

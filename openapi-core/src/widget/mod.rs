@@ -1,0 +1,27 @@
+//! The widget's side of the service: what the chat widget on somebody's page talks to.
+//!
+//! [`WidgetApi`] takes HTTP requests below `/widget/v1` and answers HTTP responses; it stands beside
+//! [`Api`](crate::api::Api) over the same [`Platform`](crate::platform::Platform), and needs no API key: visitors have
+//! tokens of their own.
+
+pub(crate) mod challenge;
+pub(crate) mod config;
+pub(crate) mod identity;
+mod limits;
+pub(crate) mod live;
+mod open;
+pub(crate) mod request;
+mod settings;
+pub(crate) mod texts;
+pub(crate) mod token;
+
+pub use limits::Window;
+pub(crate) use limits::{Full, Windows, fits};
+pub use open::StreamLimits;
+pub(crate) use open::{Crowded, OpenStream, OpenStreams};
+pub use settings::{Texts, TurnDeadlines, WidgetLimits, WidgetSettings};
+
+pub use crate::platform::WidgetApi;
+
+/// The path below which the widget's calls lie.
+pub const BASE_PATH: &str = "/widget/v1";

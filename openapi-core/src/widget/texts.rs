@@ -1,0 +1,44 @@
+//! What the service itself says to visitors, in their language.
+
+/// The sentence for a visitor whom the agent cannot answer now: a budget is used up, or nothing answers.
+pub(crate) fn limited(locale: &str) -> &'static str {
+    let is = |tag: &str| {
+        locale.get(..tag.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(tag))
+            && matches!(locale.as_bytes().get(tag.len()), None | Some(b'-'))
+    };
+    const TEXTS: [(&str, &str); 12] = [
+        ("de", "Im Moment kann ich nicht antworten. Hinterlassen Sie uns Ihre Kontaktdaten, wir melden uns."),
+        (
+            "fr",
+            "Je ne peux pas répondre pour le moment. Laissez-nous vos coordonnées, nous vous recontacterons.",
+        ),
+        ("es", "Ahora mismo no puedo responder. Déjenos sus datos y nos pondremos en contacto con usted."),
+        ("it", "Al momento non posso rispondere. Ci lasci i suoi dati e la ricontatteremo."),
+        ("pt", "No momento não consigo responder. Deixe seus dados e entraremos em contato."),
+        ("nl", "Ik kan nu niet antwoorden. Laat uw gegevens achter, dan nemen we contact met u op."),
+        ("pl", "W tej chwili nie mogę odpowiedzieć. Proszę zostawić dane kontaktowe, odezwiemy się."),
+        ("tr", "Şu anda yanıt veremiyorum. İletişim bilgilerinizi bırakın, size dönelim."),
+        ("ar", "لا يمكنني الرد الآن. اترك بيانات الاتصال وسنعاود التواصل معك."),
+        ("he", "אין באפשרותי לענות כעת. אפשר להשאיר פרטים ונחזור אליכם."),
+        ("ja", "ただいまお答えできません。ご連絡先をお知らせいただければ、折り返しご連絡いたします。"),
+        ("zh", "目前无法回答。请留下您的联系方式，我们会与您联系。"),
+    ];
+    let found = TEXTS.iter().find(|(tag, _)| is(tag));
+    found.map_or(
+        "I cannot answer right now. Leave us your details and we will get back to you.",
+        |(_, text)| text,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::limited;
+
+    #[test]
+    fn a_language_with_or_without_its_region() {
+        assert!(limited("de-AT").starts_with("Im Moment"));
+        assert_eq!(limited("DE"), limited("de"));
+        assert!(limited("den").starts_with("I cannot"));
+        assert!(limited("").starts_with("I cannot"));
+    }
+}
