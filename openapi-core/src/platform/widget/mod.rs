@@ -1,5 +1,6 @@
 //! The widget's calls over HTTP: route → admit → read → token → agent → origin → call → wrap.
 
+mod admin;
 mod leads;
 mod run;
 mod settings;
