@@ -261,10 +261,8 @@ async fn everything(world: &World, agent: &AgentId) -> impl PartialEq + std::fmt
     let conversations = world.storage.conversations(agent, &all).await.expect("list");
     let mut messages = Vec::new();
     for number in 0..5 {
-        assert_eq!(world.conversation_of(agent, number).await, {
-            let known = conversations.conversations.iter();
-            known.filter(|it| it.id == conversation_id(number)).cloned().next()
-        });
+        let listed = conversations.conversations.iter().find(|it| it.id == conversation_id(number));
+        assert_eq!(world.conversation_of(agent, number).await.as_ref(), listed);
         messages.push(world.every_message(agent, number).await);
     }
     let knowledge = (world.knowledge_of(agent).await, world.some_passages(agent, None, 1_000).await);
