@@ -169,6 +169,11 @@ async fn purge(tx: &mut Transaction, agent: &AgentId, at_most: u32) -> Result<u6
         (collection::RATE_WINDOWS, of_agent(agent)),
         (collection::CREDIT_ACCOUNTS, of_agent(agent)),
         (collection::CREDIT_ENTRIES, of_agent(agent)),
+        (collection::MESSAGES, of_agent(agent)),
+        (collection::CONVERSATIONS, of_agent(agent)),
+        (collection::PASSAGES, of_agent(agent)),
+        (collection::KNOWLEDGE, of_agent(agent)),
+        (collection::AGENT_RECORDS, of_agent(agent)),
     ] {
         if left(removed) > 0 {
             removed += remove_some(tx, collection, filter, left(removed)).await?;

@@ -18,8 +18,8 @@ use crate::ledger::{self, Ledger, status_number};
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Transaction, Update};
 use crate::{
-    agents, audit, contact_schemas, contacts, credits, documents as kept, files, forms, keys, rate_windows,
-    replays,
+    agent_records, agents, audit, contact_schemas, contacts, conversations, credits, documents as kept,
+    files, forms, keys, knowledge, rate_windows, replays,
 };
 
 /// As [`openapi_core::storage::TransferStore::put_agent`].
@@ -87,6 +87,15 @@ pub(super) async fn records(tx: &mut Transaction, agent: &AgentId, records: &[Re
             }
             Record::CreditAccount(account) => documents.push(credits::account_document(agent, account)?),
             Record::CreditEntry(entry) => documents.push(credits::entry_document(agent, entry)?),
+            Record::Knowledge(document) => documents.push(knowledge::stored(agent, document)?),
+            Record::Passage { document, passage } => {
+                documents.push(knowledge::stored_passage(agent, *document, passage)?);
+            }
+            Record::Conversation(it) => documents.push(conversations::write::document(agent, it)?),
+            Record::Message { conversation, message } => {
+                documents.push(conversations::write::message_document(agent, *conversation, message)?);
+            }
+            Record::AgentRecord(record) => documents.push(agent_records::document(agent, record)?),
             Record::Audit(entry) => entries.push(entry),
             Record::Key(stored) => keys::put_new(tx, agent, stored).await?,
         }

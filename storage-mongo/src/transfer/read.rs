@@ -5,14 +5,17 @@ use std::collections::HashMap;
 
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use openapi_core::storage::{Record, RecordKey, RecordKind, ReplayKey};
-use openapi_core::values::{AgentId, FileId, KeyId, SubmissionId, TemplateId};
+use openapi_core::values::{AgentId, ConversationId, FileId, KeyId, SubmissionId, TemplateId};
 
 use crate::contacts::row;
 use crate::document::{Fields, integer, key, keyed, octets, of_agent, time};
 use crate::error::{Result, corrupt};
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Reads};
-use crate::{audit, contacts, credits, documents, files, forms, keys, rate_windows, replays};
+use crate::{
+    agent_records, audit, contacts, conversations, credits, documents, files, forms, keys, knowledge,
+    rate_windows, replays,
+};
 
 /// What [`openapi_core::storage::TransferStore::agents_after`] asks the database for.
 pub(crate) fn agents_after(after: Option<&AgentId>, at_most: u32) -> Find {
@@ -41,6 +44,11 @@ pub(super) const fn collection_of(kind: RecordKind) -> &'static str {
         RecordKind::RateWindow => collection::RATE_WINDOWS,
         RecordKind::CreditAccount => collection::CREDIT_ACCOUNTS,
         RecordKind::CreditEntry => collection::CREDIT_ENTRIES,
+        RecordKind::Knowledge => collection::KNOWLEDGE,
+        RecordKind::Passage => collection::PASSAGES,
+        RecordKind::Conversation => collection::CONVERSATIONS,
+        RecordKind::Message => collection::MESSAGES,
+        RecordKind::AgentRecord => collection::AGENT_RECORDS,
         RecordKind::Audit => collection::AUDIT,
         RecordKind::Key => collection::API_KEYS,
     }
@@ -60,6 +68,15 @@ fn id_of(agent: &AgentId, kind: RecordKind, after: &RecordKey) -> Result<Documen
             key.insert("version", integer(version)?);
             key
         }
+        RecordKind::Passage => {
+            let (document, position) = after.version().ok_or_else(broken)?;
+            knowledge::passage_key(agent, &document, position)?
+        }
+        RecordKind::Message => {
+            let (conversation, seq) = after.version().ok_or_else(broken)?;
+            conversations::read::message_key(agent, &conversation, seq)?
+        }
+        RecordKind::AgentRecord => agent_records::record_key(agent, after.number().ok_or_else(broken)?)?,
         RecordKind::CreditAccount => credits::account_key(agent),
         RecordKind::CreditEntry | RecordKind::Audit => {
             let (at, id) = after.time().ok_or_else(broken)?;
@@ -73,6 +90,8 @@ fn id_of(agent: &AgentId, kind: RecordKind, after: &RecordKey) -> Result<Documen
         | RecordKind::Submission
         | RecordKind::Replay
         | RecordKind::RateWindow
+        | RecordKind::Knowledge
+        | RecordKind::Conversation
         | RecordKind::Key => key(agent, &after.0),
     })
 }
@@ -160,6 +179,19 @@ fn record(agent: &AgentId, kind: RecordKind, document: &RawDocument) -> Result<R
         }
         RecordKind::CreditAccount => Record::CreditAccount(credits::account(document)?),
         RecordKind::CreditEntry => Record::CreditEntry(credits::entry(document)?),
+        RecordKind::Knowledge => Record::Knowledge(knowledge::read(document)?),
+        RecordKind::Passage => {
+            let (document, passage) = knowledge::read_passage(document)?;
+            Record::Passage { document, passage }
+        }
+        RecordKind::Conversation => {
+            Record::Conversation(Box::new(conversations::read::conversation(document)?))
+        }
+        RecordKind::Message => Record::Message {
+            conversation: ConversationId::from_bytes(fields.id()?),
+            message: conversations::read::message(document)?,
+        },
+        RecordKind::AgentRecord => Record::AgentRecord(agent_records::read(document)?),
         RecordKind::Audit => Record::Audit(audit::read(document)?),
         RecordKind::Key => Record::Key(keys::read(document)?),
         RecordKind::Template | RecordKind::TemplateVersion | RecordKind::Submission => {
@@ -241,6 +273,9 @@ pub(super) async fn last(
         RecordKind::TemplateVersion | RecordKind::Revision => {
             RecordKey::of_version(&id.octets("id")?, id.count("version")?)
         }
+        RecordKind::Passage => RecordKey::of_version(&id.octets("id")?, id.count("position")?),
+        RecordKind::Message => RecordKey::of_version(&id.octets("id")?, id.count("seq")?),
+        RecordKind::AgentRecord => RecordKey::of_number(id.count("kind")?),
         RecordKind::CreditAccount => RecordKey::of_number(0),
         RecordKind::CreditEntry | RecordKind::Audit => RecordKey::of_time(id.time("at")?, &id.octets("id")?),
         RecordKind::Replay => RecordKey(id.octets::<32>("id")?.to_vec()),
