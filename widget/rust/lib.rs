@@ -14,8 +14,10 @@
 //! ```
 
 mod file;
+mod locales;
 
 pub use file::{Answer, File};
+pub use locales::{LOCALES, texts};
 
 use sha2::{Digest, Sha256, Sha384};
 

@@ -90,6 +90,7 @@ pub fn who(actor: &Actor) -> String {
         Actor::ApiKey(key) => key.to_string(),
         Actor::Operator(name) => format!("operator {name}"),
         Actor::User(name) => format!("user {name}"),
+        Actor::Visitor(id) => format!("visitor {id}"),
         Actor::Anonymous(name) => format!("anonymous {name}"),
     }
 }
