@@ -1,5 +1,6 @@
 //! Tests that look inside: plans of lists, the writer.
 
+mod chat_plans;
 mod plans;
 mod searching;
 #[path = "../../tests/support/mod.rs"]
