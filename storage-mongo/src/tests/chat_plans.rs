@@ -9,11 +9,11 @@ use super::plans::{explain, refuse_detours};
 use super::support::{Database, agent_id, at, contact_id, wait};
 use crate::conversations::{read, write};
 use crate::document::{key, octets, time};
-use crate::knowledge;
+use crate::knowledge::{self, blocks};
 use crate::migrate::{collection, index};
 use crate::transaction::Find;
 
-/// How many conversations, messages and passages the agent has.
+/// How many conversations, messages and blocks of passages the agent has.
 const MANY: u64 = 600;
 
 fn id(number: u64) -> [u8; 12] {
@@ -51,12 +51,14 @@ async fn filled(db: &mongodb::Database) {
                 "turn": format!("t{}", number / 3),
             }
         };
-        let passage =
-            |number: u64| doc! { "_id": knowledge::passage_key(&agent, &id(number % 3), number).unwrap() };
+        let places = u64::from(blocks::PLACES);
+        let block = |number: u64| {
+            doc! { "_id": blocks::block_key(&agent, &id(number % 3), number * places).unwrap() }
+        };
         let of: [(&str, &dyn Fn(u64) -> Document); 3] = [
             (collection::CONVERSATIONS, &conversation),
             (collection::MESSAGES, &message),
-            (collection::PASSAGES, &passage),
+            (collection::PASSAGES, &block),
         ];
         for (name, document) in of {
             db.collection(name).insert_many((0..MANY).map(document)).await.unwrap();
@@ -143,8 +145,8 @@ fn messages_and_passages_walk_along_their_index() {
             let query = MessageQuery { conversation, which, limit: 20 };
             refuse_detours(db, collection::MESSAGES, &read::find_messages(&a, &query).unwrap(), 20 + 3).await;
         }
-        for after in [None, Some((KnowledgeId::from_bytes(id(1)), 300))] {
-            let find = knowledge::find_passages(&a, after, 20).unwrap();
+        for after in [None, Some((KnowledgeId::from_bytes(id(1)), 300 * blocks::PLACES + 7))] {
+            let find = blocks::find(&a, after, 20).unwrap();
             refuse_detours(db, collection::PASSAGES, &find, 20 + 3).await;
         }
         refuse_detours(db, collection::KNOWLEDGE, &knowledge::find(&a), 3).await;
@@ -157,7 +159,7 @@ fn messages_and_passages_walk_along_their_index() {
         };
         refuse_detours(db, collection::MESSAGES, &removed, 200 + 6).await;
         let gone = [KnowledgeId::from_bytes(id(1)), KnowledgeId::from_bytes(id(9_999))];
-        let removed = Find { filter: knowledge::passages_of(&a, &gone), ..Find::default() };
+        let removed = Find { filter: blocks::blocks_of(&a, &gone), ..Find::default() };
         refuse_detours(db, collection::PASSAGES, &removed, 200 + 6).await;
         store.close().await;
     });
