@@ -34,7 +34,11 @@ pub(crate) struct Sent {
 
 /// The events of a turn.
 #[derive(Default)]
-pub(crate) struct LiveTurn(Mutex<State>);
+pub(crate) struct LiveTurn {
+    /// The token of its session: whoever resumes with it has seen the numbers of these events.
+    token: String,
+    state: Mutex<State>,
+}
 
 #[derive(Default)]
 struct State {
@@ -77,7 +81,12 @@ impl State {
 
 impl LiveTurn {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a client with this token has been told of these events, and of no others.
+    pub(crate) fn is_told_to(&self, token: &str) -> bool {
+        self.token == token
     }
 
     /// Adds an event.
@@ -149,12 +158,12 @@ pub(crate) struct LiveTurns(Mutex<HashMap<TurnKey, Arc<LiveTurn>>>);
 
 impl LiveTurns {
     /// A new turn, in place of one that failed.
-    pub(crate) fn begin(&self, key: TurnKey, now: Timestamp) -> Arc<LiveTurn> {
+    pub(crate) fn begin(&self, key: TurnKey, token: String, now: Timestamp) -> Arc<LiveTurn> {
         let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         turns.retain(|_, turn| {
             turn.state().ended_at.is_none_or(|ended| now.millis_since(ended) < KEPT_MILLIS)
         });
-        let turn = Arc::new(LiveTurn::default());
+        let turn = Arc::new(LiveTurn { token, state: Mutex::default() });
         turns.insert(key, Arc::clone(&turn));
         turn
     }

@@ -40,6 +40,9 @@ pub(crate) struct VisitorToken {
     pub(crate) epoch: u32,
     #[serde(rename = "l")]
     pub(crate) level: u8,
+    /// Random, so that no two tokens are one.
+    #[serde(rename = "n")]
+    nonce: u32,
     #[serde(rename = "i")]
     issued: i64,
     #[serde(rename = "x")]
@@ -47,6 +50,7 @@ pub(crate) struct VisitorToken {
 }
 
 impl VisitorToken {
+    #[expect(clippy::too_many_arguments, reason = "each is a member of the token")]
     pub(crate) fn new(
         agent: AgentId,
         visitor: VisitorId,
@@ -55,12 +59,23 @@ impl VisitorToken {
         epoch: u32,
         level: u8,
         is_session: bool,
+        nonce: u32,
         now: Timestamp,
     ) -> Self {
         let life = if is_session { SESSION_MILLIS } else { LIFE_MILLIS };
         let expires = now.plus_millis(life).seconds();
         let origin = origin_hash(origin);
-        VisitorToken { agent, visitor, conversation, origin, epoch, level, issued: now.seconds(), expires }
+        VisitorToken {
+            agent,
+            visitor,
+            conversation,
+            origin,
+            epoch,
+            level,
+            nonce,
+            issued: now.seconds(),
+            expires,
+        }
     }
 
     pub(crate) fn sign(&self, keys: &ServerKeys) -> String {
@@ -127,6 +142,7 @@ mod tests {
             1,
             0,
             false,
+            7,
             NOW,
         )
     }

@@ -149,6 +149,10 @@ pub fn world() -> World {
 
 /// Without limits, where a test is about something else.
 pub fn boundless() -> World {
+    world_without_limits(false)
+}
+
+pub fn world_without_limits(has_tasks: bool) -> World {
     let mut settings = WidgetSettings::default();
     let limits = &mut settings.limits;
     for windows in [
@@ -163,7 +167,7 @@ pub fn boundless() -> World {
     ] {
         windows.clear();
     }
-    world_with(settings, false)
+    world_with(settings, has_tasks)
 }
 
 pub fn world_with(settings: WidgetSettings, has_tasks: bool) -> World {

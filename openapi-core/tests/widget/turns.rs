@@ -91,6 +91,24 @@ fn the_same_turn_again_is_told_again_and_stored_once() {
 }
 
 #[test]
+fn a_first_turn_whose_answer_was_lost_finds_its_conversation() {
+    let world = boundless();
+    let first = world.turn(1, "One", None);
+    let again = world.turn(1, "One", None);
+    assert_eq!(again.session()["conversation"], first.session()["conversation"]);
+    assert_eq!(again.event("message"), first.event("message"));
+    assert_eq!(world.turn(1, "Guessed", None).code(), "IDEMPOTENCY_KEY_REUSED");
+    // Another page is another visitor, and so is whoever comes much later.
+    let elsewhere = world.send(&world.api, "/turns", &turn(1, "One", None), |request| {
+        request.headers_mut().insert("origin", "https://other.example".parse().expect("a value"));
+    });
+    assert_ne!(elsewhere.session()["conversation"], first.session()["conversation"]);
+    world.clock.advance_millis(86_400_000);
+    let later = world.turn(1, "One", None);
+    assert_ne!(later.session()["conversation"], first.session()["conversation"]);
+}
+
+#[test]
 fn one_document_instead_of_a_stream() {
     let world = world();
     let answered = world.send(&world.api, "/turns", &turn(1, "One", None), |request| {

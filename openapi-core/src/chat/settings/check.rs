@@ -48,6 +48,10 @@ impl AgentSettings {
             }
         }
         within(violations, "retentionDays", u64::from(self.retention_days), 1, 3_650);
+        if self.uploads.enabled {
+            let words = "cannot be switched on: this version takes no files from visitors";
+            violations.body("uploads.enabled", Some(&Json::Bool(true)), Fault::new(Rule::Enum, words));
+        }
         self.lead.check(schema, violations);
         let chat = &self.chat;
         longest(violations, "chat.instructions", chat.instructions.as_deref(), 8_000);
@@ -247,6 +251,7 @@ mod tests {
             (r#"{"chat":{"llm":{"temperature":3}}}"#, "chat.llm.temperature must be from 0 to 2"),
             (r#"{"chat":{"fallback":"none"}}"#, "chat.fallback cannot be read"),
             (r#"{"origins":["example.com"]}"#, "origins[0] must be https://host[:port]"),
+            (r#"{"uploads":{"enabled":true}}"#, "uploads.enabled cannot be switched on"),
             (r#"{"retentionDays":0}"#, "retentionDays must be from 1 to 3650"),
             (r#"{"lead":{"fields":["firstName"]}}"#, "lead.fields must name primaryEmail"),
             (r#"{"lead":{"fields":["primaryEmail","shoeSize"]}}"#, "lead.fields[1] is no field"),

@@ -81,10 +81,11 @@ enum Call {
     Lead,
     Feedback,
     Close,
+    Uploads,
 }
 
 impl Call {
-    const ALL: [Call; 9] = [
+    const ALL: [Call; 10] = [
         Call::Config,
         Call::Turns,
         Call::Resume,
@@ -94,6 +95,7 @@ impl Call {
         Call::Lead,
         Call::Feedback,
         Call::Close,
+        Call::Uploads,
     ];
 
     const fn path(self) -> &'static str {
@@ -107,6 +109,7 @@ impl Call {
             Call::Lead => "/widget/v1/lead",
             Call::Feedback => "/widget/v1/feedback",
             Call::Close => "/widget/v1/close",
+            Call::Uploads => "/widget/v1/uploads",
         }
     }
 
@@ -121,6 +124,7 @@ impl Call {
             Call::Lead => "widgetLead",
             Call::Feedback => "widgetFeedback",
             Call::Close => "widgetClose",
+            Call::Uploads => "widgetUpload",
         }
     }
 
@@ -294,6 +298,10 @@ impl Inner {
             self.admit_address(visit, "call", &limits.address_calls)?;
             return self.config(parts, visit).await;
         }
+        if call == Call::Uploads {
+            self.admit_address(visit, "call", &limits.address_calls)?;
+            return Err(ApiError::new(ErrorCode::UploadsDisabled, "This agent takes no files"));
+        }
         if matches!(call, Call::Turns | Call::Resume) && !self.streams.has_room() {
             return Err(crowded(Crowded::Process));
         }
@@ -328,7 +336,7 @@ impl Inner {
             (Call::History, Some(token)) => self.history(visit, &view, &token, &body).await,
             (Call::Feedback, Some(token)) => self.feedback(visit, &view, &token, &body).await,
             (Call::Close, Some(token)) => self.close(visit, &view, &token).await,
-            (Call::Config, _) => Err(ApiError::internal()),
+            (Call::Config | Call::Uploads, _) => Err(ApiError::internal()),
         }
     }
 

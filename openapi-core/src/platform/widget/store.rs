@@ -91,15 +91,28 @@ impl Inner {
                 identity: None,
             };
         }
-        let is_session = is_session || came.is_some_and(|(token, _)| token.is_session());
+        self.new_session(visit, conversation, is_session || came.is_some_and(|(token, _)| token.is_session()))
+    }
+
+    /// A session with a token that no other has. What is told anew, with numbers of its own, begins with one: so the
+    /// token of a resumed turn tells which numbers its client has seen.
+    pub(super) fn new_session(
+        &self,
+        visit: &Visit,
+        conversation: &Conversation,
+        is_session: bool,
+    ) -> Session {
+        let mut nonce = [0; 4];
+        self.platform.ports.ids.fill(&mut nonce);
         let token = VisitorToken::new(
             conversation.agent_id.clone(),
             conversation.visitor_id,
             conversation.id,
             &visit.origin,
             conversation.epoch,
-            level,
+            conversation.level_at(visit.now),
             is_session,
+            u32::from_be_bytes(nonce),
             visit.now,
         );
         Session {

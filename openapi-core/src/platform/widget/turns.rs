@@ -19,7 +19,7 @@ use crate::platform::errors::concurrent_update;
 use crate::ports::Task;
 use crate::reply::{ApiError, ErrorCode};
 use crate::storage::{ConversationWrite, StorageErrorKind};
-use crate::values::Timestamp;
+use crate::values::{ConversationId, PlatformId, Timestamp};
 use crate::violation::{Fault, Rule, Violations};
 use crate::widget::challenge::{Challenge, is_solved};
 use crate::widget::live::{EventStream, LiveTurn, Sent};
@@ -32,6 +32,8 @@ pub(super) const LEASE_MILLIS: i64 = 15_000;
 const DAY_MILLIS: i64 = 86_400_000;
 /// From which share of an address's or an agent's limit on a challenge is asked for.
 const CHALLENGED_SHARE: f64 = 0.8;
+/// For how long a first turn that is sent again without a token finds its conversation.
+const REPEATED_MILLIS: i64 = 3_600_000;
 /// How often another process is asked for what it has written.
 const FOLLOW_MILLIS: u64 = 500;
 
@@ -125,7 +127,7 @@ impl Inner {
         let now = visit.now;
         let mut stored = match came {
             Some((token, _)) => Some(self.conversation_of(token).await?),
-            None => None,
+            None => self.begun_by(view, sent, visit).await?,
         };
         let mut asked_before = None;
         if let Some(conversation) = &stored
@@ -174,7 +176,13 @@ impl Inner {
         }
         let mut conversation = match going_on {
             Some(conversation) => conversation,
-            None => self.new_conversation(view, visitor, counted, visit),
+            None => {
+                let mut new = self.new_conversation(view, visitor, counted, visit);
+                if came.is_none() {
+                    new.id = self.first_conversation(view, &sent.id, visit, now);
+                }
+                new
+            }
         };
         if conversation.message_count == 0 && conversation.version == 0 {
             conversation.locale.clone_from(&sent.locale);
@@ -244,6 +252,43 @@ impl Inner {
         Ok(Some(Begun::New { conversation, asked, session }))
     }
 
+    /// The conversation that a turn without a token begins: the same for the same turn of a page, so that a client whose
+    /// first answer was lost finds its conversation instead of beginning a second one.
+    fn first_conversation(
+        &self,
+        view: &AgentView,
+        turn: &str,
+        visit: &Visit,
+        at: Timestamp,
+    ) -> ConversationId {
+        let message = format!("{}\n{turn}\n{}", view.agent.id, visit.origin);
+        let tag = self.platform.ports.server_keys.tag("first turn", message.as_bytes());
+        let mut octets = [0; 8];
+        octets.copy_from_slice(&tag[..8]);
+        let day = at.millis().div_euclid(DAY_MILLIS) * DAY_MILLIS;
+        PlatformId::new(Timestamp::from_millis(day), octets).into()
+    }
+
+    /// The conversation that this turn has begun already, a little while ago.
+    async fn begun_by(
+        &self,
+        view: &AgentView,
+        sent: &SentTurn,
+        visit: &Visit,
+    ) -> Result<Option<Conversation>, ApiError> {
+        if sent.id.is_empty() {
+            return Ok(None);
+        }
+        for at in [visit.now, visit.now.plus_millis(-DAY_MILLIS)] {
+            let id = self.first_conversation(view, &sent.id, visit, at);
+            if let Some(stored) = self.platform.storage.conversation(&view.agent.id, id).await? {
+                let is_recent = visit.now.millis_since(stored.created_at) < REPEATED_MILLIS;
+                return Ok(Some(stored).filter(|_| is_recent));
+            }
+        }
+        Ok(None)
+    }
+
     /// Answers a turn that was stored, beside this call.
     async fn start(
         self: &Arc<Self>,
@@ -255,7 +300,8 @@ impl Inner {
     ) -> Result<Answer, ApiError> {
         let turn = asked.turn.clone().unwrap_or_default();
         let agent = view.agent.id.clone();
-        let live = self.turns.begin((agent.clone(), conversation.id, turn.clone()), visit.now);
+        let key = (agent.clone(), conversation.id, turn.clone());
+        let live = self.turns.begin(key, session.token.clone(), visit.now);
         live.emit("session", &session);
         live.emit("ack", &Ack::of(&asked));
         let mut driver = None;
@@ -312,6 +358,7 @@ impl Inner {
         sent: &SentTurn,
     ) -> Result<Known, ApiError> {
         let agent = &view.agent.id;
+        let is_session = sent.is_session || came.is_some_and(|(token, _)| token.is_session());
         let messages = self.messages_of_turn(agent, conversation.id, &sent.id).await?;
         let (asked, answered) = asked_and_answered(messages);
         let running = conversation.running.as_ref().filter(|running| running.lease_until > visit.now);
@@ -336,9 +383,8 @@ impl Inner {
             if let Some(live) = self.turns.find(&key) {
                 return Ok(Known::Answer(self.listen(visit, agent, live, key.2, (0, 0), None).await?));
             }
-            let session = self.session(visit, conversation, came, sent.is_session);
             let live = Arc::new(LiveTurn::default());
-            live.emit("session", &session);
+            live.emit("session", &self.new_session(visit, conversation, is_session));
             live.emit("ack", &Ack::of(&asked));
             let driver = self.follow(view, conversation, &sent.id, &live);
             return Ok(Known::Answer(
@@ -347,7 +393,7 @@ impl Inner {
         }
         if is_answered(Some(&asked), answered.as_ref()) {
             let live = Arc::new(LiveTurn::default());
-            live.emit("session", &self.session(visit, conversation, came, sent.is_session));
+            live.emit("session", &self.new_session(visit, conversation, is_session));
             live.emit("ack", &Ack::of(&asked));
             self.tell_stored(view, &live, answered.as_ref()).await?;
             live.end(visit.now);
@@ -436,13 +482,13 @@ impl Inner {
         let conversation = self.conversation_of(token).await?;
         let agent = &view.agent.id;
         let key = (agent.clone(), conversation.id, turn.clone());
-        if let Some(live) = self.turns.find(&key) {
+        let text = body.get("token").and_then(Json::as_str).unwrap_or_default();
+        // Other numbers than these were seen with another token, or nothing was.
+        if let Some(live) = self.turns.find(&key).filter(|live| live.is_told_to(text) || after == 0) {
             return self.listen(visit, agent, live, turn, (0, after), None).await;
         }
-        let text = body.get("token").and_then(Json::as_str).unwrap_or_default();
-        let session = self.session(visit, &conversation, Some((token, text)), false);
         let live = Arc::new(LiveTurn::default());
-        live.emit("session", &session);
+        live.emit("session", &self.new_session(visit, &conversation, token.is_session()));
         let running = conversation.running.as_ref();
         if running.is_some_and(|running| running.turn == turn && running.lease_until > visit.now) {
             let driver = self.follow(&view, &conversation, &turn, &live);
