@@ -85,7 +85,8 @@ impl Index {
     }
 
     /// Up to `at_most` passages for a question, best first, equals by document and position; and how much of the
-    /// question the best ones cover.
+    /// question one of the best ones covers. What several would cover only together does not count: words from here and
+    /// there are no answer.
     #[must_use]
     pub fn search(&self, question: &Question, at_most: usize) -> Retrieved {
         let has_documents = !self.documents.is_empty();
@@ -112,12 +113,14 @@ impl Index {
         }
         let best = best(&scores, at_most.max(MOST_QUOTED));
         let first = best.first().map_or(0.0, |(score, _)| *score);
-        let answering = best.iter().take(MOST_QUOTED).filter(|(score, _)| *score >= QUOTED_SHARE * first);
-        let covered = answering.fold(0_u64, |covered, (_, passage)| covered | held[*passage as usize]);
         let total: f32 = rarities[..asked.counted].iter().sum();
-        let share: f32 =
-            (0..asked.counted).filter(|nth| covered >> nth & 1 == 1).map(|nth| rarities[nth]).sum();
-        let coverage = if total > 0.0 { (share / total).clamp(0.0, 1.0) } else { 0.0 };
+        let share = |passage: u32| -> f32 {
+            let held = held[passage as usize];
+            (0..asked.counted).filter(|nth| held >> nth & 1 == 1).map(|nth| rarities[nth]).sum()
+        };
+        let answering = best.iter().take(MOST_QUOTED).filter(|(score, _)| *score >= QUOTED_SHARE * first);
+        let covered = answering.map(|(_, passage)| share(*passage)).fold(0.0, f32::max);
+        let coverage = if total > 0.0 { (covered / total).clamp(0.0, 1.0) } else { 0.0 };
         let passages = best
             .into_iter()
             .take(at_most)
