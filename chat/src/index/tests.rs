@@ -92,7 +92,8 @@ fn reference(documents: &[Written], asked: &str) -> (Vec<Scored>, f64) {
     let count = bags.len() as f64;
     let average = bags.values().map(|(_, length)| f64::from(*length)).sum::<f64>() / count;
     let with = |term: &String| bags.values().filter(|(bag, _)| bag.contains_key(term)).count() as f64;
-    let rarity = |with: f64| (1.0 + (count - with + 0.5) / (with + 0.5)).ln();
+    let rarity_of = |count: f64, with: f64| (1.0 + (count - with + 0.5) / (with + 0.5)).ln();
+    let rarity = |with: f64| rarity_of(count, with);
     let mut words: Vec<(String, BTreeSet<String>)> = Vec::new();
     terms::words(asked, |word| {
         let is_known = words.iter().any(|(known, _)| known == word.folded);
@@ -120,8 +121,10 @@ fn reference(documents: &[Written], asked: &str) -> (Vec<Scored>, f64) {
         .take(MOST_QUOTED)
         .filter(|(_, score)| *score >= f64::from(QUOTED_SHARE) * first)
         .collect();
-    let weights: Vec<f64> =
-        words.iter().map(|(_, forms)| rarity(forms.iter().map(with).fold(0.0, f64::max))).collect();
+    let weights: Vec<f64> = words
+        .iter()
+        .map(|(_, forms)| rarity_of(count.max(50.0), forms.iter().map(with).fold(0.0, f64::max)))
+        .collect();
     let all: f64 = weights.iter().sum();
     let share = |place: &(u8, u32)| -> f64 {
         let is_held = |forms: &BTreeSet<String>| forms.iter().any(|form| bags[place].0.contains_key(form));
