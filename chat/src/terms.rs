@@ -160,6 +160,7 @@ mod tests {
             folded("キャンセルできます。"),
             ["キャ", "ャン", "ンセ", "セル", "ルで", "でき", "きま", "ます"]
         );
+        assert_eq!(folded("パン ばん はん"), ["パン", "ばん", "はん"]);
         assert_eq!(folded("退款政策 VIP"), ["退款", "款政", "政策", "vip"]);
         assert_eq!(folded(""), Vec::<String>::new());
     }

@@ -3,7 +3,7 @@
 /// Sentences in one language.
 #[cfg_attr(
     not(feature = "llm"),
-    expect(dead_code, reason = "some sentences are only said by models' responders")
+    allow(dead_code, reason = "some sentences belong to replies of models only")
 )]
 pub(crate) struct Texts {
     locale: &'static str,

@@ -11,22 +11,36 @@ use super::{B, Document, Entry, HEADING_WEIGHT, Index, K1};
 use crate::language::Language;
 use crate::terms::{self, Word};
 
+/// Passages that the language of a document is recognised in.
+const LOOKS: u8 = 8;
 /// What an entry of the table of terms takes beside the term itself.
 const TERM_OCTETS: usize = 32;
 
 /// Takes documents and then their passages.
 pub struct IndexBuilder {
     documents: Vec<Document>,
-    /// The language of each document: the one it was added with, or the last that was recognised in it.
-    languages: Vec<Option<(Language, bool)>>,
+    languages: Vec<DocumentLanguage>,
     numbers: HashMap<KnowledgeId, u32>,
     entries: Vec<Entry>,
     lengths: Vec<u32>,
     terms: HashMap<Box<str>, u32>,
     postings: Vec<Growing>,
     used: BTreeSet<Language>,
+    /// By language, the terms of words as they are written: a word is folded and stemmed once.
+    known: HashMap<Option<Language>, HashMap<Box<str>, Terms>>,
     /// The terms of one passage, with what each occurrence counts.
     found: Vec<(u32, u32)>,
+}
+
+/// The terms of a word: itself and its stem.
+type Terms = (u32, Option<u32>);
+
+/// The language of a document: the one it was added with, or the last that was recognised in its first passages.
+#[derive(Clone, Copy)]
+struct DocumentLanguage {
+    language: Option<Language>,
+    /// Passages that it may still be recognised in.
+    looks: u8,
 }
 
 impl IndexBuilder {
@@ -34,7 +48,8 @@ impl IndexBuilder {
     #[must_use]
     pub fn new(documents: Vec<KnowledgeDocument>) -> Self {
         let language = |document: &KnowledgeDocument| {
-            document.language.as_deref().and_then(Language::of_tag).map(|language| (language, true))
+            let language = document.language.as_deref().and_then(Language::of_tag);
+            DocumentLanguage { language, looks: if language.is_some() { 0 } else { LOOKS } }
         };
         IndexBuilder {
             languages: documents.iter().map(language).collect(),
@@ -48,6 +63,7 @@ impl IndexBuilder {
             terms: HashMap::new(),
             postings: Vec::new(),
             used: BTreeSet::new(),
+            known: HashMap::new(),
             found: Vec::new(),
         }
     }
@@ -88,29 +104,44 @@ impl IndexBuilder {
 
     fn language_of(&mut self, document: u32, passage: &Passage) -> Option<Language> {
         let known = &mut self.languages[document as usize];
-        if known.is_none_or(|(_, is_said)| !is_said) {
-            let guessed = Language::guess(&passage.text).map(|language| (language, false));
-            *known = guessed.or(*known);
+        if known.looks > 0 {
+            known.looks -= 1;
+            known.language = Language::guess(&passage.text).or(known.language);
         }
-        known.map(|(language, _)| language)
+        known.language
     }
 
     /// Takes the terms of a text, and returns how many words it counts for.
     fn take(&mut self, text: &str, weight: u32, language: Option<Language>) -> u32 {
         let mut length = 0_u32;
-        let mut stem = String::new();
+        let mut known = std::mem::take(self.known.entry(language).or_default());
         terms::words(text, |word: Word<'_>| {
             length = length.saturating_add(weight);
-            let term = self.term(word.folded);
+            let (term, stem) = match known.get(word.lower) {
+                // Pairs of letters have no form but the folded one.
+                _ if word.lower.is_empty() => (self.term(word.folded), None),
+                Some(terms) => *terms,
+                None => {
+                    let terms = (self.term(word.folded), self.stem(&word, language));
+                    known.insert(Box::from(word.lower), terms);
+                    terms
+                }
+            };
             self.found.push((term, weight));
-            let Some(language) = language else { return };
-            if !language.is_function_word(word.folded) && word.stem_term(language, &mut stem) {
-                self.used.insert(language);
-                let term = self.term(&stem);
-                self.found.push((term, weight));
-            }
+            self.found.extend(stem.map(|stem| (stem, weight)));
         });
+        self.known.insert(language, known);
         length
+    }
+
+    fn stem(&mut self, word: &Word<'_>, language: Option<Language>) -> Option<u32> {
+        let language = language.filter(|language| !language.is_function_word(word.folded))?;
+        let mut stem = String::new();
+        if !word.stem_term(language, &mut stem) {
+            return None;
+        }
+        self.used.insert(language);
+        Some(self.term(&stem))
     }
 
     fn term(&mut self, term: &str) -> u32 {

@@ -31,6 +31,9 @@ const K1: f32 = 1.2;
 const B: f32 = 0.75;
 /// How often the words of titles and headings count.
 const HEADING_WEIGHT: u32 = 2;
+/// Passages that there are taken to be at least, when it is weighed how much of a question is covered: in a handful of
+/// passages each word is frequent, and one that is missing would outweigh all that are there.
+const FEW: usize = 50;
 /// Passages that an answer is made of, at most.
 pub(crate) const MOST_QUOTED: usize = 3;
 /// The share of the first passage's score that the others of an answer have.
@@ -85,7 +88,8 @@ impl Index {
     }
 
     /// Up to `at_most` passages for a question, best first, equals by document and position; and how much of the
-    /// question the best ones cover.
+    /// question one of the best ones covers. What several would cover only together does not count: words from here and
+    /// there are no answer.
     #[must_use]
     pub fn search(&self, question: &Question, at_most: usize) -> Retrieved {
         let has_documents = !self.documents.is_empty();
@@ -99,7 +103,7 @@ impl Index {
             for term in word.terms.iter().filter_map(|term| self.terms.get(term.as_str())) {
                 let count = self.postings.count(*term);
                 most = most.max(count);
-                let factor = self.rarity(count) * word.weight;
+                let factor = rarity(self.entries.len(), count) * word.weight;
                 for (passage, occurrences) in self.postings.of(*term) {
                     let passage = passage as usize;
                     let occurrences = occurrences as f32;
@@ -108,28 +112,24 @@ impl Index {
                     held[passage] |= 1 << nth;
                 }
             }
-            rarities[nth] = self.rarity(most);
+            rarities[nth] = rarity(self.entries.len().max(FEW), most);
         }
         let best = best(&scores, at_most.max(MOST_QUOTED));
         let first = best.first().map_or(0.0, |(score, _)| *score);
-        let answering = best.iter().take(MOST_QUOTED).filter(|(score, _)| *score >= QUOTED_SHARE * first);
-        let covered = answering.fold(0_u64, |covered, (_, passage)| covered | held[*passage as usize]);
         let total: f32 = rarities[..asked.counted].iter().sum();
-        let share: f32 =
-            (0..asked.counted).filter(|nth| covered >> nth & 1 == 1).map(|nth| rarities[nth]).sum();
-        let coverage = if total > 0.0 { (share / total).clamp(0.0, 1.0) } else { 0.0 };
+        let share = |passage: u32| -> f32 {
+            let held = held[passage as usize];
+            (0..asked.counted).filter(|nth| held >> nth & 1 == 1).map(|nth| rarities[nth]).sum()
+        };
+        let answering = best.iter().take(MOST_QUOTED).filter(|(score, _)| *score >= QUOTED_SHARE * first);
+        let covered = answering.map(|(_, passage)| share(*passage)).fold(0.0, f32::max);
+        let coverage = if total > 0.0 { (covered / total).clamp(0.0, 1.0) } else { 0.0 };
         let passages = best
             .into_iter()
             .take(at_most)
             .map(|(score, passage)| self.found(passage as usize, score))
             .collect();
         Retrieved { passages, coverage, has_documents }
-    }
-
-    /// The inverse document frequency of what `count` passages have.
-    fn rarity(&self, count: u32) -> f32 {
-        let (all, count) = (self.entries.len() as f64, f64::from(count));
-        (1.0 + (all - count + 0.5) / (count + 0.5)).ln() as f32
     }
 
     fn found(&self, passage: usize, score: f32) -> FoundPassage {
@@ -146,6 +146,12 @@ impl Index {
             score,
         }
     }
+}
+
+/// The inverse document frequency of what `count` of `all` passages have.
+fn rarity(all: usize, count: u32) -> f32 {
+    let (all, count) = (all as f64, f64::from(count));
+    (1.0 + (all - count + 0.5) / (count + 0.5)).ln() as f32
 }
 
 /// The best scores above 0 with their passages. Passages are numbered by document and position, so that the order of

@@ -75,8 +75,11 @@ fn bag(written: &[(&str, u32)], language: Option<Language>) -> (BTreeMap<String,
     (bag, length)
 }
 
+/// A passage by its document and position, and its score.
+type Scored = ((u8, u32), f64);
+
 /// Scores by the formula as it is written in books, over documents of English; and the coverage.
-fn reference(documents: &[Written], asked: &str) -> (Vec<((u8, u32), f64)>, f64) {
+fn reference(documents: &[Written], asked: &str) -> (Vec<Scored>, f64) {
     let english = Language::of_tag("en");
     let mut bags = BTreeMap::new();
     for (number, (title, _, passages)) in (0..).zip(documents) {
@@ -89,7 +92,8 @@ fn reference(documents: &[Written], asked: &str) -> (Vec<((u8, u32), f64)>, f64)
     let count = bags.len() as f64;
     let average = bags.values().map(|(_, length)| f64::from(*length)).sum::<f64>() / count;
     let with = |term: &String| bags.values().filter(|(bag, _)| bag.contains_key(term)).count() as f64;
-    let rarity = |with: f64| (1.0 + (count - with + 0.5) / (with + 0.5)).ln();
+    let rarity_of = |count: f64, with: f64| (1.0 + (count - with + 0.5) / (with + 0.5)).ln();
+    let rarity = |with: f64| rarity_of(count, with);
     let mut words: Vec<(String, BTreeSet<String>)> = Vec::new();
     terms::words(asked, |word| {
         let is_known = words.iter().any(|(known, _)| known == word.folded);
@@ -98,7 +102,7 @@ fn reference(documents: &[Written], asked: &str) -> (Vec<((u8, u32), f64)>, f64)
             words.push((word.folded.to_owned(), forms.into_keys().collect()));
         }
     });
-    let mut scores: Vec<((u8, u32), f64)> = Vec::new();
+    let mut scores: Vec<Scored> = Vec::new();
     for (place, (bag, length)) in &bags {
         let mut score = 0.0;
         for form in words.iter().flat_map(|(_, forms)| forms) {
@@ -117,14 +121,16 @@ fn reference(documents: &[Written], asked: &str) -> (Vec<((u8, u32), f64)>, f64)
         .take(MOST_QUOTED)
         .filter(|(_, score)| *score >= f64::from(QUOTED_SHARE) * first)
         .collect();
-    let (mut covered, mut all) = (0.0, 0.0);
-    for (_, forms) in &words {
-        let weight = rarity(forms.iter().map(with).fold(0.0, f64::max));
-        all += weight;
-        let is_held =
-            answering.iter().any(|(place, _)| forms.iter().any(|form| bags[place].0.contains_key(form)));
-        covered += if is_held { weight } else { 0.0 };
-    }
+    let weights: Vec<f64> = words
+        .iter()
+        .map(|(_, forms)| rarity_of(count.max(50.0), forms.iter().map(with).fold(0.0, f64::max)))
+        .collect();
+    let all: f64 = weights.iter().sum();
+    let share = |place: &(u8, u32)| -> f64 {
+        let is_held = |forms: &BTreeSet<String>| forms.iter().any(|form| bags[place].0.contains_key(form));
+        words.iter().zip(&weights).filter(|((_, forms), _)| is_held(forms)).map(|(_, weight)| weight).sum()
+    };
+    let covered = answering.iter().map(|(place, _)| share(place)).fold(0.0, f64::max);
     (scores, if all > 0.0 { covered / all } else { 0.0 })
 }
 

@@ -93,6 +93,8 @@ mod tests {
             let (first, second) = stream.as_bytes().split_at(cut);
             assert_eq!(read(&[first, second]).expect("it is read"), wanted, "{cut}");
         }
+        // One line end, though it is two octets: the event goes on.
+        assert_eq!(read(&[b"data: a\r", b"\ndata: b\r\n\r\n"]).expect("it is read"), ["a\nb"]);
         let single: Vec<&[u8]> = stream.as_bytes().chunks(1).collect();
         assert_eq!(read(&single).expect("it is read"), wanted);
     }

@@ -112,12 +112,11 @@ fn plain(heading: &str) -> String {
         plain.push_str(&rest[..at]);
         let mark = &rest[at..];
         rest = &mark[1..];
-        if let (true, Some(end)) = (mark.starts_with('['), mark.find("](")) {
-            if let Some(close) = mark[end..].find(')') {
-                plain.push_str(&mark[1..end]);
-                rest = &mark[end + close + 1..];
-                continue;
-            }
+        let end = mark.find("](").filter(|_| mark.starts_with('['));
+        if let Some((end, close)) = end.and_then(|end| Some((end, mark[end..].find(')')?))) {
+            plain.push_str(&mark[1..end]);
+            rest = &mark[end + close + 1..];
+            continue;
         }
         if mark.starts_with("{#") && mark.ends_with('}') {
             rest = "";

@@ -128,7 +128,7 @@ async fn what_a_model_thinks_is_dropped() {
     let thinks = |field: &str| event(&json!({ "choices": [{ "delta": { field: "secret thought" } }] }));
     let stream =
         format!("{}{}{}data: [DONE]\n\n", thinks("reasoning_content"), thinks("reasoning"), content("Yes."));
-    let tags = Reply::says(&[" \n<thi", "nk>secret thou", "ght</th", "ink>\n\nYes", "."]);
+    let tags = Reply::says(&[" \n<th", "ink>secret thou", "ght</th", "ink>\n\nYes", "."]);
     let stub = Stub::says(vec![
         Reply::parts(vec![Part::Octets(stream.into_bytes())]),
         tags,

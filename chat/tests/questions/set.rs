@@ -10,7 +10,7 @@ use openapi_core::values::{KnowledgeId, PlatformId, Timestamp};
 pub const NOW: Timestamp = Timestamp::from_millis(1_780_000_000_000);
 
 /// Documents of the project beside those under `docs/`.
-const OWN: [&str; 4] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"];
+const OWN: [&str; 2] = ["CONTRIBUTING.md", "SECURITY.md"];
 
 /// What a question is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,14 +26,18 @@ pub struct Asked {
     pub part: Part,
     pub locale: &'static str,
     pub question: String,
-    /// The document and words of the passage that answers it.
-    pub expected: Option<(String, String)>,
+    /// The document and words of the passages that answer it; none for one that nothing answers.
+    pub expected: Vec<(String, String)>,
 }
 
 /// The questions of all languages.
 pub fn questions() -> Vec<Asked> {
-    let sets =
-        [("en", include_str!("en.txt")), ("de", include_str!("de.txt")), ("fr", include_str!("fr.txt"))];
+    let sets = [
+        ("en", include_str!("en.txt")),
+        ("de", include_str!("de.txt")),
+        ("fr", include_str!("fr.txt")),
+        ("es", include_str!("es.txt")),
+    ];
     let mut questions = Vec::new();
     for (locale, set) in sets {
         for line in set.lines() {
@@ -41,11 +45,15 @@ pub fn questions() -> Vec<Asked> {
             else {
                 panic!("not of the form: {line}");
             };
+            let passages = document.split(" / ").zip(words.split(" / "));
             questions.push(Asked {
                 part: if part == "final" { Part::Final } else { Part::Tune },
                 locale,
                 question: question.to_owned(),
-                expected: (document != "-").then(|| (document.to_owned(), words.to_owned())),
+                expected: passages
+                    .filter(|(document, _)| *document != "-")
+                    .map(|(document, words)| (document.to_owned(), words.to_owned()))
+                    .collect(),
             });
         }
     }
@@ -66,12 +74,7 @@ pub fn documents() -> Vec<(String, CutDocument)> {
     files
         .into_iter()
         .map(|path| {
-            let parent =
-                path.parent().and_then(Path::file_name).and_then(|name| name.to_str()).unwrap_or_default();
             let name = path.file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
-            // The overview of the guides is no other README than the project's.
-            let name =
-                if parent == "docs" && name == "README.md" { "docs/README.md".to_owned() } else { name };
             let text = std::fs::read_to_string(&path).expect("a document");
             (name, cut(&[&text], Format::Markdown))
         })
