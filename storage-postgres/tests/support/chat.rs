@@ -208,8 +208,7 @@ pub async fn answers(store: &dyn TransferStore, agent: &AgentId) -> Vec<String> 
             WhichMessages::Turn("turn-0".to_owned()),
             WhichMessages::Turn("turn-1".to_owned()),
         ] {
-            for limit in limits {
-                let limit = *limit;
+            for &limit in limits {
                 let query = MessageQuery { conversation, which: which.clone(), limit };
                 said.push(format!("{query:?}: {:?}", store.messages(agent, &query).await.unwrap()));
             }
