@@ -1,11 +1,12 @@
 //! Passages in blocks: those of some places in a row of a document, as one compressed document of the database.
 //!
 //! A document may have 50,000 passages of 5,000,000 characters together, and comes as a whole or not at all. As so many
-//! documents, one transaction with them would not fit into the cache of a small server: with the entries of the index
-//! and the oplog it took more than 38 MiB, three quarters of what the smallest cache (256 MiB) lets be written before it
-//! is on disk; the server refuses that (`TransactionTooLargeForCache`). As compressed blocks of 128 passages it is a
-//! few hundred documents of a few MiB, also with headings that repeat, and takes well under a second of the 60 that a
-//! transaction may last. What goes to the server with one command stays under 16 MiB ([`Transaction::insert`]).
+//! documents of the database, with their entries in the index and in the oplog, they were more than a transaction may
+//! leave unwritten: 15 % of the server's cache, 38 MiB of the smallest one (`TransactionTooLargeForCache`). As
+//! compressed blocks of 128 passages they are a few hundred documents, small also where headings repeat, and take a
+//! small part of the 60 s that a transaction may last. Commands stay under the 16 MiB that the server takes
+//! ([`Transaction::insert`]). A test stores the largest document, of text that compresses badly, with the smallest
+//! cache.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};

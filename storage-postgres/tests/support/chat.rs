@@ -155,17 +155,27 @@ pub async fn fill(memory: &dyn TransferStore, agent: &AgentId, number: u64) {
     }
 }
 
-fn queries() -> Vec<ConversationQuery> {
-    let mut queries = Vec::new();
+/// Lists by each filter and in each window.
+fn queries(contacts: &[ContactId]) -> Vec<ConversationQuery> {
+    let mut filters = Vec::new();
     for status in [None, Some(ConversationStatus::Open), Some(ConversationStatus::Closed)] {
         for mode in [None, Some(ConversationMode::Ai), Some(ConversationMode::Human)] {
             for since in [None, Some(at(1_000))] {
-                let filter = ConversationFilter { status, mode, contact: None, since };
-                for (offset, limit) in [(0, 10), (1, 2), (9, 2), (u64::MAX, 2), (0, 0)] {
-                    queries.push(ConversationQuery { filter: filter.clone(), offset, limit });
-                }
+                filters.push(ConversationFilter { status, mode, contact: None, since });
             }
         }
+        for contact in contacts {
+            filters.push(ConversationFilter {
+                status,
+                contact: Some(*contact),
+                ..ConversationFilter::default()
+            });
+        }
+    }
+    let of = |filter| ConversationQuery { filter, offset: 0, limit: 10 };
+    let mut queries: Vec<ConversationQuery> = filters.into_iter().map(of).collect();
+    for (offset, limit) in [(1, 2), (9, 2), (u64::MAX, 2), (0, 0)] {
+        queries.push(ConversationQuery { filter: ConversationFilter::default(), offset, limit });
     }
     queries
 }
@@ -173,16 +183,20 @@ fn queries() -> Vec<ConversationQuery> {
 /// Everything that a store says of an agent's chat.
 pub async fn answers(store: &dyn TransferStore, agent: &AgentId) -> Vec<String> {
     let mut said = Vec::new();
-    for mut query in queries() {
+    let contacts = store.records(agent, RecordKind::Contact, None, 2).await.unwrap();
+    let contacts: Vec<ContactId> = contacts
+        .iter()
+        .filter_map(|record| match record {
+            Record::Contact(contact) => Some(contact.id),
+            _ => None,
+        })
+        .collect();
+    for query in queries(&contacts) {
         said.push(format!("{query:?}: {:?}", store.conversations(agent, &query).await.unwrap()));
-        for record in store.records(agent, RecordKind::Contact, None, 3).await.unwrap() {
-            let Record::Contact(contact) = record else { unreachable!("of another kind") };
-            query.filter.contact = Some(contact.id);
-            said.push(format!("{query:?}: {:?}", store.conversations(agent, &query).await.unwrap()));
-        }
     }
     for number in 0..5 {
         let conversation: ConversationId = id(number).into();
+        let limits: &[u32] = if number == 1 { &[0, 1, 9] } else { &[9] };
         said.push(format!("{number}: {:?}", store.conversation(agent, conversation).await.unwrap()));
         for which in [
             WhichMessages::After(0),
@@ -195,7 +209,7 @@ pub async fn answers(store: &dyn TransferStore, agent: &AgentId) -> Vec<String> 
             WhichMessages::Turn("turn-0".to_owned()),
             WhichMessages::Turn("turn-1".to_owned()),
         ] {
-            for limit in [0, 1, 9] {
+            for &limit in limits {
                 let query = MessageQuery { conversation, which: which.clone(), limit };
                 said.push(format!("{query:?}: {:?}", store.messages(agent, &query).await.unwrap()));
             }
