@@ -1,0 +1,207 @@
+//! The indexes of all agents, made when they are asked for and kept as long as memory allows.
+
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+
+use async_trait::async_trait;
+use openapi_core::chat::{Question, RetrieveError, Retrieved, Retriever};
+use openapi_core::ports::Clock;
+use openapi_core::storage::{AgentRecordKind, KnowledgeStore, StorageError};
+use openapi_core::values::{AgentId, Timestamp};
+
+use super::{Index, IndexBuilder};
+
+/// Passages that are read from the store at a time.
+const PAGE: u32 = 200;
+/// How often the passages are read anew when they change meanwhile.
+const MOST_READINGS: usize = 3;
+/// What an agent without passages counts for.
+const EMPTY_OCTETS: usize = 1_024;
+
+/// How indexes are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexSettings {
+    /// Octets of memory that all indexes together may take; beyond them those that were not asked for longest are
+    /// dropped. The one that was asked for last is kept in any case. Default: 256 MiB.
+    pub memory_octets: usize,
+    /// For how many milliseconds an index is taken to be that of the stored passages. Default: 4,000, so that a change
+    /// is seen within 5 s.
+    pub trusted_millis: i64,
+}
+
+impl Default for IndexSettings {
+    fn default() -> Self {
+        IndexSettings { memory_octets: 256 << 20, trusted_millis: 4_000 }
+    }
+}
+
+/// An index, and what it was made of.
+struct Built {
+    index: Arc<Index>,
+    /// The version of the agent's knowledge.
+    version: u64,
+    /// When that was last seen to be the stored one.
+    checked_at: Timestamp,
+}
+
+#[derive(Clone, Default)]
+struct Slot {
+    /// Held while an index is made, so that it is made once.
+    built: Arc<async_lock::Mutex<Option<Built>>>,
+    octets: usize,
+    /// Which use was its last.
+    last_use: u64,
+}
+
+#[derive(Default)]
+struct Slots {
+    by_agent: HashMap<AgentId, Slot>,
+    uses: u64,
+}
+
+/// Finds passages in the documents that are stored for agents.
+///
+/// An index is made when its agent is first asked about, from what the store holds, once however many ask. It follows
+/// changes within 5 s, whichever process made them. There is no thread and no runtime behind it: the work is done in
+/// the future of whoever asks.
+pub struct KnowledgeIndex {
+    store: Arc<dyn KnowledgeStore>,
+    clock: Arc<dyn Clock>,
+    settings: IndexSettings,
+    slots: Mutex<Slots>,
+}
+
+impl KnowledgeIndex {
+    /// Indexes over what `store` holds.
+    #[must_use]
+    pub fn new(store: Arc<dyn KnowledgeStore>, clock: Arc<dyn Clock>, settings: IndexSettings) -> Self {
+        KnowledgeIndex { store, clock, settings, slots: Mutex::default() }
+    }
+
+    /// How many agents' indexes are in memory.
+    #[must_use]
+    pub fn kept(&self) -> usize {
+        self.slots().by_agent.len()
+    }
+
+    /// The index of an agent, as stored at most some seconds ago.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn index(&self, agent: &AgentId) -> Result<Arc<Index>, StorageError> {
+        let slot = self.slot(agent);
+        let mut built = slot.lock().await;
+        let now = self.clock.now();
+        if let Some(built) = &mut *built {
+            let age = now.millis().saturating_sub(built.checked_at.millis());
+            // A clock that was set back proves nothing.
+            if (0..self.settings.trusted_millis).contains(&age) {
+                return Ok(built.index.clone());
+            }
+            if self.version(agent).await? == built.version {
+                built.checked_at = now;
+                return Ok(built.index.clone());
+            }
+        }
+        let made = self.build(agent, now).await?;
+        let index = made.index.clone();
+        *built = Some(made);
+        drop(built);
+        self.keep(agent, index.octets());
+        Ok(index)
+    }
+
+    fn slots(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn slot(&self, agent: &AgentId) -> Arc<async_lock::Mutex<Option<Built>>> {
+        let mut slots = self.slots();
+        slots.uses += 1;
+        let last_use = slots.uses;
+        let slot = slots.by_agent.entry(agent.clone()).or_default();
+        slot.last_use = last_use;
+        slot.built.clone()
+    }
+
+    /// Counts a new index, and drops others until all are within the limit.
+    fn keep(&self, agent: &AgentId, octets: usize) {
+        let mut slots = self.slots();
+        if let Some(slot) = slots.by_agent.get_mut(agent) {
+            slot.octets = octets + EMPTY_OCTETS;
+        }
+        let mut total: usize = slots.by_agent.values().map(|slot| slot.octets).sum();
+        while total > self.settings.memory_octets {
+            // One whose index is being made has no octets yet, and would be made once more.
+            let others = slots.by_agent.iter().filter(|(other, slot)| *other != agent && slot.octets > 0);
+            let Some((oldest, octets)) = others
+                .min_by_key(|(_, slot)| slot.last_use)
+                .map(|(oldest, slot)| (oldest.clone(), slot.octets))
+            else {
+                return;
+            };
+            total -= octets;
+            slots.by_agent.remove(&oldest);
+        }
+    }
+
+    async fn version(&self, agent: &AgentId) -> Result<u64, StorageError> {
+        let record = self.store.agent_record(agent, AgentRecordKind::Knowledge).await?;
+        Ok(record.map_or(0, |record| record.version))
+    }
+
+    async fn build(&self, agent: &AgentId, now: Timestamp) -> Result<Built, StorageError> {
+        let mut version = self.version(agent).await?;
+        let mut readings = 1;
+        loop {
+            let index = self.read(agent).await?;
+            let after = self.version(agent).await?;
+            if after == version || readings == MOST_READINGS {
+                // Of an agent that changes all the time the older version is noted, so that it is read again soon.
+                return Ok(Built { index: Arc::new(index), version, checked_at: now });
+            }
+            version = after;
+            readings += 1;
+        }
+    }
+
+    async fn read(&self, agent: &AgentId) -> Result<Index, StorageError> {
+        let mut builder = IndexBuilder::new(self.store.knowledge(agent).await?);
+        let mut after = None;
+        loop {
+            let page = self.store.passages(agent, after, PAGE).await?;
+            let is_last = page.len() < PAGE as usize;
+            after = page.last().map(|(document, passage)| (*document, passage.position));
+            for (document, passage) in page {
+                builder.add(document, passage);
+            }
+            if is_last || after.is_none() {
+                return Ok(builder.finish());
+            }
+            // Whoever shares the thread goes on between two pages.
+            let mut has_waited = false;
+            poll_fn(|context| {
+                if std::mem::replace(&mut has_waited, true) {
+                    return Poll::Ready(());
+                }
+                context.waker().wake_by_ref();
+                Poll::Pending
+            })
+            .await;
+        }
+    }
+}
+
+#[async_trait]
+impl Retriever for KnowledgeIndex {
+    async fn retrieve(
+        &self,
+        agent: &AgentId,
+        question: &Question,
+        at_most: usize,
+    ) -> Result<Retrieved, RetrieveError> {
+        Ok(self.index(agent).await?.search(question, at_most))
+    }
+}

@@ -1,0 +1,147 @@
+//! How an index is made, passage by passage.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use openapi_core::chat::{KnowledgeDocument, Passage};
+use openapi_core::values::KnowledgeId;
+
+use super::postings::{Growing, Postings};
+use super::{B, Document, Entry, HEADING_WEIGHT, Index, K1};
+use crate::language::Language;
+use crate::terms::{self, Word};
+
+/// What an entry of the table of terms takes beside the term itself.
+const TERM_OCTETS: usize = 32;
+
+/// Takes documents and then their passages.
+pub struct IndexBuilder {
+    documents: Vec<Document>,
+    /// The language of each document: the one it was added with, or the last that was recognised in it.
+    languages: Vec<Option<(Language, bool)>>,
+    numbers: HashMap<KnowledgeId, u32>,
+    entries: Vec<Entry>,
+    lengths: Vec<u32>,
+    terms: HashMap<Box<str>, u32>,
+    postings: Vec<Growing>,
+    used: BTreeSet<Language>,
+    /// The terms of one passage, with what each occurrence counts.
+    found: Vec<(u32, u32)>,
+}
+
+impl IndexBuilder {
+    /// An index over documents, as yet without passages.
+    #[must_use]
+    pub fn new(documents: Vec<KnowledgeDocument>) -> Self {
+        let language = |document: &KnowledgeDocument| {
+            document.language.as_deref().and_then(Language::of_tag).map(|language| (language, true))
+        };
+        IndexBuilder {
+            languages: documents.iter().map(language).collect(),
+            numbers: (0..).zip(&documents).map(|(number, document)| (document.id, number)).collect(),
+            documents: documents
+                .into_iter()
+                .map(|document| Document { id: document.id, title: document.title, url: document.url })
+                .collect(),
+            entries: Vec::new(),
+            lengths: Vec::new(),
+            terms: HashMap::new(),
+            postings: Vec::new(),
+            used: BTreeSet::new(),
+            found: Vec::new(),
+        }
+    }
+
+    /// Adds a passage. They come by document and position; one of a document that is not there is passed over.
+    pub fn add(&mut self, document: KnowledgeId, passage: Passage) {
+        let Some(&number) = self.numbers.get(&document) else { return };
+        let Ok(entry) = u32::try_from(self.entries.len()) else { return };
+        let language = self.language_of(number, &passage);
+        let mut length = self.take(&passage.text, 1, language);
+        let title = std::mem::take(&mut self.documents[number as usize].title);
+        length += self.take(&title, HEADING_WEIGHT, language);
+        for heading in passage.headings.iter().filter(|heading| **heading != title) {
+            length += self.take(heading, HEADING_WEIGHT, language);
+        }
+        self.documents[number as usize].title = title;
+        let mut found = std::mem::take(&mut self.found);
+        found.sort_unstable();
+        for same in found.chunk_by(|one, other| one.0 == other.0) {
+            let occurrences = same.iter().map(|(_, count)| count).sum();
+            self.postings[same[0].0 as usize].add(entry, occurrences);
+        }
+        found.clear();
+        self.found = found;
+        let headings = match self.entries.last() {
+            Some(last) if *last.headings == *passage.headings => last.headings.clone(),
+            _ => Arc::from(passage.headings),
+        };
+        self.lengths.push(length);
+        self.entries.push(Entry {
+            document: number,
+            position: passage.position,
+            page: passage.page,
+            headings,
+            text: passage.text.into_boxed_str(),
+        });
+    }
+
+    fn language_of(&mut self, document: u32, passage: &Passage) -> Option<Language> {
+        let known = &mut self.languages[document as usize];
+        if known.is_none_or(|(_, is_said)| !is_said) {
+            let guessed = Language::guess(&passage.text).map(|language| (language, false));
+            *known = guessed.or(*known);
+        }
+        known.map(|(language, _)| language)
+    }
+
+    /// Takes the terms of a text, and returns how many words it counts for.
+    fn take(&mut self, text: &str, weight: u32, language: Option<Language>) -> u32 {
+        let mut length = 0_u32;
+        let mut stem = String::new();
+        terms::words(text, |word: Word<'_>| {
+            length = length.saturating_add(weight);
+            let term = self.term(word.folded);
+            self.found.push((term, weight));
+            let Some(language) = language else { return };
+            if !language.is_function_word(word.folded) && word.stem_term(language, &mut stem) {
+                self.used.insert(language);
+                let term = self.term(&stem);
+                self.found.push((term, weight));
+            }
+        });
+        length
+    }
+
+    fn term(&mut self, term: &str) -> u32 {
+        if let Some(known) = self.terms.get(term) {
+            return *known;
+        }
+        let number = u32::try_from(self.postings.len()).unwrap_or(u32::MAX);
+        self.terms.insert(Box::from(term), number);
+        self.postings.push(Growing::default());
+        number
+    }
+
+    /// The index.
+    #[must_use]
+    pub fn finish(self) -> Index {
+        let total: u64 = self.lengths.iter().map(|length| u64::from(*length)).sum();
+        let average = (total as f64 / self.lengths.len().max(1) as f64).max(1.0);
+        let norm = |length: &u32| {
+            (f64::from(K1) * (1.0 - f64::from(B) + f64::from(B) * f64::from(*length) / average)) as f32
+        };
+        let postings = Postings::of_all(self.postings);
+        let texts: usize = self.entries.iter().map(|entry| entry.text.len() + size_of::<Entry>() + 64).sum();
+        let terms: usize = self.terms.keys().map(|term| term.len() + TERM_OCTETS).sum();
+        Index {
+            octets: texts + terms + postings.octets() + self.lengths.len() * size_of::<f32>(),
+            documents: self.documents,
+            norms: self.lengths.iter().map(norm).collect(),
+            entries: self.entries,
+            terms: self.terms,
+            postings,
+            languages: self.used.into_iter().collect(),
+        }
+    }
+}

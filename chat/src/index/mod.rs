@@ -1,0 +1,168 @@
+//! The index of an agent's passages: BM25 over words and their stems.
+//!
+//! A passage consists of its words, and of those of its headings and its document's title, which count twice. Beside
+//! each word that is no function word stands its stem, as a term of its own, where the passage's language has a
+//! stemmer. The length of a passage is the number of its words.
+
+mod agents;
+mod builder;
+mod postings;
+mod question;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use openapi_core::chat::{FoundPassage, Question, Retrieved};
+use openapi_core::values::KnowledgeId;
+
+pub use self::agents::{IndexSettings, KnowledgeIndex};
+pub use self::builder::IndexBuilder;
+use self::postings::Postings;
+pub(crate) use self::question::language_of;
+use self::question::{Asked, MOST_WORDS};
+use crate::language::Language;
+
+/// How soon further occurrences of a term stop to count.
+const K1: f32 = 1.2;
+/// How much the length of a passage counts.
+const B: f32 = 0.75;
+/// How often the words of titles and headings count.
+const HEADING_WEIGHT: u32 = 2;
+/// Passages that an answer is made of, at most.
+pub(crate) const MOST_QUOTED: usize = 3;
+/// The share of the first passage's score that the others of an answer have.
+pub(crate) const QUOTED_SHARE: f32 = 0.8;
+
+/// A document, as far as search goes.
+struct Document {
+    id: KnowledgeId,
+    title: String,
+    url: Option<String>,
+}
+
+/// A passage as it is found.
+struct Entry {
+    document: u32,
+    position: u32,
+    page: Option<u32>,
+    headings: Arc<[String]>,
+    text: Box<str>,
+}
+
+/// An index; it does not change.
+pub struct Index {
+    documents: Vec<Document>,
+    entries: Vec<Entry>,
+    /// Of each passage, what its length adds to the number of occurrences of a term.
+    norms: Vec<f32>,
+    terms: HashMap<Box<str>, u32>,
+    postings: Postings,
+    /// The languages that stems are of.
+    languages: Vec<Language>,
+    octets: usize,
+}
+
+impl Index {
+    /// How many passages there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// About how many octets of memory it takes.
+    #[must_use]
+    pub fn octets(&self) -> usize {
+        self.octets
+    }
+
+    /// Up to `at_most` passages for a question, best first, equals by document and position; and how much of the
+    /// question the best ones cover.
+    #[must_use]
+    pub fn search(&self, question: &Question, at_most: usize) -> Retrieved {
+        let has_documents = !self.documents.is_empty();
+        let asked = Asked::of(question, &self.languages);
+        let mut scores = vec![0.0_f32; self.entries.len()];
+        // The words of the question that a passage has, one bit for each.
+        let mut held = vec![0_u64; self.entries.len()];
+        let mut rarities = [0.0_f32; MOST_WORDS];
+        for (nth, word) in asked.words.iter().enumerate() {
+            let mut most = 0;
+            for term in word.terms.iter().filter_map(|term| self.terms.get(term.as_str())) {
+                let count = self.postings.count(*term);
+                most = most.max(count);
+                let factor = self.rarity(count) * word.weight;
+                for (passage, occurrences) in self.postings.of(*term) {
+                    let passage = passage as usize;
+                    let occurrences = occurrences as f32;
+                    scores[passage] +=
+                        factor * occurrences * (K1 + 1.0) / (occurrences + self.norms[passage]);
+                    held[passage] |= 1 << nth;
+                }
+            }
+            rarities[nth] = self.rarity(most);
+        }
+        let best = best(&scores, at_most.max(MOST_QUOTED));
+        let first = best.first().map_or(0.0, |(score, _)| *score);
+        let answering = best.iter().take(MOST_QUOTED).filter(|(score, _)| *score >= QUOTED_SHARE * first);
+        let covered = answering.fold(0_u64, |covered, (_, passage)| covered | held[*passage as usize]);
+        let total: f32 = rarities[..asked.counted].iter().sum();
+        let share: f32 =
+            (0..asked.counted).filter(|nth| covered >> nth & 1 == 1).map(|nth| rarities[nth]).sum();
+        let coverage = if total > 0.0 { (share / total).clamp(0.0, 1.0) } else { 0.0 };
+        let passages = best
+            .into_iter()
+            .take(at_most)
+            .map(|(score, passage)| self.found(passage as usize, score))
+            .collect();
+        Retrieved { passages, coverage, has_documents }
+    }
+
+    /// The inverse document frequency of what `count` passages have.
+    fn rarity(&self, count: u32) -> f32 {
+        let (all, count) = (self.entries.len() as f64, f64::from(count));
+        (1.0 + (all - count + 0.5) / (count + 0.5)).ln() as f32
+    }
+
+    fn found(&self, passage: usize, score: f32) -> FoundPassage {
+        let entry = &self.entries[passage];
+        let document = &self.documents[entry.document as usize];
+        FoundPassage {
+            document: document.id,
+            position: entry.position,
+            title: document.title.clone(),
+            url: document.url.clone(),
+            headings: entry.headings.to_vec(),
+            page: entry.page,
+            text: entry.text.to_string(),
+            score,
+        }
+    }
+}
+
+/// The best scores above 0 with their passages. Passages are numbered by document and position, so that the order of
+/// equals is theirs.
+fn best(scores: &[f32], at_most: usize) -> Vec<(f32, u32)> {
+    let by_rank = |one: &(f32, u32), other: &(f32, u32)| -> Ordering {
+        other.0.total_cmp(&one.0).then(one.1.cmp(&other.1))
+    };
+    let mut found: Vec<(f32, u32)> = (0_u32..)
+        .zip(scores)
+        .filter(|(_, score)| **score > 0.0)
+        .map(|(passage, score)| (*score, passage))
+        .collect();
+    if found.len() > at_most && at_most > 0 {
+        found.select_nth_unstable_by(at_most - 1, by_rank);
+    }
+    found.truncate(at_most);
+    found.sort_unstable_by(by_rank);
+    found
+}

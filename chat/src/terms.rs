@@ -1,0 +1,181 @@
+//! Terms: the words of a text as they are compared, and their stems.
+
+use caseless::Caseless as _;
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_normalization::char::canonical_combining_class;
+use unicode_segmentation::UnicodeSegmentation as _;
+
+use crate::language::Language;
+
+/// Letters of a word that count; what is longer is no word that anybody asks for.
+const LONGEST_WORD: usize = 64;
+
+/// A word of a text.
+#[derive(Clone, Copy)]
+pub(crate) struct Word<'a> {
+    /// Without marks and case.
+    pub(crate) folded: &'a str,
+    /// In lower case with its marks, as stemmers want it; empty where words are not told apart.
+    pub(crate) lower: &'a str,
+}
+
+impl Word<'_> {
+    /// Writes the term of the word's stem: apart from words and from stems of other languages.
+    pub(crate) fn stem_term(&self, language: Language, term: &mut String) -> bool {
+        term.clear();
+        if self.lower.is_empty() || self.lower.starts_with(|first: char| first.is_ascii_digit()) {
+            return false;
+        }
+        let Some(stem) = language.stem(self.lower) else { return false };
+        term.push('\u{1}');
+        term.push_str(language.code());
+        term.push_str(&fold(&stem));
+        true
+    }
+}
+
+/// Text without marks, in compatibility form and without case.
+///
+/// The marks of voiced sounds stay: kana without them are other syllables.
+pub(crate) fn fold(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    let is_kept =
+        |letter: &char| canonical_combining_class(*letter) == 0 || matches!(letter, '\u{3099}' | '\u{309a}');
+    text.nfkd().filter(is_kept).default_case_fold().nfc().collect()
+}
+
+/// Calls `each` for the words of a text in their order: UAX #29; of a word with apostrophes its longest part, so that
+/// articles and endings that are written to it do not make it another one; pairs of letters in scripts without spaces.
+pub(crate) fn words(text: &str, mut each: impl FnMut(Word<'_>)) {
+    let mut lower = String::new();
+    let mut run = 0..0;
+    for (start, word) in text.unicode_word_indices() {
+        if word.starts_with(is_unspaced) {
+            if start != run.end {
+                pairs(&text[run.clone()], &mut each);
+                run = start..start;
+            }
+            run.end = start + word.len();
+            continue;
+        }
+        pairs(&text[std::mem::take(&mut run)], &mut each);
+        let part = longest_part(word);
+        let part = match part.char_indices().nth(LONGEST_WORD) {
+            Some((end, _)) => &part[..end],
+            None => part,
+        };
+        if part.is_ascii() {
+            lower.clear();
+            lower.push_str(part);
+            lower.make_ascii_lowercase();
+            each(Word { folded: &lower, lower: &lower });
+        } else {
+            each(Word { folded: &fold(part), lower: &part.nfc().collect::<String>().to_lowercase() });
+        }
+    }
+    pairs(&text[run], &mut each);
+}
+
+/// The first of the longest parts between apostrophes.
+fn longest_part(word: &str) -> &str {
+    if !word.contains(['\'', '’']) {
+        return word;
+    }
+    word.split(['\'', '’']).rev().max_by_key(|part| part.len()).unwrap_or(word)
+}
+
+fn pairs(run: &str, each: &mut impl FnMut(Word<'_>)) {
+    if run.is_empty() {
+        return;
+    }
+    let folded = fold(run);
+    let mut starts = folded.char_indices().map(|(start, _)| start).chain([folded.len()]);
+    let (mut first, mut second) = (starts.next(), starts.next());
+    let mut is_alone = true;
+    for end in starts {
+        if let Some(start) = first {
+            each(Word { folded: &folded[start..end], lower: "" });
+        }
+        is_alone = false;
+        (first, second) = (second, Some(end));
+    }
+    if is_alone {
+        each(Word { folded: &folded, lower: "" });
+    }
+}
+
+/// Whether a letter belongs to a script that is written without spaces between words.
+fn is_unspaced(letter: char) -> bool {
+    matches!(u32::from(letter),
+        // Thai, Lao, Burmese, Khmer.
+        0x0e00..=0x0eff | 0x1000..=0x109f | 0x1780..=0x17ff
+        // Kana and Han.
+        | 0x3005..=0x3007 | 0x3040..=0x30ff | 0x31f0..=0x31ff | 0x3400..=0x4dbf | 0x4e00..=0x9fff
+        | 0xf900..=0xfaff | 0xff66..=0xff9f | 0x20000..=0x3ffff)
+}
+
+fn is_hiragana(letter: char) -> bool {
+    matches!(u32::from(letter), 0x3040..=0x309f)
+}
+
+/// Whether a word tells what is asked about: it is no function word of `language`.
+pub(crate) fn is_content(word: &Word<'_>, language: Language) -> bool {
+    if !word.lower.is_empty() {
+        return !language.is_function_word(word.folded);
+    }
+    // Pairs: endings and particles are hiragana; a pair with a letter that is a function word belongs to it.
+    let is_ending = word.folded.chars().all(is_hiragana);
+    let mut octets = [0; 4];
+    let has_function_letter =
+        word.folded.chars().any(|letter| language.is_function_word(letter.encode_utf8(&mut octets)));
+    !is_ending && !has_function_letter && !language.is_function_word(word.folded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folded(text: &str) -> Vec<String> {
+        let mut all = Vec::new();
+        words(text, |word| all.push(word.folded.to_owned()));
+        all
+    }
+
+    #[test]
+    fn words_are_compared_without_marks_and_case() {
+        assert_eq!(folded("Größe, CAFÉ & ﬁne 1,000.50 kg!"), ["grosse", "cafe", "fine", "1,000.50", "kg"]);
+        assert_eq!(folded("İstanbul ÅNGSTRÖM مُحَمَّد"), ["istanbul", "angstrom", "محمد"]);
+        assert_eq!(
+            folded("l’abonnement d'été; the customer's don't"),
+            ["abonnement", "ete", "the", "customer", "don"]
+        );
+    }
+
+    #[test]
+    fn scripts_without_spaces_give_pairs() {
+        assert_eq!(folded("東京都に3日"), ["東京", "京都", "都に", "3", "日"]);
+        assert_eq!(
+            folded("キャンセルできます。"),
+            ["キャ", "ャン", "ンセ", "セル", "ルで", "でき", "きま", "ます"]
+        );
+        assert_eq!(folded("退款政策 VIP"), ["退款", "款政", "政策", "vip"]);
+        assert_eq!(folded(""), Vec::<String>::new());
+    }
+
+    #[test]
+    fn stems_are_apart_from_words_and_languages() {
+        let mut term = String::new();
+        let mut stems = Vec::new();
+        words("Connections verbindungen 2026", |word| {
+            for code in ["en", "de", "ja"] {
+                let language = Language::of_tag(code).expect("known");
+                if word.stem_term(language, &mut term) {
+                    stems.push(term.clone());
+                }
+            }
+        });
+        assert_eq!(stems, ["\u{1}enconnect", "\u{1}deconnection", "\u{1}enverbindungen", "\u{1}deverbind"]);
+    }
+}
