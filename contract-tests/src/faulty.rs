@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use openapi_core::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use openapi_core::agents::Agent;
 use openapi_core::audit::AuditEntry;
+use openapi_core::chat::{Conversation, KnowledgeDocument, Message, Passage};
 use openapi_core::contacts::{Contact, ContactRef, UniqueValue};
 use openapi_core::credits::{CreditAccount, CreditEntry};
 use openapi_core::files::ContactFile;
@@ -17,15 +18,17 @@ use openapi_core::forms::{FormDataRevision, FormTemplate, Submission};
 use openapi_core::ports::{BlobEntry, BlobKey};
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    AgentStore, AuditQuery, AuditStore, ContactPage, ContactQuery, ContactSchemaStore, ContactStore,
-    ContactWrite, CreditStore, CreditWrite, DocumentStore, Duplicate, FileDeletion, FilePage, FileQuery,
-    FileStore, FileTombstone, FileUsage, FileWrite, FormStore, HealthProbe, KeyStore, LatestQuery,
-    LedgerQuery, RateWindow, RateWindowStore, Replay, ReplayKey, ReplayStore, Result, Storage,
-    StorageErrorKind, StoredDocument, SubmissionChange, SubmissionPage, SubmissionQuery, SubmissionsWrite,
-    TemplatePage, TemplateQuery,
+    AgentRecord, AgentRecordKind, AgentRecordStore, AgentStore, AuditQuery, AuditStore, ContactPage,
+    ContactQuery, ContactSchemaStore, ContactStore, ContactWrite, ConversationPage, ConversationQuery,
+    ConversationStore, ConversationWrite, CreditStore, CreditWrite, DocumentStore, Duplicate, FileDeletion,
+    FilePage, FileQuery, FileStore, FileTombstone, FileUsage, FileWrite, FormStore, HealthProbe, KeyStore,
+    KnowledgeStore, KnowledgeWrite, LatestQuery, LedgerQuery, MessageQuery, RateWindow, RateWindowStore,
+    Replay, ReplayKey, ReplayStore, Result, Storage, StorageErrorKind, StoredDocument, SubmissionChange,
+    SubmissionPage, SubmissionQuery, SubmissionsWrite, TemplatePage, TemplateQuery,
 };
 use openapi_core::values::{
-    AgentId, ContactId, ExternalId, FileId, KeyId, SubmissionId, TemplateId, Timestamp,
+    AgentId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, SubmissionId, TemplateId,
+    Timestamp,
 };
 
 use crate::{Backend, Sandbox};
@@ -34,7 +37,7 @@ use crate::{Backend, Sandbox};
 pub struct FaultyStorage {
     inner: Arc<dyn Storage>,
     failure: Mutex<Option<StorageErrorKind>>,
-    /// Writes of contacts and credits that are answered with [`StorageErrorKind::Stale`] before one goes through.
+    /// Writes of contacts, credits and the chat that are answered with [`StorageErrorKind::Stale`] before one goes through.
     stale_writes: AtomicU32,
     stalled: AtomicBool,
 }
@@ -59,17 +62,17 @@ impl FaultyStorage {
         (Sandbox::on(store.through(faulty.clone()), |_| {}), faulty)
     }
 
-    /// Lets every method of contacts, schemas and replays, and the health probe, fail from now on.
+    /// Lets every method of contacts, schemas, replays and the chat, and the health probe, fail from now on.
     pub fn fail(&self, kind: Option<StorageErrorKind>) {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = kind;
     }
 
-    /// Lets the next `count` writes of contacts or credits lose their race.
+    /// Lets the next `count` writes of contacts, credits or the chat lose their race.
     pub fn lose_races(&self, count: u32) {
         self.stale_writes.store(count, Ordering::SeqCst);
     }
 
-    /// Holds writes of contacts and credits, and the health probe, back, or lets them go on.
+    /// Holds writes of contacts, credits and the chat, and the health probe, back, or lets them go on.
     pub fn stall(&self, stalled: bool) {
         self.stalled.store(stalled, Ordering::SeqCst);
     }
@@ -415,6 +418,87 @@ impl DocumentStore for FaultyStorage {
         at_most: u32,
     ) -> Result<Vec<StoredDocument>> {
         self.inner.documents(agent, after, at_most).await
+    }
+}
+
+#[async_trait]
+impl ConversationStore for FaultyStorage {
+    async fn conversation(&self, agent: &AgentId, id: ConversationId) -> Result<Option<Conversation>> {
+        self.ready()?;
+        self.inner.conversation(agent, id).await
+    }
+
+    async fn conversations(&self, agent: &AgentId, query: &ConversationQuery) -> Result<ConversationPage> {
+        self.ready()?;
+        self.inner.conversations(agent, query).await
+    }
+
+    async fn messages(&self, agent: &AgentId, query: &MessageQuery) -> Result<Vec<Message>> {
+        self.ready()?;
+        self.inner.messages(agent, query).await
+    }
+
+    async fn save_conversation(&self, agent: &AgentId, write: &ConversationWrite) -> Result<()> {
+        self.before_write().await?;
+        self.inner.save_conversation(agent, write).await
+    }
+
+    async fn erase_conversation(
+        &self,
+        agent: &AgentId,
+        id: ConversationId,
+        audit: &AuditEntry,
+    ) -> Result<()> {
+        self.inner.erase_conversation(agent, id, audit).await
+    }
+
+    async fn expired_conversations(
+        &self,
+        now: Timestamp,
+        at_most: u32,
+    ) -> Result<Vec<(AgentId, ConversationId)>> {
+        self.inner.expired_conversations(now, at_most).await
+    }
+}
+
+#[async_trait]
+impl KnowledgeStore for FaultyStorage {
+    async fn knowledge(&self, agent: &AgentId) -> Result<Vec<KnowledgeDocument>> {
+        self.ready()?;
+        self.inner.knowledge(agent).await
+    }
+
+    async fn passages(
+        &self,
+        agent: &AgentId,
+        after: Option<(KnowledgeId, u32)>,
+        at_most: u32,
+    ) -> Result<Vec<(KnowledgeId, Passage)>> {
+        self.ready()?;
+        self.inner.passages(agent, after, at_most).await
+    }
+
+    async fn change_knowledge(&self, agent: &AgentId, write: &KnowledgeWrite) -> Result<()> {
+        self.before_write().await?;
+        self.inner.change_knowledge(agent, write).await
+    }
+}
+
+#[async_trait]
+impl AgentRecordStore for FaultyStorage {
+    async fn agent_record(&self, agent: &AgentId, kind: AgentRecordKind) -> Result<Option<AgentRecord>> {
+        self.ready()?;
+        self.inner.agent_record(agent, kind).await
+    }
+
+    async fn save_agent_record(
+        &self,
+        agent: &AgentId,
+        record: &AgentRecord,
+        audit: Option<&AuditEntry>,
+    ) -> Result<()> {
+        self.before_write().await?;
+        self.inner.save_agent_record(agent, record, audit).await
     }
 }
 

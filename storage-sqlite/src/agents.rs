@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use crate::SqliteStorage;
 use crate::contacts::{self, Columns};
 use crate::error::{Result, corrupt};
-use crate::{audit, contact_schemas, documents, files, forms};
+use crate::{audit, chat, contact_schemas, documents, files, forms};
 
 /// An agent that is there and not deleted.
 #[derive(Clone, Copy, Debug)]
@@ -190,7 +190,10 @@ fn purge(db: &Connection, id: &AgentId, at_most: u32) -> Result<u64> {
         "DELETE FROM credit_account WHERE agent IN (SELECT agent FROM credit_account WHERE agent = ?1 LIMIT ?2)",
         "DELETE FROM credit_entry WHERE agent = ?1 AND (at, id) IN \
          (SELECT at, id FROM credit_entry WHERE agent = ?1 LIMIT ?2)",
-    ] {
+    ]
+    .into_iter()
+    .chain(chat::PURGES)
+    {
         if left(removed) > 0 {
             removed += db.prepare_cached(sql)?.execute(params![number, left(removed)])? as u64;
         }

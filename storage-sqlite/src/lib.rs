@@ -19,6 +19,7 @@
 
 mod agents;
 mod audit;
+mod chat;
 mod config;
 mod connect;
 mod contact_schemas;

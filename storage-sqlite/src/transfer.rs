@@ -7,9 +7,10 @@ use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
     Record, RecordKey, RecordKind, ReplayKey, Result as StorageResult, StorageErrorKind, TransferStore,
 };
-use openapi_core::values::{AgentId, FileId, KeyId, SubmissionId};
+use openapi_core::values::{AgentId, ConversationId, FileId, KeyId, SubmissionId};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, ToSql, params};
 
+use crate::chat::{agent_records, conversations, knowledge, messages};
 use crate::contacts::Columns;
 use crate::error::{Fault, Result, corrupt};
 use crate::readers::snapshot;
@@ -216,6 +217,32 @@ fn read(
                 Ok(Record::CreditEntry(credits::entry(row)?))
             })
         }
+        RecordKind::Knowledge => {
+            every(db, knowledge::AFTER, number_and_id, |row| Ok(Record::Knowledge(knowledge::read(row)?)))
+        }
+        RecordKind::Passage => {
+            let (id, position) = id_and_version(after).ok_or_else(broken)?;
+            every(db, knowledge::PASSAGES_AFTER, params![agent.number, id, position, at_most], |row| {
+                let (document, passage) = knowledge::passage(row)?;
+                Ok(Record::Passage { document, passage })
+            })
+        }
+        RecordKind::Conversation => every(db, conversations::AFTER, number_and_id, |row| {
+            Ok(Record::Conversation(Box::new(conversations::read(row)?)))
+        }),
+        RecordKind::Message => {
+            let (id, seq) = id_and_version(after).ok_or_else(broken)?;
+            every(db, messages::AFTER, params![agent.number, id, seq, at_most], |row| {
+                let conversation = ConversationId::from_bytes(Columns::from(row, 1).octets()?);
+                Ok(Record::Message { conversation, message: messages::read(row)? })
+            })
+        }
+        RecordKind::AgentRecord => {
+            let after = after.map_or(Some(0), RecordKey::number).ok_or_else(broken)?;
+            every(db, agent_records::AFTER, params![agent.number, after as i64, at_most], |row| {
+                Ok(Record::AgentRecord(agent_records::read(row)?))
+            })
+        }
         RecordKind::Audit => {
             let (at, id) = time_and_id(after).ok_or_else(broken)?;
             let sql = "SELECT at, id, agent, resource, contact, action, actor, address, request_id, details \
@@ -270,14 +297,13 @@ fn last(db: &Connection, agent: &Place<'_>, kind: RecordKind) -> Result<Option<R
         let mut columns = Columns::of(row);
         Ok(Some(RecordKey::of_time(columns.time()?, &columns.octets()?)))
     };
+    let of_number = |sql: &str| -> Result<Option<RecordKey>> {
+        let number: Option<i64> = db.prepare_cached(sql)?.query_row([agent.number], |row| row.get(0))?;
+        Ok(number.map(|number| RecordKey::of_number(number as u64)))
+    };
     let number: &dyn ToSql = &agent.number;
     match kind {
-        RecordKind::ContactSchema => {
-            let version: Option<i64> = db
-                .prepare_cached("SELECT max(version) FROM contact_schema WHERE agent = ?1")?
-                .query_row([agent.number], |row| row.get(0))?;
-            Ok(version.map(|version| RecordKey::of_number(version as u64)))
-        }
+        RecordKind::ContactSchema => of_number("SELECT max(version) FROM contact_schema WHERE agent = ?1"),
         RecordKind::Template => of_octets("SELECT max(id) FROM form_template WHERE agent = ?1", number),
         RecordKind::TemplateVersion => of_version(
             "SELECT template, version FROM form_template_version WHERE agent = ?1 \
@@ -304,6 +330,17 @@ fn last(db: &Connection, agent: &Place<'_>, kind: RecordKind) -> Result<Option<R
             "SELECT at, id FROM credit_entry WHERE agent = ?1 ORDER BY at DESC, id DESC LIMIT 1",
             number,
         ),
+        RecordKind::Knowledge => of_octets("SELECT max(id) FROM knowledge WHERE agent = ?1", number),
+        RecordKind::Passage => of_version(
+            "SELECT document, position FROM passage WHERE agent = ?1 \
+             ORDER BY document DESC, position DESC LIMIT 1",
+        ),
+        RecordKind::Conversation => of_octets("SELECT max(id) FROM conversation WHERE agent = ?1", number),
+        RecordKind::Message => of_version(
+            "SELECT conversation, seq FROM message WHERE agent = ?1 \
+             ORDER BY conversation DESC, seq DESC LIMIT 1",
+        ),
+        RecordKind::AgentRecord => of_number("SELECT max(kind) FROM agent_record WHERE agent = ?1"),
         RecordKind::Audit => of_time(
             "SELECT at, id FROM audit INDEXED BY audit_by_agent WHERE agent = ?1 \
              ORDER BY at DESC, id DESC LIMIT 1",
@@ -396,6 +433,18 @@ fn put(db: &Connection, agent: &Place<'_>, schema: Option<&ContactSchema>, recor
         }
         Record::CreditAccount(account) => credits::put_new(db, agent.number, account),
         Record::CreditEntry(entry) => credits::note(db, agent.number, entry),
+        Record::Knowledge(document) => knowledge::put_new(db, agent.number, document),
+        Record::Passage { document, passage } => knowledge::put_passage(db, agent.number, *document, passage),
+        Record::Conversation(it) => conversations::put_new(db, agent.id, agent.number, it),
+        Record::Message { conversation, message } => {
+            let seq = i64::try_from(message.seq).map_err(corrupt)?;
+            refuse_known(
+                "SELECT 1 FROM message WHERE agent = ?1 AND conversation = ?2 AND seq = ?3",
+                params![agent.number, conversation.as_bytes(), seq],
+            )?;
+            messages::put(db, agent.number, *conversation, message)
+        }
+        Record::AgentRecord(record) => agent_records::put_new(db, agent.number, record),
         Record::Audit(entry) => {
             refuse_known(
                 "SELECT 1 FROM audit WHERE at = ?1 AND id = ?2",

@@ -10,6 +10,7 @@
 mod agents;
 mod audit;
 pub mod blobs;
+mod chat;
 mod contacts;
 mod credits;
 mod documents;
@@ -29,6 +30,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use chat::{agent_records, conversations, endings, histories as chat_histories, knowledge, messages};
 pub use faults::{Faulty, PlantedFault, missed_faults};
 pub use forms::histories::compare_forms;
 use forms::{histories as form_histories, submissions, templates, writes};
@@ -207,6 +209,41 @@ cases! {
         changes_of_submissions_keep_the_data_before
         of_equal_heads_one_wins
     }
+    conversations {
+        conversations_come_back_as_stored
+        conversation_changes_need_the_version_before
+        refused_conversations_leave_nothing
+        conversation_lists_sort_and_page
+        conversation_filters_combine
+        of_equal_conversation_versions_one_wins
+    }
+    messages {
+        messages_come_back_as_stored
+        messages_are_read_in_windows
+        messages_are_found_by_id_and_turn
+        messages_are_replaced_by_number
+    }
+    endings {
+        erasing_a_conversation_removes_its_messages
+        conversations_expire_in_order
+        erasing_a_contact_removes_its_conversations
+        chats_of_deleted_agents_go
+        conversations_belong_to_their_agent
+    }
+    knowledge {
+        knowledge_comes_back_as_stored
+        knowledge_changes_need_the_version_before
+        changes_of_knowledge_are_stored_as_a_whole
+        passages_are_read_in_pages
+        knowledge_belongs_to_its_agent
+        of_equal_knowledge_versions_one_wins
+    }
+    agent_records {
+        agent_records_come_back_as_saved
+        agent_records_need_the_version_before
+        agent_records_belong_to_their_agent
+        of_equal_record_versions_one_wins
+    }
     replays {
         answers_are_stored_with_the_change
         answers_expire
@@ -231,6 +268,9 @@ cases! {
     }
     form_histories {
         random_histories_of_forms_agree_with_the_model
+    }
+    chat_histories {
+        random_histories_of_the_chat_agree_with_the_model
     }
 }
 

@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::row::{self, Columns};
 use super::{keys, row_number};
 use crate::agents::{self, Living};
+use crate::chat::conversations;
 use crate::error::{Result, corrupt};
 use crate::{audit, files, forms, replays};
 
@@ -61,6 +62,7 @@ pub(super) fn erase(db: &Connection, agent_id: &AgentId, id: ContactId, entry: &
     replays::remove_of(db, agent.number, id)?;
     files::erase_of(db, agent_id, agent.number, id, entry.at)?;
     forms::erase_of(db, agent.number, id)?;
+    conversations::erase_of(db, agent.number, id)?;
     audit::empty_payloads(db, agent_id, id)?;
     audit::append(db, entry)
 }

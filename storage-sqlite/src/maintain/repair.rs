@@ -5,6 +5,7 @@ use openapi_core::storage::StorageError;
 use openapi_core::values::AgentId;
 use rusqlite::{Connection, params};
 
+use crate::chat::conversations;
 use crate::contacts::{self, row_number};
 use crate::error::{Result, corrupt};
 use crate::{SqliteStorage, contact_schemas, files, forms};
@@ -83,6 +84,7 @@ fn repair(db: &Connection) -> Result<Repair> {
         }
         rekey_files(db, &id, number)?;
         forms::repair(db, number)?;
+        conversations::repair(db, &id, number)?;
     }
     Ok(done)
 }

@@ -24,7 +24,7 @@ use openapi_core::values::{AgentId, ContactStatus, FileId, KeyId, PlatformId, Ta
 use rusqlite::Connection;
 
 use super::support::{
-    Folder, agent, agent_id, at, contact, entry, extraction, forms, insert_agent, wait, write,
+    Folder, agent, agent_id, at, chat, contact, entry, extraction, forms, insert_agent, wait, write,
 };
 use crate::migrate::{APPLICATION_ID, KNOWN, MIGRATIONS};
 use crate::{SqliteConfig, SqliteStorage};
@@ -36,6 +36,7 @@ const STEPS: &[u64] = &[
     11455958928016230845,
     4089243208851916751,
     16291287096838913666,
+    13042933740598808804,
 ];
 
 fn hash(text: &str) -> u64 {
@@ -269,6 +270,7 @@ fn fill(store: &SqliteStorage) {
     wait(store.delete_file(&id, &deletion())).unwrap();
     fill_forms(store);
     fill_extraction(store);
+    chat::fill(store, &id);
     let gone = agent_id("deleted");
     insert_agent(store, &gone);
     let mut deleted = agent(&gone);
@@ -304,7 +306,7 @@ fn compare(store: &SqliteStorage) {
     assert_eq!(wait(store.replay(&id, &replay().key, at(0))).unwrap(), Some(replay()));
     let query = AuditQuery { agent: Some(id.clone()), after: None, newest_first: false, limit: 100 };
     let noted = wait(store.audit_entries(&query)).unwrap();
-    let later = ["file.", "template.", "submission."];
+    let later = ["file.", "template.", "submission.", "knowledge."];
     let is_later = |entry: &&AuditEntry| later.iter().any(|area| entry.action.as_str().starts_with(area));
     assert_eq!(noted.len() - noted.iter().filter(is_later).count(), 8);
     assert_eq!(wait(store.agent(&agent_id("deleted"))).unwrap().unwrap().status, AgentStatus::Deleted);
@@ -343,6 +345,9 @@ fn each_version_is_upgraded_with_its_rows() {
         if version >= 5 {
             compare_extraction(&store);
         }
+        if version >= 6 {
+            chat::compare(&store, &agent_id("695b6f80de7378c4412112d3"));
+        }
         // And it can be written.
         let id = agent_id("695b6f80de7378c4412112d3");
         let schema = wait(store.contact_schema(&id)).unwrap().unwrap();
@@ -362,6 +367,7 @@ fn write_the_rows_of_this_version() {
     compare_files(&store);
     compare_forms(&store);
     compare_extraction(&store);
+    chat::compare(&store, &agent_id("695b6f80de7378c4412112d3"));
     drop(store);
     let db = Connection::open(folder.database()).unwrap();
     let mut tables = db

@@ -2,20 +2,24 @@
 
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::AuditAction;
+use openapi_core::chat::{ConversationMode, ConversationStatus};
 use openapi_core::conformance::{Backend, compare_forms};
 use openapi_core::forms::SubmissionStatus;
 use openapi_core::ports::BlobKey;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    ContactFilter, ContactSort, CreditWrite, LedgerQuery, Order, SortKey, SortPosition, Storage,
-    SubmissionFilter, SubmissionPosition, Window,
+    ContactFilter, ContactSort, ConversationFilter, CreditWrite, KnowledgeWrite, LedgerQuery, Order, SortKey,
+    SortPosition, Storage, SubmissionFilter, SubmissionPosition, WhichMessages, Window,
 };
 use openapi_core::values::{ContactStatus, PlatformId};
 use rusqlite::Connection;
 
 use super::support::backend::File;
 use super::support::forms::{submission_id, template_id};
-use super::support::{Folder, agent, agent_id, at, contact_id, entry, extraction, wait};
+use super::support::{
+    Folder, agent, agent_id, at, chat, contact, contact_id, entry, extraction, insert_agent, wait, write,
+};
+use crate::chat::conversations::Chosen as ChosenConversations;
 use crate::contacts::{Along, Part, View, Walk, sort_column};
 use crate::forms::Chosen;
 
@@ -144,6 +148,34 @@ fn charge_and_keep(store: &dyn Storage) {
     assert_eq!(wait(store.purge_agent(&id, 100)).unwrap(), 6);
 }
 
+/// Everything that is asked about the chat, but for the lists of conversations.
+fn chat_with(store: &dyn Storage) {
+    let id = agent_id("chatting");
+    insert_agent(store, &id);
+    chat::fill(store, &id);
+    chat::compare(store, &id);
+    let (first, turn) = (chat::message(1), "turn".to_owned());
+    for (which, count) in
+        [(WhichMessages::Before(9), 2), (WhichMessages::Id(first.id), 1), (WhichMessages::Turn(turn), 2)]
+    {
+        assert_eq!(wait(store.messages(&id, &chat::messages(1, which))).unwrap().len(), count);
+    }
+    assert_eq!(wait(store.passages(&id, Some((chat::document().id, 0)), 9)).unwrap().len(), 1);
+    assert_eq!(wait(store.expired_conversations(at(7_000), 9)).unwrap().len(), 2);
+    let schema = ContactSchema::builtin(id.clone(), at(0));
+    wait(store.insert_contact(&id, &write(&contact(&id, 1), &schema, 80))).unwrap();
+    let audit = entry(&id, 81, AuditAction::ContactErase, "contact");
+    wait(store.erase_contact(&id, contact_id(1), &audit)).unwrap();
+    let audit = entry(&id, 82, AuditAction::ConversationErase, "conversation");
+    wait(store.erase_conversation(&id, chat::conversation_id(2), &audit)).unwrap();
+    let audit = entry(&id, 83, AuditAction::KnowledgeRemove, "document");
+    let removal = KnowledgeWrite { version: 2, remove: vec![chat::document().id], add: None, audit };
+    wait(store.change_knowledge(&id, &removal)).unwrap();
+    let gone = Agent { status: AgentStatus::Deleted, ..agent(&id) };
+    wait(store.update_agent(&gone, &entry(&id, 84, AuditAction::AgentDelete, "chatting"))).unwrap();
+    while wait(store.purge_agent(&id, 100)).unwrap() > 0 {}
+}
+
 #[test]
 fn every_other_statement_finds_its_rows_by_key() {
     let watched = Folder::new();
@@ -154,6 +186,7 @@ fn every_other_statement_finds_its_rows_by_key() {
     backend.is_checked = false;
     compare_forms(&mut backend, 0, 3, 600);
     charge_and_keep(&*backend.storage());
+    chat_with(&*backend.storage());
     let seen = super::statements::seen();
     let folder = Folder::new();
     drop(folder.open());
@@ -165,7 +198,16 @@ fn every_other_statement_finds_its_rows_by_key() {
         "FROM agent LIMIT 1",
         "max(n)",
     ];
-    for of in ["credit_account", "credit_entry", "document"] {
+    for of in [
+        "credit_account",
+        "credit_entry",
+        "document",
+        "conversation",
+        "message",
+        "knowledge",
+        "passage",
+        "agent_record",
+    ] {
         assert!(seen.iter().filter(|sql| sql.contains(of)).count() >= 4, "of {of} little was asked");
     }
     let (mut held, mut leaps, mut heads) = (0, 0, 0);
@@ -242,4 +284,35 @@ fn lists_of_submissions_walk_along_their_index() {
         }
     }
     assert_eq!(statements, 96);
+}
+
+#[test]
+fn lists_of_conversations_walk_along_their_index() {
+    let folder = Folder::new();
+    drop(folder.open());
+    let db = Connection::open(folder.database()).unwrap();
+    let mut statements = 0;
+    for bits in 0..16 {
+        let is_set = |bit: u32| bits >> bit & 1 == 1;
+        let filter = ConversationFilter {
+            contact: is_set(0).then(|| contact_id(1)),
+            since: is_set(1).then(|| at(0)),
+            status: is_set(2).then_some(ConversationStatus::Open),
+            mode: is_set(3).then_some(ConversationMode::Human),
+        };
+        let (index, of) = match filter.contact {
+            None => ("conversation_by_last_message", "agent=?"),
+            Some(_) => ("conversation_by_contact", "agent=? AND contact=?"),
+        };
+        let since = if filter.since.is_some() { " AND last_message_at>?" } else { "" };
+        let chosen = ChosenConversations::of(1, &filter);
+        // A total is counted in the index alone, whatever the filter asks for.
+        for (sql, covering) in [(chosen.count(), "COVERING "), (chosen.page(), "")] {
+            let plan = plan(&db, &sql);
+            refuse_detours(&sql, &plan);
+            assert_eq!(plan, [format!("SEARCH c USING {covering}INDEX {index} ({of}{since})")], "{sql}");
+            statements += 1;
+        }
+    }
+    assert_eq!(statements, 32);
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 pub mod backend;
+pub mod chat;
 pub mod extraction;
 pub mod forms;
 

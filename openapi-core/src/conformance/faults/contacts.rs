@@ -341,7 +341,14 @@ impl ContactStore for Faulty {
         for key in &keys {
             answers.extend(self.inner.replay(agent, key, audit.at).await?);
         }
+        let chat = self.chat_of(agent, contact).await?;
         self.inner.erase_contact(agent, contact, audit).await?;
+        if !chat.is_empty() {
+            self.inner.put_records(agent, &chat).await?;
+        }
+        if self.is(PlantedFault::EraseContactErasesOtherConversations) {
+            self.erase_linked(agent, audit, |_| true).await?;
+        }
         if self.is(PlantedFault::EraseKeepsPayloads) {
             for entry in &entries {
                 self.inner.append_audit(entry).await?;

@@ -17,11 +17,6 @@ impl Faulty {
     pub(super) async fn is_document(&self, key: &BlobKey) -> Result<bool> {
         Ok(self.inner.document(&key.agent, key.file).await?.is_some())
     }
-
-    /// Every agent, the one asked for first.
-    fn every_agent(&self, agent: &AgentId) -> Vec<AgentId> {
-        std::iter::once(agent.clone()).chain(self.others(agent)).collect()
-    }
 }
 
 #[async_trait]

@@ -1,10 +1,12 @@
 //! Planted faults: a store that breaks one rule on purpose. Each must make the suite fail, or the suite is blind there.
 
 mod access;
+mod chat;
 mod contacts;
 mod extraction;
 mod files;
 mod forms;
+mod knowledge;
 mod missed;
 mod records;
 
@@ -14,6 +16,7 @@ use std::sync::{Arc, Mutex};
 use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use crate::agents::{Agent, AgentStatus};
 use crate::audit::AuditEntry;
+use crate::chat::{Conversation, KnowledgeDocument, Message, Passage};
 use crate::contacts::{Contact, ContactKeys, ContactRef, UniqueValue};
 use crate::credits::{CreditAccount, CreditEntry};
 use crate::files::ContactFile;
@@ -25,16 +28,19 @@ use crate::ports::{BlobEntry, BlobKey};
 use crate::schema::ContactSchema;
 use crate::storage::memory::MemoryStorage;
 use crate::storage::{
-    AgentStore, AuditQuery, AuditStore, ContactPage, ContactQuery, ContactSchemaStore, ContactStore,
-    ContactWrite, CreditStore, CreditWrite, DocumentStore, Duplicate, FileDeletion, FilePage, FileQuery,
-    FileSort, FileStore, FileTombstone, FileUsage, FileWrite, FormStore, HealthProbe, KeyStore, LatestQuery,
-    LedgerQuery, Order, RateWindow, RateWindowStore, Record, Replay, ReplayKey, ReplayStore, Result, SortKey,
+    AgentRecord, AgentRecordKind, AgentRecordStore, AgentStore, AuditQuery, AuditStore, ContactPage,
+    ContactQuery, ContactSchemaStore, ContactStore, ContactWrite, ConversationFilter, ConversationPage,
+    ConversationQuery, ConversationStore, ConversationWrite, CreditStore, CreditWrite, DocumentStore,
+    Duplicate, FileDeletion, FilePage, FileQuery, FileSort, FileStore, FileTombstone, FileUsage, FileWrite,
+    FormStore, HealthProbe, KeyStore, KnowledgeStore, KnowledgeWrite, LatestQuery, LedgerQuery, MessageQuery,
+    Order, RateWindow, RateWindowStore, Record, RecordKind, Replay, ReplayKey, ReplayStore, Result, SortKey,
     SortPosition, StorageErrorKind, StoredDocument, SubmissionChange, SubmissionFilter, SubmissionPage,
     SubmissionPosition, SubmissionQuery, SubmissionsWrite, Succession, TemplatePage, TemplatePosition,
-    TemplateQuery, TransferStore, Window,
+    TemplateQuery, TransferStore, WhichMessages, Window,
 };
 use crate::values::{
-    AgentId, ContactId, ExternalId, FileId, KeyId, PlatformId, SubmissionId, TemplateId, Timestamp,
+    AgentId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, PlatformId, SubmissionId,
+    TemplateId, Timestamp,
 };
 
 pub use missed::missed_faults;
@@ -361,6 +367,142 @@ faults! {
     DocumentContentsNeeded,
     /// Contents of documents are not hastened.
     HastenSkipsDocuments,
+    /// A conversation is found by its id under any agent.
+    ConversationCrossesAgents,
+    /// A list shows the conversations of all agents.
+    ConversationListCrossesAgents,
+    /// A conversation comes back without the turn that is being answered.
+    ConversationForgetsTurn,
+    /// A conversation is saved whatever was saved since it was read.
+    ConversationVersionIgnored,
+    /// A change of a conversation is not noted in the audit log.
+    ConversationWithoutAudit,
+    /// A refused change of a conversation is noted in the audit log.
+    RefusedConversationNoted,
+    /// The messages of a refused change stay.
+    MessagesStoredBeforeCheck,
+    /// Conversations are listed by their creation.
+    ConversationsByCreation,
+    /// Conversations with the oldest message come first.
+    ConversationsOldestFirst,
+    /// Conversations of one instant are sorted by ascending id.
+    ConversationTiesAscending,
+    /// The total of a list of conversations counts the page.
+    ConversationTotalOfPage,
+    /// The total of a list of conversations counts all of the agent.
+    ConversationTotalIgnoresFilter,
+    /// An offset passes over one conversation too many.
+    ConversationOffsetOffByOne,
+    /// A list ignores the status.
+    ConversationStatusIgnored,
+    /// A list ignores the mode.
+    ConversationModeIgnored,
+    /// A list ignores the contact.
+    ConversationContactIgnored,
+    /// `since` excludes its instant.
+    ConversationSinceExclusive,
+    /// `since` looks at the creation.
+    ConversationSinceReadsCreation,
+    /// A message of a known number leaves the one that is there.
+    MessagesNotReplaced,
+    /// A message comes back without what followed it.
+    MessageLosesFollowUp,
+    /// Messages are found by the number of their conversation in any agent.
+    MessagesCrossAgents,
+    /// Messages of all conversations of the agent are answered.
+    MessagesCrossConversations,
+    /// More messages are answered than were asked for.
+    MessagesUnbounded,
+    /// A window behind a number holds the number's own message.
+    MessagesAfterInclusive,
+    /// A window before a number holds the number's own message.
+    MessagesBeforeInclusive,
+    /// A window before a number holds the first messages.
+    MessagesBeforeFromStart,
+    /// A window before a number is answered the last one first.
+    MessagesBeforeReversed,
+    /// Numbers of messages are sorted as text.
+    MessagesSortAsText,
+    /// Of a turn only the first message is answered.
+    TurnEndsAtFirstMessage,
+    /// A turn is found whatever its case.
+    TurnIgnoresCase,
+    /// The messages of an erased conversation stay.
+    EraseKeepsMessages,
+    /// A conversation can be erased under any agent.
+    EraseConversationCrossesAgents,
+    /// Erasing a conversation erases those of its contact.
+    EraseConversationErasesContacts,
+    /// Erasing a conversation is not noted in the audit log.
+    EraseConversationWithoutAudit,
+    /// Nothing is said when the conversation to erase is not there.
+    EraseConversationSilent,
+    /// Erasing a contact leaves its conversations.
+    EraseContactKeepsConversations,
+    /// Erasing a contact leaves the messages of its conversations.
+    EraseContactKeepsMessages,
+    /// Erasing a contact erases the conversations of all contacts of the agent.
+    EraseContactErasesOtherConversations,
+    /// A conversation expires only behind its instant.
+    ExpiryExclusive,
+    /// Expired conversations are listed by id.
+    ExpiredById,
+    /// More expired conversations are listed than were asked for.
+    ExpiredUnbounded,
+    /// Expired conversations of deleted agents are listed.
+    ExpiredOfDeletedAgents,
+    /// Closed conversations do not expire.
+    ClosedNeverExpire,
+    /// The documents of all agents are answered from.
+    KnowledgeCrossesAgents,
+    /// A document comes back without its address.
+    KnowledgeLosesUrl,
+    /// Documents are listed by their creation.
+    KnowledgeByCreation,
+    /// Knowledge is changed whatever was changed since it was read.
+    KnowledgeVersionIgnored,
+    /// The version of the knowledge is not to be read.
+    KnowledgeVersionHidden,
+    /// A change of knowledge is not noted in the audit log.
+    KnowledgeWithoutAudit,
+    /// A refused change of knowledge is noted in the audit log.
+    RefusedKnowledgeNoted,
+    /// The passages of a document that goes stay.
+    KnowledgeKeepsPassages,
+    /// A document is refused without a word when its id is taken.
+    KnowledgeIdTakenTwice,
+    /// What a refused change of knowledge removes is gone.
+    KnowledgeRemovedOnRefusal,
+    /// A document cannot be replaced by one of its id.
+    KnowledgeReplaceRefused,
+    /// A document to remove that is not there is missing.
+    KnowledgeRemovesStrictly,
+    /// Only the first document to remove goes.
+    KnowledgeRemovesFirstOnly,
+    /// Passages of all agents are answered.
+    PassagesCrossAgents,
+    /// A passage comes back without its headings.
+    PassageLosesHeadings,
+    /// A position's own passage is answered again.
+    PassagePositionInclusive,
+    /// More passages are answered than were asked for.
+    PassagesUnbounded,
+    /// A page of passages ends with its first document.
+    PassagesEndAtDocument,
+    /// The positions of passages are sorted as text.
+    PassagesSortAsText,
+    /// A small record is found under any agent.
+    RecordCrossesAgents,
+    /// All kinds of small records are one.
+    RecordKindsShared,
+    /// A small record is saved whatever was saved since it was read.
+    RecordVersionIgnored,
+    /// A change of a small record is not noted in the audit log.
+    RecordWithoutAudit,
+    /// A refused change of a small record is noted in the audit log.
+    RefusedRecordNoted,
+    /// The members of a small record are sorted.
+    RecordMembersSorted,
 }
 
 /// A store with one planted fault.
@@ -406,5 +548,10 @@ impl Faulty {
     fn others(&self, agent: &AgentId) -> Vec<AgentId> {
         let agents = self.agents.lock().expect("lock");
         agents.iter().filter(|other| *other != agent).cloned().collect()
+    }
+
+    /// Every agent, the one asked for first.
+    fn every_agent(&self, agent: &AgentId) -> Vec<AgentId> {
+        std::iter::once(agent.clone()).chain(self.others(agent)).collect()
     }
 }

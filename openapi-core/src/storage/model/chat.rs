@@ -1,5 +1,7 @@
 //! Conversations, knowledge and small records of agents in the model.
 
+use std::cmp::Reverse;
+
 use super::{Tenant, World};
 use crate::agents::AgentStatus;
 use crate::audit::AuditEntry;
@@ -38,7 +40,7 @@ impl World {
         let Some(tenant) = self.tenant(agent) else { return ConversationPage::default() };
         let mut found: Vec<&Conversation> =
             tenant.conversations.values().filter(|conversation| query.filter.admits(conversation)).collect();
-        found.sort_by(|a, b| (b.last_message_at, b.id).cmp(&(a.last_message_at, a.id)));
+        found.sort_by_key(|conversation| Reverse((conversation.last_message_at, conversation.id)));
         let total = found.len() as u64;
         let skipped = usize::try_from(query.offset).unwrap_or(usize::MAX);
         let shown = found.into_iter().skip(skipped).take(query.limit as usize);

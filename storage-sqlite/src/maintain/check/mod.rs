@@ -1,5 +1,6 @@
 //! Checking: whether the file is whole, and whether everything that is derived agrees with what it is derived from.
 
+mod chat;
 mod extraction;
 mod forms;
 
@@ -43,7 +44,8 @@ pub enum FindingKind {
     Reference,
     /// A row cannot be read.
     Record,
-    /// The keys, tags or unique values of a contact, or what a file or a template sorts by, are not those of its record.
+    /// The keys, tags or unique values of a contact, what a file or a template sorts by, or what a conversation is listed
+    /// by, are not those of its record.
     Keys,
     /// A counter is wrong.
     Counter,
@@ -161,6 +163,7 @@ fn everything(db: &Connection, findings: &mut Findings) -> Result<()> {
                 files_of(db, &id, number, findings)?;
                 forms::of_agent(db, &id, number, findings)?;
                 extraction::of_agent(db, &id, number, findings)?;
+                chat::of_agent(db, &id, number, findings)?;
             }
             Err(invalid) => findings.note(FindingKind::Record, format_args!("agent '{id}': {invalid}")),
         }

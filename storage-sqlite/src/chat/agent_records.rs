@@ -1,0 +1,95 @@
+//! Small records of agents, as JSON under the number of their kind.
+
+use async_trait::async_trait;
+use openapi_core::audit::AuditEntry;
+use openapi_core::storage::{AgentRecord, AgentRecordKind, AgentRecordStore, StorageError, StorageErrorKind};
+use openapi_core::values::AgentId;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use crate::contacts::Columns;
+use crate::error::{Result, corrupt};
+use crate::{SqliteStorage, agents, audit};
+
+/// Records of an agent behind a kind, by kind.
+pub(crate) const AFTER: &str =
+    "SELECT kind, version, body FROM agent_record WHERE agent = ?1 AND kind > ?2 ORDER BY kind LIMIT ?3";
+
+/// Reads a row of [`AFTER`].
+pub(crate) fn read(row: &Row<'_>) -> Result<AgentRecord> {
+    let mut columns = Columns::of(row);
+    let number = columns.integer()?;
+    let kind = u8::try_from(number).ok().and_then(AgentRecordKind::of_number);
+    let kind = kind.ok_or_else(|| corrupt(format_args!("{number} is no kind of record")))?;
+    Ok(AgentRecord { kind, version: columns.count()?, body: columns.object()? })
+}
+
+/// Fails unless `version` is the one behind the stored one.
+pub(super) fn refuse_stale(db: &Connection, agent: i64, kind: AgentRecordKind, version: u64) -> Result<()> {
+    let stored: Option<i64> = db
+        .prepare_cached("SELECT version FROM agent_record WHERE agent = ?1 AND kind = ?2")?
+        .query_row(params![agent, kind.number()], |row| row.get(0))
+        .optional()?;
+    super::refuse_stale(stored, version)
+}
+
+/// Stores a record in place of the one of its kind.
+pub(super) fn put(db: &Connection, agent: i64, record: &AgentRecord) -> Result<()> {
+    db.prepare_cached(
+        "INSERT INTO agent_record (agent, kind, version, body) VALUES (?1, ?2, ?3, ?4) \
+         ON CONFLICT (agent, kind) DO UPDATE SET version = excluded.version, body = excluded.body",
+    )?
+    .execute(params![
+        agent,
+        record.kind.number(),
+        i64::try_from(record.version).map_err(corrupt)?,
+        record.body.as_str()
+    ])?;
+    Ok(())
+}
+
+/// Stores a record of a kind that the agent has none of.
+pub(crate) fn put_new(db: &Connection, agent: i64, record: &AgentRecord) -> Result<()> {
+    let known = db
+        .prepare_cached("SELECT 1 FROM agent_record WHERE agent = ?1 AND kind = ?2")?
+        .exists(params![agent, record.kind.number()])?;
+    if known {
+        return Err(StorageErrorKind::AlreadyExists.into());
+    }
+    put(db, agent, record)
+}
+
+/// As [`AgentRecordStore::save_agent_record`], inside the writer's transaction.
+fn save(db: &Connection, agent_id: &AgentId, record: &AgentRecord, entry: Option<&AuditEntry>) -> Result<()> {
+    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
+    refuse_stale(db, agent, record.kind, record.version)?;
+    put(db, agent, record)?;
+    entry.into_iter().try_for_each(|entry| audit::append(db, entry))
+}
+
+#[async_trait]
+impl AgentRecordStore for SqliteStorage {
+    async fn agent_record(
+        &self,
+        agent: &AgentId,
+        kind: AgentRecordKind,
+    ) -> Result<Option<AgentRecord>, StorageError> {
+        self.readers.now(|db| {
+            let mut statement = db.prepare_cached(
+                "SELECT r.kind, r.version, r.body FROM agent a CROSS JOIN agent_record r ON r.agent = a.n \
+                 WHERE a.id = ?1 AND a.status <> 2 AND r.kind = ?2",
+            )?;
+            let mut rows = statement.query(params![agent.as_str(), kind.number()])?;
+            rows.next()?.map(read).transpose()
+        })
+    }
+
+    async fn save_agent_record(
+        &self,
+        agent: &AgentId,
+        record: &AgentRecord,
+        audit: Option<&AuditEntry>,
+    ) -> Result<(), StorageError> {
+        let (agent, record, audit) = (agent.clone(), record.clone(), audit.cloned());
+        self.writer.write(move |db| save(db, &agent, &record, audit.as_ref())).await
+    }
+}

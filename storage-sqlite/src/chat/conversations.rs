@@ -1,0 +1,323 @@
+//! Conversations, as JSON beside what they are found, listed and filtered by.
+
+use async_trait::async_trait;
+use openapi_core::audit::AuditEntry;
+use openapi_core::chat::{Conversation, ConversationMode, ConversationStatus, Message};
+use openapi_core::storage::{
+    ConversationFilter, ConversationPage, ConversationQuery, ConversationStore, ConversationWrite,
+    MessageQuery, StorageError, StorageErrorKind,
+};
+use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+
+use super::messages;
+use crate::contacts::Columns;
+use crate::error::{Result, corrupt};
+use crate::readers::snapshot;
+use crate::{SqliteStorage, agents, audit};
+
+/// Conversations of an agent behind an id, by id, each behind the record with what stands beside it.
+pub(crate) const AFTER: &str = "SELECT body, id, agent_id, version, status, mode, contact, last_message_at, \
+     expires_at FROM conversation INDEXED BY conversation_by_id WHERE agent = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
+
+/// Those of all agents whose time has come, the first one first.
+const EXPIRED: &str = "SELECT c.agent_id, c.id FROM conversation c INDEXED BY conversation_by_expiry \
+     CROSS JOIN agent a ON a.n = c.agent WHERE c.expires_at <= ?1 AND a.status <> 2 \
+     ORDER BY c.expires_at, c.agent_id, c.id LIMIT ?2";
+
+/// Reads a row that begins with the record.
+pub(crate) fn read(row: &Row<'_>) -> Result<Conversation> {
+    Columns::of(row).json()
+}
+
+const fn status_number(status: ConversationStatus) -> i64 {
+    match status {
+        ConversationStatus::Open => 0,
+        ConversationStatus::Closed => 1,
+    }
+}
+
+const fn mode_number(mode: ConversationMode) -> i64 {
+    match mode {
+        ConversationMode::Ai => 0,
+        ConversationMode::Human => 1,
+    }
+}
+
+/// What stands beside the record, in the order of the columns.
+#[derive(PartialEq)]
+pub(crate) struct Beside {
+    id: [u8; 12],
+    agent: String,
+    version: u64,
+    status: i64,
+    mode: i64,
+    contact: Option<[u8; 12]>,
+    last_message_at: Timestamp,
+    expires_at: Timestamp,
+}
+
+impl Beside {
+    /// What belongs beside a conversation of this agent.
+    pub(crate) fn of(agent: &AgentId, it: &Conversation) -> Self {
+        Beside {
+            id: *it.id.as_bytes(),
+            agent: agent.as_str().to_owned(),
+            version: it.version,
+            status: status_number(it.status),
+            mode: mode_number(it.mode),
+            contact: it.contact_id.map(|contact| *contact.as_bytes()),
+            last_message_at: it.last_message_at,
+            expires_at: it.expires_at,
+        }
+    }
+
+    /// What stands in a row of [`AFTER`].
+    pub(crate) fn read(row: &Row<'_>) -> Result<Self> {
+        let mut columns = Columns::from(row, 1);
+        Ok(Beside {
+            id: columns.octets()?,
+            agent: columns.str()?.to_owned(),
+            version: columns.count()?,
+            status: columns.integer()?,
+            mode: columns.integer()?,
+            contact: columns.optional_octets()?,
+            last_message_at: columns.time()?,
+            expires_at: columns.time()?,
+        })
+    }
+
+    /// Which conversation it is.
+    pub(crate) fn id(&self) -> ConversationId {
+        ConversationId::from_bytes(self.id)
+    }
+}
+
+fn stored_version(db: &Connection, agent: i64, id: ConversationId) -> Result<Option<i64>> {
+    Ok(db
+        .prepare_cached("SELECT version FROM conversation WHERE agent = ?1 AND id = ?2")?
+        .query_row(params![agent, id.as_bytes()], |row| row.get(0))
+        .optional()?)
+}
+
+/// Stores a conversation in place of the one that is there.
+fn put(db: &Connection, agent_id: &AgentId, agent: i64, conversation: &Conversation) -> Result<()> {
+    let beside = Beside::of(agent_id, conversation);
+    db.prepare_cached(
+        "INSERT INTO conversation \
+         (agent, id, agent_id, version, status, mode, contact, last_message_at, expires_at, body) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) \
+         ON CONFLICT (agent, id) DO UPDATE SET agent_id = excluded.agent_id, version = excluded.version, \
+         status = excluded.status, mode = excluded.mode, contact = excluded.contact, \
+         last_message_at = excluded.last_message_at, expires_at = excluded.expires_at, body = excluded.body",
+    )?
+    .execute(params![
+        agent,
+        beside.id,
+        beside.agent,
+        i64::try_from(beside.version).map_err(corrupt)?,
+        beside.status,
+        beside.mode,
+        beside.contact,
+        beside.last_message_at.millis(),
+        beside.expires_at.millis(),
+        serde_json::to_string(conversation).map_err(corrupt)?
+    ])?;
+    Ok(())
+}
+
+/// Stores a conversation that is not there.
+pub(crate) fn put_new(
+    db: &Connection,
+    agent_id: &AgentId,
+    agent: i64,
+    conversation: &Conversation,
+) -> Result<()> {
+    if stored_version(db, agent, conversation.id)?.is_some() {
+        return Err(StorageErrorKind::AlreadyExists.into());
+    }
+    put(db, agent_id, agent, conversation)
+}
+
+/// Makes what stands beside the conversations of an agent anew. What cannot be read, a check lists.
+pub(crate) fn repair(db: &Connection, agent_id: &AgentId, agent: i64) -> Result<()> {
+    let mut every = db.prepare_cached(AFTER)?;
+    let mut rows = every.query(params![agent, &[] as &[u8], i64::MAX])?;
+    let mut wrong = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (Ok(conversation), Ok(beside)) = (read(row), Beside::read(row)) else { continue };
+        if beside.id == *conversation.id.as_bytes() && beside != Beside::of(agent_id, &conversation) {
+            wrong.push(conversation);
+        }
+    }
+    wrong.iter().try_for_each(|conversation| put(db, agent_id, agent, conversation))
+}
+
+/// As [`ConversationStore::save_conversation`], inside the writer's transaction.
+fn save(db: &Connection, agent_id: &AgentId, write: &ConversationWrite) -> Result<()> {
+    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
+    let conversation = &write.conversation;
+    super::refuse_stale(stored_version(db, agent, conversation.id)?, conversation.version)?;
+    put(db, agent_id, agent, conversation)?;
+    for message in &write.messages {
+        messages::put(db, agent, conversation.id, message)?;
+    }
+    write.audit.iter().try_for_each(|entry| audit::append(db, entry))
+}
+
+/// As [`ConversationStore::erase_conversation`], inside the writer's transaction.
+fn erase(db: &Connection, agent_id: &AgentId, id: ConversationId, entry: &AuditEntry) -> Result<()> {
+    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
+    messages::remove_of(db, agent, id)?;
+    let removed = db
+        .prepare_cached("DELETE FROM conversation WHERE agent = ?1 AND id = ?2")?
+        .execute(params![agent, id.as_bytes()])?;
+    if removed == 0 {
+        return Err(StorageErrorKind::Missing.into());
+    }
+    audit::append(db, entry)
+}
+
+/// Removes the conversations of a contact with their messages.
+pub(crate) fn erase_of(db: &Connection, agent: i64, contact: ContactId) -> Result<()> {
+    for sql in [
+        "DELETE FROM message WHERE agent = ?1 AND conversation IN (SELECT id FROM conversation \
+         INDEXED BY conversation_by_contact WHERE agent = ?1 AND contact = ?2)",
+        "DELETE FROM conversation INDEXED BY conversation_by_contact WHERE agent = ?1 AND contact = ?2",
+    ] {
+        db.prepare_cached(sql)?.execute(params![agent, contact.as_bytes()])?;
+    }
+    Ok(())
+}
+
+/// The rows that a filter lets through, along the index that has them by their last message.
+pub(crate) struct Chosen {
+    sql: String,
+    values: Vec<Value>,
+}
+
+impl Chosen {
+    pub(crate) fn of(agent: i64, filter: &ConversationFilter) -> Self {
+        let by = if filter.contact.is_some() { "contact" } else { "last_message" };
+        let mut sql = format!("FROM conversation c INDEXED BY conversation_by_{by} WHERE c.agent = ?");
+        let mut values = vec![Value::Integer(agent)];
+        let mut narrow = |condition: &str, value| {
+            sql += condition;
+            values.push(value);
+        };
+        if let Some(contact) = filter.contact {
+            narrow(" AND c.contact = ?", Value::Blob(contact.as_bytes().to_vec()));
+        }
+        if let Some(since) = filter.since {
+            narrow(" AND c.last_message_at >= ?", Value::Integer(since.millis()));
+        }
+        if let Some(status) = filter.status {
+            narrow(" AND c.status = ?", Value::Integer(status_number(status)));
+        }
+        if let Some(mode) = filter.mode {
+            narrow(" AND c.mode = ?", Value::Integer(mode_number(mode)));
+        }
+        Chosen { sql, values }
+    }
+
+    /// The statement that counts them: in the index alone, of all that it passes. An agent's conversations expire, so
+    /// that they stay so few that no counter has to be kept in every step of every conversation.
+    pub(crate) fn count(&self) -> String {
+        format!("SELECT count(*) {}", self.sql)
+    }
+
+    /// The statement of a page; the limit and the offset follow the values.
+    pub(crate) fn page(&self) -> String {
+        format!("SELECT c.body {} ORDER BY c.last_message_at DESC, c.id DESC LIMIT ? OFFSET ?", self.sql)
+    }
+}
+
+fn page(db: &Connection, id: &AgentId, query: &ConversationQuery) -> Result<ConversationPage> {
+    let Some(agent) = agents::living(db, id)?.map(|agent| agent.number) else {
+        return Ok(ConversationPage::default());
+    };
+    let chosen = Chosen::of(agent, &query.filter);
+    let total: i64 =
+        db.prepare_cached(&chosen.count())?.query_row(params_from_iter(&chosen.values), |row| row.get(0))?;
+    let mut statement = db.prepare_cached(&chosen.page())?;
+    let mut values = chosen.values;
+    values.push(Value::Integer(query.limit.into()));
+    values.push(Value::Integer(i64::try_from(query.offset).unwrap_or(i64::MAX)));
+    let mut rows = statement.query(params_from_iter(values))?;
+    let mut conversations = Vec::new();
+    while let Some(row) = rows.next()? {
+        conversations.push(read(row)?);
+    }
+    Ok(ConversationPage { conversations, total: u64::try_from(total).map_err(corrupt)? })
+}
+
+#[async_trait]
+impl ConversationStore for SqliteStorage {
+    async fn conversation(
+        &self,
+        agent: &AgentId,
+        id: ConversationId,
+    ) -> Result<Option<Conversation>, StorageError> {
+        self.readers.now(|db| {
+            let mut statement = db.prepare_cached(
+                "SELECT c.body FROM agent a CROSS JOIN conversation c ON c.agent = a.n \
+                 WHERE a.id = ?1 AND a.status <> 2 AND c.id = ?2",
+            )?;
+            let mut rows = statement.query(params![agent.as_str(), id.as_bytes()])?;
+            rows.next()?.map(read).transpose()
+        })
+    }
+
+    async fn conversations(
+        &self,
+        agent: &AgentId,
+        query: &ConversationQuery,
+    ) -> Result<ConversationPage, StorageError> {
+        let (agent, query) = (agent.clone(), query.clone());
+        self.readers.later(move |db, _| snapshot(db, |db| page(db, &agent, &query))).await
+    }
+
+    async fn messages(&self, agent: &AgentId, query: &MessageQuery) -> Result<Vec<Message>, StorageError> {
+        let (agent, query) = (agent.clone(), query.clone());
+        self.readers.later(move |db, _| messages::some(db, &agent, &query)).await
+    }
+
+    async fn save_conversation(
+        &self,
+        agent: &AgentId,
+        write: &ConversationWrite,
+    ) -> Result<(), StorageError> {
+        let (agent, write) = (agent.clone(), write.clone());
+        self.writer.write(move |db| save(db, &agent, &write)).await
+    }
+
+    async fn erase_conversation(
+        &self,
+        agent: &AgentId,
+        id: ConversationId,
+        audit: &AuditEntry,
+    ) -> Result<(), StorageError> {
+        let (agent, audit) = (agent.clone(), audit.clone());
+        self.writer.write(move |db| erase(db, &agent, id, &audit)).await
+    }
+
+    async fn expired_conversations(
+        &self,
+        now: Timestamp,
+        at_most: u32,
+    ) -> Result<Vec<(AgentId, ConversationId)>, StorageError> {
+        self.readers
+            .later(move |db, _| {
+                let mut statement = db.prepare_cached(EXPIRED)?;
+                let mut rows = statement.query(params![now.millis(), at_most])?;
+                let mut due = Vec::new();
+                while let Some(row) = rows.next()? {
+                    let mut columns = Columns::of(row);
+                    due.push((columns.text()?, ConversationId::from_bytes(columns.octets()?)));
+                }
+                Ok(due)
+            })
+            .await
+    }
+}

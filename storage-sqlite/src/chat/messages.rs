@@ -1,0 +1,84 @@
+//! Messages of conversations, as JSON beside their number, id and turn.
+
+use openapi_core::chat::Message;
+use openapi_core::storage::{MessageQuery, WhichMessages};
+use openapi_core::values::{AgentId, ConversationId};
+use rusqlite::types::Value;
+use rusqlite::{Connection, Row, params, params_from_iter};
+
+use crate::contacts::Columns;
+use crate::error::{Result, corrupt};
+
+/// Messages of an agent behind a conversation's id and a number, each behind the record with what it is found by.
+pub(crate) const AFTER: &str = "SELECT body, conversation, seq, id, turn FROM message \
+     WHERE agent = ?1 AND (conversation, seq) > (?2, ?3) ORDER BY conversation, seq LIMIT ?4";
+
+/// Reads a row that begins with the record.
+pub(crate) fn read(row: &Row<'_>) -> Result<Message> {
+    Columns::of(row).json()
+}
+
+/// Stores a message in place of the one of its number.
+pub(crate) fn put(
+    db: &Connection,
+    agent: i64,
+    conversation: ConversationId,
+    message: &Message,
+) -> Result<()> {
+    db.prepare_cached(
+        "INSERT INTO message (agent, conversation, seq, id, turn, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
+         ON CONFLICT (agent, conversation, seq) DO UPDATE SET id = excluded.id, turn = excluded.turn, \
+         body = excluded.body",
+    )?
+    .execute(params![
+        agent,
+        conversation.as_bytes(),
+        i64::try_from(message.seq).map_err(corrupt)?,
+        message.id.as_bytes(),
+        message.turn,
+        serde_json::to_string(message).map_err(corrupt)?
+    ])?;
+    Ok(())
+}
+
+/// Removes all messages of a conversation.
+pub(super) fn remove_of(db: &Connection, agent: i64, conversation: ConversationId) -> Result<()> {
+    db.prepare_cached("DELETE FROM message WHERE agent = ?1 AND conversation = ?2")?
+        .execute(params![agent, conversation.as_bytes()])?;
+    Ok(())
+}
+
+/// As [`openapi_core::storage::ConversationStore::messages`].
+pub(super) fn some(db: &Connection, agent: &AgentId, query: &MessageQuery) -> Result<Vec<Message>> {
+    // No message has a number beyond what a column holds.
+    let number = |seq: u64| Value::Integer(i64::try_from(seq).unwrap_or(i64::MAX));
+    let (index, which, value, order) = match &query.which {
+        WhichMessages::After(seq) => ("", "m.seq > ?3", number(*seq), ""),
+        WhichMessages::Before(seq) => ("", "m.seq < ?3", number(*seq), " DESC"),
+        WhichMessages::Id(id) => {
+            ("INDEXED BY message_by_id ", "m.id = ?3", Value::Blob(id.as_bytes().to_vec()), "")
+        }
+        WhichMessages::Turn(turn) => {
+            ("INDEXED BY message_by_turn ", "m.turn = ?3", Value::Text(turn.clone()), "")
+        }
+    };
+    let mut statement = db.prepare_cached(&format!(
+        "SELECT m.body FROM agent a CROSS JOIN message m {index}ON m.agent = a.n \
+         WHERE a.id = ?1 AND a.status <> 2 AND m.conversation = ?2 AND {which} ORDER BY m.seq{order} LIMIT ?4"
+    ))?;
+    let values = [
+        Value::Text(agent.as_str().to_owned()),
+        Value::Blob(query.conversation.as_bytes().to_vec()),
+        value,
+        Value::Integer(query.limit.into()),
+    ];
+    let mut rows = statement.query(params_from_iter(values))?;
+    let mut messages = Vec::new();
+    while let Some(row) = rows.next()? {
+        messages.push(read(row)?);
+    }
+    if matches!(query.which, WhichMessages::Before(_)) {
+        messages.reverse();
+    }
+    Ok(messages)
+}

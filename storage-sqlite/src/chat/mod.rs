@@ -1,0 +1,30 @@
+//! The chat: conversations with their messages, what agents answer from, and small records of agents.
+
+pub(crate) mod agent_records;
+pub(crate) mod conversations;
+pub(crate) mod knowledge;
+pub(crate) mod messages;
+
+use openapi_core::storage::StorageErrorKind;
+
+use crate::error::{Result, corrupt};
+
+/// What [`crate::agents`] removes of a deleted agent, what refers to something before it: `?1` is the agent, `?2` how
+/// many rows at the most.
+pub(crate) const PURGES: [&str; 5] = [
+    "DELETE FROM message WHERE agent = ?1 AND (conversation, seq) IN \
+     (SELECT conversation, seq FROM message WHERE agent = ?1 LIMIT ?2)",
+    "DELETE FROM conversation WHERE agent = ?1 AND id IN \
+     (SELECT id FROM conversation INDEXED BY conversation_by_id WHERE agent = ?1 LIMIT ?2)",
+    "DELETE FROM passage WHERE agent = ?1 AND (document, position) IN \
+     (SELECT document, position FROM passage WHERE agent = ?1 LIMIT ?2)",
+    "DELETE FROM knowledge WHERE agent = ?1 AND id IN (SELECT id FROM knowledge WHERE agent = ?1 LIMIT ?2)",
+    "DELETE FROM agent_record WHERE agent = ?1 AND kind IN \
+     (SELECT kind FROM agent_record WHERE agent = ?1 LIMIT ?2)",
+];
+
+/// Fails unless `version` is the one behind the stored one, 0 standing for none.
+fn refuse_stale(stored: Option<i64>, version: u64) -> Result<()> {
+    let stored = u64::try_from(stored.unwrap_or(0)).map_err(corrupt)?;
+    if stored.checked_add(1) == Some(version) { Ok(()) } else { Err(StorageErrorKind::Stale.into()) }
+}

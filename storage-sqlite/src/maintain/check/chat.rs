@@ -1,0 +1,82 @@
+//! Checking the chat: whether records can be read, and agree with what stands beside them.
+
+use openapi_core::values::{AgentId, KnowledgeId, MessageId};
+use rusqlite::{Connection, Row, params};
+
+use super::{FindingKind, Findings, text};
+use crate::chat::{agent_records, conversations, knowledge, messages};
+use crate::contacts::Columns;
+use crate::error::Result;
+
+/// Calls `check` with every row that `sql` has of an agent; what cannot be read is noted.
+fn every(
+    db: &Connection,
+    sql: &str,
+    values: &[&dyn rusqlite::ToSql],
+    what: &str,
+    findings: &mut Findings,
+    check: impl Fn(&Row<'_>, &mut Findings) -> Result<()>,
+) -> Result<()> {
+    let mut statement = db.prepare_cached(sql)?;
+    let mut rows = statement.query(values)?;
+    while let Some(row) = rows.next()? {
+        if let Err(fault) = check(row, findings) {
+            findings.note(FindingKind::Record, format_args!("{what}: {}", text(fault)));
+        }
+    }
+    Ok(())
+}
+
+/// Reads everything of the chat of an agent.
+pub(super) fn of_agent(db: &Connection, id: &AgentId, number: i64, findings: &mut Findings) -> Result<()> {
+    let nothing: &[u8] = &[];
+    let by_id = params![number, nothing, i64::MAX];
+    let by_place = params![number, nothing, 0, i64::MAX];
+    let of = |what: &str| format!("{what} of agent {id}");
+    every(db, conversations::AFTER, by_id, &of("a conversation"), findings, |row, findings| {
+        let (conversation, beside) = (conversations::read(row)?, conversations::Beside::read(row)?);
+        if conversation.id != beside.id() {
+            let words =
+                format_args!("conversation {} of agent {id} is found as another one", conversation.id);
+            findings.note(FindingKind::Record, words);
+        } else if beside != conversations::Beside::of(id, &conversation) {
+            let words = format_args!("conversation {} of agent {id} is listed as it is not", conversation.id);
+            findings.note(FindingKind::Keys, words);
+        }
+        Ok(())
+    })?;
+    every(db, messages::AFTER, by_place, &of("a message"), findings, |row, findings| {
+        let mut columns = Columns::from(row, 2);
+        let beside = (columns.count()?, MessageId::from_bytes(columns.octets()?), columns.optional_str()?);
+        let message = messages::read(row)?;
+        if beside != (message.seq, message.id, message.turn.as_deref()) {
+            let words = format_args!("message {} of agent {id} is found as another one", message.id);
+            findings.note(FindingKind::Record, words);
+        }
+        Ok(())
+    })?;
+    every(db, knowledge::AFTER, by_id, &of("a document"), findings, |row, findings| {
+        let (document, key) = (knowledge::read(row)?, Columns::from(row, 1).octets()?);
+        if document.id != KnowledgeId::from_bytes(key) {
+            let words = format_args!("knowledge {} of agent {id} is found as another one", document.id);
+            findings.note(FindingKind::Record, words);
+        }
+        Ok(())
+    })?;
+    every(db, knowledge::PASSAGES_AFTER, by_place, &of("a passage"), findings, |row, findings| {
+        let ((document, passage), position) = (knowledge::passage(row)?, Columns::from(row, 2).count()?);
+        if u64::from(passage.position) != position {
+            let words = format_args!("a passage of knowledge {document} of agent {id} is at another place");
+            findings.note(FindingKind::Record, words);
+        }
+        Ok(())
+    })?;
+    every(
+        db,
+        agent_records::AFTER,
+        params![number, 0, i64::MAX],
+        &of("a small record"),
+        findings,
+        |row, _| agent_records::read(row).map(drop),
+    )
+}

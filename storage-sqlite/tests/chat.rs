@@ -1,0 +1,113 @@
+//! The chat: what a check finds and what a repair mends.
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+mod support;
+
+use openapi_core::chat::ConversationStatus;
+use openapi_core::storage::{
+    AgentRecordKind, AgentRecordStore, ConversationFilter, ConversationQuery, ConversationStore,
+    KnowledgeStore, StorageErrorKind, WhichMessages,
+};
+use rusqlite::Connection;
+use storage_sqlite::{FindingKind, SqliteStorage};
+use support::{Folder, agent_id, at, chat, contact_id, insert_agent, wait};
+
+fn filled(folder: &Folder) -> SqliteStorage {
+    let store = folder.open();
+    let agent = agent_id("a");
+    insert_agent(&store, &agent);
+    chat::fill(&store, &agent);
+    store
+}
+
+/// Changes a file behind the back of its store.
+fn spoil(folder: &Folder, sql: &str) {
+    let db = Connection::open(folder.database()).unwrap();
+    db.pragma_update(None, "foreign_keys", false).unwrap();
+    db.execute_batch(sql).unwrap();
+}
+
+/// How many conversations are listed, in each way.
+fn listed(store: &SqliteStorage) -> Vec<u64> {
+    let all = ConversationFilter::default();
+    let filters = [
+        ConversationFilter { status: Some(ConversationStatus::Open), ..all.clone() },
+        ConversationFilter { contact: Some(contact_id(1)), ..all.clone() },
+        ConversationFilter { since: Some(at(72)), ..all.clone() },
+        all,
+    ];
+    let total = |filter| {
+        let query = ConversationQuery { filter, offset: 0, limit: 9 };
+        wait(store.conversations(&agent_id("a"), &query)).unwrap().total
+    };
+    filters.into_iter().map(total).collect()
+}
+
+#[test]
+fn what_does_not_agree_is_found() {
+    use FindingKind as F;
+    for (sql, kind, words) in [
+        ("UPDATE conversation SET status = 1", F::Keys, "listed as it is not"),
+        ("UPDATE conversation SET mode = 0", F::Keys, "listed as it is not"),
+        ("UPDATE conversation SET contact = NULL", F::Keys, "listed as it is not"),
+        ("UPDATE conversation SET last_message_at = 1", F::Keys, "listed as it is not"),
+        ("UPDATE conversation SET expires_at = 1", F::Keys, "listed as it is not"),
+        ("UPDATE conversation SET version = 2", F::Keys, "listed as it is not"),
+        ("UPDATE conversation SET agent_id = 'b'", F::Keys, "listed as it is not"),
+        (
+            "UPDATE conversation SET id = zeroblob(12) WHERE id = x'010101010101010101010101'",
+            F::Record,
+            "found as another one",
+        ),
+        ("UPDATE conversation SET body = '{}'", F::Record, "a conversation of agent a"),
+        ("DELETE FROM conversation", F::Reference, "a row of message refers to a row of conversation"),
+        ("UPDATE message SET seq = seq + 2", F::Record, "found as another one"),
+        ("UPDATE message SET id = zeroblob(12)", F::Record, "found as another one"),
+        ("UPDATE message SET turn = NULL", F::Record, "found as another one"),
+        ("UPDATE message SET body = '{}'", F::Record, "a message of agent a"),
+        ("UPDATE knowledge SET id = zeroblob(12)", F::Record, "found as another one"),
+        ("UPDATE knowledge SET body = '{}'", F::Record, "a document of agent a"),
+        ("DELETE FROM knowledge", F::Reference, "a row of passage refers to a row of knowledge"),
+        ("UPDATE passage SET position = position + 2", F::Record, "at another place"),
+        ("UPDATE passage SET body = '{}'", F::Record, "a passage of agent a"),
+        ("UPDATE agent_record SET body = '[]'", F::Record, "a small record of agent a"),
+        ("UPDATE agent_record SET kind = 99 WHERE kind = 1", F::Record, "a small record of agent a"),
+    ] {
+        let folder = Folder::new();
+        let store = filled(&folder);
+        assert_eq!(store.check().unwrap(), []);
+        drop(store);
+        spoil(&folder, sql);
+        let store = folder.open();
+        let findings = store.check().unwrap();
+        let is_found = findings.iter().any(|it| it.kind == kind && it.detail.contains(words));
+        assert!(is_found, "{sql}: {findings:?}");
+        wait(store.repair()).unwrap();
+        let left = store.check().unwrap();
+        assert_eq!(left.iter().any(|it| it.kind == kind), !kind.is_repairable(), "{sql}: {left:?}");
+        if kind.is_repairable() {
+            chat::compare(&store, &agent_id("a"));
+            assert_eq!(listed(&store), [2, 1, 2, 2], "{sql}");
+        }
+    }
+}
+
+#[test]
+fn broken_records_are_told_to_whoever_reads_them() {
+    let folder = Folder::new();
+    drop(filled(&folder));
+    let tables = ["conversation", "message", "knowledge", "passage", "agent_record"];
+    spoil(&folder, &tables.map(|table| format!("UPDATE {table} SET body = '[';")).concat());
+    let (store, agent) = (folder.open(), agent_id("a"));
+    let query = ConversationQuery { filter: ConversationFilter::default(), offset: 0, limit: 1 };
+    for kind in [
+        wait(store.conversation(&agent, chat::conversation_id(1))).unwrap_err().kind,
+        wait(store.conversations(&agent, &query)).unwrap_err().kind,
+        wait(store.messages(&agent, &chat::messages(1, WhichMessages::After(0)))).unwrap_err().kind,
+        wait(store.knowledge(&agent)).unwrap_err().kind,
+        wait(store.passages(&agent, None, 1)).unwrap_err().kind,
+        wait(store.agent_record(&agent, AgentRecordKind::Settings)).unwrap_err().kind,
+    ] {
+        assert_eq!(kind, StorageErrorKind::Internal);
+    }
+}
