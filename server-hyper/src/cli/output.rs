@@ -79,8 +79,13 @@ pub fn print_table<T: Serialize>(
     print(&text)
 }
 
+/// Text on lines of its own, each behind `margin`.
+pub fn indented(text: &str, margin: &str) -> String {
+    text.lines().map(|line| format!("{margin}{}", shown(line)).trim_end().to_owned() + "\n").collect()
+}
+
 /// Text on one line: control characters could move the cursor of a terminal.
-fn shown(text: &str) -> String {
+pub fn shown(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
@@ -90,6 +95,7 @@ pub fn who(actor: &Actor) -> String {
         Actor::ApiKey(key) => key.to_string(),
         Actor::Operator(name) => format!("operator {name}"),
         Actor::User(name) => format!("user {name}"),
+        Actor::Visitor(id) => format!("visitor {id}"),
         Actor::Anonymous(name) => format!("anonymous {name}"),
     }
 }
