@@ -1,6 +1,10 @@
 //! What the responders say themselves, in the languages of the widget.
 
 /// Sentences in one language.
+#[cfg_attr(
+    not(feature = "llm"),
+    expect(dead_code, reason = "some sentences are only said by models' responders")
+)]
 pub(crate) struct Texts {
     locale: &'static str,
     /// Before quotations.

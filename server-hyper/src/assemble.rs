@@ -1,17 +1,22 @@
 //! Puts the parts together: the only place that names storage backends.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use chat::{IndexSettings, KnowledgeIndex, KnowledgeResponder, LlmEndpoint, LlmResponder};
 use extraction::document::recognition::Tesseract;
 use extraction::engine::model::ModelEngine;
 use extraction::worker::{Reader, Worker};
 use extraction::{Extractor, ModelUse};
 use openapi_core::access::Actor;
 use openapi_core::brand::Brand;
+use openapi_core::chat::{ChatResponder, Retriever};
 use openapi_core::platform::{ExtractionSettings, FileSettings, Platform, Ports};
-use openapi_core::ports::{BlobStore, DocumentExtractor, NoBlobs, NoExtractor, Offload, Timer, Work};
+use openapi_core::ports::{
+    BlobStore, DocumentExtractor, NoBlobs, NoExtractor, Offload, Task, Tasks, Timer, Work,
+};
 use openapi_core::storage::memory::MemoryStorage;
 use openapi_core::storage::{Storage, TransferStore};
 use storage_blobs::{BlobsUrl, InvalidBlobsUrl};
@@ -238,6 +243,10 @@ pub struct Decisions {
     pub extraction: ExtractionSettings,
     /// What reads documents.
     pub extractor: Arc<dyn DocumentExtractor>,
+    /// What answers visitors of the widget.
+    pub responders: Vec<Arc<dyn ChatResponder>>,
+    /// What finds the passages that they are answered from.
+    pub retriever: Option<Arc<dyn Retriever>>,
 }
 
 impl Default for Decisions {
@@ -246,8 +255,32 @@ impl Default for Decisions {
             files: FileSettings::default(),
             extraction: ExtractionSettings::default(),
             extractor: Arc::new(NoExtractor),
+            responders: Vec::new(),
+            retriever: None,
         }
     }
+}
+
+/// What answers visitors of the widget: the agents' documents, and models where there are endpoints.
+///
+/// # Errors
+/// When an endpoint cannot be used.
+pub fn responders(endpoints: &BTreeMap<String, LlmEndpoint>) -> Result<Vec<Arc<dyn ChatResponder>>, Failure> {
+    let mut responders: Vec<Arc<dyn ChatResponder>> = vec![Arc::new(KnowledgeResponder)];
+    if !endpoints.is_empty() {
+        let endpoints = endpoints.iter().map(|(name, endpoint)| (name.clone(), endpoint.clone()));
+        let llm = LlmResponder::new(endpoints, Arc::new(SystemClock), Arc::new(SystemRandom));
+        let failed = |(name, error)| Failure::usage(format!("llm_endpoint {name}: {error}"));
+        responders.push(Arc::new(llm.map_err(failed)?));
+    }
+    Ok(responders)
+}
+
+/// What finds passages in the documents of a store.
+#[must_use]
+pub fn retriever(storage: Arc<dyn Storage>, memory_octets: usize) -> Arc<dyn Retriever> {
+    let settings = IndexSettings { memory_octets, ..IndexSettings::default() };
+    Arc::new(KnowledgeIndex::new(storage, Arc::new(SystemClock), settings))
 }
 
 /// What reads documents, and a warning where it cannot do all of it.
@@ -297,11 +330,14 @@ pub fn platform_over(
     decisions: Decisions,
 ) -> Result<Arc<Platform>, Failure> {
     let server_keys = keys.load(&SystemClock, &SystemRandom)?;
-    let ports = Ports::new(Arc::new(SystemClock), Arc::new(SystemRandom), server_keys)
+    let mut ports = Ports::new(Arc::new(SystemClock), Arc::new(SystemRandom), server_keys)
         .with_blobs(Arc::clone(&stores.blobs))
         .with_extractor(decisions.extractor)
         .with_timer(Arc::new(TokioTimer))
-        .with_offload(Arc::new(TokioThreads));
+        .with_offload(Arc::new(TokioThreads))
+        .with_tasks(Arc::new(TokioTasks));
+    ports.responders = decisions.responders;
+    ports.retriever = decisions.retriever;
     let platform = Platform::new(Arc::clone(&stores.storage), ports, brand);
     let platform = platform.with_file_settings(decisions.files);
     Ok(Arc::new(platform.with_extraction_settings(decisions.extraction)))
@@ -437,6 +473,19 @@ impl Offload for TokioThreads {
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) => drop(runtime.spawn_blocking(work)),
             Err(_) => work(),
+        }
+    }
+}
+
+/// The runtime, for answers that outlive the connection that asked for them.
+#[derive(Clone, Copy, Debug)]
+struct TokioTasks;
+
+impl Tasks for TokioTasks {
+    fn spawn(&self, task: Task) {
+        // Without a runtime there is nobody to answer.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            drop(runtime.spawn(task));
         }
     }
 }

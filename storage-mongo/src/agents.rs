@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::ledger::{self, DELETED, status, status_number};
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Reads, Transaction, Update};
-use crate::{MongoStorage, audit, contact_schemas, contacts, documents, files, forms};
+use crate::{MongoStorage, audit, contact_schemas, contacts, documents, files, forms, knowledge};
 
 pub(crate) fn read(document: &RawDocument) -> Result<Agent> {
     let fields = Fields(document);
@@ -162,6 +162,9 @@ async fn purge(tx: &mut Transaction, agent: &AgentId, at_most: u32) -> Result<u6
     if left(removed) > 0 {
         removed += forms::purge(tx, agent, left(removed)).await?;
     }
+    if left(removed) > 0 {
+        removed += knowledge::blocks::purge(tx, agent, left(removed)).await?;
+    }
     for (collection, filter) in [
         (collection::API_KEYS, doc! { "agent": agent.as_str() }),
         (collection::CONTACT_SCHEMAS, of_agent(agent)),
@@ -169,6 +172,10 @@ async fn purge(tx: &mut Transaction, agent: &AgentId, at_most: u32) -> Result<u6
         (collection::RATE_WINDOWS, of_agent(agent)),
         (collection::CREDIT_ACCOUNTS, of_agent(agent)),
         (collection::CREDIT_ENTRIES, of_agent(agent)),
+        (collection::MESSAGES, of_agent(agent)),
+        (collection::CONVERSATIONS, of_agent(agent)),
+        (collection::KNOWLEDGE, of_agent(agent)),
+        (collection::AGENT_RECORDS, of_agent(agent)),
     ] {
         if left(removed) > 0 {
             removed += remove_some(tx, collection, filter, left(removed)).await?;

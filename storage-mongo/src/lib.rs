@@ -21,12 +21,14 @@
 //! and it lives no longer than the runtime. It starts tasks there and no threads of its own. Close it with
 //! [`MongoStorage::close`] before the runtime ends.
 
+mod agent_records;
 mod agents;
 mod audit;
 mod config;
 mod connect;
 mod contact_schemas;
 mod contacts;
+mod conversations;
 mod credits;
 mod document;
 mod documents;
@@ -35,6 +37,7 @@ mod files;
 mod forms;
 mod health;
 mod keys;
+mod knowledge;
 mod ledger;
 mod migrate;
 mod rate_windows;

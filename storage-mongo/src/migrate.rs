@@ -21,19 +21,29 @@ pub(crate) mod collection {
     pub(crate) const AGENTS: &str = "agents";
     /// Keys. Global: they are looked up by their public string, which must be unique among all agents.
     pub(crate) const API_KEYS: &str = "apiKeys";
+    /// Small records of agents.
+    pub(crate) const AGENT_RECORDS: &str = "agentRecords";
     pub(crate) const AUDIT: &str = "audit";
     pub(crate) const BLOB_PURGES: &str = "blobPurges";
     /// Contacts, and the ledger of each agent.
     pub(crate) const CONTACTS: &str = "contacts";
     pub(crate) const CONTACT_SCHEMAS: &str = "contactSchemas";
+    /// Conversations in the widget.
+    pub(crate) const CONVERSATIONS: &str = "conversations";
     pub(crate) const CREDIT_ACCOUNTS: &str = "creditAccounts";
     pub(crate) const CREDIT_ENTRIES: &str = "creditEntries";
     /// Documents that are kept of extractions.
     pub(crate) const DOCUMENTS: &str = "documents";
     pub(crate) const FILES: &str = "files";
     pub(crate) const FORM_DATA_REVISIONS: &str = "formDataRevisions";
+    /// Documents that agents answer from.
+    pub(crate) const KNOWLEDGE: &str = "knowledge";
+    /// Messages of conversations.
+    pub(crate) const MESSAGES: &str = "messages";
     /// The version of the schema, and the lock of who is migrating.
     pub(crate) const MIGRATIONS: &str = "migrations";
+    /// Passages of the documents that agents answer from.
+    pub(crate) const PASSAGES: &str = "passages";
     pub(crate) const RATE_WINDOWS: &str = "rateWindows";
     pub(crate) const REPLAYS: &str = "replays";
     pub(crate) const SUBMISSIONS: &str = "submissions";
@@ -58,7 +68,12 @@ pub(crate) mod index {
     pub(crate) const CONTACTS_BY_PRIMARY_EMAIL: &str = "byPrimaryEmail";
     pub(crate) const CONTACTS_BY_LABEL: &str = "byLabel";
     pub(crate) const CONTACTS_BY_GRAM: &str = "byGram";
+    pub(crate) const CONVERSATIONS_BY_CONTACT: &str = "byContact";
+    pub(crate) const CONVERSATIONS_BY_EXPIRY: &str = "byExpiry";
+    pub(crate) const CONVERSATIONS_BY_LAST_MESSAGE: &str = "byLastMessage";
     pub(crate) const FILES_BY_CONTACT: &str = "byContact";
+    pub(crate) const MESSAGES_BY_ID: &str = "byId";
+    pub(crate) const MESSAGES_BY_TURN: &str = "byTurn";
     pub(crate) const PURGES_BY_DUE: &str = "byDue";
     pub(crate) const TEMPLATES_BY_NAME: &str = "byName";
     pub(crate) const SUBMISSIONS_BY_CONTACT: &str = "byContact";
@@ -106,6 +121,7 @@ pub struct Migration {
 pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, name: "contacts, files, forms", collections: FIRST },
     Migration { version: 2, name: "extraction", collections: EXTRACTION },
+    Migration { version: 3, name: "chat", collections: CHAT },
 ];
 
 /// The agent leads every index, but for those of what is global.
@@ -220,6 +236,43 @@ const EXTRACTION: &[Collection] = &[
     Collection { name: collection::CREDIT_ACCOUNTS, indexes: &[] },
     Collection { name: collection::CREDIT_ENTRIES, indexes: &[] },
     Collection { name: collection::DOCUMENTS, indexes: &[] },
+];
+
+/// The chat: conversations with their messages, what agents answer from, and small records of agents.
+const CHAT: &[Collection] = &[
+    Collection {
+        name: collection::CONVERSATIONS,
+        // Everything that lists filter by stands before what they are sorted by: what does not match is not passed over.
+        indexes: &[
+            index_of(
+                index::CONVERSATIONS_BY_LAST_MESSAGE,
+                &["_id.agent", "status", "mode", "lastMessageAt", "_id.id"],
+            ),
+            Index {
+                name: index::CONVERSATIONS_BY_CONTACT,
+                fields: &["_id.agent", "contact", "status", "mode", "lastMessageAt", "_id.id"],
+                unique: false,
+                only_with: Some("contact"),
+            },
+            // Global: what has expired is erased over all agents.
+            index_of(index::CONVERSATIONS_BY_EXPIRY, &["expiresAt", "_id"]),
+        ],
+    },
+    Collection {
+        name: collection::MESSAGES,
+        indexes: &[
+            index_of(index::MESSAGES_BY_ID, &["_id.agent", "_id.id", "message", "_id.seq"]),
+            Index {
+                name: index::MESSAGES_BY_TURN,
+                fields: &["_id.agent", "_id.id", "turn", "_id.seq"],
+                unique: false,
+                only_with: Some("turn"),
+            },
+        ],
+    },
+    Collection { name: collection::KNOWLEDGE, indexes: &[] },
+    Collection { name: collection::PASSAGES, indexes: &[] },
+    Collection { name: collection::AGENT_RECORDS, indexes: &[] },
 ];
 
 /// The version this release works with.
@@ -450,8 +503,13 @@ mod tests {
             .flat_map(|step| step.collections)
             .flat_map(|collection| collection.indexes.iter().map(move |index| (collection.name, index)));
         for (collection, index) in indexes {
-            let by_all = [index::PURGES_BY_DUE, index::REPLAYS_BY_EXPIRY, index::AUDIT_BY_TIME];
-            let is_global = global.contains(&collection) || by_all.contains(&index.name);
+            let by_all = [
+                (collection::BLOB_PURGES, index::PURGES_BY_DUE),
+                (collection::REPLAYS, index::REPLAYS_BY_EXPIRY),
+                (collection::AUDIT, index::AUDIT_BY_TIME),
+                (collection::CONVERSATIONS, index::CONVERSATIONS_BY_EXPIRY),
+            ];
+            let is_global = global.contains(&collection) || by_all.contains(&(collection, index.name));
             assert!(is_global || index.fields[0] == "_id.agent", "{collection}: {index:?}");
             assert!(!index.unique || collection == collection::API_KEYS || index.fields[0] == "_id.agent");
         }

@@ -91,7 +91,8 @@ impl<'s> Reads<'s> {
             .sort(find.sort)
             .skip((find.skip > 0).then_some(find.skip))
             .limit((find.limit > 0).then_some(i64::from(find.limit)))
-            .batch_size((find.limit > 0).then_some(find.limit))
+            // More than the server takes for a batch is all that fits into an answer.
+            .batch_size((find.limit > 0).then_some(find.limit.min(i32::MAX as u32)))
             .hint(find.hint.map(|name| Hint::Name(name.to_owned())))
             .build();
         let action = collection.find(find.filter).with_options(options);

@@ -179,6 +179,15 @@ async fn purge(db: &mut PgConnection, id: &AgentId, at_most: u32) -> Result<u64>
         "DELETE FROM credit_account WHERE agent IN (SELECT agent FROM credit_account WHERE agent = $1 LIMIT $2)",
         "DELETE FROM credit_entry WHERE agent = $1 AND (at, id) IN \
          (SELECT at, id FROM credit_entry WHERE agent = $1 LIMIT $2)",
+        "DELETE FROM message WHERE agent = $1 AND (conversation, seq) IN \
+         (SELECT conversation, seq FROM message WHERE agent = $1 LIMIT $2)",
+        "DELETE FROM conversation WHERE agent = $1 AND id IN \
+         (SELECT id FROM conversation WHERE agent = $1 LIMIT $2)",
+        "DELETE FROM passage WHERE agent = $1 AND (document, position) IN \
+         (SELECT document, position FROM passage WHERE agent = $1 LIMIT $2)",
+        "DELETE FROM knowledge WHERE agent = $1 AND id IN (SELECT id FROM knowledge WHERE agent = $1 LIMIT $2)",
+        "DELETE FROM agent_record WHERE agent = $1 AND kind IN \
+         (SELECT kind FROM agent_record WHERE agent = $1 LIMIT $2)",
         "UPDATE audit SET details = NULL WHERE agent = $1 AND (at, id) IN \
          (SELECT at, id FROM audit WHERE agent = $1 AND details IS NOT NULL LIMIT $2)",
     ] {

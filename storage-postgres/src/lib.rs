@@ -19,12 +19,14 @@
 //! It must have the encoding UTF8, and the user must own it, or have been granted `CREATE` on it and have the extensions
 //! `pg_trgm` and `btree_gin` made by somebody else. The tables lie in a PostgreSQL schema of their own.
 
+mod agent_records;
 mod agents;
 mod audit;
 mod config;
 mod connect;
 mod contact_schemas;
 mod contacts;
+mod conversations;
 mod credits;
 mod documents;
 mod error;
@@ -32,6 +34,7 @@ mod files;
 mod forms;
 mod health;
 mod keys;
+mod knowledge;
 mod migrate;
 mod rate_windows;
 mod replays;

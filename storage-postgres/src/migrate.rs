@@ -24,6 +24,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 3, name: "forms", sql: include_str!("migrations/0003_forms.sql") },
     Migration { version: 4, name: "look-ups", sql: include_str!("migrations/0004_look_ups.sql") },
     Migration { version: 5, name: "extraction", sql: include_str!("migrations/0005_extraction.sql") },
+    Migration { version: 6, name: "chat", sql: include_str!("migrations/0006_chat.sql") },
 ];
 
 /// The version this release works with.

@@ -53,6 +53,11 @@ fn what_is_in_use_is_refused() {
     moving::what_is_in_use_is_refused(&Server::new());
 }
 
+#[test]
+fn large_documents_are_stored_whole() {
+    moving::chat::large_documents_are_stored_whole(&Server::new());
+}
+
 /// `cargo test --release --test transfer -- --ignored --nocapture speed`
 #[test]
 #[ignore = "a measurement"]

@@ -1,16 +1,20 @@
-//! The chat: what a check finds and what a repair mends.
+//! The chat: what a check finds, what a repair mends, what is moved.
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 mod support;
 
+use std::sync::Arc;
+
 use openapi_core::chat::ConversationStatus;
+use openapi_core::conformance::chat_deeds;
+use openapi_core::storage::memory::MemoryStorage;
 use openapi_core::storage::{
     AgentRecordKind, AgentRecordStore, ConversationFilter, ConversationQuery, ConversationStore,
-    KnowledgeStore, StorageErrorKind, WhichMessages,
+    KnowledgeStore, Record, RecordKind, StorageErrorKind, TransferStore, WhichMessages,
 };
 use rusqlite::Connection;
 use storage_sqlite::{FindingKind, SqliteStorage};
-use support::{Folder, agent_id, at, chat, contact_id, insert_agent, wait};
+use support::{Folder, agent, agent_id, at, chat, contact_id, insert_agent, wait};
 
 fn filled(folder: &Folder) -> SqliteStorage {
     let store = folder.open();
@@ -110,4 +114,53 @@ fn broken_records_are_told_to_whoever_reads_them() {
     ] {
         assert_eq!(kind, StorageErrorKind::Internal);
     }
+}
+
+#[test]
+fn chats_are_moved_record_by_record() {
+    let (folder, other) = (Folder::new(), Folder::new());
+    let (id, ours, model) = (agent_id("a"), Arc::new(folder.open()), Arc::new(MemoryStorage::new()));
+    let moved = other.open();
+    insert_agent(&*ours, &id);
+    insert_agent(&*model, &id);
+    for seed in 0..19 {
+        let since = at(100_000 + 1_000 * seed as i64);
+        let told = wait(chat_deeds(ours.clone(), &id, seed, since));
+        assert_eq!(told, wait(chat_deeds(model.clone(), &id, seed, since)));
+    }
+    wait(moved.put_agent(&agent(&id))).unwrap();
+    for kind in [
+        RecordKind::Knowledge,
+        RecordKind::Passage,
+        RecordKind::Conversation,
+        RecordKind::Message,
+        RecordKind::AgentRecord,
+    ] {
+        let all = wait(model.records(&id, kind, None, 1_000)).unwrap();
+        assert!(all.len() > 1, "{kind}: {}", all.len());
+        assert_eq!(wait(ours.last_record(&id, kind)).unwrap(), all.last().map(Record::key), "{kind}");
+        assert_eq!(wait(moved.last_record(&id, kind)).unwrap(), None, "{kind}");
+        for (place, record) in all.iter().enumerate() {
+            let after = place.checked_sub(1).map(|before| all[before].key());
+            let next = wait(ours.records(&id, kind, after.as_ref(), 1)).unwrap();
+            assert_eq!(next, std::slice::from_ref(record), "{kind}");
+            wait(moved.put_records(&id, &next)).unwrap();
+            let again = wait(moved.put_records(&id, &next)).unwrap_err().kind;
+            assert_eq!(again, StorageErrorKind::AlreadyExists, "{kind}");
+        }
+        let end = all.last().map(Record::key);
+        assert_eq!(wait(ours.records(&id, kind, end.as_ref(), 9)).unwrap(), [], "{kind}");
+        assert_eq!(wait(moved.records(&id, kind, None, 1_000)).unwrap(), all, "{kind}");
+        let nobody = wait(moved.put_records(&agent_id("nobody"), &all)).unwrap_err().kind;
+        assert_eq!(nobody, StorageErrorKind::Missing);
+    }
+    // What was moved is found in every way, and goes on.
+    assert_eq!(moved.check().unwrap(), []);
+    let told = |store: Arc<SqliteStorage>| {
+        let mut told = wait(chat_deeds(store, &id, 99, at(200_000)));
+        // The end holds the audit log, which was not moved.
+        told.pop();
+        told
+    };
+    assert_eq!(told(ours), told(Arc::new(moved)));
 }

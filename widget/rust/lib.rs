@@ -14,12 +14,17 @@
 //! ```
 
 mod file;
+mod locales;
 
 pub use file::{Answer, File};
+pub use locales::{LOCALES, texts};
 
 use sha2::{Digest, Sha256, Sha384};
 
 const EMBED: &str = include_str!("../dist/embed.js");
+/// The scripts of former releases, the newest first: pages that name one by its hash go on working after an upgrade.
+/// Before a release whose script is another one, the last release's is copied to `dist/former` and named here.
+const FORMER: &[&str] = &[];
 const CHALLENGE: &str = include_str!("../dist/challenge.js");
 /// The declarations of the global, for embedders that write TypeScript. They name the default global, `ServiceWidget`.
 pub const DECLARATIONS: &str = include_str!("../dist/embed.d.ts");
@@ -47,6 +52,10 @@ impl Widget {
     /// # Errors
     /// [`InvalidServiceName`], when the name could not stand in the script.
     pub fn new(service: &str) -> Result<Self, InvalidServiceName> {
+        Widget::with_former(service, FORMER)
+    }
+
+    fn with_former(service: &str, former: &[&str]) -> Result<Self, InvalidServiceName> {
         let mut letters = service.chars();
         let valid = letters.next().is_some_and(|first| first.is_ascii_alphabetic())
             && letters.all(|letter| letter.is_ascii_alphanumeric())
@@ -54,14 +63,20 @@ impl Widget {
         if !valid {
             return Err(InvalidServiceName(service.to_owned()));
         }
-        let script = EMBED.replacen(NAME_ARGUMENT, &format!("(\"{service}\");"), 1);
+        let named = |script: &str| script.replacen(NAME_ARGUMENT, &format!("(\"{service}\");"), 1);
+        let script = named(EMBED);
         let hash = short_hash(&script);
         let challenge = short_hash(CHALLENGE);
         let solver = format!("/challenge.{challenge}.js");
         let embed = File::new("/embed.js".to_owned(), script.clone(), &hash);
         let pinned = embed.pinned(format!("/embed.{hash}.js"));
-        let files =
+        let mut files =
             vec![embed, pinned, File::new(String::new(), CHALLENGE.to_owned(), &challenge).pinned(solver)];
+        files.extend(former.iter().map(|script| {
+            let script = named(script);
+            let hash = short_hash(&script);
+            File::new(String::new(), script, &hash).pinned(format!("/embed.{hash}.js"))
+        }));
         Ok(Self { global: format!("{service}Widget"), integrity: integrity(&script), hash, files })
     }
 
@@ -140,6 +155,17 @@ mod tests {
         let challenge = format!("/challenge.{}.js", values["challengeHash"].as_str().unwrap());
         assert!(EMBED.contains(&challenge[1..]), "the script names the solver by its hash");
         assert!(widget.file(&challenge).is_some());
+    }
+
+    #[test]
+    fn a_former_build_stays_where_pages_name_it() {
+        let former = "(function(name){window.former=name})(\"Service\");";
+        let widget = Widget::with_former("Acme", &[former]).unwrap();
+        let script = former.replace("Service", "Acme");
+        let file = widget.file(&format!("/embed.{}.js", short_hash(&script))).expect("the former build");
+        assert_eq!(file.bytes(), script.as_bytes());
+        assert_eq!(file.respond("", None).headers["cache-control"], "max-age=31536000, immutable");
+        assert_ne!(widget.file("/embed.js").map(File::bytes), Some(script.as_bytes()));
     }
 
     #[test]

@@ -14,8 +14,9 @@ use contract_tests::backend::Store;
 use contract_tests::sandbox::{object, operator, wait};
 use contract_tests::{Backend, Reply, Sandbox};
 use openapi_core::admin::Admin;
-use openapi_core::conformance::{Faulty, PlantedFault};
+use openapi_core::conformance::{Faulty, PlantedFault, chat_deeds};
 use openapi_core::contacts::ContactRef;
+use openapi_core::ports::Clock as _;
 use openapi_core::storage::AuditQuery;
 use requests::{Deed, Dice, Known, Request, Step, definition, step};
 
@@ -111,6 +112,20 @@ impl Both {
             }
         }
         Ok(())
+    }
+
+    /// Does random steps of the chat straight on the stores, among them some that read everything.
+    fn chat(&mut self, seed: u64) -> Result<(), String> {
+        let told = |cx: &Sandbox| {
+            let storage = Arc::clone(&cx.store.storage);
+            wait(chat_deeds(storage, &cx.agent, seed, cx.clock.now()))
+        };
+        let (expected, found) = (told(&self.model), told(&self.ours));
+        [&self.model, &self.ours].into_iter().for_each(|cx| cx.advance(1_000));
+        match expected.iter().zip(&found).find(|(expected, found)| expected != found) {
+            Some((expected, found)) => Err(format!("the chat:\n{found}\nis not\n{expected}")),
+            None => Ok(()),
+        }
     }
 
     fn run(&mut self, steps: &[u64]) -> Result<(), String> {
@@ -224,7 +239,7 @@ fn move_through(backends: &[Backend], histories: u64) {
                 (both.model, both.ours) = (both.model.restarted(), both.ours.moved_to(backend.open()));
             }
             let steps: Vec<u64> = (0..STEPS / 2).map(|_| dice.next()).collect();
-            both.run(&steps).unwrap_or_else(|failure| {
+            both.run(&steps).and_then(|()| both.chat(dice.next())).unwrap_or_else(|failure| {
                 panic!("history {number}, after {:?}: {failure}", &backends[..=place])
             });
         }

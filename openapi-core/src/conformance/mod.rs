@@ -30,6 +30,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+pub use chat::histories::chat_deeds;
 use chat::{agent_records, conversations, endings, histories as chat_histories, knowledge, messages};
 pub use faults::{Faulty, PlantedFault, missed_faults};
 pub use forms::histories::compare_forms;

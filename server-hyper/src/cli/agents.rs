@@ -14,8 +14,10 @@ use super::agent_settings::{self, Configure};
 use super::output::{note, print_record, print_table};
 use super::with_platform;
 use crate::assemble::{Contents, operator};
+use crate::config::Config;
 use crate::config::flags::EveryFlags;
-use crate::config::values::{duration, web_origin};
+use crate::config::typed::Names;
+use crate::config::values::duration;
 use crate::failure::Failure;
 
 #[derive(Debug, Subcommand)]
@@ -38,15 +40,12 @@ pub enum Agents {
     /// Show one agent, with the tag that puts its chat on a page
     #[command(after_help = "Examples:\n  \
         openapi-server agents show acme\n  \
-        openapi-server agents show acme --widget-url https://widget.example.com --json\n\n\
+        openapi-server agents show acme --widget-public-url https://widget.example.com --json\n\n\
         The pinned tag loads exactly this build, whatever the server is upgraded to; its integrity value lets browsers \
         refuse any other. The policy is what a page's Content-Security-Policy needs to let the widget in.")]
     Show {
         /// The agent
         id: AgentId,
-        /// Where pages reach the widget
-        #[arg(long, value_name = "URL", value_parser = widget_origin)]
-        widget_url: Option<String>,
     },
     /// Change the settings of an agent's widget and chat, or show them
     #[command(after_help = agent_settings::EXAMPLES)]
@@ -113,9 +112,9 @@ impl Agents {
                         ]
                     });
                 }
-                Agents::Show { id, widget_url } => {
+                Agents::Show { id } => {
                     let agent = platform.agent(&id).await?;
-                    return show(json, &agent, platform.brand().service_name(), &widget_host(widget_url));
+                    return show(json, &agent, platform.brand().service_name(), &widget_host(every)?);
                 }
                 Agents::Configure(configure) => return configure.run(platform, json).await,
                 Agents::IdentitySecret { id, rotate, grace } => {
@@ -178,17 +177,13 @@ fn show(json: bool, agent: &Agent, service_name: &str, host: &str) -> Result<(),
     print_record(json, &WithWidget { agent, widget: on_pages }, &lines)
 }
 
-/// Where pages reach the widget: what was given, else where it listens by default.
-fn widget_host(given: Option<String>) -> String {
-    given.unwrap_or_else(|| "http://127.0.0.1:8081".to_owned())
-}
-
-/// An origin that can stand in a tag.
-fn widget_origin(text: &str) -> Result<String, String> {
-    let is_web = text.starts_with("https://") || text.starts_with("http://");
-    web_origin(text).ok().filter(|_| is_web).ok_or_else(|| {
-        format!("'{text}' is not the origin of a web server; write https://widget.example.com")
-    })
+/// Where pages reach the widget. Commands do not know where a server listens: by default it is the address of the guides.
+fn widget_host(every: &EveryFlags) -> Result<String, Failure> {
+    let config = Config::read(every, None)?;
+    Ok(Names::of(&config)?.widget_public_url.unwrap_or_else(|| {
+        note("widget_public_url is not set: the tags are for a server on this machine");
+        "http://127.0.0.1:8081".to_owned()
+    }))
 }
 
 /// The identity secrets of an agent.

@@ -1,11 +1,14 @@
 //! `demo`: something to try in an empty store.
 
 use openapi_core::access::{Permissions, RateLimits};
-use openapi_core::admin::{Admin, Imported, IssuedKey, NewAgent, NewKey};
+use openapi_core::admin::{Admin, ChatAdmin, Imported, IssuedKey, NewAgent, NewKey, NewKnowledge};
 use openapi_core::agents::Agent;
+use openapi_core::files::Sha256Digest;
 use openapi_core::json::{Json, Object, parse};
 use openapi_core::platform::Platform;
 use openapi_core::values::{AgentId, Line};
+
+use sha2::Digest;
 
 use super::output::print;
 use crate::assemble::{StoreUrl, operator};
@@ -28,13 +31,23 @@ const TEMPLATES: [&str; 2] = [
     include_str!("../../assets/templates/customer-feedback.json"),
 ];
 
-/// Makes an agent, a key, form templates and contacts if there is no agent, and says how to go on.
-pub async fn prepare(
-    platform: &Platform,
-    origin: &str,
-    store: &StoreUrl,
-    id_segment: &str,
-) -> Result<(), Failure> {
+/// What the agent of the demo answers visitors from.
+const KNOWLEDGE: &str = include_str!("../../assets/demo-knowledge.md");
+const KNOWLEDGE_NAME: &str = "demo-knowledge.md";
+
+/// Where things are.
+pub struct Places<'a> {
+    /// {origin} of the API.
+    pub origin: &'a str,
+    /// The origin of the widget's listener.
+    pub widget: Option<&'a str>,
+    /// The path segment in front of contact ids.
+    pub id_segment: &'a str,
+}
+
+/// Makes an agent, a key, form templates, contacts and something to answer from if there is no agent, and says how to go
+/// on.
+pub async fn prepare(platform: &Platform, places: &Places<'_>, store: &StoreUrl) -> Result<(), Failure> {
     let agents = platform.agents().await?;
     if !agents.is_empty() {
         return print(&what_is_there(&agents, store));
@@ -72,7 +85,20 @@ pub async fn prepare(
         platform.activate_template(&by, &agent.id, made.id).await?;
         template = made.id.to_string();
     }
-    print(&what_to_try(&issued, &agent, &contact, &template, origin, id_segment))
+    let cut = chat::cut(&[KNOWLEDGE], chat::Format::Markdown);
+    let knowledge = NewKnowledge {
+        file_name: KNOWLEDGE_NAME.to_owned(),
+        title: chat::title(&cut, KNOWLEDGE_NAME),
+        url: None,
+        language: Some("en".to_owned()),
+        content_type: "text/markdown".to_owned(),
+        sha256: Sha256Digest(sha2::Sha256::digest(KNOWLEDGE).into()),
+        characters: cut.text.chars().count() as u64,
+        pages: None,
+        passages: cut.passages,
+    };
+    platform.add_knowledge(&by, &agent.id, knowledge).await?;
+    print(&what_to_try(&issued, &agent, &contact, &template, places))
 }
 
 fn object(line: &str) -> Result<Object, Failure> {
@@ -103,10 +129,15 @@ fn what_to_try(
     agent: &Agent,
     contact: &str,
     template: &str,
-    origin: &str,
-    id_segment: &str,
+    places: &Places<'_>,
 ) -> String {
+    let Places { origin, widget, id_segment } = places;
     let agent = &agent.id;
+    let chat = widget.map_or_else(String::new, |widget| {
+        format!(
+            "\nThe agent as visitors of a web page meet it: {widget}/demo/{agent}\nAsk it: Do you offer home visits?\n"
+        )
+    });
     let key = &issued.key.api_key;
     let secret = issued.secret.expose();
     let contacts = format!("{origin}/v1/open/contacts");
@@ -148,7 +179,7 @@ The secret is shown this once. To try it, paste into another terminal:
   curl -H "$KEY" -H "$SECRET" '{forms}/contacts/crm-1002/chatbots/{agent}'
 
 The reference, to read and to try: {origin}/docs
-
+{chat}
 "#
     )
 }

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use chat::{IndexSettings, KnowledgeIndex};
 use clap::Subcommand;
 use openapi_core::admin::{Admin, ChatAdmin};
-use openapi_core::chat::{FoundPassage, KnowledgeDocument, Question, Retriever};
+use openapi_core::chat::{FoundPassage, KnowledgeDocument, Question};
 use openapi_core::platform::Platform;
 use openapi_core::storage::Storage;
 use openapi_core::values::{AgentId, KnowledgeId};
@@ -14,10 +13,12 @@ use serde::Serialize;
 use super::knowledge_add::{self, Add};
 use super::output::{indented, note, optional, print, print_json, print_record, print_table, shown};
 use super::{with_platform, with_store};
-use crate::assemble::{Contents, operator};
+use crate::assemble::{Contents, operator, retriever};
 use crate::config::flags::EveryFlags;
 use crate::failure::Failure;
-use crate::ports::SystemClock;
+
+/// What the index of a search may take: that of one agent is kept in any case.
+const INDEX_OCTETS: usize = 256 << 20;
 
 #[derive(Debug, Subcommand)]
 pub enum Knowledge {
@@ -176,9 +177,8 @@ async fn search(
     // A mistyped agent would look like one without documents.
     platform.agent(agent).await?;
     let least = ChatAdmin::agent_settings(platform, agent).await?.chat.min_coverage;
-    let index = KnowledgeIndex::new(storage, Arc::new(SystemClock), IndexSettings::default());
-    let found =
-        index.retrieve(agent, question, limit).await.map_err(|error| Failure::new(error.to_string()))?;
+    let found = retriever(storage, INDEX_OCTETS).retrieve(agent, question, limit).await;
+    let found = found.map_err(|error| Failure::new(error.to_string()))?;
     let would_answer = found.coverage >= least && found.coverage > 0.0;
     let answer = Answer {
         question: &question.text,

@@ -20,17 +20,25 @@ pub const EXAMPLES: &str = "Examples:\n  \
 
 /// Runs the service until a signal ends it.
 pub fn run(every: &EveryFlags, flags: &ServingFlags, with_demo: bool) -> Result<(), Failure> {
-    let config = Config::read(every, Some(flags))?;
+    let mut config = Config::read(every, Some(flags))?;
+    if with_demo {
+        // A demonstration shows the widget too, wherever there is a free port.
+        config.default_to("widget_listen", "127.0.0.1:0");
+    }
     // Faults are told before anything is opened, all at once.
     Serving::of(&config)?;
     Names::of(&config)?;
     let store = StoreUrl::parse(config.store())?;
     let log = Logged::install_for_service(&config)?;
     on_runtime(async {
-        crate::serve::run::run(&config, log.sink(), async |platform, origin| {
+        crate::serve::run::run(&config, log.sink(), async |platform, origin, widget| {
             if with_demo {
-                demo::prepare(platform, origin, &store, config.text("id_segment").unwrap_or_default())
-                    .await?;
+                let places = demo::Places {
+                    origin,
+                    widget,
+                    id_segment: config.text("id_segment").unwrap_or_default(),
+                };
+                demo::prepare(platform, &places, &store).await?;
             } else if store.is_in_memory() {
                 tracing::warn!("the store is in memory: everything is gone when the server ends");
             }

@@ -6,6 +6,7 @@ pub mod layers;
 pub mod table;
 pub mod typed;
 pub mod values;
+pub mod widget;
 
 use std::fmt;
 use std::path::Path;
@@ -66,6 +67,14 @@ impl Config {
         };
         let values = sources.resolve().map_err(ConfigError::new)?;
         Ok(Config { values, warnings: strange_variables() })
+    }
+
+    /// Sets a value where nobody has given one: what a command has for a default of its own.
+    pub fn default_to(&mut self, key: &str, text: &str) {
+        let value = self.values.iter_mut().find(|value| value.setting.key == key);
+        if let Some(value) = value.filter(|value| value.origin == Origin::Default) {
+            value.texts = vec![text.to_owned()];
+        }
     }
 
     /// All values in the order of the table.

@@ -15,6 +15,7 @@ use openapi_core::values::AgentId;
 use tracing_subscriber::filter::Targets;
 
 use super::layers::Origin;
+use super::widget::WidgetServing;
 use super::{Config, ConfigError, values};
 use crate::serve::proxies::TrustedProxies;
 use crate::serve::timeouts::Timeouts;
@@ -39,6 +40,8 @@ pub struct Names {
     pub key_tag: KeyTag,
     /// {origin}, if it is configured.
     pub public_url: Option<String>,
+    /// The origin of the widget's listener, if it is configured.
+    pub widget_public_url: Option<String>,
 }
 
 /// What is logged, and how.
@@ -77,6 +80,8 @@ pub struct Serving {
     pub extraction: ExtractionSettings,
     /// What reads documents.
     pub engine: EngineChoice,
+    /// The widget and its chat.
+    pub widget: WidgetServing,
     /// Settings of the API but for its names.
     limits: Limits,
 }
@@ -174,7 +179,7 @@ struct Limits {
 }
 
 /// Collects all faults of a set of settings.
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     config: &'a Config,
     faults: Vec<(Origin, String)>,
 }
@@ -184,7 +189,7 @@ impl<'a> Reader<'a> {
         Reader { config, faults: Vec::new() }
     }
 
-    fn fault(&mut self, key: &str, words: &str) {
+    pub(super) fn fault(&mut self, key: &str, words: &str) {
         let value = self.config.value(key);
         let origin = match &value.origin {
             Origin::Default => String::new(),
@@ -193,7 +198,7 @@ impl<'a> Reader<'a> {
         self.faults.push((value.origin.clone(), format!("{key}: {words}{origin}")));
     }
 
-    fn many<T>(&mut self, key: &str, read: impl Fn(&str) -> Result<T, String>) -> Vec<T> {
+    pub(super) fn many<T>(&mut self, key: &str, read: impl Fn(&str) -> Result<T, String>) -> Vec<T> {
         let texts = &self.config.value(key).texts;
         let mut all = Vec::with_capacity(texts.len());
         for text in texts {
@@ -205,16 +210,16 @@ impl<'a> Reader<'a> {
         all
     }
 
-    fn optional<T>(&mut self, key: &str, read: impl Fn(&str) -> Result<T, String>) -> Option<T> {
+    pub(super) fn optional<T>(&mut self, key: &str, read: impl Fn(&str) -> Result<T, String>) -> Option<T> {
         self.many(key, read).pop()
     }
 
     /// The value of a setting with a default; after a fault whatever, because the faults are what counts then.
-    fn one<T>(&mut self, key: &str, otherwise: T, read: impl Fn(&str) -> Result<T, String>) -> T {
+    pub(super) fn one<T>(&mut self, key: &str, otherwise: T, read: impl Fn(&str) -> Result<T, String>) -> T {
         self.optional(key, read).unwrap_or(otherwise)
     }
 
-    fn number<T: FromStr>(&mut self, key: &str, otherwise: T) -> T {
+    pub(super) fn number<T: FromStr>(&mut self, key: &str, otherwise: T) -> T {
         self.one(key, otherwise, |text| {
             text.parse().map_err(|_| format!("'{text}' is not a whole number in range"))
         })
@@ -235,7 +240,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn octets(&mut self, key: &str, otherwise: u64, least: u64, most: u64) -> u64 {
+    pub(super) fn octets(&mut self, key: &str, otherwise: u64, least: u64, most: u64) -> u64 {
         self.one(key, otherwise, |text| {
             let size = values::size(text)?;
             if (least..=most).contains(&size) {
@@ -274,6 +279,7 @@ impl Names {
             }),
             public_url: reader
                 .optional("public_url", |text| Brand::new(text).map_err(words).map(|_| text.to_owned())),
+            widget_public_url: reader.optional("widget_public_url", super::widget::public_origin),
         };
         reader.done(names)
     }
@@ -364,6 +370,7 @@ impl Serving {
         extraction.deadline_millis = millis(reader.positive("extraction_timeout", Duration::from_secs(1)));
         extraction.retention_millis = millis(reader.positive("document_retention", Duration::from_secs(1)));
         let engine = EngineChoice::read(&mut reader);
+        let widget = WidgetServing::read(&mut reader);
         let certificate = reader.optional("tls_cert", |text| Ok(PathBuf::from(text)));
         let key = reader.optional("tls_key", |text| Ok(PathBuf::from(text)));
         match (&certificate, &key) {
@@ -386,6 +393,7 @@ impl Serving {
             files,
             extraction,
             engine,
+            widget,
             limits: Limits {
                 max_json_octets: reader.octets("max_json_size", 0, 1024, 1 << 30),
                 max_file_octets: reader.octets("max_file_size", 0, 1, Settings::MAX_FILE_OCTETS),
@@ -399,16 +407,19 @@ impl Serving {
         if serving.max_connections == 0 {
             reader.fault("max_connections", "must be at least 1");
         }
-        if !serving.listen.ip().is_loopback() && serving.tls.is_none() && serving.proxies.is_empty() {
-            reader.fault(
-                "listen",
-                &format!(
-                    "{} can be reached from other machines, and without TLS keys and secrets would cross the network \
-                     in plain text; give --tls-cert and --tls-key, or --behind-proxy with the address of the proxy \
-                     that ends TLS, or listen on 127.0.0.1",
-                    serving.listen
-                ),
-            );
+        if serving.tls.is_none() && serving.proxies.is_empty() {
+            for (key, what, address) in [
+                ("listen", "keys and secrets", Some(serving.listen)),
+                ("widget_listen", "what visitors write", serving.widget.listen),
+            ] {
+                let Some(address) = address.filter(|address| !address.ip().is_loopback()) else { continue };
+                let words = format!(
+                    "{address} can be reached from other machines, and without TLS {what} would cross the network in \
+                     plain text; give --tls-cert and --tls-key, or --behind-proxy with the address of the proxy that \
+                     ends TLS, or listen on 127.0.0.1"
+                );
+                reader.fault(key, &words);
+            }
         }
         reader.done(serving)
     }

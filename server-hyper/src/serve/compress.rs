@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, ETAG, VARY};
+use http::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, ETAG, VARY};
 use http::{HeaderMap, HeaderValue, Request, Response};
 use http_body::Body;
 use tower_http::CompressionLevel;
@@ -40,7 +40,12 @@ where
     let small = response.body().size_hint().exact().is_some_and(|size| size <= WORTH_COMPRESSING);
     let headers = response.headers();
     // A strong ETag names the octets as they are; compressing would change them.
-    if small || headers.contains_key(ETAG) || headers.contains_key(CONTENT_ENCODING) {
+    let is_strong = headers.get(ETAG).is_some_and(|tag| !tag.as_bytes().starts_with(b"W/"));
+    // Events are sent as they come; a compressor would hold them back.
+    let is_fixed = headers.get_all(CACHE_CONTROL).iter().any(|value| {
+        value.to_str().is_ok_and(|value| value.split(',').any(|word| word.trim() == "no-transform"))
+    });
+    if small || is_strong || is_fixed || headers.contains_key(CONTENT_ENCODING) {
         return response.map(AnswerBody::of_handler);
     }
     if accepted.0.is_empty() {

@@ -19,6 +19,8 @@ pub mod platforms;
 pub mod proxies;
 pub mod run;
 pub mod service;
+pub mod texts;
 pub mod timeouts;
 pub mod tls;
 pub mod web;
+pub mod widget;

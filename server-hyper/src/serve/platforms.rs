@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use arc_swap::ArcSwap;
 use openapi_core::api::{Api, Settings};
 use openapi_core::platform::Platform;
+use openapi_core::widget::{WidgetApi, WidgetSettings};
 
 use crate::assemble::{self, Decisions, Stores};
 use crate::failure::Failure;
@@ -30,6 +31,7 @@ pub struct Platforms {
     /// When the file of the keys was changed, as far as known when they were read.
     keys_changed: Option<SystemTime>,
     settings: Settings,
+    widget: WidgetSettings,
 }
 
 /// When the file of the keys was changed; unset for keys from elsewhere.
@@ -48,13 +50,15 @@ impl Platforms {
         decisions: Decisions,
         keys: KeySource,
         settings: Settings,
+        widget: WidgetSettings,
     ) -> Result<Self, Failure> {
         // Makes the file when it is not there, so that the time is known before the keys are read.
         keys.entries(&SystemClock, &SystemRandom)?;
         let keys_changed = changed(&keys);
         let brand = settings.brand.clone();
         let platform = assemble::platform_over(&stores, &keys, brand, decisions.clone())?;
-        Ok(Platforms { current: ArcSwap::new(platform), stores, decisions, keys, keys_changed, settings })
+        let current = ArcSwap::new(platform);
+        Ok(Platforms { current, stores, decisions, keys, keys_changed, settings, widget })
     }
 
     /// The platform in use.
@@ -69,6 +73,12 @@ impl Platforms {
         self.current().api(self.settings.clone())
     }
 
+    /// The widget's side of the platform in use.
+    #[must_use]
+    pub fn widget_api(&self) -> WidgetApi {
+        self.current().widget_api(self.widget.clone())
+    }
+
     /// Does what is due from time to time, for ever.
     pub async fn maintain(&self) {
         loop {
@@ -81,7 +91,7 @@ impl Platforms {
 
     /// Looks at the file of the server keys, for ever. When it changes, a platform under the new keys takes over: the
     /// platform holds its keys for good, and a server must accept what the operator's commands hash with a new one.
-    pub async fn follow_keys(&self, api: &ArcSwap<Api>) {
+    pub async fn follow_keys(&self, api: &ArcSwap<Api>, widget: &ArcSwap<WidgetApi>) {
         let mut known = self.keys_changed;
         loop {
             tokio::time::sleep(LOOK).await;
@@ -95,6 +105,8 @@ impl Platforms {
                 Ok(platform) => {
                     let former = self.current.swap(platform);
                     api.store(Arc::new(self.api()));
+                    // Answers that run go on; whoever lost their stream follows what is stored of them.
+                    widget.store(Arc::new(self.widget_api()));
                     tracing::info!("the server keys have changed and are in use");
                     // What the former platform counted is saved; until then its leases count as used.
                     tokio::time::sleep(HANDOVER).await;

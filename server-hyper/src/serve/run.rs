@@ -3,8 +3,11 @@
 use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use openapi_core::platform::Platform;
+use openapi_core::widget::{WidgetApi, WidgetSettings};
 use tokio::net::TcpListener;
 
 use super::connection::Protocols;
@@ -18,9 +21,11 @@ use super::platforms::Platforms;
 use super::service::Site;
 use super::tls::Tls;
 use super::web::Web;
+use super::widget::WidgetHost;
 use crate::assemble::{self, Decisions, StoreUrl, Stores};
 use crate::config::Config;
 use crate::config::typed::{Names, Serving};
+use crate::config::widget::WidgetServing;
 use crate::failure::Failure;
 use crate::logging::Sink;
 use crate::metrics::Metrics;
@@ -30,14 +35,19 @@ use crate::signals::Signals;
 /// Open files that are not connections: the store, the log, the listeners.
 const OTHER_FILES: usize = 64;
 
-/// Serves until a signal ends it. `started` is called once everything listens, with the platform and {origin}.
+/// How often, and for how long together, it is looked whether all answers have ended.
+const LAST_LOOK: Duration = Duration::from_millis(20);
+const LAST_LOOKS: u32 = 100;
+
+/// Serves until a signal ends it. `started` is called once everything listens, with the platform, {origin}
+/// and the origin of the widget's listener, where there is one.
 ///
 /// # Errors
 /// When something does not start, or a second signal cuts the end short.
 pub async fn run(
     config: &Config,
     sink: &Sink,
-    started: impl AsyncFnOnce(&Platform, &str) -> Result<(), Failure>,
+    started: impl AsyncFnOnce(&Platform, &str, Option<&str>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let serving = Serving::of(config)?;
     let names = Names::of(config)?;
@@ -50,6 +60,7 @@ pub async fn run(
         None => None,
     };
     let listening = bind("listen", serving.listen)?;
+    let widget_listening = serving.widget.listen.map(|address| bind("widget-listen", address)).transpose()?;
     let ops_listening = serving.ops_listen.map(|address| bind("ops-listen", address)).transpose()?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let address = format!("{scheme}://{}", listening.local_addr()?);
@@ -70,8 +81,18 @@ pub async fn run(
         files: serving.files.clone(),
         extraction: serving.extraction.clone(),
         extractor: assemble::extractor(&serving.engine)?,
+        responders: assemble::responders(&serving.widget.endpoints)?,
+        retriever: Some(assemble::retriever(Arc::clone(&storage), serving.widget.knowledge_memory)),
     };
-    let platforms = Arc::new(Platforms::new(stores, decisions, keys, settings)?);
+    let widget_origin = match (&names.widget_public_url, &widget_listening) {
+        (Some(origin), _) => Some(origin.clone()),
+        (None, Some(listening)) => Some(format!("{scheme}://{}", listening.local_addr()?)),
+        (None, None) => None,
+    };
+    let widget_origin = widget_origin.filter(|_| widget_listening.is_some());
+    let widget_settings = widget_settings(&serving.widget, widget_origin.clone());
+    let platforms = Arc::new(Platforms::new(stores, decisions, keys, settings, widget_settings)?);
+    let widget_api = Arc::new(ArcSwap::from_pointee(platforms.widget_api()));
     let web = Web::new(platforms.api(), Docs::new(secure));
     let exchange = web.exchange();
     let metrics = Arc::new(Metrics::new(env!("CARGO_PKG_VERSION"), sink.lost()));
@@ -89,8 +110,28 @@ pub async fn run(
         serving.proxies.clone(),
     ));
     let protocols = Arc::new(Protocols { tls: tls.clone(), http2: serving.http2 });
+    let accepting_widget = match widget_listening {
+        Some(widget_listening) => {
+            let files = widget::Widget::new(brand.service_name())
+                .map_err(|error| Failure::usage(error.to_string()))?;
+            let site = Arc::new(Site {
+                handler: WidgetHost::new(Arc::clone(&widget_api), files),
+                metrics: Arc::clone(&metrics),
+                timeouts: serving.timeouts,
+                proxies: serving.proxies.clone(),
+                own: Own::new(Arc::new(SystemClock), Arc::new(SystemRandom), secure),
+            });
+            let (protocols, places, drain) =
+                (Arc::clone(&protocols), Arc::clone(&places), Arc::clone(&drain));
+            Some(tokio::spawn(listener::serve(widget_listening, site, protocols, places, drain)))
+        }
+        None => None,
+    };
     let accepting = tokio::spawn(listener::serve(listening, site, protocols, places, Arc::clone(&drain)));
     announce("open-api", &address)?;
+    if let Some(origin) = &widget_origin {
+        announce("widget", origin)?;
+    }
     if let Some(ops_listening) = ops_listening {
         let address = ops_listening.local_addr()?;
         if !address.ip().is_loopback() {
@@ -102,8 +143,9 @@ pub async fn run(
     }
     let (maintained, following) = (Arc::clone(&platforms), Arc::clone(&platforms));
     let maintenance = tokio::spawn(async move { maintained.maintain().await });
-    let keys = tokio::spawn(async move { following.follow_keys(&exchange).await });
-    started(&platforms.current(), brand.public_url()).await?;
+    let widget_exchange = Arc::clone(&widget_api);
+    let keys = tokio::spawn(async move { following.follow_keys(&exchange, &widget_exchange).await });
+    started(&platforms.current(), brand.public_url(), widget_origin.as_deref()).await?;
 
     signals.end(|| reload(tls.as_deref())).await;
     drain.begin();
@@ -114,6 +156,10 @@ pub async fn run(
             tracing::warn!(connections = cut, "the time to drain is over; the connections are cut");
         }
         let _ = accepting.await;
+        if let Some(accepting) = accepting_widget {
+            let _ = accepting.await;
+        }
+        end_answers(&widget_api.load()).await;
         maintenance.abort();
         keys.abort();
         if let Err(error) = platforms.current().drain().await {
@@ -127,6 +173,31 @@ pub async fn run(
         }
         () = signals.end(|| ()) => Err(Failure::new("a second signal: ended at once, without waiting for running requests")),
     }
+}
+
+/// What the widget's side is told of the settings.
+fn widget_settings(serving: &WidgetServing, own_origin: Option<String>) -> WidgetSettings {
+    let mut settings = WidgetSettings::default();
+    settings.own_origin = own_origin;
+    settings.texts = Arc::new(super::texts::of_locale);
+    settings.limits = serving.limits.clone();
+    settings.credits_per_thousand_tokens = serving.credits_per_thousand_tokens;
+    settings
+}
+
+/// Ends the answers that still run when the time to drain is over; what they have written is stored.
+async fn end_answers(widget: &WidgetApi) {
+    widget.cancel_all();
+    for _ in 0..LAST_LOOKS {
+        if widget.running_turns() == 0 {
+            return;
+        }
+        tokio::time::sleep(LAST_LOOK).await;
+    }
+    tracing::warn!(
+        answers = widget.running_turns(),
+        "answers could not be ended in order; their turns can be repeated"
+    );
 }
 
 fn bind(flag: &str, address: SocketAddr) -> Result<TcpListener, Failure> {

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::ledger::{self, PLACE_NAMES, Tally, ledger_key};
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Reads, Transaction, Update};
-use crate::{audit, files, forms, replays};
+use crate::{audit, conversations, files, forms, replays};
 
 /// Who holds a unique value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,6 +213,7 @@ pub(super) async fn erase(
     replays::remove_of(tx, agent, id).await?;
     files::erase_of(tx, agent, id, entry.at).await?;
     forms::erase_of(tx, agent, id).await?;
+    conversations::erase_of(tx, agent, id).await?;
     audit::empty_payloads(tx, agent, id).await?;
     audit::append(tx, [entry]).await
 }

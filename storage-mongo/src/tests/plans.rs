@@ -24,11 +24,11 @@ const MANY: u64 = 240;
 
 /// What the server says of a command: the stages and indexes of its plan, and how many keys it looked at.
 #[derive(Debug, Default)]
-struct Account {
-    stages: Vec<String>,
-    indexes: Vec<String>,
-    keys: i64,
-    documents: i64,
+pub(super) struct Account {
+    pub(super) stages: Vec<String>,
+    pub(super) indexes: Vec<String>,
+    pub(super) keys: i64,
+    pub(super) documents: i64,
 }
 
 impl Account {
@@ -55,7 +55,7 @@ impl Account {
     }
 }
 
-async fn explain(db: &mongodb::Database, command: Document) -> Account {
+pub(super) async fn explain(db: &mongodb::Database, command: Document) -> Account {
     let explained = db.run_command(doc! { "explain": command.clone(), "verbosity": "executionStats" }).await;
     let explained = explained.unwrap_or_else(|error| panic!("{command}: {error}"));
     let mut account = Account::default();
@@ -80,7 +80,7 @@ fn command(name: &str, find: &Find) -> Document {
 }
 
 /// Fails where a find reads the collection or sorts, goes by another index, or looks at more keys than it must.
-async fn refuse_detours(db: &mongodb::Database, name: &str, find: &Find, at_most: i64) {
+pub(super) async fn refuse_detours(db: &mongodb::Database, name: &str, find: &Find, at_most: i64) {
     let account = explain(db, command(name, find)).await;
     let is_detour = |stage: &String| stage == "COLLSCAN" || stage == "SORT";
     assert!(!account.stages.iter().any(is_detour), "{account:?} of {find:?}");
@@ -312,7 +312,9 @@ fn records_are_moved_along_their_key() {
                 RecordKind::TemplateVersion | RecordKind::Revision => {
                     RecordKey::of_version(middle.as_bytes(), 1)
                 }
+                RecordKind::Passage | RecordKind::Message => RecordKey::of_version(middle.as_bytes(), 7),
                 RecordKind::CreditAccount => RecordKey::of_number(0),
+                RecordKind::AgentRecord => RecordKey::of_number(1),
                 RecordKind::CreditEntry | RecordKind::Audit => RecordKey::of_time(at(60), middle.as_bytes()),
                 _ => RecordKey(middle.as_bytes().to_vec()),
             };

@@ -7,9 +7,10 @@ use std::collections::HashSet;
 use mongodb::bson::{Document, doc};
 use openapi_core::agents::Agent;
 use openapi_core::audit::AuditEntry;
+use openapi_core::chat::Passage;
 use openapi_core::contacts::{Contact, ContactKeys};
 use openapi_core::storage::{Record, RecordKind, Replay, StorageErrorKind};
-use openapi_core::values::AgentId;
+use openapi_core::values::{AgentId, KnowledgeId};
 
 use super::read;
 use crate::document::{integer, key, keyed, time};
@@ -18,8 +19,8 @@ use crate::ledger::{self, Ledger, status_number};
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Transaction, Update};
 use crate::{
-    agents, audit, contact_schemas, contacts, credits, documents as kept, files, forms, keys, rate_windows,
-    replays,
+    agent_records, agents, audit, contact_schemas, contacts, conversations, credits, documents as kept,
+    files, forms, keys, knowledge, rate_windows, replays,
 };
 
 /// As [`openapi_core::storage::TransferStore::put_agent`].
@@ -46,6 +47,7 @@ pub(super) async fn records(tx: &mut Transaction, agent: &AgentId, records: &[Re
     let mut of_contacts: Vec<&Contact> = Vec::new();
     let mut answers: Vec<&Replay> = Vec::new();
     let mut entries: Vec<&AuditEntry> = Vec::new();
+    let mut passages: Vec<(KnowledgeId, &Passage)> = Vec::new();
     let mut documents: Vec<Document> = Vec::new();
     let mut octets = 0;
     for record in records {
@@ -87,6 +89,13 @@ pub(super) async fn records(tx: &mut Transaction, agent: &AgentId, records: &[Re
             }
             Record::CreditAccount(account) => documents.push(credits::account_document(agent, account)?),
             Record::CreditEntry(entry) => documents.push(credits::entry_document(agent, entry)?),
+            Record::Knowledge(document) => documents.push(knowledge::stored(agent, document)?),
+            Record::Passage { document, passage } => passages.push((*document, passage)),
+            Record::Conversation(it) => documents.push(conversations::write::document(agent, it)?),
+            Record::Message { conversation, message } => {
+                documents.push(conversations::write::message_document(agent, *conversation, message)?);
+            }
+            Record::AgentRecord(record) => documents.push(agent_records::document(agent, record)?),
             Record::Audit(entry) => entries.push(entry),
             Record::Key(stored) => keys::put_new(tx, agent, stored).await?,
         }
@@ -102,6 +111,9 @@ pub(super) async fn records(tx: &mut Transaction, agent: &AgentId, records: &[Re
     }
     if !of_contacts.is_empty() {
         put_contacts(tx, agent, &ledger, &of_contacts).await?;
+    }
+    if !passages.is_empty() {
+        knowledge::blocks::put_new(tx, agent, &passages).await?;
     }
     if !answers.is_empty() {
         replays::put(tx, agent, answers).await?;
@@ -121,8 +133,8 @@ async fn refuse_known(
 ) -> Result<()> {
     let mut known = HashSet::with_capacity(records.len());
     let is_once = records.iter().all(|record| known.insert(record.key()));
-    // Keys have names beyond their agent and are looked for one by one.
-    let is_there = kind != RecordKind::Key && {
+    // Keys have names beyond their agent and are looked for one by one, passages in their blocks.
+    let is_there = !matches!(kind, RecordKind::Key | RecordKind::Passage) && {
         let (name, find) = read::stored(agent, kind, records)?;
         !tx.reads().find(name, find).await?.is_empty()
     };

@@ -4,15 +4,20 @@
 use std::collections::HashMap;
 
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
+use openapi_core::chat::Passage;
 use openapi_core::storage::{Record, RecordKey, RecordKind, ReplayKey};
-use openapi_core::values::{AgentId, FileId, KeyId, SubmissionId, TemplateId};
+use openapi_core::values::{AgentId, ConversationId, FileId, KeyId, KnowledgeId, SubmissionId, TemplateId};
 
 use crate::contacts::row;
 use crate::document::{Fields, integer, key, keyed, octets, of_agent, time};
 use crate::error::{Result, corrupt};
+use crate::knowledge::blocks;
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Reads};
-use crate::{audit, contacts, credits, documents, files, forms, keys, rate_windows, replays};
+use crate::{
+    agent_records, audit, contacts, conversations, credits, documents, files, forms, keys, knowledge,
+    rate_windows, replays,
+};
 
 /// What [`openapi_core::storage::TransferStore::agents_after`] asks the database for.
 pub(crate) fn agents_after(after: Option<&AgentId>, at_most: u32) -> Find {
@@ -41,6 +46,11 @@ pub(super) const fn collection_of(kind: RecordKind) -> &'static str {
         RecordKind::RateWindow => collection::RATE_WINDOWS,
         RecordKind::CreditAccount => collection::CREDIT_ACCOUNTS,
         RecordKind::CreditEntry => collection::CREDIT_ENTRIES,
+        RecordKind::Knowledge => collection::KNOWLEDGE,
+        RecordKind::Passage => collection::PASSAGES,
+        RecordKind::Conversation => collection::CONVERSATIONS,
+        RecordKind::Message => collection::MESSAGES,
+        RecordKind::AgentRecord => collection::AGENT_RECORDS,
         RecordKind::Audit => collection::AUDIT,
         RecordKind::Key => collection::API_KEYS,
     }
@@ -60,6 +70,15 @@ fn id_of(agent: &AgentId, kind: RecordKind, after: &RecordKey) -> Result<Documen
             key.insert("version", integer(version)?);
             key
         }
+        RecordKind::Passage => {
+            let (document, position) = after.version().ok_or_else(broken)?;
+            blocks::block_key(agent, &document, position)?
+        }
+        RecordKind::Message => {
+            let (conversation, seq) = after.version().ok_or_else(broken)?;
+            conversations::read::message_key(agent, &conversation, seq)?
+        }
+        RecordKind::AgentRecord => agent_records::record_key(agent, after.number().ok_or_else(broken)?)?,
         RecordKind::CreditAccount => credits::account_key(agent),
         RecordKind::CreditEntry | RecordKind::Audit => {
             let (at, id) = after.time().ok_or_else(broken)?;
@@ -73,6 +92,8 @@ fn id_of(agent: &AgentId, kind: RecordKind, after: &RecordKey) -> Result<Documen
         | RecordKind::Submission
         | RecordKind::Replay
         | RecordKind::RateWindow
+        | RecordKind::Knowledge
+        | RecordKind::Conversation
         | RecordKind::Key => key(agent, &after.0),
     })
 }
@@ -88,6 +109,9 @@ pub(crate) fn find(
     if kind == RecordKind::Key {
         return Ok((name, keys::of_agent(agent)));
     }
+    if kind == RecordKind::Passage {
+        return Ok((name, blocks::find(agent, after.map(place_of).transpose()?, at_most)?));
+    }
     let mut filter = if kind == RecordKind::Contact { contacts::every(agent) } else { of_agent(agent) };
     if let Some(after) = after {
         filter = doc! { "$and": [filter, { "_id": { "$gt": id_of(agent, kind, after)? } }] };
@@ -100,10 +124,19 @@ pub(crate) fn find(
     ))
 }
 
+/// The place of a passage that a key stands for.
+fn place_of(key: &RecordKey) -> Result<(KnowledgeId, u32)> {
+    let broken = || corrupt("a key of another kind of record");
+    let (document, position) = key.version().ok_or_else(broken)?;
+    Ok((KnowledgeId::from_bytes(document), u32::try_from(position).map_err(corrupt)?))
+}
+
 /// What the last record of a kind asks for.
 pub(crate) fn find_last(agent: &AgentId, kind: RecordKind) -> Result<(&'static str, Find)> {
     let (name, find) = find(agent, kind, None, 1)?;
-    let last = Find { projection: Some(doc! { "_id": 1 }), sort: Some(doc! { "_id": -1 }), ..find };
+    // Of passages it is the last in its block.
+    let projection = (kind != RecordKind::Passage).then(|| doc! { "_id": 1 });
+    let last = Find { projection, sort: Some(doc! { "_id": -1 }), ..find };
     Ok((name, last))
 }
 
@@ -115,6 +148,11 @@ pub(super) async fn records(
     after: Option<&RecordKey>,
     at_most: u32,
 ) -> Result<Vec<Record>> {
+    if kind == RecordKind::Passage {
+        let after = after.map(place_of).transpose()?;
+        let found = blocks::passages(reads, agent, after, at_most).await?;
+        return Ok(found.into_iter().map(passage).collect());
+    }
     let (name, find) = find(agent, kind, after, at_most)?;
     let found = reads.find(name, find).await?;
     match kind {
@@ -160,12 +198,25 @@ fn record(agent: &AgentId, kind: RecordKind, document: &RawDocument) -> Result<R
         }
         RecordKind::CreditAccount => Record::CreditAccount(credits::account(document)?),
         RecordKind::CreditEntry => Record::CreditEntry(credits::entry(document)?),
+        RecordKind::Knowledge => Record::Knowledge(knowledge::read(document)?),
+        RecordKind::Conversation => {
+            Record::Conversation(Box::new(conversations::read::conversation(document)?))
+        }
+        RecordKind::Message => Record::Message {
+            conversation: ConversationId::from_bytes(fields.id()?),
+            message: conversations::read::message(document)?,
+        },
+        RecordKind::AgentRecord => Record::AgentRecord(agent_records::read(document)?),
         RecordKind::Audit => Record::Audit(audit::read(document)?),
         RecordKind::Key => Record::Key(keys::read(document)?),
-        RecordKind::Template | RecordKind::TemplateVersion | RecordKind::Submission => {
-            return Err(corrupt("a record of several documents was read from one"));
+        RecordKind::Template | RecordKind::TemplateVersion | RecordKind::Submission | RecordKind::Passage => {
+            return Err(corrupt("a record that is not one document was read from one"));
         }
     })
+}
+
+fn passage((document, passage): (KnowledgeId, Passage)) -> Record {
+    Record::Passage { document, passage }
 }
 
 fn template_id(document: &RawDocument) -> Result<TemplateId> {
@@ -241,6 +292,13 @@ pub(super) async fn last(
         RecordKind::TemplateVersion | RecordKind::Revision => {
             RecordKey::of_version(&id.octets("id")?, id.count("version")?)
         }
+        RecordKind::Passage => {
+            let (document, mut passages) = blocks::unpack(last)?;
+            let last = passages.pop().ok_or_else(|| corrupt("a block has no passage"))?;
+            passage((document, last)).key()
+        }
+        RecordKind::Message => RecordKey::of_version(&id.octets("id")?, id.count("seq")?),
+        RecordKind::AgentRecord => RecordKey::of_number(id.count("kind")?),
         RecordKind::CreditAccount => RecordKey::of_number(0),
         RecordKind::CreditEntry | RecordKind::Audit => RecordKey::of_time(id.time("at")?, &id.octets("id")?),
         RecordKind::Replay => RecordKey(id.octets::<32>("id")?.to_vec()),

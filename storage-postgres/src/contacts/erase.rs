@@ -9,7 +9,7 @@ use super::batch::{Derived, STORED, Stored};
 use crate::connect::{execute, fetch};
 use crate::error::Result;
 use crate::rows::{Columns, Statement, signed};
-use crate::{agents, audit, files, forms, replays};
+use crate::{agents, audit, conversations, files, forms, replays};
 
 /// As [`openapi_core::storage::ContactStore::erase_contact`].
 pub(super) async fn erase(
@@ -31,6 +31,7 @@ pub(super) async fn erase(
     replays::remove_of(db, agent, id).await?;
     files::erase_of(db, agent, id, entry.at).await?;
     forms::erase_of(db, agent, id).await?;
+    conversations::erase_of(db, agent, id).await?;
     audit::empty_payloads(db, agent, id).await?;
     audit::append(db, entry).await
 }

@@ -1,6 +1,7 @@
 //! Tests that look inside.
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
+mod chat_plans;
 mod deep;
 mod look_ups;
 mod migrations;

@@ -22,7 +22,7 @@ use crate::{audit, credits, documents, files, forms};
 
 /// How many contacts the large agent has. Among 400 more agents each has ten, so that a plan for any agent thinks that
 /// an agent has few.
-const MANY: i64 = 6_000;
+pub(super) const MANY: i64 = 6_000;
 
 /// The agents: `big` has many contacts, submissions and entries, all others have few.
 const AGENTS: &str = "
@@ -71,9 +71,17 @@ INSERT INTO file SELECT agent, decode(lpad(to_hex(n), 24, '0'), 'hex'), decode(l
 INSERT INTO document SELECT agent, decode(lpad(to_hex(n), 24, '0'), 'hex'), n, '{}' FROM of;
 INSERT INTO credit_entry SELECT agent, n, decode(lpad(to_hex(n), 24, '0'), 'hex'), '{}' FROM of;
 INSERT INTO credit_account SELECT agent, 1, '{}' FROM of WHERE n = 1;
+INSERT INTO conversation SELECT agent, decode(lpad(to_hex(n), 24, '0'), 'hex'), 1, CASE WHEN n % 40 = 0 THEN 0 ELSE 1 END,
+    CASE WHEN n % 100 = 0 THEN 1 ELSE 0 END,
+    CASE WHEN n % 2 = 0 THEN decode(lpad(to_hex(n % 500), 24, '0'), 'hex') END, n * 1000, n * 1000, '{}' FROM of;
+INSERT INTO message SELECT agent, decode(lpad(to_hex(n % 20), 24, '0'), 'hex'), n, decode(lpad(to_hex(n), 24, '0'), 'hex'),
+    CASE WHEN n % 3 > 0 THEN 't' || n / 3 END, '{}' FROM of;
+INSERT INTO knowledge SELECT agent, decode(lpad(to_hex(n), 24, '0'), 'hex'), '{}' FROM of WHERE n <= 10;
+INSERT INTO passage SELECT agent, decode(lpad(to_hex(n % 3), 24, '0'), 'hex'), n, '{}' FROM of;
+INSERT INTO agent_record SELECT agent, n, 1, NULL FROM of WHERE n <= 3;
 ";
 
-async fn filled(database: &Database) -> PgConnection {
+pub(super) async fn filled(database: &Database) -> PgConnection {
     database.open().await.close().await;
     // The store's own way to read few rows is not the way to fill tables.
     let mut filling = database.connect().await;
@@ -114,7 +122,7 @@ async fn explain(db: &mut PgConnection, statement: &Statement, ways: Option<Ways
 }
 
 /// Fails when a statement reads more than it may.
-async fn hold(db: &mut PgConnection, statement: &Statement, at_most: i64) -> usize {
+pub(super) async fn hold(db: &mut PgConnection, statement: &Statement, at_most: i64) -> usize {
     hold_in(db, statement, None, at_most).await
 }
 
@@ -142,7 +150,7 @@ pub(super) fn id(number: u64) -> [u8; 12] {
     octets
 }
 
-fn big() -> AgentId {
+pub(super) fn big() -> AgentId {
     agent_id("big")
 }
 
@@ -337,7 +345,9 @@ fn records_are_moved_along_their_key() {
                 let after = match kind {
                     RecordKind::ContactSchema => RecordKey::of_number(2_000),
                     RecordKind::TemplateVersion | RecordKind::Revision => RecordKey::of_version(&middle, 1),
+                    RecordKind::Passage | RecordKind::Message => RecordKey::of_version(&id(1), 2_000),
                     RecordKind::CreditAccount => RecordKey::of_number(0),
+                    RecordKind::AgentRecord => RecordKey::of_number(1),
                     RecordKind::CreditEntry | RecordKind::Audit => {
                         RecordKey::of_time(Timestamp::from_millis(2_000), &middle)
                     }

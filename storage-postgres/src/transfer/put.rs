@@ -1,21 +1,23 @@
-//! Storing records as they were. Contacts, stored answers and audit entries, of which there are many, are stored by one
-//! statement for all of them.
+//! Storing records as they were. Contacts, stored answers, passages, messages and audit entries, of which there are
+//! many, are stored by one statement for all of them.
 
 use std::collections::HashSet;
 
 use openapi_core::agents::Agent;
 use openapi_core::audit::AuditEntry;
+use openapi_core::chat::{Message, Passage};
 use openapi_core::contacts::{Contact, ContactKeys};
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{Record, Replay, StorageErrorKind};
-use openapi_core::values::AgentId;
+use openapi_core::values::{AgentId, ConversationId, KnowledgeId};
 use sqlx::PgConnection;
 
 use crate::connect::{execute, fetch_one, without_deadline};
 use crate::error::{Fault, Result, code};
 use crate::rows::{Columns, Statement, signed};
 use crate::{
-    agents, audit, contact_schemas, contacts, credits, documents, files, forms, keys, rate_windows, replays,
+    agent_records, agents, audit, contact_schemas, contacts, conversations, credits, documents, files, forms,
+    keys, knowledge, rate_windows, replays,
 };
 
 /// As [`openapi_core::storage::TransferStore::put_agent`].
@@ -66,6 +68,8 @@ async fn put_all(db: &mut PgConnection, agent: &AgentId, records: &[Record]) -> 
     let mut of_contacts: Vec<&Contact> = Vec::new();
     let mut answers: Vec<&Replay> = Vec::new();
     let mut entries: Vec<&AuditEntry> = Vec::new();
+    let mut passages: Vec<(KnowledgeId, &Passage)> = Vec::new();
+    let mut messages: Vec<(ConversationId, &Message)> = Vec::new();
     let (mut templates, mut submissions): (Vec<&[u8]>, Vec<&[u8]>) = (Vec::new(), Vec::new());
     let mut octets = 0;
     for record in records {
@@ -110,6 +114,11 @@ async fn put_all(db: &mut PgConnection, agent: &AgentId, records: &[Record]) -> 
             }
             Record::CreditAccount(account) => new(credits::put_new(db, agent, account).await?)?,
             Record::CreditEntry(entry) => new(credits::note(db, agent, entry).await?)?,
+            Record::Knowledge(document) => new(knowledge::put_new(db, agent, document).await?)?,
+            Record::Passage { document, passage } => passages.push((*document, passage)),
+            Record::Conversation(it) => new(conversations::write::put_new(db, agent, it).await?)?,
+            Record::Message { conversation, message } => messages.push((*conversation, message)),
+            Record::AgentRecord(record) => new(agent_records::put_new(db, agent, record).await?)?,
             Record::Audit(entry) => entries.push(entry),
             Record::Key(stored) => new(keys::put_new(db, agent, stored).await?)?,
         }
@@ -129,6 +138,8 @@ async fn put_all(db: &mut PgConnection, agent: &AgentId, records: &[Record]) -> 
     let of_answers = answers.iter().map(|answer| answer.key.0.as_slice()).collect();
     refuse(db, stored, agent, of_answers, StorageErrorKind::AlreadyExists).await?;
     replays::put_all(db, answers.into_iter().map(|answer| (agent, answer))).await?;
+    knowledge::put_passages(db, agent, &passages).await?;
+    conversations::write::put_new_messages(db, agent, &messages).await?;
     let count = entries.len() as u64;
     new(audit::append_all(db, entries).await? == count)
 }

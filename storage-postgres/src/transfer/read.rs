@@ -4,13 +4,13 @@
 //! for, whatever PostgreSQL believes of how many rows an agent has.
 
 use openapi_core::storage::{Record, RecordKey, RecordKind, ReplayKey};
-use openapi_core::values::{AgentId, FileId, KeyId, SubmissionId, Timestamp};
+use openapi_core::values::{AgentId, ConversationId, FileId, KeyId, SubmissionId, Timestamp};
 use sqlx::postgres::PgRow;
 
 use crate::contacts::row;
 use crate::error::{Result, corrupt};
 use crate::rows::{Columns, Statement, signed};
-use crate::{audit, files, forms, keys, rate_windows, replays};
+use crate::{agent_records, audit, files, forms, keys, knowledge, rate_windows, replays};
 
 /// Where records of a kind lie.
 struct Place {
@@ -83,6 +83,30 @@ const fn place(kind: RecordKind) -> Place {
         RecordKind::CreditEntry => {
             Place { columns: "e.body", from: "credit_entry e", key: &["e.at", "e.id"], agent: "e.agent" }
         }
+        RecordKind::Knowledge => {
+            Place { columns: "k.body", from: "knowledge k", key: &["k.id"], agent: "k.agent" }
+        }
+        RecordKind::Passage => Place {
+            columns: "p.document, p.body",
+            from: "passage p",
+            key: &["p.document", "p.position"],
+            agent: "p.agent",
+        },
+        RecordKind::Conversation => {
+            Place { columns: "c.body", from: "conversation c", key: &["c.id"], agent: "c.agent" }
+        }
+        RecordKind::Message => Place {
+            columns: "m.conversation, m.body",
+            from: "message m",
+            key: &["m.conversation", "m.seq"],
+            agent: "m.agent",
+        },
+        RecordKind::AgentRecord => Place {
+            columns: "r.kind, r.version, r.body",
+            from: "agent_record r",
+            key: &["r.kind"],
+            agent: "r.agent",
+        },
         RecordKind::Audit => {
             Place { columns: audit::COLUMNS, from: "audit e", key: &["e.at", "e.id"], agent: "e.agent" }
         }
@@ -141,19 +165,19 @@ pub(crate) fn last(agent: &AgentId, kind: RecordKind) -> Result<Statement> {
 /// Adds the parts of a key, or what stands before every key; their names in the text.
 fn add_key(statement: &mut Statement, kind: RecordKind, key: Option<&RecordKey>) -> Result<Vec<String>> {
     let broken = || corrupt("a key of another kind of record");
-    // No octets stand before all others, and no version is as low as 0.
+    // No octets stand before all others, and no version and no kind is as low as 0.
     let nothing = || (Vec::new(), 0);
     match kind {
-        RecordKind::ContactSchema => {
-            let version = key.map_or(Some(0), RecordKey::number).ok_or_else(broken)?;
-            Ok(vec![statement.add(signed(version)?)?])
+        RecordKind::ContactSchema | RecordKind::AgentRecord => {
+            let number = key.map_or(Some(0), RecordKey::number).ok_or_else(broken)?;
+            Ok(vec![statement.add(signed(number)?)?])
         }
         // The one account has the number 0.
         RecordKind::CreditAccount => {
             let number = key.map(|key| key.number().ok_or_else(broken)).transpose()?;
             Ok(vec![statement.add(number.map_or(Ok(-1), signed)?)?])
         }
-        RecordKind::TemplateVersion | RecordKind::Revision => {
+        RecordKind::TemplateVersion | RecordKind::Revision | RecordKind::Passage | RecordKind::Message => {
             let parts = key.map(|key| key.version().ok_or_else(broken)).transpose()?;
             let (id, version) = parts.map_or_else(nothing, |(id, version)| (id.to_vec(), version));
             Ok(vec![statement.add(id)?, statement.add(signed(version)?)?])
@@ -172,6 +196,8 @@ fn add_key(statement: &mut Statement, kind: RecordKind, key: Option<&RecordKey>)
         | RecordKind::Submission
         | RecordKind::Replay
         | RecordKind::RateWindow
+        | RecordKind::Knowledge
+        | RecordKind::Conversation
         | RecordKind::Key => Ok(vec![statement.add(key.map_or(&[] as &[u8], |key| &key.0))?]),
     }
 }
@@ -180,8 +206,10 @@ fn add_key(statement: &mut Statement, kind: RecordKind, key: Option<&RecordKey>)
 pub(super) fn key(kind: RecordKind, row: &PgRow) -> Result<RecordKey> {
     let mut columns = Columns::of(row);
     Ok(match kind {
-        RecordKind::ContactSchema | RecordKind::CreditAccount => RecordKey::of_number(columns.count()?),
-        RecordKind::TemplateVersion | RecordKind::Revision => {
+        RecordKind::ContactSchema | RecordKind::CreditAccount | RecordKind::AgentRecord => {
+            RecordKey::of_number(columns.count()?)
+        }
+        RecordKind::TemplateVersion | RecordKind::Revision | RecordKind::Passage | RecordKind::Message => {
             RecordKey::of_version(&columns.octets()?, columns.count()?)
         }
         RecordKind::CreditEntry | RecordKind::Audit => {
@@ -196,6 +224,8 @@ pub(super) fn key(kind: RecordKind, row: &PgRow) -> Result<RecordKey> {
         | RecordKind::Purge
         | RecordKind::Submission
         | RecordKind::RateWindow
+        | RecordKind::Knowledge
+        | RecordKind::Conversation
         | RecordKind::Key => RecordKey(columns.octets::<12>()?.to_vec()),
     })
 }
@@ -231,6 +261,17 @@ pub(super) fn record(agent: &AgentId, kind: RecordKind, row: &PgRow) -> Result<R
         },
         RecordKind::CreditAccount => Record::CreditAccount(columns.json()?),
         RecordKind::CreditEntry => Record::CreditEntry(columns.json()?),
+        RecordKind::Knowledge => Record::Knowledge(columns.json()?),
+        RecordKind::Passage => {
+            let (document, passage) = knowledge::passage(row)?;
+            Record::Passage { document, passage }
+        }
+        RecordKind::Conversation => Record::Conversation(columns.json()?),
+        RecordKind::Message => Record::Message {
+            conversation: ConversationId::from_bytes(columns.octets()?),
+            message: columns.json()?,
+        },
+        RecordKind::AgentRecord => Record::AgentRecord(agent_records::read(&mut columns)?),
         RecordKind::Audit => Record::Audit(audit::read(row)?),
         RecordKind::Key => Record::Key(keys::read(&mut columns)?),
     })

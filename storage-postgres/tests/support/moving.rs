@@ -3,6 +3,9 @@
 #![allow(dead_code, reason = "each test uses a part")]
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
+#[path = "chat.rs"]
+pub mod chat;
+
 use std::fmt::Debug;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -94,6 +97,9 @@ fn filled(target: &(dyn Target + Sync)) -> Arc<MemoryStorage> {
             }
             memory.record_key_use(&keyed, stored.key.id, at(77), None).await.unwrap();
         }
+        for (number, agent) in living.iter().enumerate() {
+            chat::fill(&*memory, &agent.id, number as u64).await;
+        }
         // One that is deleted and not yet purged.
         let gone = living.iter_mut().find(|agent| agent.id.as_str() == "history-1-a").unwrap();
         gone.status = AgentStatus::Deleted;
@@ -160,6 +166,7 @@ pub fn moves_there_and_back(target: &(dyn Target + Sync)) {
         }
         assert_eq!(everyone(&*store).await, agents);
         assert_eq!(everyone(&back).await, agents);
+        assert_eq!(chat::expired(&*store).await, chat::expired(&*memory).await);
         // Otherwise the test says nothing about some kind.
         assert!(counts.iter().all(|count| *count > 0), "{counts:?} of {:?}", RecordKind::ALL);
         eprintln!("{} agents, records by kind {counts:?}", agents.len());
@@ -303,6 +310,7 @@ async fn same_answers(memory: &dyn TransferStore, store: &dyn TransferStore, age
         same!(memory, store, key_grant(&stored.key.api_key));
         same!(memory, store, rate_window(agent, stored.key.id));
     }
+    assert_eq!(chat::answers(store, agent).await, chat::answers(memory, agent).await);
     let entries = AuditQuery { agent: Some(agent.clone()), limit: 1_000, ..AuditQuery::default() };
     same!(memory, store, audit_entries(&entries));
 }
@@ -327,6 +335,8 @@ async fn later_writes(memory: &dyn TransferStore, store: &dyn TransferStore, age
     };
     let audit = |step: u64| entry(agent, number * 100 + step);
     let mut changes = vec![(None, write(&contact, audit(2)))];
+    chat::change(memory, agent, number).await;
+    chat::change(store, agent, number).await;
     // Of what was moved, one is archived and one erased.
     let moved = memory.records(agent, RecordKind::Contact, None, 2).await.unwrap();
     if let Some(Record::Contact(first)) = moved.first() {

@@ -58,6 +58,7 @@ pub fn conversation(agent: &AgentId, number: u8) -> Conversation {
             owner: PlatformId::from_bytes([number; 12]),
             lease_until: at(73),
             text: "Zwei\nZeilen".to_owned(),
+            cancelled: false,
         }),
     }
 }

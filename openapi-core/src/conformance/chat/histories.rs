@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 
 use super::super::Backend;
 use super::super::fixture::{World, at};
@@ -19,7 +20,7 @@ use crate::storage::{
     AgentRecord, AgentRecordKind, ConversationFilter, ConversationPage, ConversationQuery, ConversationWrite,
     KnowledgeWrite, Result as StorageResult, Storage, StorageErrorKind, WhichMessages,
 };
-use crate::values::{AgentId, ContactId, ConversationId, KnowledgeId};
+use crate::values::{AgentId, ContactId, ConversationId, KnowledgeId, Timestamp};
 
 /// One step of a history, over two agents and a handful of ids.
 #[derive(Clone, Debug)]
@@ -160,8 +161,8 @@ fn outcome(result: StorageResult<()>) -> Outcome {
     }
 }
 
-async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, n: i64) -> Outcome {
-    let millis = 1_000 + n;
+/// Does a step, so many milliseconds after the start.
+async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, millis: i64) -> Outcome {
     match step {
         Step::Save { agent, conversation, messages, stale, noted } => {
             let agent = &agents[*agent];
@@ -177,7 +178,7 @@ async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, n: i64) -> Out
                     expires_at: at(conversation.expires),
                     ..full_conversation(agent, conversation.number)
                 },
-                messages: messages.iter().map(|(seq, variant)| said(*seq, *variant, n)).collect(),
+                messages: messages.iter().map(|(seq, variant)| said(*seq, *variant, millis)).collect(),
                 audit: noted.then(|| world.chat_audit(agent, "conversation", millis)),
             };
             outcome(world.storage.save_conversation(agent, &write).await)
@@ -214,11 +215,12 @@ async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, n: i64) -> Out
             let agent = &agents[*agent];
             let version = world.knowledge_version(agent).await + 1 + u64::from(*stale);
             let add = add.as_ref().map(|(number, positions)| {
-                let document = KnowledgeDocument { updated_at: at(n), ..knowledge_document(*number) };
+                let document = KnowledgeDocument { updated_at: at(millis), ..knowledge_document(*number) };
                 (document, passages(positions.iter().copied()))
             });
             let remove = remove.iter().map(|number| knowledge_id(*number)).collect();
-            let write = KnowledgeWrite { remove, add, ..world.knowledge_write(agent, version) };
+            let audit = world.audit(Some(agent), AuditAction::KnowledgeAdd, "knowledge", millis);
+            let write = KnowledgeWrite { version, remove, add, audit };
             outcome(world.storage.change_knowledge(agent, &write).await)
         }
         Step::Passages { agent, after, at_most } => {
@@ -246,11 +248,11 @@ async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, n: i64) -> Out
 }
 
 /// A message of few turns; what it says tells when it was written.
-fn said(seq: u64, variant: u8, n: i64) -> Message {
+fn said(seq: u64, variant: u8, millis: i64) -> Message {
     Message {
         id: message_id(seq, variant),
         turn: (variant == 0).then(|| format!("turn {}", seq / 4)),
-        text: format!("step {n}"),
+        text: format!("said at {millis}"),
         ..reply(seq)
     }
 }
@@ -278,6 +280,38 @@ async fn everything(world: &World, agent: &AgentId) -> impl PartialEq + std::fmt
     (conversations, messages, knowledge, records, entries)
 }
 
+/// Does random steps of the chat of one agent and tells what came of each and what there is in the end: the same for the
+/// same seed, whatever the store. For whoever compares stores by other means than this suite.
+///
+/// No agent and no contact is touched. What is noted is noted from `since` on, a millisecond a step.
+///
+/// # Panics
+/// When the store fails.
+pub async fn chat_deeds(
+    storage: Arc<dyn Storage>,
+    agent: &AgentId,
+    seed: u64,
+    since: Timestamp,
+) -> Vec<String> {
+    let mut octets = [0; 32];
+    octets[..8].copy_from_slice(&seed.to_be_bytes());
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &octets);
+    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+    let steps = history(60).new_tree(&mut runner).unwrap_or_else(|error| panic!("{error}")).current();
+    let (world, agents) = (World::new(storage), [agent.clone(), agent.clone()]);
+    let mut told = Vec::new();
+    for (n, step) in steps.iter().enumerate() {
+        let is_of_others =
+            matches!(step, Step::EraseContact { .. } | Step::Delete { .. } | Step::Purge { .. });
+        if !is_of_others {
+            let millis = since.millis() - at(0).millis() + n as i64;
+            told.push(format!("{step:?}: {:?}", apply(&world, &agents, step, millis).await));
+        }
+    }
+    told.push(format!("{:?}", everything(&world, agent).await));
+    told
+}
+
 /// Applies a history to a store and to the model.
 async fn replay_history(
     storage: Arc<dyn Storage>,
@@ -293,8 +327,9 @@ async fn replay_history(
     }
     let Ok(agents) = <[AgentId; 2]>::try_from(agents) else { unreachable!("two agents") };
     for (n, step) in steps.iter().enumerate() {
-        let found = apply(&ours, &agents, step, n as i64).await;
-        let expected = apply(&model, &agents, step, n as i64).await;
+        let millis = 1_000 + n as i64;
+        let found = apply(&ours, &agents, step, millis).await;
+        let expected = apply(&model, &agents, step, millis).await;
         prop_assert_eq!(found, expected, "step {}: {:?}", n, step);
     }
     for agent in &agents {

@@ -117,6 +117,7 @@ fn full_conversation(agent: &AgentId, number: u8) -> Conversation {
             owner: PlatformId::from_bytes([number; 12]),
             lease_until: at(99),
             text: TEXT.to_owned(),
+            cancelled: true,
         }),
         ..conversation(agent, number)
     }

@@ -479,11 +479,12 @@ fn finish(parts: &Parts, answer: Result<Answer, ApiError>, visit: Visit) -> Resp
             caching = fixed("max-age=60, stale-while-revalidate=600");
             let digest: String =
                 Sha256::digest(&body)[..8].iter().map(|octet| format!("{octet:02x}")).collect();
-            let etag = format!("\"{digest}\"");
+            // Weak, so that whoever sends it on may compress it.
+            let etag = format!("W/\"{digest}\"");
             let known = parts.headers.get_all(header::IF_NONE_MATCH).iter();
             let is_known = known.filter_map(|value| value.to_str().ok()).any(|tags| {
-                // A proxy that compresses makes a weak tag of it.
-                tags.split(',').any(|tag| tag.trim().trim_start_matches("W/") == etag || tag.trim() == "*")
+                tags.split(',')
+                    .any(|tag| tag.trim().trim_start_matches("W/") == &etag[2..] || tag.trim() == "*")
             });
             if let Ok(etag) = HeaderValue::from_str(&etag) {
                 headers.insert(header::ETAG, etag);

@@ -1,0 +1,225 @@
+//! A reply as it grows: what the model says, and what of it visitors see.
+
+use openapi_core::chat::{ChatEvent, ChatTurn, Handoff, Outcome, Source, StatusKind, Usage};
+
+use super::config::Prices;
+use super::events::Emitter;
+use super::filter::Filter;
+use super::leak::LeakWatch;
+use super::links::Links;
+use super::prompt::Prompt;
+use super::protocol::{Heard, Tool};
+use crate::texts::texts;
+
+/// Octets of a reply; the rest of a longer one is left out.
+const LONGEST: usize = 64 << 10;
+/// The tags that some models put around what they think.
+const THOUGHT: (&str, &str) = ("<think>", "</think>");
+
+/// Where in its thoughts a model is that writes them into its reply.
+enum Thoughts {
+    /// Nothing but blanks, or the beginning of the tag, has come.
+    Unclear(String),
+    /// The tag that ends them is looked for.
+    Inside(String),
+    Over,
+}
+
+/// A reply.
+pub(super) struct Reply<'a> {
+    turn: &'a ChatTurn,
+    filter: Filter,
+    leaks: LeakWatch,
+    thoughts: Thoughts,
+    tools: Vec<Tool>,
+    input_tokens: u64,
+    /// Octets of what the model said, thoughts included.
+    said: usize,
+    /// Octets that were shown.
+    shown: usize,
+    usage: Option<(u64, u64)>,
+    status: Option<StatusKind>,
+    pub(super) has_ended: bool,
+    has_refused: bool,
+    has_leaked: bool,
+}
+
+impl<'a> Reply<'a> {
+    pub(super) fn new(turn: &'a ChatTurn, prompt: &Prompt) -> Self {
+        let instructions = turn.agent.settings.instructions.as_deref().unwrap_or_default();
+        Reply {
+            turn,
+            filter: Filter::new(Links::of(turn), prompt.passages),
+            leaks: LeakWatch::new(&[&prompt.rules, instructions]),
+            thoughts: Thoughts::Unclear(String::new()),
+            tools: Vec::new(),
+            input_tokens: prompt.tokens,
+            said: 0,
+            shown: 0,
+            usage: None,
+            status: None,
+            has_ended: false,
+            has_refused: false,
+            has_leaked: false,
+        }
+    }
+
+    /// Whether visitors have seen something of it.
+    pub(super) fn has_begun(&self) -> bool {
+        self.shown > 0
+    }
+
+    /// Whether the model refuses, and has said nothing else.
+    pub(super) fn is_refused(&self) -> bool {
+        self.has_refused && !self.has_begun() && self.tools.is_empty()
+    }
+
+    /// Whether nothing more of it is wanted.
+    pub(super) fn is_enough(&self) -> bool {
+        self.has_leaked || self.shown >= LONGEST
+    }
+
+    /// Takes a piece.
+    pub(super) fn hear(&mut self, heard: Heard, emitter: &Emitter) {
+        self.usage = heard.usage.or(self.usage);
+        self.has_ended |= heard.end.is_some();
+        self.has_refused |= heard.has_refused || heard.end.as_deref() == Some("content_filter");
+        for tool in heard.tools {
+            if !self.tools.contains(&tool) {
+                self.tools.push(tool);
+            }
+        }
+        if heard.is_thinking {
+            self.status(StatusKind::Thinking, emitter);
+        }
+        self.said += heard.text.len();
+        let text = self.without_thoughts(&heard.text, emitter);
+        if !text.is_empty() && !self.is_enough() {
+            if self.leaks.sees(&text) {
+                self.has_leaked = true;
+                let refused = texts(&self.turn.visitor.locale).refused.to_owned();
+                self.shown += refused.len();
+                emitter.emit(ChatEvent::Replace(refused));
+                return;
+            }
+            let text = self.filter.push(&text);
+            self.show(text, emitter);
+        }
+    }
+
+    fn status(&mut self, status: StatusKind, emitter: &Emitter) {
+        if self.status != Some(status) && self.shown == 0 {
+            self.status = Some(status);
+            emitter.emit(ChatEvent::Status(status));
+        }
+    }
+
+    fn show(&mut self, text: String, emitter: &Emitter) {
+        // Blanks in front of a reply are no reply.
+        let text = if self.shown == 0 { text.trim_start() } else { &text };
+        let room = LONGEST - self.shown.min(LONGEST);
+        let end = (0..=room.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        let text = &text[..end];
+        if !text.is_empty() {
+            self.status(StatusKind::Writing, emitter);
+            self.shown += text.len();
+            emitter.emit(ChatEvent::Delta(text.to_owned()));
+        }
+    }
+
+    fn without_thoughts(&mut self, text: &str, emitter: &Emitter) -> String {
+        match &mut self.thoughts {
+            Thoughts::Over => text.to_owned(),
+            Thoughts::Unclear(seen) => {
+                seen.push_str(text);
+                let start = seen.trim_start();
+                if let Some(rest) = start.strip_prefix(THOUGHT.0) {
+                    let rest = rest.to_owned();
+                    self.thoughts = Thoughts::Inside(String::new());
+                    self.status(StatusKind::Thinking, emitter);
+                    return self.without_thoughts(&rest, emitter);
+                }
+                if THOUGHT.0.starts_with(start) {
+                    return String::new();
+                }
+                let text = std::mem::take(seen);
+                self.thoughts = Thoughts::Over;
+                text
+            }
+            Thoughts::Inside(seen) => {
+                seen.push_str(text);
+                if let Some(end) = seen.find(THOUGHT.1) {
+                    let text = seen[end + THOUGHT.1.len()..].to_owned();
+                    self.thoughts = Thoughts::Over;
+                    return text;
+                }
+                // Only the beginning of the tag need be kept.
+                let start = seen.len().saturating_sub(THOUGHT.1.len());
+                let start = (start..=seen.len()).find(|start| seen.is_char_boundary(*start)).unwrap_or(0);
+                seen.drain(..start);
+                String::new()
+            }
+        }
+    }
+
+    /// The end of a reply.
+    pub(super) fn finish(mut self, prices: Prices, emitter: &Emitter) -> ChatEvent {
+        if !self.has_leaked {
+            if let Thoughts::Unclear(seen) = &mut self.thoughts {
+                let text = self.filter.push(&std::mem::take(seen));
+                self.show(text, emitter);
+            }
+            let rest = self.filter.finish();
+            self.show(rest, emitter);
+        }
+        let texts = texts(&self.turn.visitor.locale);
+        let has_handoff = self.tools.contains(&Tool::RequestHandoff) && !self.has_leaked;
+        let is_unknown = self.filter.has_no_answer() && !has_handoff && !self.has_leaked;
+        let has_form = self.turn.can_offer_form
+            && (is_unknown || (self.tools.contains(&Tool::OfferLeadForm) && !self.has_leaked));
+        if !self.has_begun() {
+            // A model that only calls a tool says nothing itself.
+            let text = match (has_handoff, has_form, is_unknown) {
+                (true, _, _) => texts.handoff.to_owned(),
+                (_, true, true) => format!("{} {}", texts.unknown, texts.form),
+                (_, true, false) => texts.form.to_owned(),
+                _ => texts.unknown.to_owned(),
+            };
+            self.show(text, emitter);
+        }
+        if has_handoff {
+            emitter.emit(ChatEvent::Handoff(Handoff::default()));
+        }
+        if has_form {
+            emitter.emit(ChatEvent::Form);
+        }
+        let outcome = match (has_handoff, is_unknown) {
+            (true, _) => Outcome::Queued,
+            (_, true) => Outcome::Unknown,
+            _ => Outcome::Answered,
+        };
+        let sources = if self.has_leaked { Vec::new() } else { self.sources() };
+        ChatEvent::Done { outcome, sources, usage: self.usage(prices) }
+    }
+
+    fn sources(&self) -> Vec<Source> {
+        let source = |n: &u32| {
+            let passage = self.turn.found.passages.get(*n as usize - 1)?;
+            Some(Source { n: *n, title: passage.title.clone(), url: passage.url.clone(), page: passage.page })
+        };
+        self.filter.cited().iter().filter_map(source).collect()
+    }
+
+    /// What the endpoint says that it took, or an estimate.
+    fn usage(&self, prices: Prices) -> Usage {
+        let (input_tokens, output_tokens) =
+            self.usage.unwrap_or((self.input_tokens, self.said.div_ceil(3) as u64));
+        usage(prices, input_tokens, output_tokens)
+    }
+}
+
+/// Tokens with what they cost.
+pub(super) fn usage(prices: Prices, input_tokens: u64, output_tokens: u64) -> Usage {
+    let cost = (input_tokens as f64 * prices.input + output_tokens as f64 * prices.output) / 1_000_000.0;
+    Usage { input_tokens, output_tokens, cost }
+}

@@ -1,0 +1,362 @@
+//! A widget's side with a responder that says what a test wants, and a visitor who writes.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_core::Stream;
+use http::{HeaderMap, Request, Response};
+use http_body_util::{BodyExt, Full};
+use openapi_core::access::Actor;
+use openapi_core::admin::{Admin, ChatAdmin, NewAgent};
+use openapi_core::api::{ApiBody, PeerAddress};
+use openapi_core::brand::Brand;
+use openapi_core::chat::{ChatEvent, ChatEvents, ChatResponder, ChatTurn, Outcome, Usage};
+use openapi_core::json::{Json, Object, parse};
+use openapi_core::platform::{Platform, Ports};
+use openapi_core::ports::{FixedClock, SequentialIds, Task, Tasks, Timer};
+use openapi_core::server_keys::{ServerKey, ServerKeys};
+use openapi_core::storage::memory::MemoryStorage;
+use openapi_core::values::{AgentId, Timestamp};
+use openapi_core::widget::{WidgetApi, WidgetSettings};
+use pollster::block_on;
+use serde_json::{Value, json};
+
+pub const AGENT: &str = "695b6f80de7378c4412112d3";
+pub const PAGE: &str = "https://www.example.com";
+
+/// What a responder does next.
+#[derive(Clone, Debug)]
+pub enum Act {
+    Say(ChatEvent),
+    /// Waits until the turn is ended from outside.
+    Hang,
+    Panic,
+}
+
+/// Answers as it is told; what it was asked can be looked at.
+#[derive(Default)]
+pub struct Script {
+    pub name: &'static str,
+    pub acts: Mutex<Vec<Act>>,
+    pub asked: Mutex<Vec<ChatTurn>>,
+    pub most: Mutex<Usage>,
+}
+
+impl Script {
+    pub fn will(&self, acts: impl IntoIterator<Item = Act>) {
+        *self.acts.lock().expect("the acts") = acts.into_iter().collect();
+    }
+
+    pub fn says(&self, text: &str) {
+        self.will([delta(text), done()]);
+    }
+}
+
+pub fn delta(text: &str) -> Act {
+    Act::Say(ChatEvent::Delta(text.to_owned()))
+}
+
+pub fn done() -> Act {
+    Act::Say(ChatEvent::Done { outcome: Outcome::Answered, sources: Vec::new(), usage: Usage::default() })
+}
+
+struct Acting(VecDeque<Act>);
+
+impl Stream for Acting {
+    type Item = ChatEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<ChatEvent>> {
+        match self.0.pop_front() {
+            Some(Act::Say(event)) => Poll::Ready(Some(event)),
+            Some(Act::Hang) => {
+                self.0.push_front(Act::Hang);
+                Poll::Pending
+            }
+            Some(Act::Panic) => panic!("a responder of a test panics"),
+            None => Poll::Ready(None),
+        }
+    }
+}
+
+impl ChatResponder for Script {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn most(&self, _: &ChatTurn) -> Usage {
+        *self.most.lock().expect("the usage")
+    }
+
+    fn respond(&self, turn: ChatTurn) -> ChatEvents {
+        self.asked.lock().expect("the turns").push(turn);
+        Box::pin(Acting(self.acts.lock().expect("the acts").iter().cloned().collect()))
+    }
+}
+
+/// Each task on a thread of its own.
+pub struct Threads;
+
+impl Tasks for Threads {
+    fn spawn(&self, task: Task) {
+        std::thread::spawn(move || block_on(task));
+    }
+}
+
+/// Waits in real time, a hundred times as fast.
+pub struct Hasty;
+
+impl Timer for Hasty {
+    fn sleep(&self, millis: u64) -> Task {
+        let state: Arc<Mutex<(bool, Option<Waker>)>> = Arc::default();
+        let of_thread = Arc::clone(&state);
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_micros(millis * 10));
+            let mut state = of_thread.lock().expect("the state");
+            state.0 = true;
+            if let Some(waker) = state.1.take() {
+                waker.wake();
+            }
+        });
+        Box::pin(std::future::poll_fn(move |cx| {
+            let mut state = state.lock().expect("the state");
+            if state.0 {
+                return Poll::Ready(());
+            }
+            state.1 = Some(cx.waker().clone());
+            Poll::Pending
+        }))
+    }
+}
+
+pub struct World {
+    pub clock: Arc<FixedClock>,
+    pub platform: Arc<Platform>,
+    pub api: WidgetApi,
+    pub script: Arc<Script>,
+    pub knowledge: Arc<Script>,
+    settings: WidgetSettings,
+    storage: Arc<MemoryStorage>,
+    has_tasks: bool,
+}
+
+pub fn world() -> World {
+    world_with(WidgetSettings::default(), false)
+}
+
+/// Without limits, where a test is about something else.
+pub fn boundless() -> World {
+    let mut settings = WidgetSettings::default();
+    let limits = &mut settings.limits;
+    for windows in [
+        &mut limits.turns,
+        &mut limits.syncs,
+        &mut limits.leads,
+        &mut limits.address_sessions,
+        &mut limits.address_turns,
+        &mut limits.address_leads,
+        &mut limits.address_calls,
+        &mut limits.agent_turns,
+    ] {
+        windows.clear();
+    }
+    world_with(settings, false)
+}
+
+pub fn world_with(settings: WidgetSettings, has_tasks: bool) -> World {
+    let clock = Arc::new(FixedClock::at(Timestamp::from_millis(1_769_852_730_000)));
+    let storage = Arc::new(MemoryStorage::new());
+    let script = Arc::new(Script { name: "script", ..Script::default() });
+    let knowledge = Arc::new(Script { name: "knowledge", ..Script::default() });
+    let platform = platform(&clock, &storage, &script, &knowledge, has_tasks);
+    let api = platform.widget_api(settings.clone());
+    let agent = NewAgent { id: Some(agent()), ..NewAgent::new("Mill Lane".parse().expect("a name")) };
+    block_on(platform.create_agent(&operator(), agent)).expect("an agent");
+    let world = World { clock, platform, api, script, knowledge, settings, storage, has_tasks };
+    world.script.says("Hello.");
+    world.configure(json!({ "chat": { "responder": "script" } }));
+    world
+}
+
+fn platform(
+    clock: &Arc<FixedClock>,
+    storage: &Arc<MemoryStorage>,
+    script: &Arc<Script>,
+    knowledge: &Arc<Script>,
+    has_tasks: bool,
+) -> Arc<Platform> {
+    let keys = ServerKeys::new(ServerKey::new(&[7; 32]), vec![ServerKey::new(&[6; 32])]);
+    let mut ports = Ports::new(Arc::clone(clock) as _, Arc::new(SequentialIds::default()), keys)
+        .with_responder(Arc::clone(script) as _)
+        .with_responder(Arc::clone(knowledge) as _);
+    if has_tasks {
+        ports = ports.with_tasks(Arc::new(Threads)).with_timer(Arc::new(Hasty));
+    }
+    let brand = Brand::new("https://api.example.com").expect("a brand");
+    Arc::new(Platform::new(Arc::clone(storage) as _, ports, brand))
+}
+
+pub fn agent() -> AgentId {
+    AGENT.parse().expect("an id")
+}
+
+pub fn operator() -> Actor {
+    Actor::Operator("test".to_owned())
+}
+
+pub fn object(value: &Value) -> Object {
+    match parse(value.to_string().as_bytes()) {
+        Ok(Json::Object(object)) => object,
+        other => panic!("{other:?}"),
+    }
+}
+
+impl World {
+    /// Another process over the same store.
+    pub fn another(&self) -> WidgetApi {
+        let platform = platform(&self.clock, &self.storage, &self.script, &self.knowledge, self.has_tasks);
+        platform.widget_api(self.settings.clone())
+    }
+
+    /// Puts settings in force, at once.
+    pub fn configure(&self, settings: Value) {
+        block_on(self.platform.configure_agent(&operator(), &agent(), &object(&settings))).expect("settings");
+        self.clock.advance_millis(5_000);
+    }
+
+    pub fn post(&self, path: &str, body: &Value) -> Answered {
+        self.send(&self.api, path, body, |_| ())
+    }
+
+    pub fn send(
+        &self,
+        api: &WidgetApi,
+        path: &str,
+        body: &Value,
+        change: impl FnOnce(&mut Request<Full<Bytes>>),
+    ) -> Answered {
+        block_on(read(block_on(api.handle(request(path, body, change)))))
+    }
+
+    /// A turn of a new visitor, or of the one who has this token.
+    pub fn turn(&self, number: u32, text: &str, token: Option<&str>) -> Answered {
+        self.post("/turns", &turn(number, text, token))
+    }
+
+    /// The conversation of an answer.
+    pub fn conversation(&self, answered: &Answered) -> openapi_core::chat::Conversation {
+        let id = answered.session()["conversation"].as_str().expect("an id").parse().expect("an id");
+        block_on(self.platform.conversation(&agent(), id)).expect("a conversation")
+    }
+
+    pub fn messages(&self, answered: &Answered) -> Vec<openapi_core::chat::Message> {
+        let id = self.conversation(answered).id;
+        block_on(self.platform.messages(&agent(), id, 0, 100)).expect("messages")
+    }
+}
+
+pub fn request(
+    path: &str,
+    body: &Value,
+    change: impl FnOnce(&mut Request<Full<Bytes>>),
+) -> Request<Full<Bytes>> {
+    let mut request = Request::post(format!("/widget/v1{path}"))
+        .header("content-type", "text/plain;charset=UTF-8")
+        .header("origin", PAGE)
+        .extension(PeerAddress([192, 0, 2, 7].into()))
+        .body(Full::new(Bytes::from(body.to_string())))
+        .expect("a request");
+    change(&mut request);
+    request
+}
+
+/// The id of a turn of a test.
+pub fn turn_id(number: u32) -> String {
+    format!("5f0c2b1e-8a47-4d3b-9c61-{number:012x}")
+}
+
+pub fn turn(number: u32, text: &str, token: Option<&str>) -> Value {
+    json!({
+        "v": 1, "agentId": AGENT, "id": turn_id(number), "token": token, "text": text, "uploads": [], "lead": null,
+        "user": null, "page": { "url": "https://www.example.com/services", "title": "Services", "referrer": null, "utm": {} },
+        "locale": "en", "tz": "Europe/London", "metadata": {}, "persist": "local", "challenge": null, "hp": ""
+    })
+}
+
+/// An answer, read to its end.
+#[derive(Debug)]
+pub struct Answered {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub text: String,
+}
+
+pub async fn read(response: Response<ApiBody>) -> Answered {
+    let (parts, body) = response.into_parts();
+    let octets = body.collect().await.expect("a body").to_bytes();
+    let text = String::from_utf8(octets.to_vec()).expect("UTF-8");
+    Answered { status: parts.status.as_u16(), headers: parts.headers, text }
+}
+
+impl Answered {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("no JSON: {}", self.text))
+    }
+
+    pub fn code(&self) -> String {
+        self.json()["code"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Names, numbers and data of the events.
+    pub fn events(&self) -> Vec<(String, String, Value)> {
+        assert_eq!(self.headers["content-type"], "text/event-stream", "{}", self.text);
+        let events = self.text.split("\n\n").filter(|event| !event.is_empty() && !event.starts_with(':'));
+        events
+            .map(|event| {
+                let part = |name: &str| {
+                    let line = event.lines().find_map(|line| line.strip_prefix(name));
+                    line.unwrap_or_else(|| panic!("no {name} in {event}")).to_owned()
+                };
+                let data = serde_json::from_str(&part("data: ")).expect("JSON");
+                (part("event: "), part("id: "), data)
+            })
+            .collect()
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        self.events().into_iter().map(|(name, ..)| name).collect()
+    }
+
+    pub fn event(&self, name: &str) -> Value {
+        let found = self.events().into_iter().find(|(known, ..)| known == name);
+        found.unwrap_or_else(|| panic!("no {name} in {}", self.text)).2
+    }
+
+    pub fn session(&self) -> Value {
+        if self.text.starts_with('{') {
+            self.json()["data"]["session"].clone()
+        } else {
+            self.event("session")
+        }
+    }
+
+    pub fn token(&self) -> String {
+        self.session()["token"].as_str().expect("a token").to_owned()
+    }
+
+    /// The reply as a client puts it together from deltas.
+    pub fn written(&self) -> String {
+        let mut text = String::new();
+        for (name, _, data) in self.events() {
+            match name.as_str() {
+                "delta" => text.push_str(data["text"].as_str().expect("a text")),
+                "replace" => data["text"].as_str().expect("a text").clone_into(&mut text),
+                _ => {}
+            }
+        }
+        text
+    }
+}

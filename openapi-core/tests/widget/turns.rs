@@ -1,0 +1,304 @@
+//! Turns: their events, their repetition, their resumption, their failures.
+
+use openapi_core::chat::{ChatError, ChatEvent, MessageState, Outcome, Source, StatusKind, Usage};
+use openapi_core::widget::WidgetSettings;
+use pollster::block_on;
+use serde_json::json;
+
+use crate::support::*;
+
+#[test]
+fn the_first_message_is_one_request_and_a_whole_stream() {
+    let world = world();
+    let source = Source { n: 1, title: "Services".to_owned(), url: None, page: Some(2) };
+    world.script.will([
+        Act::Say(ChatEvent::Status(StatusKind::Writing)),
+        delta("Home visits "),
+        delta("are possible. [1]"),
+        Act::Say(ChatEvent::Suggestions(vec!["Prices".to_owned()])),
+        Act::Say(ChatEvent::Form),
+        Act::Say(ChatEvent::Done {
+            outcome: Outcome::Answered,
+            sources: vec![source],
+            usage: Usage::default(),
+        }),
+        delta("never seen"),
+    ]);
+    let answered = world.turn(1, "Do you offer home visits?", None);
+    assert_eq!(answered.status, 200);
+    assert_eq!(answered.headers["cache-control"], "no-store, no-transform");
+    assert_eq!(answered.headers["x-accel-buffering"], "no");
+    assert_eq!(answered.headers["access-control-allow-origin"], "*");
+    let events = answered.events();
+    let names: Vec<&str> = events.iter().map(|(name, ..)| name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["session", "ack", "status", "status", "delta", "delta", "message", "suggestions", "form", "done"]
+    );
+    for (at, (_, id, _)) in events.iter().enumerate() {
+        assert_eq!(*id, format!("{}.{}", turn_id(1), at + 1));
+    }
+    assert_eq!(answered.written(), "Home visits are possible. [1]");
+    let message = answered.event("message");
+    assert_eq!(message["text"], "Home visits are possible. [1]");
+    assert_eq!(
+        (&message["seq"], &message["role"], &message["state"]),
+        (&json!(2), &json!("agent"), &json!("complete"))
+    );
+    assert_eq!(message["sources"], json!([{ "n": 1, "title": "Services", "url": null, "page": 2 }]));
+    assert_eq!(answered.event("ack")["seq"], 1);
+    assert_eq!(answered.event("done"), json!({ "outcome": "answered" }));
+    assert_eq!(answered.event("form")["fields"][0]["name"], "primaryEmail");
+    let stored = world.messages(&answered);
+    assert_eq!(stored.iter().map(|message| message.seq).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(stored[1].author.as_deref(), Some("script"));
+    let conversation = world.conversation(&answered);
+    assert_eq!(conversation.network.as_deref(), Some("192.0.2.0/24"));
+    assert!(conversation.running.is_none());
+    let asked = world.script.asked.lock().expect("the turns");
+    assert_eq!(asked[0].history.last().expect("a line").text, "Do you offer home visits?");
+}
+
+#[test]
+fn a_conversation_goes_on_with_its_token_and_the_responder_knows_what_was_said() {
+    let world = world();
+    let first = world.turn(1, "One", None);
+    world.script.says("Second.");
+    let second = world.turn(2, "Two", Some(&first.token()));
+    assert_eq!(second.session(), first.session(), "a young token stays");
+    assert_eq!(second.event("message")["seq"], 4);
+    let asked = world.script.asked.lock().expect("the turns");
+    let lines: Vec<&str> = asked[1].history.iter().map(|line| line.text.as_str()).collect();
+    assert_eq!(lines, ["One", "Hello.", "Two"]);
+}
+
+#[test]
+fn the_same_turn_again_is_told_again_and_stored_once() {
+    let world = world();
+    let first = world.turn(1, "One", None);
+    let again = world.turn(1, "One", Some(&first.token()));
+    assert_eq!(again.names(), ["session", "ack", "message", "done"]);
+    for name in ["ack", "message", "done"] {
+        assert_eq!(again.event(name), first.event(name));
+    }
+    assert_eq!(world.messages(&first).len(), 2);
+    assert_eq!(world.script.asked.lock().expect("the turns").len(), 1);
+    let other = world.turn(1, "Another text", Some(&first.token()));
+    assert_eq!((other.status, other.code().as_str()), (422, "IDEMPOTENCY_KEY_REUSED"));
+    // Another process knows it as well.
+    let elsewhere = world.send(&world.another(), "/turns", &turn(1, "One", Some(&first.token())), |_| ());
+    assert_eq!(elsewhere.event("message"), first.event("message"));
+}
+
+#[test]
+fn one_document_instead_of_a_stream() {
+    let world = world();
+    let answered = world.send(&world.api, "/turns", &turn(1, "One", None), |request| {
+        request.headers_mut().insert("accept", "application/json".parse().expect("a value"));
+    });
+    assert_eq!(answered.status, 200);
+    let data = &answered.json()["data"];
+    assert_eq!(data["message"]["text"], "Hello.");
+    assert_eq!(
+        (&data["outcome"], &data["form"], &data["suggestions"]),
+        (&json!("answered"), &json!(null), &json!([]))
+    );
+    assert_eq!(data["ack"]["seq"], 1);
+}
+
+#[test]
+fn a_cut_stream_goes_on_behind_any_event() {
+    let world = world();
+    world.script.will([delta("a"), delta("b"), delta("c"), done()]);
+    let whole = world.turn(1, "One", None);
+    let token = whole.token();
+    let all = whole.events();
+    for after in 0..=all.len() {
+        let body = json!({ "token": token, "turn": turn_id(1), "after": after });
+        let rest = world.post("/turns/resume", &body);
+        assert_eq!(rest.events(), all[after..], "behind {after}");
+        // Another process tells the text as a whole, and numbers on.
+        let late = world.send(&world.another(), "/turns/resume", &body, |_| ());
+        assert_eq!(late.names(), ["session", "replace", "message", "done"]);
+        assert_eq!(late.written(), "abc");
+        assert_eq!(late.events()[0].1, format!("{}.{}", turn_id(1), after + 1));
+        assert_eq!(late.event("message"), whole.event("message"));
+    }
+    let unknown = world.post("/turns/resume", &json!({ "token": token, "turn": turn_id(9), "after": 0 }));
+    assert_eq!((unknown.status, unknown.code().as_str()), (404, "TURN_NOT_FOUND"));
+}
+
+#[test]
+fn a_turn_outlives_its_connection() {
+    let world = world_with(WidgetSettings::default(), true);
+    world.script.will([delta("Half"), Act::Hang]);
+    let response = block_on(world.api.handle(request("/turns", &turn(1, "One", None), |_| ())));
+    drop(response);
+    wait_until(|| world.api.running_turns() == 1);
+    let ahead = world.turn(2, "Two", None);
+    drop(ahead);
+}
+
+/// Waits, with patience, until something is so.
+fn wait_until(mut is_so: impl FnMut() -> bool) {
+    for _ in 0..2_000 {
+        if is_so() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    panic!("it did not become so");
+}
+
+#[test]
+fn while_one_runs_another_waits_and_the_first_can_be_followed_and_ended() {
+    let world = world_with(WidgetSettings::default(), true);
+    let first = world.turn(1, "One", None);
+    let token = first.token();
+    world.script.will([delta("Half of it"), Act::Hang]);
+    let _open = block_on(world.api.handle(request("/turns", &turn(2, "Two", Some(&token)), |_| ())));
+    wait_until(|| world.script.asked.lock().expect("the turns").len() == 2);
+    let other = world.turn(3, "Three", Some(&token));
+    assert_eq!((other.status, other.code().as_str()), (409, "TURN_IN_PROGRESS"));
+    assert_eq!(other.json()["details"]["turn"], turn_id(2));
+    let sync = world.post("/sync", &json!({ "token": token, "after": 0 }));
+    assert_eq!(sync.json()["data"]["running"], turn_id(2));
+    // Another process follows what is stored, and passes the wish to end it on.
+    let another = world.another();
+    let followed = std::thread::spawn({
+        let request =
+            request("/turns/resume", &json!({ "token": token, "turn": turn_id(2), "after": 1 }), |_| ());
+        let another = another.clone();
+        move || block_on(async { read(another.handle(request).await).await })
+    });
+    let cancelled =
+        world.send(&another, "/turns/cancel", &json!({ "token": token, "turn": turn_id(2) }), |_| ());
+    assert_eq!(cancelled.status, 204);
+    // What another process wishes is seen when the text so far is stored.
+    world.clock.advance_millis(5_000);
+    let followed = followed.join().expect("no panic");
+    assert_eq!(followed.names().last().map(String::as_str), Some("done"));
+    assert_eq!(followed.event("done"), json!({ "outcome": "stopped" }));
+    assert_eq!(followed.event("message")["text"], "Half of it");
+    assert_eq!(followed.event("message")["state"], "stopped");
+    wait_until(|| world.api.running_turns() == 0);
+    assert!(world.conversation(&first).running.is_none());
+    world.script.says("Third.");
+    world.clock.advance_millis(60_000);
+    let third = world.turn(3, "Three", Some(&token));
+    assert_eq!(third.event("message")["text"], "Third.");
+}
+
+#[test]
+fn ended_by_the_visitor_at_once() {
+    let world = world_with(WidgetSettings::default(), true);
+    let first = world.turn(1, "One", None);
+    let token = first.token();
+    world.script.will([delta("Half"), Act::Hang]);
+    let open = block_on(world.api.handle(request("/turns", &turn(2, "Two", Some(&token)), |_| ())));
+    wait_until(|| world.script.asked.lock().expect("the turns").len() == 2);
+    let body = json!({ "token": token, "turn": turn_id(2) });
+    assert_eq!(world.post("/turns/cancel", &body).status, 204);
+    let answered = block_on(read(open));
+    assert_eq!(answered.event("done"), json!({ "outcome": "stopped" }));
+    assert_eq!(world.post("/turns/cancel", &body).status, 204, "also when it has ended");
+    let unknown = world.post("/turns/cancel", &json!({ "token": token, "turn": turn_id(7) }));
+    assert_eq!((unknown.status, unknown.code().as_str()), (404, "TURN_NOT_FOUND"));
+}
+
+#[test]
+fn a_process_that_died_is_missed_after_its_lease_and_the_repeat_answers_once() {
+    let world = boundless();
+    let first = world.turn(1, "One", None);
+    let token = first.token();
+    world.script.will([delta("Half"), Act::Hang]);
+    // The response drives the turn: dropping it is the death of its process.
+    drop(block_on(world.api.handle(request("/turns", &turn(2, "Two", Some(&token)), |_| ()))));
+    let another = world.another();
+    let early = world.send(&another, "/turns", &turn(3, "Three", Some(&token)), |_| ());
+    assert_eq!(early.code(), "TURN_IN_PROGRESS");
+    world.clock.advance_millis(15_000);
+    let resumed = world.send(
+        &another,
+        "/turns/resume",
+        &json!({ "token": token, "turn": turn_id(2), "after": 2 }),
+        |_| (),
+    );
+    assert_eq!(resumed.names(), ["session", "error"]);
+    assert_eq!(resumed.event("error")["retryable"], true);
+    world.script.says("The whole.");
+    let again = world.send(&another, "/turns", &turn(2, "Two", Some(&token)), |_| ());
+    assert_eq!(again.event("message")["text"], "The whole.");
+    let messages = world.messages(&first);
+    let said: Vec<(u64, &str)> =
+        messages.iter().map(|message| (message.seq, message.text.as_str())).collect();
+    assert_eq!(said, [(1, "One"), (2, "Hello."), (3, "Two"), (4, "The whole.")]);
+}
+
+#[test]
+fn failures_are_told_and_do_not_stick() {
+    for (acts, code, kept) in [
+        (vec![Act::Say(ChatEvent::Error(ChatError::Unavailable))], "RESPONDER_UNAVAILABLE", None),
+        (
+            vec![delta("Half"), Act::Say(ChatEvent::Error(ChatError::Timeout))],
+            "RESPONDER_TIMEOUT",
+            Some("Half"),
+        ),
+        (vec![], "INTERNAL_ERROR", None),
+        (vec![delta("Half")], "INTERNAL_ERROR", Some("Half")),
+        (vec![delta("Half"), Act::Panic], "INTERNAL_ERROR", Some("Half")),
+    ] {
+        let world = boundless();
+        world.configure(json!({ "chat": { "responder": "script", "fallback": "error" } }));
+        world.script.will(acts);
+        let failed = world.turn(1, "One", None);
+        assert_eq!(failed.event("error")["code"], code);
+        let messages = world.messages(&failed);
+        assert_eq!(messages.get(1).map(|message| message.text.as_str()), kept);
+        assert!(messages.iter().skip(1).all(|message| message.state == MessageState::Incomplete));
+        world.script.says("Whole.");
+        let again = world.turn(1, "One", Some(&failed.token()));
+        assert_eq!(again.event("message")["text"], "Whole.");
+        assert_eq!(again.event("message")["seq"], 2, "in the place of the one that failed");
+        assert_eq!(world.messages(&failed).len(), 2);
+    }
+}
+
+#[test]
+fn another_responder_answers_where_the_first_cannot() {
+    let world = boundless();
+    world.script.will([Act::Say(ChatEvent::Error(ChatError::Unavailable))]);
+    world.knowledge.says("From the documents.");
+    let answered = world.turn(1, "One", None);
+    assert_eq!(answered.event("message")["text"], "From the documents.");
+    assert_eq!(world.messages(&answered)[1].author.as_deref(), Some("knowledge"));
+    // Once something was written, nobody else goes on.
+    world.script.will([delta("Half"), Act::Say(ChatEvent::Error(ChatError::Unavailable))]);
+    let failed = world.turn(2, "Two", Some(&answered.token()));
+    assert_eq!(failed.event("error")["code"], "RESPONDER_UNAVAILABLE");
+    // One that is not there at all.
+    world.configure(json!({ "chat": { "responder": "missing" } }));
+    let fallen = world.turn(3, "Three", Some(&answered.token()));
+    assert_eq!(fallen.event("message")["text"], "From the documents.");
+}
+
+#[test]
+fn what_takes_too_long_is_ended() {
+    let mut settings = WidgetSettings::default();
+    settings.deadlines.between_deltas = 300;
+    let world = world_with(settings, true);
+    world.script.will([delta("Half"), Act::Hang]);
+    let answered = world.turn(1, "One", None);
+    assert_eq!(answered.event("error")["code"], "RESPONDER_TIMEOUT");
+    assert_eq!(world.messages(&answered)[1].state, MessageState::Incomplete);
+}
+
+#[test]
+fn a_reply_has_an_end() {
+    let world = boundless();
+    let long = "é".repeat(40 * 1024);
+    world.script.will([delta(&long), Act::Hang]);
+    let answered = world.turn(1, "One", None);
+    assert_eq!(answered.event("message")["text"].as_str().map(str::len), Some(64 * 1024));
+    assert_eq!(answered.event("done"), json!({ "outcome": "answered" }));
+}

@@ -1,0 +1,219 @@
+//! The settings of the widget and of its chat as the program uses them.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use chat::{EndpointKey, LlmEndpoint, Prices};
+use openapi_core::widget::{WidgetLimits, Window};
+
+use super::typed::Reader;
+use super::values;
+
+/// The name of an endpoint that was given none: what agents ask without a choice of their own.
+const DEFAULT: &str = "default";
+
+/// What `serve` needs for the widget.
+#[derive(Clone, Debug)]
+pub struct WidgetServing {
+    /// Where it is answered, if anywhere.
+    pub listen: Option<SocketAddr>,
+    /// What visitors and addresses may do.
+    pub limits: WidgetLimits,
+    /// The endpoints of models, by the names under which agents choose them.
+    pub endpoints: BTreeMap<String, LlmEndpoint>,
+    /// Credits for each 1,000 tokens begun.
+    pub credits_per_thousand_tokens: u32,
+    /// What search indexes may take, in octets.
+    pub knowledge_memory: usize,
+}
+
+impl WidgetServing {
+    pub(super) fn read(reader: &mut Reader<'_>) -> Self {
+        let listen = reader.one("widget_listen", None, |text| {
+            if text == "off" { Ok(None) } else { values::listen_address(text).map(Some) }
+        });
+        WidgetServing {
+            listen,
+            limits: limits(reader),
+            endpoints: endpoints(reader),
+            credits_per_thousand_tokens: reader.number("llm_credits", 1),
+            knowledge_memory: usize::try_from(reader.octets("knowledge_memory", 256 << 20, 1 << 20, 1 << 40))
+                .unwrap_or(usize::MAX),
+        }
+    }
+}
+
+/// The origin of a listener as web pages see it.
+pub(super) fn public_origin(text: &str) -> Result<String, String> {
+    let origin = text.trim_end_matches('/').to_ascii_lowercase();
+    match values::web_origin(&origin) {
+        Ok(origin) if origin != "*" && origin.starts_with("http") => Ok(origin),
+        _ => Err(format!("'{text}' is no origin; write such as https://widget.example.com, without a path")),
+    }
+}
+
+fn limits(reader: &mut Reader<'_>) -> WidgetLimits {
+    let mut limits = WidgetLimits::default();
+    let given = reader.many("widget_limit", |text| {
+        let (name, value) =
+            text.split_once('=').ok_or_else(|| format!("'{text}' is not NAME=COUNT/DURATION"))?;
+        let read = match value.split_once('/') {
+            _ if value == "off" => (0, 0),
+            Some((count, duration)) => {
+                let millis = values::duration(duration)?.as_millis();
+                let millis = i64::try_from(millis).map_err(|_| format!("'{duration}' is too long"))?;
+                (count.parse::<u32>().map_err(|_| format!("'{count}' is not a whole number"))?, millis)
+            }
+            None => (
+                value.parse::<u32>().map_err(|_| format!("'{value}' is neither COUNT/DURATION nor off"))?,
+                0,
+            ),
+        };
+        Ok((name.to_owned(), read))
+    });
+    let mut named: BTreeMap<String, Vec<(u32, i64)>> = BTreeMap::new();
+    for (name, read) in given {
+        named.entry(name).or_default().push(read);
+    }
+    for (name, given) in named {
+        let windows = match name.as_str() {
+            "turns" => &mut limits.turns,
+            "syncs" => &mut limits.syncs,
+            "leads" => &mut limits.leads,
+            "address_turns" => &mut limits.address_turns,
+            "address_sessions" => &mut limits.address_sessions,
+            "address_leads" => &mut limits.address_leads,
+            "address_calls" => &mut limits.address_calls,
+            "agent_turns" => &mut limits.agent_turns,
+            "streams" | "agent_streams" | "address_streams" => {
+                let count = given.last().map_or(0, |(count, _)| *count);
+                match name.as_str() {
+                    "streams" => limits.streams.per_process = count,
+                    "agent_streams" => limits.streams.per_agent = count,
+                    _ => limits.streams.per_address = count,
+                }
+                continue;
+            }
+            _ => {
+                reader.fault("widget_limit", &format!("there is no limit named '{name}'"));
+                continue;
+            }
+        };
+        if given.iter().any(|(count, millis)| *count > 0 && *millis <= 0) {
+            reader.fault("widget_limit", &format!("'{name}' needs a duration, such as {name}=8/60s"));
+        }
+        let kept = given.iter().filter(|(count, millis)| *count > 0 && *millis > 0);
+        *windows = kept
+            .map(|(limit, millis)| Window { name: named_window(*millis), millis: *millis, limit: *limit })
+            .collect();
+    }
+    limits
+}
+
+/// What a window is called in answers: by the unit that it is about as long as.
+fn named_window(millis: i64) -> &'static str {
+    match millis {
+        ..60_000 => "second",
+        60_000..3_600_000 => "minute",
+        3_600_000..86_400_000 => "hour",
+        _ => "day",
+    }
+}
+
+/// Splits `NAME=VALUE`; what has no name, or an `=` only within it, is the default's.
+fn named(text: &str) -> (String, &str) {
+    match text.split_once('=') {
+        Some((name, value))
+            if !name.is_empty()
+                && name.bytes().all(|it| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_')) =>
+        {
+            (name.to_owned(), value)
+        }
+        _ => (DEFAULT.to_owned(), text),
+    }
+}
+
+fn endpoints(reader: &mut Reader<'_>) -> BTreeMap<String, LlmEndpoint> {
+    let mut endpoints: BTreeMap<String, LlmEndpoint> = BTreeMap::new();
+    let given = reader.many("llm_endpoint", |text| {
+        let (name, address) = named(text);
+        LlmEndpoint::at(address, "").map(|endpoint| (name, endpoint)).map_err(|error| error.to_string())
+    });
+    endpoints.extend(given);
+    let models = reader.many("llm_model", |text| {
+        let (name, model) = named(text);
+        Ok((name, model.to_owned()))
+    });
+    let keys = reader.many("llm_key", |text| {
+        let keys: Result<Vec<_>, String> = text
+            .split(',')
+            .map(|text| {
+                let (name, key) = named(text.trim());
+                EndpointKey::new(key).map(|key| (name, key)).map_err(|error| error.to_string())
+            })
+            .collect();
+        keys
+    });
+    let prices = reader.many("llm_price", |text| {
+        let (name, price) = named(text);
+        let wrong = || format!("'{text}' is not [NAME=]INPUT/OUTPUT, such as 0.15/0.60");
+        let (input, output) = price.split_once('/').ok_or_else(wrong)?;
+        let number =
+            |text: &str| text.parse::<f64>().ok().filter(|it| it.is_finite() && *it >= 0.0).ok_or_else(wrong);
+        Ok((name, Prices { input: number(input)?, output: number(output)? }))
+    });
+    let mut unknown: Vec<(&str, String)> = Vec::new();
+    for (name, model) in models {
+        match endpoints.get_mut(&name) {
+            Some(endpoint) => endpoint.model = model,
+            None => unknown.push(("llm_model", name)),
+        }
+    }
+    for (name, key) in keys.into_iter().flatten() {
+        match endpoints.get_mut(&name) {
+            Some(endpoint) => endpoint.key = Some(key),
+            None => unknown.push(("llm_key", name)),
+        }
+    }
+    for (name, price) in prices {
+        match endpoints.get_mut(&name) {
+            Some(endpoint) => endpoint.prices = price,
+            None => unknown.push(("llm_price", name)),
+        }
+    }
+    for (key, name) in unknown {
+        reader.fault(key, &format!("there is no endpoint '{name}'; give llm_endpoint as well"));
+    }
+    for (name, endpoint) in &endpoints {
+        if endpoint.model.is_empty() {
+            reader.fault("llm_endpoint", &format!("'{name}' needs a model: give llm_model as well"));
+        }
+    }
+    endpoints
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_front_of_values() {
+        assert_eq!(
+            named("https://models.example.com/v1?a=b"),
+            (DEFAULT.to_owned(), "https://models.example.com/v1?a=b")
+        );
+        assert_eq!(
+            named("fast=https://models.example.com"),
+            ("fast".to_owned(), "https://models.example.com")
+        );
+        assert_eq!(named("sk-1=="), ("sk-1".to_owned(), "="), "a key that ends so needs a name");
+    }
+
+    #[test]
+    fn origins_of_listeners() {
+        assert_eq!(public_origin("https://Widget.example.com/").as_deref(), Ok("https://widget.example.com"));
+        for bad in ["*", "widget.example.com", "https://widget.example.com/path", "file:///x"] {
+            assert!(public_origin(bad).is_err(), "{bad}");
+        }
+    }
+}

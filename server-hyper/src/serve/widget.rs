@@ -1,0 +1,112 @@
+//! The widget's listener: its script, a page to try it on, and the calls that it makes.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use http::header::{
+    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, IF_NONE_MATCH,
+    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use openapi_core::api::ApiBody;
+use openapi_core::values::AgentId;
+use openapi_core::widget::{BASE_PATH, WidgetApi};
+use widget::Widget;
+
+use super::service::{Handler, RequestBody};
+
+/// What the page to try the widget on may do: load the script and talk to this listener, nothing else.
+const POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; \
+    frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
+/// What is at the widget's address.
+pub struct WidgetHost {
+    api: Arc<ArcSwap<WidgetApi>>,
+    files: Widget,
+}
+
+impl WidgetHost {
+    /// The files of the widget, and what it talks to.
+    #[must_use]
+    pub fn new(api: Arc<ArcSwap<WidgetApi>>, files: Widget) -> Self {
+        WidgetHost { api, files }
+    }
+
+    /// A file of the widget or the page to try it on; none where the path is another.
+    fn own<B>(&self, request: &Request<B>) -> Option<Response<ApiBody>> {
+        let path = request.uri().path();
+        let page = path.strip_prefix("/demo/").or_else(|| (path == "/preview").then_some(""));
+        let file = self.files.file(path);
+        if file.is_none() && page.is_none() {
+            return None;
+        }
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            let mut response = answer(StatusCode::METHOD_NOT_ALLOWED, "use GET\n");
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return Some(response);
+        }
+        let response = match (file, page) {
+            (Some(file), _) => {
+                let text = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
+                let found = file.respond(text(ACCEPT_ENCODING).unwrap_or_default(), text(IF_NONE_MATCH));
+                let mut response = Response::new(ApiBody::from(found.body));
+                *response.status_mut() = found.status;
+                *response.headers_mut() = found.headers;
+                response
+            }
+            (None, Some(page)) => self.page(page, request.uri().query()),
+            (None, None) => return None,
+        };
+        Some(if *request.method() == Method::HEAD { response.map(|_| ApiBody::empty()) } else { response })
+    }
+
+    /// A page under the strictest policy with the widget of an agent.
+    fn page(&self, path: &str, query: Option<&str>) -> Response<ApiBody> {
+        let of_query = || {
+            let mut pairs = query.unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
+            pairs.find(|(name, _)| *name == "agentId").map(|(_, agent)| agent)
+        };
+        let named = if path.is_empty() { of_query() } else { Some(path) };
+        // An id has no character that HTML or a URL would read otherwise.
+        let Some(agent) = named.and_then(|agent| agent.parse::<AgentId>().ok()) else {
+            return answer(StatusCode::NOT_FOUND, "there is /demo/<agentId>\n");
+        };
+        let tag = self.files.tag("", agent.as_str());
+        let page = format!(
+            "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
+             content=\"width=device-width\">\n<title>The widget of {agent}</title>\n{tag}\n\
+             <h1>The widget of {agent}</h1>\n<p>This page is empty but for the widget.</p>\n</html>\n"
+        );
+        let mut response = answer(StatusCode::OK, page);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+        headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+        headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+        response
+    }
+}
+
+fn answer(status: StatusCode, text: impl Into<Bytes>) -> Response<ApiBody> {
+    let mut response = Response::new(ApiBody::from(text.into()));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+impl Handler for WidgetHost {
+    type Body = ApiBody;
+
+    async fn handle(&self, request: Request<RequestBody>) -> Response<ApiBody> {
+        if !request.uri().path().starts_with(BASE_PATH)
+            && let Some(response) = self.own(&request)
+        {
+            return response;
+        }
+        let api = self.api.load_full();
+        api.handle(request).await
+    }
+}

@@ -1,0 +1,107 @@
+//! Changing conversations. Everything here runs inside a transaction.
+
+use mongodb::bson::{Document, doc};
+use openapi_core::audit::AuditEntry;
+use openapi_core::chat::{Conversation, Message};
+use openapi_core::storage::{ConversationWrite, StorageErrorKind};
+use openapi_core::values::{AgentId, ContactId, ConversationId};
+
+use super::read::{message_key, messages_of, mode_number, status_number};
+use crate::document::{Fields, integer, json, key, keyed, octets, put, time};
+use crate::error::Result;
+use crate::migrate::{collection, index};
+use crate::transaction::{Find, Transaction, Update};
+use crate::{audit, ledger};
+
+/// The document of a conversation.
+pub(crate) fn document(agent: &AgentId, conversation: &Conversation) -> Result<Document> {
+    let mut document = doc! {
+        "_id": key(agent, conversation.id.as_bytes()),
+        "version": integer(conversation.version)?,
+        "status": status_number(conversation.status),
+        "mode": mode_number(conversation.mode),
+        "lastMessageAt": time(conversation.last_message_at),
+        "expiresAt": time(conversation.expires_at),
+        "body": json(conversation)?,
+    };
+    put(&mut document, "contact", conversation.contact_id.map(|contact| octets(contact.as_bytes())));
+    Ok(document)
+}
+
+/// The document of a message.
+pub(crate) fn message_document(
+    agent: &AgentId,
+    conversation: ConversationId,
+    message: &Message,
+) -> Result<Document> {
+    let mut document = doc! {
+        "_id": message_key(agent, conversation.as_bytes(), message.seq)?,
+        "message": octets(message.id.as_bytes()),
+        "body": json(message)?,
+    };
+    put(&mut document, "turn", message.turn.as_deref());
+    Ok(document)
+}
+
+/// As [`openapi_core::storage::ConversationStore::save_conversation`].
+pub(super) async fn save(tx: &mut Transaction, agent: &AgentId, write: &ConversationWrite) -> Result<()> {
+    ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    let conversation = &write.conversation;
+    let id = doc! { "_id": key(agent, conversation.id.as_bytes()) };
+    let found = tx.reads().one(collection::CONVERSATIONS, id.clone(), Some(doc! { "version": 1 })).await?;
+    let stored = found.map_or(Ok(0), |found| Fields(&found).count("version"))?;
+    if stored.checked_add(1) != Some(conversation.version) {
+        return Err(StorageErrorKind::Stale.into());
+    }
+    tx.update(collection::CONVERSATIONS, &[Update::upsert(id, document(agent, conversation)?)]).await?;
+    let update = |message: &Message| {
+        let id = message_key(agent, conversation.id.as_bytes(), message.seq)?;
+        Ok(Update::upsert(doc! { "_id": id }, message_document(agent, conversation.id, message)?))
+    };
+    let updates = write.messages.iter().map(update).collect::<Result<Vec<_>>>()?;
+    tx.update(collection::MESSAGES, &updates).await?;
+    audit::append(tx, &write.audit).await
+}
+
+/// As [`openapi_core::storage::ConversationStore::erase_conversation`].
+pub(super) async fn erase(
+    tx: &mut Transaction,
+    agent: &AgentId,
+    id: ConversationId,
+    entry: &AuditEntry,
+) -> Result<()> {
+    ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    if remove(tx, agent, &[id]).await? == 0 {
+        return Err(StorageErrorKind::Missing.into());
+    }
+    audit::append(tx, [entry]).await
+}
+
+/// What the conversations of a contact ask the database for.
+pub(crate) fn find_of_contact(agent: &AgentId, contact: ContactId) -> Find {
+    Find {
+        filter: doc! { "_id.agent": agent.as_str(), "contact": octets(contact.as_bytes()) },
+        projection: Some(doc! { "_id": 1 }),
+        hint: Some(index::CONVERSATIONS_BY_CONTACT),
+        ..Find::default()
+    }
+}
+
+/// Removes the conversations of a contact with their messages.
+pub(crate) async fn erase_of(tx: &mut Transaction, agent: &AgentId, contact: ContactId) -> Result<()> {
+    let found = tx.reads().find(collection::CONVERSATIONS, find_of_contact(agent, contact)).await?;
+    let gone = found.iter().map(|document| Ok(ConversationId::from_bytes(Fields(document).id()?)));
+    remove(tx, agent, &gone.collect::<Result<Vec<_>>>()?).await.map(drop)
+}
+
+/// Removes conversations with their messages and returns how many were there.
+async fn remove(tx: &mut Transaction, agent: &AgentId, gone: &[ConversationId]) -> Result<u64> {
+    let mut removed = 0;
+    // So many that one command stays small.
+    for some in gone.chunks(100) {
+        let keys = some.iter().map(|id| key(agent, id.as_bytes())).collect();
+        removed += tx.delete(collection::CONVERSATIONS, keyed(agent, keys)).await?;
+        tx.delete(collection::MESSAGES, messages_of(agent, some)).await?;
+    }
+    Ok(removed)
+}

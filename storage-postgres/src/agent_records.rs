@@ -1,0 +1,107 @@
+//! Small records of agents, as JSON, each replaced as a whole.
+
+use async_trait::async_trait;
+use openapi_core::audit::AuditEntry;
+use openapi_core::storage::{AgentRecord, AgentRecordKind, AgentRecordStore, StorageError, StorageErrorKind};
+use openapi_core::values::AgentId;
+use sqlx::PgConnection;
+
+use crate::connect::{execute, fetch_one};
+use crate::error::{Result, corrupt};
+use crate::rows::{Columns, Statement, object_text, signed};
+use crate::{PostgresStorage, agents, audit};
+
+#[async_trait]
+impl AgentRecordStore for PostgresStorage {
+    async fn agent_record(
+        &self,
+        agent: &AgentId,
+        kind: AgentRecordKind,
+    ) -> Result<Option<AgentRecord>, StorageError> {
+        let row = self.db.read_one(one(agent, kind)?).await?;
+        Ok(row.map(|row| read(&mut Columns::of(&row))).transpose()?)
+    }
+
+    async fn save_agent_record(
+        &self,
+        agent: &AgentId,
+        record: &AgentRecord,
+        audit: Option<&AuditEntry>,
+    ) -> Result<(), StorageError> {
+        self.db
+            .write((agent.clone(), record.clone(), audit.cloned()), |db, (agent, record, audit)| {
+                Box::pin(save(db, agent, record, audit.as_ref()))
+            })
+            .await
+    }
+}
+
+/// The statement of one record.
+pub(crate) fn one(agent: &AgentId, kind: AgentRecordKind) -> Result<Statement> {
+    Statement::new(
+        "SELECT r.kind, r.version, r.body FROM agent a JOIN agent_record r ON r.agent = a.id \
+         WHERE a.id = $1 AND a.status <> 2 AND r.kind = $2",
+    )
+    .bind(agent.as_str())?
+    .bind(i64::from(kind.number()))
+}
+
+/// Reads `kind, version, body`.
+pub(crate) fn read(columns: &mut Columns<'_>) -> Result<AgentRecord> {
+    let number = columns.integer()?;
+    let kind = u8::try_from(number).ok().and_then(AgentRecordKind::of_number);
+    let kind = kind.ok_or_else(|| corrupt(format_args!("{number} is no kind of a record")))?;
+    Ok(AgentRecord { kind, version: columns.count()?, body: columns.object()? })
+}
+
+/// As [`AgentRecordStore::save_agent_record`], in a transaction of its own.
+async fn save(
+    db: &mut PgConnection,
+    agent: &AgentId,
+    record: &AgentRecord,
+    entry: Option<&AuditEntry>,
+) -> Result<()> {
+    agents::hold(db, agent).await?;
+    refuse_stale(db, agent, record.kind, record.version).await?;
+    put(db, agent, record).await?;
+    audit::append_all(db, entry).await.map(drop)
+}
+
+/// Refuses a version that does not come right behind the stored one. The agent is held.
+pub(crate) async fn refuse_stale(
+    db: &mut PgConnection,
+    agent: &AgentId,
+    kind: AgentRecordKind,
+    version: u64,
+) -> Result<()> {
+    let statement = Statement::new("SELECT version FROM agent_record WHERE agent = $1 AND kind = $2")
+        .bind(agent.as_str())?
+        .bind(i64::from(kind.number()))?;
+    let row = fetch_one(db, statement).await?;
+    let stored = row.map_or(Ok(0), |row| Columns::of(&row).count())?;
+    if stored.checked_add(1) == Some(version) { Ok(()) } else { Err(StorageErrorKind::Stale.into()) }
+}
+
+const INSERT: &str = "INSERT INTO agent_record (agent, kind, version, body) VALUES ($1, $2, $3, $4)";
+
+fn bind(sql: String, agent: &AgentId, record: &AgentRecord) -> Result<Statement> {
+    Statement::new(sql)
+        .bind(agent.as_str())?
+        .bind(i64::from(record.kind.number()))?
+        .bind(signed(record.version)?)?
+        .bind(object_text(&record.body))
+}
+
+/// Stores a record in place of the one that is there.
+pub(crate) async fn put(db: &mut PgConnection, agent: &AgentId, record: &AgentRecord) -> Result<()> {
+    let sql = format!(
+        "{INSERT} ON CONFLICT (agent, kind) DO UPDATE SET version = excluded.version, body = excluded.body"
+    );
+    execute(db, bind(sql, agent, record)?).await.map(drop)
+}
+
+/// Stores a record; whether there was none of its kind.
+pub(crate) async fn put_new(db: &mut PgConnection, agent: &AgentId, record: &AgentRecord) -> Result<bool> {
+    let sql = format!("{INSERT} ON CONFLICT DO NOTHING");
+    Ok(execute(db, bind(sql, agent, record)?).await? == 1)
+}

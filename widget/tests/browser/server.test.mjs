@@ -1,0 +1,176 @@
+// The widget on pages of the real server: what visitors see of the agent's documents, of a model, of people, and of a
+// server that goes down. Needs the server's program: WIDGET_SERVER=/path/to/openapi-server.
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before } from 'node:test';
+import { chromium } from 'playwright-core';
+import { artefacts, test, until } from './setup.mjs';
+
+const program = process.env.WIDGET_SERVER || new URL('../../../target/debug/openapi-server', import.meta.url).pathname;
+if (!existsSync(program)) throw new Error(`${program} is missing; build it with: cargo build -p server-hyper`);
+const folder = mkdtempSync(join(tmpdir(), 'widget-server-'));
+const store = ['--store', `sqlite:${folder}/openapi.db`];
+const cli = (...args) => execFileSync(program, [...args, ...store], { encoding: 'utf8' });
+
+/** A stub of a model's endpoint: it writes as slowly as a test wants, and notes who has gone. */
+const model = { delay: 5, asked: [], closed: 0, words: () => ['Home ', 'visits ', 'are ', 'possible. ', '[1]'] };
+const endpoint = createServer(async (request, response) => {
+  const chunks = [];
+  for await (const chunk of request) chunks.push(chunk);
+  model.asked.push(JSON.parse(Buffer.concat(chunks).toString()));
+  let open = true;
+  response.on('close', () => { open = response.writableFinished; model.closed += response.writableFinished ? 0 : 1; });
+  response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+  for (const content of model.words()) {
+    if (!open) return;
+    response.write(`data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }] })}\n\n`);
+    await new Promise((resolve) => setTimeout(resolve, model.delay));
+  }
+  response.write(`data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })}\n\n`);
+  response.write(`data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 100, completion_tokens: 10 } })}\n\n`);
+  response.end('data: [DONE]\n\n');
+});
+
+let browser, server, widget;
+/** Starts the server; its widget is always at the same address once that is known. */
+const startServer = async () => {
+  const port = widget ? new URL(widget).port : '0';
+  const args = ['demo', ...store, '--listen', '127.0.0.1:0', '--ops-listen', 'off', '--widget-listen', `127.0.0.1:${port}`,
+    '--widget-limit', 'turns=off', '--widget-limit', 'address_turns=off', '--widget-limit', 'address_sessions=off', '--log', 'warn',
+    '--llm-endpoint', `http://127.0.0.1:${endpoint.address().port}/v1`, '--llm-model', 'stub'];
+  server = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  server.stdout.on('data', (piece) => { output += piece; });
+  const line = await until(() => /listening widget (\S+)/.exec(output), 'the widget listens', 30000);
+  widget = line[1];
+  await until(() => /\n(agent|The store has)/.test(output), 'the demo is there', 30000);
+  return output;
+};
+const stopServer = (signal) => new Promise((resolve) => {
+  server.once('exit', resolve);
+  server.kill(signal);
+});
+
+before(async () => {
+  await new Promise((resolve) => endpoint.listen(0, '127.0.0.1', resolve));
+  await startServer();
+  browser = await chromium.launch({ executablePath: process.env.CHROMIUM || '/usr/bin/chromium', args: ['--headless', '--no-sandbox', '--disable-gpu'] });
+});
+after(async () => {
+  await browser?.close();
+  if (server) await stopServer('SIGTERM');
+  endpoint.close();
+  endpoint.closeAllConnections();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const visit = async (context) => {
+  context ??= await browser.newContext({ viewport: { width: 1280, height: 800 } });
+  const page = await context.newPage();
+  const errors = [];
+  page.on('pageerror', (error) => errors.push('error: ' + error.message));
+  page.on('console', (message) => /Content Security|Trusted ?Type|Refused to/i.test(message.text()) && errors.push('policy: ' + message.text()));
+  page.setDefaultTimeout(15000);
+  const requests = [];
+  page.on('request', (request) => requests.push(request));
+  await page.goto(`${widget}/demo/demo`);
+  const at = (selector) => page.locator('service-widget ' + selector);
+  await at('.launcher').waitFor();
+  return { context, page, at, errors, requests };
+};
+const say = async (one, text) => {
+  if (!(await one.at('.panel').isVisible())) await one.at('.launcher').click();
+  await one.at('textarea').fill(text);
+  await one.at('textarea').press('Enter');
+};
+const replies = (one) => one.at('.m:not(.v):has(time) .b').allInnerTexts();
+const replied = (one, count) => until(async () => (await replies(one)).length >= count, `${count} replies`, 20000);
+
+test('a visitor asks, and the documents answer, under the strictest policy', async () => {
+  const one = await visit();
+  await say(one, 'Do you offer home visits?');
+  await replied(one, 1);
+  assert.match((await replies(one))[0], /home visit/i);
+  assert.match(await one.at('.src').first().innerText(), /Mill Lane Practice/);
+  const posts = one.requests.filter((request) => request.method() != 'GET');
+  assert.deepEqual(posts.map((request) => [request.method(), new URL(request.url()).pathname]), [['POST', '/widget/v1/turns']], 'one request, no preflight');
+  await one.page.screenshot({ path: artefacts + 'server-answer.png' });
+  assert.deepEqual(one.errors, []);
+  await one.context.close();
+});
+
+test('what is not in the documents is said so, and a form makes a contact', async () => {
+  const one = await visit();
+  await say(one, 'Which programming languages does the orchestra speak?');
+  await replied(one, 1);
+  await one.at('.form input[autocomplete=email]').fill('visitor@example.com');
+  await one.page.screenshot({ path: artefacts + 'server-form.png' });
+  await one.page.waitForTimeout(1500);
+  await one.at('.form .go').click();
+  await one.at('.note').waitFor();
+  const contacts = cli('contacts', 'export', '--agent', 'demo', '--format', 'ndjson').trim().split('\n').map((line) => JSON.parse(line));
+  const made = contacts.filter((contact) => contact.source == 'widget');
+  assert.deepEqual(made.map((contact) => contact.primaryEmail), ['visitor@example.com']);
+  assert.deepEqual(one.errors, []);
+  await one.context.close();
+});
+
+test('a page that is loaded again, and a server that was killed, go on with the conversation', async () => {
+  const one = await visit();
+  await say(one, 'When are you open?');
+  await replied(one, 1);
+  const before = await replies(one);
+  await stopServer('SIGKILL');
+  await startServer();
+  await one.page.reload();
+  await one.at('.launcher').waitFor();
+  await one.at('.launcher').click();
+  await replied(one, 1);
+  assert.deepEqual(await replies(one), before);
+  await say(one, 'Can I pay by card?');
+  await replied(one, 2);
+  assert.deepEqual(one.errors, []);
+  await one.context.close();
+});
+
+test('a model answers, and who stops it closes the connection to it', async () => {
+  cli('agents', 'configure', 'demo', '--set', 'chat.responder=llm');
+  await new Promise((resolve) => setTimeout(resolve, 5000));
+  const one = await visit();
+  await say(one, 'Do you offer home visits?');
+  await replied(one, 1);
+  assert.match((await replies(one))[0], /Home visits are possible\./);
+  const { messages, stream } = model.asked.at(-1);
+  assert.equal(stream, true);
+  assert.ok(messages.some((message) => JSON.stringify(message).includes('ten kilometres')), 'grounded on the passages');
+  const closed = model.closed;
+  model.delay = 300;
+  model.words = () => Array(100).fill('More. ');
+  await say(one, 'Tell me everything about it');
+  await until(() => model.asked.length >= 2, 'the model is asked');
+  await one.at('.composer .stop, .composer .send').first().click();
+  await until(() => model.closed > closed, 'the connection is closed', 3000);
+  cli('agents', 'configure', 'demo', '--unset', 'chat.responder');
+  await new Promise((resolve) => setTimeout(resolve, 5000));
+  assert.deepEqual(one.errors, []);
+  await one.context.close();
+});
+
+test('a person takes over, and the visitor reads what they write', async () => {
+  const one = await visit();
+  await say(one, 'When are you open?');
+  await replied(one, 1);
+  const [conversation] = JSON.parse(cli('conversations', 'list', 'demo', '--limit', '1', '--json')).conversations;
+  cli('conversations', 'take', 'demo', conversation.id);
+  await say(one, 'Is somebody there?');
+  await one.at('.note').waitFor();
+  cli('conversations', 'reply', 'demo', conversation.id, 'Yes, this is the front desk.', '--name', 'Front desk');
+  await until(async () => (await replies(one)).some((text) => text.includes('front desk')), 'the reply', 15000);
+  await one.page.screenshot({ path: artefacts + 'server-human.png' });
+  assert.deepEqual(one.errors, []);
+  await one.context.close();
+});
