@@ -61,6 +61,7 @@ fn conversation(agent: &AgentId, number: u64, contact: Option<ContactId>) -> Con
             owner: id(4),
             lease_until: at(8),
             text: "so far".to_owned(),
+            cancelled: false,
         }),
     }
 }
