@@ -17,7 +17,7 @@ use crate::failure::Failure;
 /// Examples of `agents configure`.
 pub const EXAMPLES: &str = "Examples:\n  \
     openapi-server agents configure acme\n  \
-    openapi-server agents configure acme --set appearance.title=\"Mill Lane\" --set 'origins=[\"https://example.com\"]'\n  \
+    openapi-server agents configure acme --set appearance.title=Welcome --set 'origins=[\"https://www.example.com\"]'\n  \
     openapi-server agents configure acme --set chat.minCoverage=0.6 --unset appearance.title\n  \
     openapi-server agents configure acme --json > settings.json\n  \
     openapi-server agents configure acme --file settings.json\n\n\

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -203,6 +203,21 @@ fn lists_have_pages_and_exports_have_everything() {
     assert_eq!(list(&place, &["--status", "open"]), [ids[0].clone(), ids[2].clone()]);
     assert_eq!(list(&place, &["--status", "closed"]), [ids[1].clone()]);
     assert_eq!(list(&place, &["--status", "closed", "--page", "2"]), [""; 0]);
+
+    // A day without a word closes a conversation, too, though nobody has noted it.
+    let silent = id(&Visitor::days_ago(&place, "acme", 2).says("Home visits?"));
+    assert_eq!(list(&place, &["--status", "closed"]), [ids[1].clone(), silent.clone()]);
+    assert_eq!(list(&place, &["--status", "closed", "--limit", "1", "--page", "2"]), [silent.clone()]);
+    assert_eq!(list(&place, &["--status", "open"]), [ids[0].clone(), ids[2].clone()]);
+    let closed =
+        place.json(&["conversations", "list", "--agent", "acme", "--status", "closed", "--limit", "1"]);
+    assert_eq!(closed["pagination"]["totalItems"], 2);
+    let shown = place.json(&["conversations", "show", &silent, "--agent", "acme"]);
+    assert_eq!((&shown["status"], &shown["closedAt"]), (&json!("closed"), &Value::Null));
+    let since = SystemTime::now() - Duration::from_secs(86_400);
+    let since = jiff::Timestamp::try_from(since).unwrap().to_string();
+    assert_eq!(list(&place, &["--status", "closed", "--since", &since]), [ids[1].clone()]);
+    place.run(&["conversations", "erase", &silent, "--agent", "acme"]).done();
 
     let exported = |further: &[&str]| -> Vec<Value> {
         let said = place.run(&[&["conversations", "export", "--agent", "acme"], further].concat()).done();

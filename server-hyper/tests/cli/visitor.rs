@@ -9,6 +9,7 @@ use http::Request;
 use http_body_util::{BodyExt, Full};
 use openapi_core::brand::Brand;
 use openapi_core::platform::{Platform, Ports};
+use openapi_core::ports::{Clock, FixedClock};
 use openapi_core::widget::{WidgetApi, WidgetSettings};
 use serde_json::{Value, json};
 use server_hyper::ports::{SystemClock, SystemRandom};
@@ -30,11 +31,21 @@ pub struct Visitor {
 impl Visitor {
     /// Somebody who has said nothing yet.
     pub fn of(place: &Place, agent: &str) -> Self {
+        Visitor::at(place, agent, Arc::new(SystemClock))
+    }
+
+    /// The same, so many days ago.
+    pub fn days_ago(place: &Place, agent: &str, days: i64) -> Self {
+        let then = SystemClock.now().plus_millis(-days * 86_400_000);
+        Visitor::at(place, agent, Arc::new(FixedClock::at(then)))
+    }
+
+    fn at(place: &Place, agent: &str, clock: Arc<dyn Clock>) -> Self {
         let config = SqliteConfig::new(place.path("data/openapi.db"));
         let storage = Arc::new(SqliteStorage::open(config).unwrap());
         let keys = KeySource::File(place.path("data/server-keys")).load(&SystemClock, &SystemRandom).unwrap();
-        let index = KnowledgeIndex::new(storage.clone(), Arc::new(SystemClock), IndexSettings::default());
-        let ports = Ports::new(Arc::new(SystemClock), Arc::new(SystemRandom), keys)
+        let index = KnowledgeIndex::new(storage.clone(), clock.clone(), IndexSettings::default());
+        let ports = Ports::new(clock, Arc::new(SystemRandom), keys)
             .with_responder(Arc::new(KnowledgeResponder))
             .with_retriever(Arc::new(index));
         let brand = Brand::new("http://127.0.0.1:8080").unwrap();
