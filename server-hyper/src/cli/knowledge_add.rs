@@ -116,7 +116,7 @@ impl Add {
                         summary.added.push(added);
                     }
                     Err(message) => {
-                        summary.failed.push(Failed { file: source.path.display().to_string(), message })
+                        summary.failed.push(Failed { file: source.path.display().to_string(), message });
                     }
                 }
             }
