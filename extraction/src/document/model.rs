@@ -126,6 +126,30 @@ pub enum Warning {
     },
 }
 
+impl Page {
+    /// Its text: a line for each line, an empty one between two blocks, and one blank for every gap within a line.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let mut block = None;
+        for line in &self.lines {
+            match block {
+                None => {}
+                Some(block) if block == line.block => text.push('\n'),
+                Some(_) => text.push_str("\n\n"),
+            }
+            block = Some(line.block);
+            for (nth, word) in line.words.iter().enumerate() {
+                if nth > 0 && word.gap > 0 {
+                    text.push(' ');
+                }
+                text.push_str(&word.text);
+            }
+        }
+        text
+    }
+}
+
 impl Document {
     /// How many characters its text has (contract 12.2, `characterCount`): those of its words, and one between two of
     /// them.
@@ -133,5 +157,26 @@ impl Document {
         let words = self.pages.iter().flat_map(|page| &page.lines).flat_map(|line| &line.words);
         let with_separators: u64 = words.map(|word| word.text.chars().count() as u64 + 1).sum();
         with_separators.saturating_sub(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_of_a_page_has_its_lines_and_blocks() {
+        let word = |text: &str, gap| Word { text: text.to_owned(), gap, ..Word::default() };
+        let line = |words: Vec<Word>, block| Line { words, block };
+        let page = Page {
+            lines: vec![
+                line(vec![word("Home", 0), word("visits", 4)], 0),
+                line(vec![word("in", 0), word("Leeds", 1)], 0),
+                line(vec![word("予約", 2), word("制", 0)], 3),
+            ],
+            ..Page::default()
+        };
+        assert_eq!(page.text(), "Home visits\nin Leeds\n\n予約制");
+        assert_eq!(Page::default().text(), "");
     }
 }

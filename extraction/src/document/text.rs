@@ -22,8 +22,7 @@ pub(super) fn is_text(bytes: &[u8]) -> bool {
         && head.iter().filter(|byte| control(**byte)).count() * 100 <= head.len()
 }
 
-/// Reads plain text. Its encoding is that of its byte order mark, else UTF-8 if it is valid, else the likeliest of the
-/// legacy ones.
+/// Reads plain text, in the encoding that [`decode`] takes it to be.
 pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Document, ReadError> {
     let text = decode(bytes);
     let mut characters = Characters::new(limits);
@@ -51,7 +50,10 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Document, ReadError>
     Ok(Document { pages: vec![page], ..Document::default() })
 }
 
-fn decode(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
+/// The characters of plain text as they stand, in whatever encoding it is: that of its byte order mark, else UTF-8 if it
+/// is valid, else the likeliest of the legacy ones.
+#[must_use]
+pub fn decode(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
     if Encoding::for_bom(bytes).is_some() || std::str::from_utf8(bytes).is_ok() {
         // Takes the byte order mark at its word and off.
         return UTF_8.decode(bytes).0;

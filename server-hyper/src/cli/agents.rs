@@ -1,15 +1,23 @@
 //! `agents`: the tenants.
 
+use std::time::Duration;
+
 use clap::Subcommand;
-use openapi_core::admin::{Admin, NewAgent};
+use openapi_core::admin::{Admin, ChatAdmin, NewAgent};
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::platform::Platform;
 use openapi_core::values::{AgentId, Line};
+use serde::Serialize;
+use widget::Widget;
 
-use super::output::{print_record, print_table};
+use super::agent_settings::{self, Configure};
+use super::output::{note, print_record, print_table};
 use super::with_platform;
 use crate::assemble::{Contents, operator};
+use crate::config::Config;
 use crate::config::flags::EveryFlags;
+use crate::config::typed::Names;
+use crate::config::values::duration;
 use crate::failure::Failure;
 
 #[derive(Debug, Subcommand)]
@@ -29,11 +37,35 @@ pub enum Agents {
     /// List the agents, oldest first
     #[command(after_help = "Examples:\n  openapi-server agents list\n  openapi-server agents list --json")]
     List,
-    /// Show one agent
-    #[command(after_help = "Examples:\n  openapi-server agents show acme")]
+    /// Show one agent, with the tag that puts its chat on a page
+    #[command(after_help = "Examples:\n  \
+        openapi-server agents show acme\n  \
+        openapi-server agents show acme --widget-public-url https://widget.example.com --json\n\n\
+        The pinned tag loads exactly this build, whatever the server is upgraded to; its integrity value lets browsers \
+        refuse any other. The policy is what a page's Content-Security-Policy needs to let the widget in.")]
     Show {
         /// The agent
         id: AgentId,
+    },
+    /// Change the settings of an agent's widget and chat, or show them
+    #[command(after_help = agent_settings::EXAMPLES)]
+    Configure(Configure),
+    /// Show the secret with which your server vouches for users who are signed in, or make a new one
+    #[command(after_help = "Examples:\n  \
+        openapi-server agents identity-secret acme --rotate\n  \
+        openapi-server agents identity-secret acme\n  \
+        openapi-server agents identity-secret acme --rotate --grace 0s --json\n\n\
+        Your server signs who a user is with it, and never gives it to a page. At most two are valid at a time: with a \
+        third the oldest ends at once.")]
+    IdentitySecret {
+        /// The agent
+        id: AgentId,
+        /// Make a new one
+        #[arg(long)]
+        rotate: bool,
+        /// How long the one before stays valid, 0s to 7d
+        #[arg(long, default_value = "24h", value_parser = duration, requires = "rotate")]
+        grace: Duration,
     },
     /// Switch an agent off: all its keys are answered INVALID_CREDENTIALS
     #[command(
@@ -80,24 +112,109 @@ impl Agents {
                         ]
                     });
                 }
-                Agents::Show { id } => platform.agent(&id).await?,
+                Agents::Show { id } => {
+                    let agent = platform.agent(&id).await?;
+                    return show(json, &agent, platform.brand().service_name(), &widget_host(every)?);
+                }
+                Agents::Configure(configure) => return configure.run(platform, json).await,
+                Agents::IdentitySecret { id, rotate, grace } => {
+                    if rotate {
+                        let grace = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
+                        platform.rotate_identity_secret(&by, &id, grace).await?;
+                    }
+                    return show_secrets(json, &id, &platform.identity_secrets(&id).await?);
+                }
                 Agents::Disable { id } => platform.disable_agent(&by, &id).await?,
                 Agents::Enable { id } => platform.enable_agent(&by, &id).await?,
                 Agents::Delete { id } => platform.delete_agent(&by, &id).await?,
             };
-            print_record(
-                json,
-                &agent,
-                &[
-                    ("id", agent.id.to_string()),
-                    ("name", agent.name.to_string()),
-                    ("status", status(&agent).to_owned()),
-                    ("created", agent.created_at.to_string()),
-                    ("updated", agent.updated_at.to_string()),
-                ],
-            )
+            print_record(json, &agent, &lines(&agent))
         })
     }
+}
+
+fn lines(agent: &Agent) -> Vec<(&'static str, String)> {
+    vec![
+        ("id", agent.id.to_string()),
+        ("name", agent.name.to_string()),
+        ("status", status(agent).to_owned()),
+        ("created", agent.created_at.to_string()),
+        ("updated", agent.updated_at.to_string()),
+    ]
+}
+
+/// An agent with what a site's owner needs.
+#[derive(Serialize)]
+struct WithWidget<'a> {
+    #[serde(flatten)]
+    agent: &'a Agent,
+    widget: OnPages<'a>,
+}
+
+/// How the widget gets onto a page.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OnPages<'a> {
+    tag: String,
+    pinned_tag: String,
+    integrity: &'a str,
+    content_security_policy: String,
+}
+
+fn show(json: bool, agent: &Agent, service_name: &str, host: &str) -> Result<(), Failure> {
+    let widget = Widget::new(service_name).map_err(|error| Failure::new(error.to_string()))?;
+    let id = agent.id.as_str();
+    let on_pages = OnPages {
+        tag: widget.tag(host, id),
+        pinned_tag: widget.pinned_tag(host, id),
+        integrity: widget.integrity(),
+        content_security_policy: widget.policy(host),
+    };
+    let mut lines = lines(agent);
+    lines.push(("widget", on_pages.tag.clone()));
+    lines.push(("pinned", on_pages.pinned_tag.clone()));
+    lines.push(("policy", on_pages.content_security_policy.clone()));
+    print_record(json, &WithWidget { agent, widget: on_pages }, &lines)
+}
+
+/// Where pages reach the widget. Commands do not know where a server listens: by default it is the address of the guides.
+fn widget_host(every: &EveryFlags) -> Result<String, Failure> {
+    let config = Config::read(every, None)?;
+    Ok(Names::of(&config)?.widget_public_url.unwrap_or_else(|| {
+        note("widget_public_url is not set: the tags are for a server on this machine");
+        "http://127.0.0.1:8081".to_owned()
+    }))
+}
+
+/// The identity secrets of an agent.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct IdentitySecrets<'a> {
+    agent_id: &'a AgentId,
+    /// The one to sign with.
+    identity_secret: Option<&'a String>,
+    /// The one before, while it is valid.
+    previous: Option<&'a String>,
+}
+
+fn show_secrets(json: bool, agent: &AgentId, secrets: &[String]) -> Result<(), Failure> {
+    let (current, previous) = (secrets.first(), secrets.get(1));
+    if !json && current.is_none() {
+        note(&format!(
+            "there is none; make one with `openapi-server agents identity-secret {agent} --rotate`"
+        ));
+        return Ok(());
+    }
+    let shown = IdentitySecrets { agent_id: agent, identity_secret: current, previous };
+    let lines = [
+        ("secret", current.cloned().unwrap_or_default()),
+        ("the one before", previous.cloned().unwrap_or_default()),
+    ];
+    print_record(json, &shown, &lines)?;
+    if !json {
+        note("Keep it on your server: whoever has it can pass for any of your users. It belongs in no page.");
+    }
+    Ok(())
 }
 
 fn status(agent: &Agent) -> &'static str {

@@ -1,11 +1,15 @@
 //! The operator's command line.
 
+mod agent_settings;
 mod agents;
 mod audit;
 mod contacts;
 mod contacts_csv;
 mod contacts_export;
 mod contacts_import;
+mod conversations;
+mod conversations_live;
+mod conversations_read;
 mod copy;
 mod credits;
 mod demo;
@@ -15,6 +19,8 @@ mod extract;
 mod files;
 mod input;
 mod keys;
+mod knowledge;
+mod knowledge_add;
 mod output;
 mod schema;
 mod serve;
@@ -26,11 +32,15 @@ mod templates;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use openapi_core::platform::Platform;
+use openapi_core::ports::NoBlobs;
+use openapi_core::storage::Storage;
 use tracing_subscriber::filter::Targets;
 
-use crate::assemble::Contents;
+use crate::assemble::{self, Contents, Decisions};
 use crate::config::flags::{EveryFlags, ServingFlags};
 use crate::failure::Failure;
 
@@ -90,6 +100,12 @@ enum Command {
     /// Documents that were kept of extractions
     #[command(subcommand)]
     Documents(documents::Documents),
+    /// What agents answer visitors from: documents
+    #[command(subcommand)]
+    Knowledge(knowledge::Knowledge),
+    /// What visitors and agents said: read, answer, export, erase
+    #[command(subcommand)]
+    Conversations(conversations::Conversations),
     /// The audit log
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -166,6 +182,8 @@ impl Cli {
             Command::Submissions(command) => command.run(every),
             Command::Credits(command) => command.run(every),
             Command::Documents(command) => command.run(every),
+            Command::Knowledge(command) => command.run(every),
+            Command::Conversations(command) => command.run(every),
             Command::Audit(command) => command.run(every),
             Command::ServerKey(command) => command.run(every),
             Command::Migrate(command) => command.run(every),
@@ -213,14 +231,33 @@ fn with_default_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
 fn with_platform(
     every: &EveryFlags,
     contents: Contents,
-    work: impl AsyncFnOnce(&openapi_core::platform::Platform) -> Result<(), Failure>,
+    work: impl AsyncFnOnce(&Platform) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let config = crate::config::Config::read(every, None)?;
     let names = crate::config::typed::Names::of(&config)?;
     let _log = Logged::install(&config)?;
     on_runtime(async {
         let brand = names.brand_without_listener();
-        work(&*crate::assemble::platform(&config, brand, contents).await?).await
+        work(&*assemble::platform(&config, brand, contents).await?).await
+    })
+}
+
+/// The same for a command that reads the store itself as well.
+fn with_store(
+    every: &EveryFlags,
+    work: impl AsyncFnOnce(&Platform, Arc<dyn Storage>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let config = crate::config::Config::read(every, None)?;
+    let names = crate::config::typed::Names::of(&config)?;
+    let _log = Logged::install(&config)?;
+    on_runtime(async {
+        let url = assemble::StoreUrl::parse(config.store())?;
+        let storage = assemble::open(&url).await?;
+        let stores = assemble::Stores { storage: Arc::clone(&storage), blobs: Arc::new(NoBlobs) };
+        let brand = names.brand_without_listener();
+        let platform =
+            assemble::platform_over(&stores, &url.key_source(&config), brand, Decisions::default())?;
+        work(&platform, storage).await
     })
 }
 
@@ -234,7 +271,7 @@ fn on_runtime<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Fa
 }
 
 /// The log of a command; flushed at its end.
-struct Logged(std::sync::Arc<crate::logging::Sink>);
+struct Logged(Arc<crate::logging::Sink>);
 
 impl Logged {
     /// The log of `serve`.

@@ -79,8 +79,13 @@ pub fn print_table<T: Serialize>(
     print(&text)
 }
 
+/// Text on lines of its own, each behind `margin`.
+pub fn indented(text: &str, margin: &str) -> String {
+    text.lines().map(|line| format!("{margin}{}", shown(line)).trim_end().to_owned() + "\n").collect()
+}
+
 /// Text on one line: control characters could move the cursor of a terminal.
-fn shown(text: &str) -> String {
+pub fn shown(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::extraction;
 use super::support::{BINARY, Place, credentials, request};
+use super::visitor::Visitor;
 
 /// All commands, by a walk over the help.
 fn commands(place: &Place, above: &[String]) -> Vec<Vec<String>> {
@@ -81,6 +82,12 @@ fn a_document(place: &Place) -> String {
     answer["metadata"]["document"]["fileId"].as_str().unwrap().to_owned()
 }
 
+/// The id of a document that an agent answers from.
+fn knowledge(place: &Place) -> String {
+    let listed = place.json(&["knowledge", "list", "--agent", "acme"]);
+    listed[0]["id"].as_str().unwrap().to_owned()
+}
+
 #[test]
 fn every_example_works() {
     let place = Place::new();
@@ -98,13 +105,18 @@ fn every_example_works() {
         "invoice.txt",
         "Invoice number: INV-2043\nInvoice date: 15 January 2026\nTotal: 1,234.50 GBP\n",
     );
+    place
+        .write("services.md", "# Services\n\nHome visits are available in Leeds on weekdays from 8 to 18.\n");
+    std::fs::create_dir(place.path("handbook")).unwrap();
+    place.write("handbook/prices.txt", "A home visit is 40 pounds.\n");
+    place.write("handbook/hours.md", "# Hours\n\nWe are open from 8 to 18.\n");
     place.write("fields.json", r#"{ "total": { "type": "number", "required": true } }"#);
     let bin = place.path("bin");
     std::fs::create_dir(&bin).unwrap();
     std::os::unix::fs::symlink(BINARY, bin.join("openapi-server")).unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
 
-    let (mut key, mut form, mut document) = (None, None, None);
+    let (mut key, mut form, mut document, mut conversation) = (None, None, None, None);
     let mut tried = 0;
     for command in commands(&place, &[]) {
         let help = help(&place, &command);
@@ -134,6 +146,9 @@ fn every_example_works() {
             let line = if matches!(second, "serve" | "demo") || second.starts_with("--") {
                 let settings = example.trim_start_matches("openapi-server ").trim_start_matches("serve");
                 format!("openapi-server config check {}", settings.trim_start_matches("demo"))
+            } else if example.contains(" conversations watch ") {
+                // It ends when it is interrupted.
+                format!("timeout --signal=INT --preserve-status 3 {example}")
             } else {
                 example.clone()
             };
@@ -153,6 +168,15 @@ fn every_example_works() {
             }
             if example.contains("$DOCUMENT") {
                 shell.env("DOCUMENT", document.get_or_insert_with(|| a_document(&place)));
+            }
+            if example.contains("$KNOWLEDGE") {
+                shell.env("KNOWLEDGE", knowledge(&place));
+            }
+            if example.contains("$CONVERSATION") {
+                let id = conversation.get_or_insert_with(|| {
+                    Visitor::of(&place, "acme").says("Do you offer home visits?")["session"]["conversation"].clone()
+                });
+                shell.env("CONVERSATION", id.as_str().unwrap());
             }
             let output = shell.output().unwrap();
             assert!(output.status.success(), "{example}: {}", String::from_utf8_lossy(&output.stderr));

@@ -6,7 +6,9 @@
 )]
 #![expect(clippy::unwrap_used, reason = "a test fails where it unwraps")]
 
+mod agent_settings;
 mod contacts;
+mod conversations;
 mod copy;
 mod examples;
 mod extraction;
@@ -14,6 +16,7 @@ mod file_client;
 mod files;
 mod fleet;
 mod forms;
+mod knowledge;
 mod object_store;
 mod operators;
 #[cfg(target_os = "linux")]
@@ -22,3 +25,4 @@ mod s3_server;
 mod service;
 mod settings;
 mod support;
+mod visitor;

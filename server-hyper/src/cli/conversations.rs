@@ -1,0 +1,222 @@
+//! `conversations`: what visitors and agents said.
+
+use clap::{Args, Subcommand, ValueEnum};
+use openapi_core::admin::ChatAdmin;
+use openapi_core::chat::{ConversationMode, ConversationStatus};
+use openapi_core::platform::Platform;
+use openapi_core::storage::ConversationFilter;
+use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
+
+use super::output::{note, print_json, print_record};
+use super::{conversations_live, conversations_read, with_platform};
+use crate::assemble::{Contents, operator};
+use crate::config::flags::EveryFlags;
+use crate::failure::Failure;
+
+#[derive(Debug, Subcommand)]
+pub enum Conversations {
+    /// List conversations, the newest message first
+    #[command(after_help = "Examples:\n  \
+        openapi-server conversations list --agent acme --status open\n  \
+        openapi-server conversations list --agent acme --mode human --since 2026-01-31T00:00:00Z --limit 100 --json\n\n\
+        A conversation is closed by its visitor, by an operator, or by a day of silence.")]
+    List {
+        #[command(flatten)]
+        selection: Selection,
+        /// Which page, from 1
+        #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+        page: u64,
+        /// Conversations of a page
+        #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
+        limit: u32,
+    },
+    /// Show a conversation with its messages
+    #[command(after_help = "Examples:\n  \
+        openapi-server conversations show \"$CONVERSATION\" --agent acme\n  \
+        openapi-server conversations show \"$CONVERSATION\" --agent acme --json\n\n\
+        It does not count as read: `conversations take` and `reply` do that.")]
+    Show(Named),
+    /// Print each new message of a visitor as one JSON line, until Ctrl-C
+    #[command(after_help = "Examples:\n  \
+        openapi-server conversations watch --agent acme\n  \
+        openapi-server conversations watch --agent acme --mode human\n\n\
+        It looks every 2 s and begins with the messages that come from now on.")]
+    Watch {
+        /// The agent
+        #[arg(long)]
+        agent: AgentId,
+        /// Only messages of conversations that this one answers
+        #[arg(long)]
+        mode: Option<Mode>,
+    },
+    /// Take a conversation over: what the visitor writes waits for a person
+    #[command(after_help = "Examples:\n  \
+        openapi-server conversations take \"$CONVERSATION\" --agent acme\n\n\
+        Its messages then count as read. The agent answers again after `release`, or when a visitor has waited for \
+        chat.handoff.timeoutMinutes.")]
+    Take(Named),
+    /// Write to the visitor, and take the conversation over
+    #[command(after_help = "Examples:\n  \
+        openapi-server conversations reply \"$CONVERSATION\" \"Hello, this is Ada. Which day suits you?\" --agent acme --name Ada")]
+    Reply {
+        #[command(flatten)]
+        named: Named,
+        /// What the visitor reads, 1 to 4,000 characters
+        text: String,
+        /// Who writes, up to 100 characters
+        #[arg(long, default_value = "", hide_default_value = true)]
+        name: String,
+    },
+    /// Let the agent answer again
+    #[command(
+        after_help = "Examples:\n  openapi-server conversations release \"$CONVERSATION\" --agent acme"
+    )]
+    Release(Named),
+    /// Close a conversation: the visitor can read it, and begins another one with the next message
+    #[command(after_help = "Examples:\n  openapi-server conversations close \"$CONVERSATION\" --agent acme")]
+    Close(Named),
+    /// Print conversations with their messages as NDJSON, the newest message first
+    #[command(after_help = "Examples:\n  \
+        openapi-server conversations export --agent acme > conversations.ndjson\n  \
+        openapi-server conversations export --agent acme --status closed --since 2026-01-01T00:00:00Z > closed.ndjson")]
+    Export {
+        #[command(flatten)]
+        selection: Selection,
+    },
+    /// Erase a conversation with its messages; there is no way back
+    #[command(after_help = "Examples:\n  \
+        openapi-server conversations erase \"$CONVERSATION\" --agent acme\n\n\
+        The visitor's browser can neither read nor continue it any more. `contacts erase` includes the conversations of \
+        a contact.")]
+    Erase(Named),
+}
+
+/// One conversation.
+#[derive(Debug, Args)]
+pub struct Named {
+    /// The conversation
+    conversation: ConversationId,
+    /// The agent
+    #[arg(long)]
+    agent: AgentId,
+}
+
+/// Which conversations.
+#[derive(Debug, Args)]
+pub struct Selection {
+    /// The agent
+    #[arg(long)]
+    pub agent: AgentId,
+    /// Only open or only closed ones
+    #[arg(long)]
+    pub status: Option<Status>,
+    /// Only those that this one answers
+    #[arg(long)]
+    mode: Option<Mode>,
+    /// Only those of this contact, by its platform id
+    #[arg(long)]
+    contact: Option<ContactId>,
+    /// Only those with a message then or later
+    #[arg(long, value_name = "RFC3339")]
+    since: Option<Timestamp>,
+}
+
+/// Whether a conversation goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Status {
+    /// The visitor's next message belongs to it
+    Open,
+    /// It can be read only
+    Closed,
+}
+
+impl Status {
+    /// The same to the library.
+    pub fn of_library(self) -> ConversationStatus {
+        match self {
+            Status::Open => ConversationStatus::Open,
+            Status::Closed => ConversationStatus::Closed,
+        }
+    }
+}
+
+/// Who answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    /// The AI chat agent
+    Ai,
+    /// A person
+    Human,
+}
+
+impl Mode {
+    /// The same to the library.
+    pub fn of_library(self) -> ConversationMode {
+        match self {
+            Mode::Ai => ConversationMode::Ai,
+            Mode::Human => ConversationMode::Human,
+        }
+    }
+}
+
+impl Selection {
+    /// What the store can tell apart. The status is not among it: it changes with time alone.
+    pub fn filter(&self) -> ConversationFilter {
+        ConversationFilter {
+            status: None,
+            mode: self.mode.map(Mode::of_library),
+            contact: self.contact,
+            since: self.since,
+        }
+    }
+}
+
+impl Conversations {
+    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+        let json = every.json;
+        with_platform(every, Contents::Closed, async |platform: &Platform| {
+            let by = operator();
+            let changed = match self {
+                Conversations::List { selection, page, limit } => {
+                    return conversations_read::list(platform, json, &selection, page, limit).await;
+                }
+                Conversations::Show(Named { conversation, agent }) => {
+                    return conversations_read::show(platform, json, &agent, conversation).await;
+                }
+                Conversations::Export { selection } => {
+                    return conversations_read::export_all(platform, &selection).await;
+                }
+                Conversations::Watch { agent, mode } => {
+                    return conversations_live::watch(platform, &agent, mode.map(Mode::of_library)).await;
+                }
+                Conversations::Reply { named: Named { conversation, agent }, text, name } => {
+                    let message =
+                        platform.reply_to_conversation(&by, &agent, conversation, &name, &text).await?;
+                    let said = conversations_read::Said::of(&message);
+                    if json {
+                        return print_json(&said);
+                    }
+                    note("the visitor sees it; the conversation waits for a person from now on");
+                    let lines = [("message", said.id.to_string()), ("number", said.seq.to_string())];
+                    return print_record(false, &said, &lines);
+                }
+                Conversations::Take(Named { conversation, agent }) => {
+                    platform.take_conversation(&by, &agent, conversation).await?
+                }
+                Conversations::Release(Named { conversation, agent }) => {
+                    platform.release_conversation(&by, &agent, conversation).await?
+                }
+                Conversations::Close(Named { conversation, agent }) => {
+                    platform.close_conversation(&by, &agent, conversation).await?
+                }
+                Conversations::Erase(Named { conversation, agent }) => {
+                    let erased = platform.erase_conversation(&by, &agent, conversation).await?;
+                    let lines =
+                        [("erased", erased.id.to_string()), ("messages", erased.message_count.to_string())];
+                    return print_record(json, &conversations_read::Shown::of(&erased), &lines);
+                }
+            };
+            conversations_read::print_one(json, &changed)
+        })
+    }
+}

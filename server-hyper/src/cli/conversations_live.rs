@@ -1,0 +1,141 @@
+//! `conversations watch`: what visitors write, as they write it.
+
+use std::collections::HashMap;
+use std::io::{self, ErrorKind, Write};
+use std::time::Duration;
+
+use openapi_core::admin::ChatAdmin;
+use openapi_core::chat::{Claims, Conversation, ConversationMode, Speaker};
+use openapi_core::platform::Platform;
+use openapi_core::ports::Clock;
+use openapi_core::storage::{ConversationFilter, ConversationQuery};
+use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
+use serde::Serialize;
+
+use super::conversations_read::Said;
+use crate::failure::Failure;
+use crate::ports::SystemClock;
+
+/// How often it is looked.
+const EVERY: Duration = Duration::from_secs(2);
+/// How far back it is looked each time: the clocks of servers may differ from this one by as much.
+const OVERLAP_MILLIS: i64 = 60_000;
+/// Conversations or messages read at a time.
+const PAGE: u32 = 200;
+
+/// A new message of a visitor.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Heard<'a> {
+    conversation_id: ConversationId,
+    agent_id: &'a AgentId,
+    mode: ConversationMode,
+    contact_id: Option<ContactId>,
+    claims: &'a Claims,
+    locale: &'a str,
+    operator_unread: u64,
+    message: Said,
+}
+
+/// Prints a line for each message that a visitor writes from now on, until it is interrupted or nobody reads any more.
+pub async fn watch(
+    platform: &Platform,
+    agent: &AgentId,
+    mode: Option<ConversationMode>,
+) -> Result<(), Failure> {
+    let mut watch = Watch { platform, agent, mode, begun: look_back(), known: HashMap::new() };
+    let begun = watch.begun;
+    for conversation in watch.spoken_since(begun).await? {
+        watch.known.insert(conversation.id, conversation.message_count);
+    }
+    let looking = async {
+        loop {
+            let since = look_back();
+            tokio::time::sleep(EVERY).await;
+            if !watch.look(since).await? {
+                return Ok(());
+            }
+        }
+    };
+    tokio::select! {
+        ended = looking => ended,
+        interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
+    }
+}
+
+fn look_back() -> Timestamp {
+    SystemClock.now().plus_millis(-OVERLAP_MILLIS)
+}
+
+struct Watch<'a> {
+    platform: &'a Platform,
+    agent: &'a AgentId,
+    mode: Option<ConversationMode>,
+    /// Conversations that were not known then are new with all they said since.
+    begun: Timestamp,
+    /// How many messages of each conversation were seen.
+    known: HashMap<ConversationId, u64>,
+}
+
+impl Watch<'_> {
+    /// Prints what is new; `false` when nobody reads it any more.
+    async fn look(&mut self, since: Timestamp) -> Result<bool, Failure> {
+        let mut heard = self.spoken_since(since).await?;
+        heard.reverse();
+        for conversation in heard {
+            let known = self.known.get(&conversation.id).copied();
+            let mut seq = known.unwrap_or(0);
+            while seq < conversation.message_count {
+                let more = self.platform.messages(self.agent, conversation.id, seq, PAGE).await?;
+                let Some(last) = more.last() else { break };
+                seq = last.seq;
+                for message in &more {
+                    let is_new = known.is_some() || message.at >= self.begun;
+                    let is_wanted = self.mode.is_none_or(|mode| conversation.mode == mode);
+                    if message.role != Speaker::Visitor || !is_new || !is_wanted {
+                        continue;
+                    }
+                    let line = serde_json::to_string(&Heard {
+                        conversation_id: conversation.id,
+                        agent_id: self.agent,
+                        mode: conversation.mode,
+                        contact_id: conversation.contact_id,
+                        claims: &conversation.claims,
+                        locale: &conversation.locale,
+                        operator_unread: conversation.operator_unread,
+                        message: Said::of(message),
+                    })?;
+                    if !print(&line)? {
+                        return Ok(false);
+                    }
+                }
+            }
+            self.known.insert(conversation.id, seq);
+        }
+        Ok(true)
+    }
+
+    /// Conversations with a message since then, the newest first.
+    async fn spoken_since(&self, since: Timestamp) -> Result<Vec<Conversation>, Failure> {
+        let filter = ConversationFilter { since: Some(since), ..ConversationFilter::default() };
+        let mut found = Vec::new();
+        loop {
+            let query = ConversationQuery { filter: filter.clone(), offset: found.len() as u64, limit: PAGE };
+            let page = self.platform.conversations(self.agent, &query).await?.conversations;
+            let is_last = page.len() < PAGE as usize;
+            found.extend(page);
+            if is_last {
+                return Ok(found);
+            }
+        }
+    }
+}
+
+/// Prints a line at once; `false` when nobody reads any more.
+fn print(line: &str) -> Result<bool, Failure> {
+    let mut output = io::stdout().lock();
+    match writeln!(output, "{line}").and_then(|()| output.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        outcome => Ok(outcome.map(|()| true)?),
+    }
+}

@@ -1,0 +1,417 @@
+//! `conversations list`, `show` and `export`: what is stored of the chat.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
+use openapi_core::admin::ChatAdmin;
+use openapi_core::chat::{
+    ChatPage, Claims, Conversation, ConversationMode, ConversationStatus, FollowUp, Lead, Message,
+    MessageState, Outcome, Source, Speaker, UploadRef, VisitorId,
+};
+use openapi_core::json::RawObject;
+use openapi_core::platform::Platform;
+use openapi_core::ports::Clock;
+use openapi_core::reply::Pagination;
+use openapi_core::storage::{ConversationFilter, ConversationQuery};
+use openapi_core::values::{AgentId, ContactId, ConversationId, MessageId, Timestamp};
+use serde::Serialize;
+
+use super::contacts::Format;
+use super::conversations::{Selection, Status};
+use super::export;
+use super::output::{indented, note, optional, print, print_json, print_record, print_table, shown};
+use crate::failure::Failure;
+use crate::ports::SystemClock;
+
+/// Conversations or messages read at a time.
+const PAGE: u32 = 200;
+/// How long a conversation stays open without a word.
+const SILENCE_MILLIS: i64 = 24 * 3_600_000;
+/// Conversations in which something was said so shortly before an export began are looked at once more at its end.
+const OVERLAP_MILLIS: i64 = 60_000;
+
+/// A conversation as it is shown.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Shown {
+    id: ConversationId,
+    agent_id: AgentId,
+    visitor_id: VisitorId,
+    level: u8,
+    contact_id: Option<ContactId>,
+    claims: Claims,
+    lead: Option<Lead>,
+    status: ConversationStatus,
+    mode: ConversationMode,
+    locale: String,
+    page: Option<ChatPage>,
+    metadata: RawObject,
+    message_count: u64,
+    operator_unread: u64,
+    last_message_at: Timestamp,
+    closed_at: Option<Timestamp>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    expires_at: Timestamp,
+}
+
+impl Shown {
+    /// The conversation as it is now.
+    pub fn of(conversation: &Conversation) -> Self {
+        let now = SystemClock.now();
+        let Conversation { id, mode, visitor_id, contact_id, .. } = *conversation;
+        Shown {
+            id,
+            agent_id: conversation.agent_id.clone(),
+            visitor_id,
+            level: conversation.level_at(now),
+            contact_id,
+            claims: conversation.claims.clone(),
+            lead: conversation.lead.clone(),
+            status: conversation.status_at(now),
+            mode,
+            locale: conversation.locale.clone(),
+            page: conversation.page.clone(),
+            metadata: conversation.metadata.clone(),
+            message_count: conversation.message_count,
+            operator_unread: conversation.operator_unread,
+            last_message_at: conversation.last_message_at,
+            closed_at: conversation.closed_at,
+            created_at: conversation.created_at,
+            updated_at: conversation.updated_at,
+            expires_at: conversation.expires_at,
+        }
+    }
+
+    /// Who writes, as far as anybody has said so.
+    fn visitor(&self) -> String {
+        let Claims { name, email, external_reference_id, .. } = &self.claims;
+        let known: Vec<&str> =
+            [name, email, external_reference_id].into_iter().flatten().map(String::as_str).collect();
+        if known.is_empty() { "anonymous".to_owned() } else { known.join(", ") }
+    }
+
+    fn lines(&self) -> Vec<(&'static str, String)> {
+        let level = match self.level {
+            0 => "anonymous",
+            1 => "not verified",
+            _ => "verified",
+        };
+        let lead = self.lead.as_ref();
+        vec![
+            ("id", self.id.to_string()),
+            ("status", self.status.as_str().to_owned()),
+            ("answered by", self.mode.as_str().to_owned()),
+            ("visitor", format!("{} ({level})", self.visitor())),
+            ("phone", optional(self.claims.phone.as_ref())),
+            ("contact", optional(self.contact_id.as_ref())),
+            ("lead", lead.map_or_else(String::new, |lead| lead.fields.as_str().to_owned())),
+            ("no contact because", optional(lead.and_then(|lead| lead.hint.as_ref()))),
+            ("page", optional(self.page.as_ref().and_then(|page| page.url.as_ref()))),
+            ("language", self.locale.clone()),
+            ("messages", self.message_count.to_string()),
+            ("not read", self.operator_unread.to_string()),
+            ("began", self.created_at.to_string()),
+            ("last message", self.last_message_at.to_string()),
+            ("closed", optional(self.closed_at.as_ref())),
+            ("erased", self.expires_at.to_string()),
+        ]
+    }
+}
+
+/// A message as it is shown.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Said {
+    /// Its id.
+    pub id: MessageId,
+    /// Its number in the conversation.
+    pub seq: u64,
+    role: Speaker,
+    text: String,
+    state: MessageState,
+    at: Timestamp,
+    /// Of a human, whoever wrote it.
+    name: Option<String>,
+    /// Of a reply, what answered.
+    responder: Option<String>,
+    outcome: Option<Outcome>,
+    sources: Vec<Source>,
+    uploads: Vec<UploadRef>,
+    #[serde(flatten)]
+    after: FollowUp,
+    tokens: u64,
+    cost: f64,
+    credits: u64,
+    feedback: i8,
+    comment: Option<String>,
+    turn: Option<String>,
+}
+
+impl Said {
+    /// The message.
+    pub fn of(message: &Message) -> Self {
+        let author = message.author.clone();
+        let usage = message.usage.unwrap_or_default();
+        Said {
+            id: message.id,
+            seq: message.seq,
+            role: message.role,
+            text: message.text.clone(),
+            state: message.state,
+            at: message.at,
+            name: author.clone().filter(|_| message.role == Speaker::Human),
+            responder: author.filter(|_| message.role == Speaker::Agent),
+            outcome: message.outcome,
+            sources: message.sources.clone(),
+            uploads: message.uploads.clone(),
+            after: message.after.clone(),
+            tokens: usage.tokens(),
+            cost: usage.cost,
+            credits: message.credits,
+            feedback: message.feedback,
+            comment: message.comment.clone(),
+            turn: message.turn.clone(),
+        }
+    }
+
+    /// Several lines for people.
+    fn block(&self) -> String {
+        let who = match self.role {
+            Speaker::Visitor => "visitor",
+            Speaker::Agent => "agent",
+            Speaker::Human => "human",
+        };
+        let name = self.name.as_ref().or(self.responder.as_ref());
+        let mut head = format!("{}  {who}", self.seq);
+        let mut add = |words: String| {
+            head.push_str("  ");
+            head.push_str(&words);
+        };
+        if let Some(name) = name {
+            add(format!("({name})"));
+        }
+        add(self.at.to_string());
+        if self.state != MessageState::Complete {
+            add(self.state.as_str().to_owned());
+        }
+        if let Some(outcome) = self.outcome {
+            add(word(outcome).to_owned());
+        }
+        if self.tokens > 0 || self.credits > 0 {
+            add(format!("{} tokens, {} credits", self.tokens, self.credits));
+        }
+        if self.feedback != 0 {
+            add(format!("feedback {:+}", self.feedback));
+        }
+        let mut text = format!("{}\n{}", shown(&head), indented(&self.text, "   "));
+        for source in &self.sources {
+            let page = source.page.map_or_else(String::new, |page| format!(", page {page}"));
+            let url = source.url.as_ref().map_or_else(String::new, |url| format!(", {url}"));
+            text.push_str(&indented(&format!("[{}] {}{page}{url}", source.n, source.title), "   "));
+        }
+        if let Some(comment) = &self.comment {
+            text.push_str(&indented(&format!("feedback: {comment}"), "   "));
+        }
+        text.push('\n');
+        text
+    }
+}
+
+fn word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Answered => "answered",
+        Outcome::Unknown => "unknown",
+        Outcome::Stopped => "stopped",
+        Outcome::Queued => "queued",
+        Outcome::Limited => "limited",
+    }
+}
+
+/// Prints one conversation without its messages.
+pub fn print_one(json: bool, conversation: &Conversation) -> Result<(), Failure> {
+    let shown = Shown::of(conversation);
+    print_record(json, &shown, &shown.lines())
+}
+
+/// A conversation with its messages.
+#[derive(Serialize)]
+struct WithMessages {
+    #[serde(flatten)]
+    conversation: Shown,
+    messages: Vec<Said>,
+}
+
+impl WithMessages {
+    async fn read(platform: &Platform, conversation: &Conversation) -> Result<Self, Failure> {
+        let mut messages: Vec<Said> = Vec::new();
+        loop {
+            let after = messages.last().map_or(0, |last| last.seq);
+            let more = platform.messages(&conversation.agent_id, conversation.id, after, PAGE).await?;
+            let is_last = more.len() < PAGE as usize;
+            messages.extend(more.iter().map(Said::of));
+            if is_last {
+                return Ok(WithMessages { conversation: Shown::of(conversation), messages });
+            }
+        }
+    }
+}
+
+/// Prints a conversation with its messages.
+pub async fn show(
+    platform: &Platform,
+    json: bool,
+    agent: &AgentId,
+    conversation: ConversationId,
+) -> Result<(), Failure> {
+    let conversation = platform.conversation(agent, conversation).await?;
+    let read = WithMessages::read(platform, &conversation).await?;
+    if json {
+        return print_json(&read);
+    }
+    print_record(false, &read.conversation, &read.conversation.lines())?;
+    print("\n")?;
+    print(&read.messages.iter().map(Said::block).collect::<String>())
+}
+
+/// A page of conversations.
+#[derive(Serialize)]
+struct Listed {
+    conversations: Vec<Shown>,
+    pagination: Pagination,
+}
+
+/// Prints a page of conversations.
+pub async fn list(
+    platform: &Platform,
+    json: bool,
+    selection: &Selection,
+    page: u64,
+    limit: u32,
+) -> Result<(), Failure> {
+    let offset = (page - 1) * u64::from(limit);
+    let (found, total) = found(platform, selection, offset, limit).await?;
+    let conversations: Vec<Shown> = found.iter().map(Shown::of).collect();
+    let pages = total.div_ceil(u64::from(limit));
+    if json {
+        let pagination = Pagination {
+            current_page: page,
+            total_pages: pages,
+            total_items: total,
+            items_per_page: limit,
+            has_next_page: page < pages,
+            has_previous_page: page > 1 && total > 0,
+            next_cursor: None,
+        };
+        return print_json(&Listed { conversations, pagination });
+    }
+    let heads = ["id", "status", "answered by", "visitor", "contact", "messages", "not read", "last message"];
+    print_table(false, &conversations, &heads, |shown| {
+        vec![
+            shown.id.to_string(),
+            shown.status.as_str().to_owned(),
+            shown.mode.as_str().to_owned(),
+            shown.visitor(),
+            optional(shown.contact_id.as_ref()),
+            shown.message_count.to_string(),
+            shown.operator_unread.to_string(),
+            shown.last_message_at.to_string(),
+        ]
+    })?;
+    if pages > 1 {
+        note(&format!("page {page} of {pages}, {total} conversations"));
+    }
+    Ok(())
+}
+
+/// A page of the selected conversations, and how many there are.
+async fn found(
+    platform: &Platform,
+    selection: &Selection,
+    offset: u64,
+    limit: u32,
+) -> Result<(Vec<Conversation>, u64), Failure> {
+    let agent = &selection.agent;
+    let any = selection.filter();
+    // The store keeps a conversation open that has closed by silence: open are those with a message since then.
+    let heard = SystemClock.now().plus_millis(1 - SILENCE_MILLIS);
+    let stored = |status: ConversationStatus| ConversationFilter { status: Some(status), ..any.clone() };
+    let open = ConversationFilter {
+        since: Some(any.since.map_or(heard, |since| since.max(heard))),
+        ..stored(ConversationStatus::Open)
+    };
+    match selection.status {
+        None => rows(platform, agent, &any, offset, limit.into()).await,
+        Some(Status::Open) => rows(platform, agent, &open, offset, limit.into()).await,
+        Some(Status::Closed) => {
+            // The silent ones are those behind the open ones, because the newest message comes first.
+            let (_, awake) = rows(platform, agent, &open, 0, 1).await?;
+            let end = offset + u64::from(limit);
+            let (mut found, closed) =
+                rows(platform, agent, &stored(ConversationStatus::Closed), 0, end).await?;
+            let (silent, all) = rows(platform, agent, &stored(ConversationStatus::Open), awake, end).await?;
+            found.extend(silent);
+            found.sort_by_key(|it| Reverse((it.last_message_at, it.id)));
+            let page = found.into_iter().skip(usize::try_from(offset).unwrap_or(usize::MAX));
+            Ok((page.take(limit as usize).collect(), closed + all.saturating_sub(awake)))
+        }
+    }
+}
+
+/// Up to `count` conversations behind the first `offset`, and how many there are.
+async fn rows(
+    platform: &Platform,
+    agent: &AgentId,
+    filter: &ConversationFilter,
+    offset: u64,
+    count: u64,
+) -> Result<(Vec<Conversation>, u64), Failure> {
+    let mut found: Vec<Conversation> = Vec::new();
+    loop {
+        let limit = u32::try_from(count - found.len() as u64).unwrap_or(PAGE).min(PAGE);
+        let query = ConversationQuery { filter: filter.clone(), offset: offset + found.len() as u64, limit };
+        let page = platform.conversations(agent, &query).await?;
+        let is_last = page.conversations.len() < limit as usize;
+        found.extend(page.conversations);
+        if is_last || found.len() as u64 >= count {
+            return Ok((found, page.total));
+        }
+    }
+}
+
+/// Prints all selected conversations with their messages.
+pub async fn export_all(platform: &Platform, selection: &Selection) -> Result<(), Failure> {
+    let agent = &selection.agent;
+    let mut filter = selection.filter();
+    let wanted = selection.status.map(Status::of_library);
+    // A message that comes meanwhile brings its conversation to the front, past where the export is: what has had one
+    // since the beginning is looked at again at the end.
+    let mut again = Some(SystemClock.now().plus_millis(-OVERLAP_MILLIS));
+    let mut seen = HashSet::new();
+    let mut offset = 0;
+    let page = async |_: Option<&WithMessages>| {
+        loop {
+            let query = ConversationQuery { filter: filter.clone(), offset, limit: PAGE };
+            let found = platform.conversations(agent, &query).await?.conversations;
+            offset += found.len() as u64;
+            if found.is_empty() {
+                let Some(since) = again.take() else { return Ok(Vec::new()) };
+                filter.since = Some(filter.since.map_or(since, |given| given.max(since)));
+                offset = 0;
+                continue;
+            }
+            let now = SystemClock.now();
+            let mut read = Vec::new();
+            for conversation in found {
+                let is_wanted = wanted.is_none_or(|wanted| conversation.status_at(now) == wanted);
+                if is_wanted && seen.insert(conversation.id) {
+                    read.push(WithMessages::read(platform, &conversation).await?);
+                }
+            }
+            if !read.is_empty() {
+                return Ok(read);
+            }
+        }
+    };
+    export::run(Format::Ndjson, page, &[], |_| Ok(Vec::new())).await
+}

@@ -1,0 +1,212 @@
+//! `knowledge`: the documents that an agent answers visitors from.
+
+use std::sync::Arc;
+
+use clap::Subcommand;
+use openapi_core::admin::{Admin, ChatAdmin};
+use openapi_core::chat::{FoundPassage, KnowledgeDocument, Question};
+use openapi_core::platform::Platform;
+use openapi_core::storage::Storage;
+use openapi_core::values::{AgentId, KnowledgeId};
+use serde::Serialize;
+
+use super::knowledge_add::{self, Add};
+use super::output::{indented, note, optional, print, print_json, print_record, print_table, shown};
+use super::{with_platform, with_store};
+use crate::assemble::{Contents, operator, retriever};
+use crate::config::flags::EveryFlags;
+use crate::failure::Failure;
+
+/// What the index of a search may take: that of one agent is kept in any case.
+const INDEX_OCTETS: usize = 256 << 20;
+
+#[derive(Debug, Subcommand)]
+pub enum Knowledge {
+    /// Add documents, in place of those of the same name
+    #[command(after_help = knowledge_add::EXAMPLES)]
+    Add(Add),
+    /// List the documents of an agent, by title
+    #[command(after_help = "Examples:\n  openapi-server knowledge list --agent acme")]
+    List {
+        /// The agent
+        #[arg(long)]
+        agent: AgentId,
+    },
+    /// Show what an agent would find for a question, and whether it would answer
+    #[command(after_help = "Examples:\n  \
+        openapi-server knowledge search \"Do you offer home visits?\" --agent acme\n  \
+        openapi-server knowledge search \"Bieten Sie Hausbesuche an?\" --agent acme --locale de --limit 3 --json\n\n\
+        The coverage is the share of the question's words, weighed by how rare they are, that the best passages hold. \
+        Below the setting chat.minCoverage the agent says that it has found no answer.")]
+    Search {
+        /// The question
+        question: String,
+        /// The agent
+        #[arg(long)]
+        agent: AgentId,
+        /// The language of the widget, as a BCP 47 tag
+        #[arg(long, value_name = "TAG", default_value = "en")]
+        locale: String,
+        /// How many passages at the most
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
+        limit: u16,
+    },
+    /// Remove a document
+    #[command(after_help = "Examples:\n  \
+        openapi-server knowledge remove services.md --agent acme\n  \
+        openapi-server knowledge remove \"$KNOWLEDGE\" --agent acme")]
+    Remove {
+        /// The document: its id, or the name of its file
+        document: String,
+        /// The agent
+        #[arg(long)]
+        agent: AgentId,
+    },
+}
+
+impl Knowledge {
+    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+        let json = every.json;
+        match self {
+            Knowledge::Add(add) => add.run(every),
+            Knowledge::List { agent } => with_platform(every, Contents::Closed, async |platform| {
+                let documents = platform.knowledge(&agent).await?;
+                let heads = ["id", "title", "file", "language", "pages", "passages", "url", "changed"];
+                print_table(json, &documents, &heads, row)
+            }),
+            Knowledge::Search { question, agent, locale, limit } => {
+                with_store(every, async |platform, storage| {
+                    let question = Question { text: question, before: None, locale };
+                    search(platform, storage, json, &agent, &question, usize::from(limit)).await
+                })
+            }
+            Knowledge::Remove { document, agent } => {
+                with_platform(every, Contents::Closed, async |platform| {
+                    let id = named(&platform.knowledge(&agent).await?, &document)?;
+                    let removed = platform.remove_knowledge(&operator(), &agent, id).await?;
+                    let lines = [("removed", removed.id.to_string()), ("title", removed.title.clone())];
+                    print_record(json, &removed, &lines)
+                })
+            }
+        }
+    }
+}
+
+/// The heads of the table are in [`Knowledge::run`].
+fn row(document: &KnowledgeDocument) -> Vec<String> {
+    vec![
+        document.id.to_string(),
+        document.title.clone(),
+        document.file_name.clone(),
+        optional(document.language.as_ref()),
+        optional(document.pages.as_ref()),
+        document.passages.to_string(),
+        optional(document.url.as_ref()),
+        document.updated_at.to_string(),
+    ]
+}
+
+/// The document of this id, or the only one of this file name.
+fn named(documents: &[KnowledgeDocument], name: &str) -> Result<KnowledgeId, Failure> {
+    if let Some(document) = documents.iter().find(|document| document.id.to_string() == name) {
+        return Ok(document.id);
+    }
+    let ids: Vec<KnowledgeId> =
+        documents.iter().filter(|document| document.file_name == name).map(|document| document.id).collect();
+    match ids.as_slice() {
+        [id] => Ok(*id),
+        [] => Err(Failure::new(format!("there is no document '{name}'"))),
+        several => {
+            let ids: Vec<String> = several.iter().map(ToString::to_string).collect();
+            Err(Failure::new(format!(
+                "several documents are named '{name}'; name one by its id: {}",
+                ids.join(", ")
+            )))
+        }
+    }
+}
+
+/// What was found for a question.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer<'a> {
+    question: &'a str,
+    coverage: f64,
+    min_coverage: f64,
+    would_answer: bool,
+    passages: Vec<Found<'a>>,
+}
+
+/// A passage that was found.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Found<'a> {
+    document: KnowledgeId,
+    position: u32,
+    title: &'a str,
+    url: Option<&'a str>,
+    headings: &'a [String],
+    page: Option<u32>,
+    score: f64,
+    text: &'a str,
+}
+
+impl<'a> Found<'a> {
+    fn of(passage: &'a FoundPassage) -> Self {
+        Found {
+            document: passage.document,
+            position: passage.position,
+            title: &passage.title,
+            url: passage.url.as_deref(),
+            headings: &passage.headings,
+            page: passage.page,
+            score: rounded(passage.score),
+            text: &passage.text,
+        }
+    }
+}
+
+async fn search(
+    platform: &Platform,
+    storage: Arc<dyn Storage>,
+    json: bool,
+    agent: &AgentId,
+    question: &Question,
+    limit: usize,
+) -> Result<(), Failure> {
+    // A mistyped agent would look like one without documents.
+    platform.agent(agent).await?;
+    let least = ChatAdmin::agent_settings(platform, agent).await?.chat.min_coverage;
+    let found = retriever(storage, INDEX_OCTETS).retrieve(agent, question, limit).await;
+    let found = found.map_err(|error| Failure::new(error.to_string()))?;
+    let would_answer = found.coverage >= least && found.coverage > 0.0;
+    let answer = Answer {
+        question: &question.text,
+        coverage: rounded(found.coverage),
+        min_coverage: rounded(least),
+        would_answer,
+        passages: found.passages.iter().map(Found::of).collect(),
+    };
+    if json {
+        return print_json(&answer);
+    }
+    let mut text = String::new();
+    for (nth, passage) in answer.passages.iter().enumerate() {
+        let page = passage.page.map_or_else(String::new, |page| format!(", page {page}"));
+        let headings = passage.headings.join(" > ");
+        let place = format!("{}  {:.2}  {}{page}  {headings}", nth + 1, passage.score, passage.title);
+        text.push_str(&format!("{}\n{}\n", shown(place.trim_end()), indented(passage.text, "   ")));
+    }
+    print(&text)?;
+    if !found.has_documents {
+        note("the agent has no documents; add some with `openapi-server knowledge add`");
+    }
+    let then = if would_answer { "the agent answers" } else { "the agent says that it has found no answer" };
+    note(&format!("coverage {:.2}, at least {:.2} is needed: {then}", answer.coverage, answer.min_coverage));
+    Ok(())
+}
+
+/// A number with as many digits as mean something, and without the sign that a sum of nothing has.
+fn rounded(value: f32) -> f64 {
+    (f64::from(value) * 10_000.0).round() / 10_000.0 + 0.0
+}

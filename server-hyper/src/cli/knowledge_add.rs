@@ -1,0 +1,354 @@
+//! `knowledge add`: documents from files and folders, read, cut into passages and stored.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use chat::Format;
+use clap::Args;
+use extraction::document::recognition::{Recognise, Tesseract};
+use extraction::document::{Document, Kind, Limits, Page, Warning, decode};
+use extraction::worker::{Reader, Worker};
+use openapi_core::admin::{Admin, ChatAdmin, KnowledgeLimits, NewKnowledge};
+use openapi_core::chat::KnowledgeDocument;
+use openapi_core::files::Sha256Digest;
+use openapi_core::values::AgentId;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use super::output::{complain, note, optional, print_json, print_table};
+use super::with_platform;
+use crate::assemble::{Contents, operator};
+use crate::config::flags::EveryFlags;
+use crate::failure::Failure;
+
+/// Examples of `knowledge add`.
+pub const EXAMPLES: &str = "Examples:\n  \
+    openapi-server knowledge add services.md --agent acme --url https://www.example.com/services\n  \
+    openapi-server knowledge add handbook --agent acme\n  \
+    openapi-server knowledge add handbook/hours.md handbook/prices.txt --agent acme --language en --json\n\n\
+    Markdown (.md, .markdown), plain text (.txt, in any encoding), PDF and DOCX; of a folder every such file below it, \
+    under its path in the folder. A document takes the place of the one with the same --url or, without one, of the same \
+    name. PDF and DOCX are read in a process of its own that can reach neither files nor the network; scanned pages need \
+    `tesseract` (Debian: tesseract-ocr, and a package for each language).\n\n\
+    A file that cannot be added does not stop the others; the exit status is then 1. At most 25 MiB, 1,000 pages and \
+    5,000,000 characters a document, 1,000 documents and 50,000 passages an agent. Running servers answer from a change \
+    within 5 s.";
+
+/// How long reading a document may be silent: its pages are many, and nobody waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Names of files that folders are searched for.
+const ENDINGS: [&str; 6] = ["md", "markdown", "txt", "text", "pdf", "docx"];
+
+#[derive(Debug, Args)]
+pub struct Add {
+    /// The files, and folders of files
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The agent
+    #[arg(long)]
+    agent: AgentId,
+    /// What visitors see as the name of the source; by default the first heading, or the name of the file
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// Where visitors may read the document
+    #[arg(long)]
+    url: Option<String>,
+    /// The language of the documents, as a BCP 47 tag
+    #[arg(long, value_name = "TAG", value_parser = language_tag)]
+    language: Option<String>,
+    /// Languages of the text in scanned pages, as tesseract names them
+    #[arg(long, value_name = "LANGUAGE", value_delimiter = ',', default_value = "eng")]
+    ocr_languages: Vec<String>,
+}
+
+/// What was added and what was not.
+#[derive(Default, Serialize)]
+struct Summary {
+    added: Vec<KnowledgeDocument>,
+    failed: Vec<Failed>,
+}
+
+/// A file that was not added.
+#[derive(Serialize)]
+struct Failed {
+    file: String,
+    message: String,
+}
+
+/// A file to add.
+struct Source {
+    path: PathBuf,
+    /// What tells it from others: its name, or its path in the folder that was given.
+    name: String,
+}
+
+impl Add {
+    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+        let json = every.json;
+        let (sources, failed) = self.sources()?;
+        let mut summary = Summary { added: Vec::new(), failed };
+        with_platform(every, Contents::Closed, async |platform| {
+            // A mistyped agent is told once, not for every file.
+            platform.agent(&self.agent).await?;
+            let reading = Reading::new(&self.ocr_languages)?;
+            let mut names = HashSet::new();
+            for (nth, source) in sources.iter().enumerate() {
+                let outcome = async {
+                    if names.contains(&source.name) {
+                        let words = "a file of this name was added just now, and documents of one name replace each other";
+                        return Err(words.to_owned());
+                    }
+                    let new = self.document(source, &reading).await?;
+                    let added = platform.add_knowledge(&operator(), &self.agent, new).await;
+                    added.map_err(|error| Failure::from(error).to_string())
+                };
+                match outcome.await {
+                    Ok(added) => {
+                        names.insert(&source.name);
+                        if sources.len() > 1 {
+                            let (nth, all) = (nth + 1, sources.len());
+                            note(&format!("{nth} of {all}: {}, {} passage(s)", source.name, added.passages));
+                        }
+                        summary.added.push(added);
+                    }
+                    Err(message) => {
+                        summary.failed.push(Failed { file: source.path.display().to_string(), message });
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        if json {
+            print_json(&summary)?;
+        } else {
+            for Failed { file, message } in &summary.failed {
+                complain(&format!("{file}: {message}"));
+            }
+            if !summary.added.is_empty() {
+                let heads = ["id", "title", "file", "pages", "passages", ""];
+                print_table(false, &summary.added, &heads, row)?;
+            }
+        }
+        match summary.failed.len() {
+            0 => Ok(()),
+            1 => Err(Failure::new("1 document was not added")),
+            failed => Err(Failure::new(format!("{failed} documents were not added"))),
+        }
+    }
+
+    /// The files to add, and what cannot even be found.
+    fn sources(&self) -> Result<(Vec<Source>, Vec<Failed>), Failure> {
+        let (mut sources, mut failed) = (Vec::new(), Vec::new());
+        for path in &self.files {
+            let mut lost = |path: &Path, message: String| {
+                failed.push(Failed { file: path.display().to_string(), message });
+            };
+            if path.is_dir() {
+                let before = sources.len();
+                walk(path, "", &mut sources, &mut lost);
+                if sources.len() == before {
+                    lost(path, format!("the folder has no files of {}", ENDINGS.join(", ")));
+                }
+            } else {
+                let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+                sources.push(Source { path: path.clone(), name });
+            }
+        }
+        if sources.len() > 1 && (self.title.is_some() || self.url.is_some()) {
+            return Err(Failure::usage("--title and --url are of one document; add the others without them"));
+        }
+        Ok((sources, failed))
+    }
+
+    /// Reads and cuts a document.
+    async fn document(&self, source: &Source, reading: &Reading) -> Result<NewKnowledge, String> {
+        let octets = read(&source.path).map_err(|error| error.to_string())?;
+        let text = reading.text(&octets, source).await?;
+        let pages: Vec<&str> = text.pages.iter().map(String::as_str).collect();
+        let cut = chat::cut(&pages, text.format);
+        let file_name = source.name.rsplit('/').next().unwrap_or_default();
+        let title = self.title.clone().unwrap_or_else(|| chat::title(&cut, file_name));
+        Ok(NewKnowledge {
+            file_name: source.name.clone(),
+            // A title stands on one line.
+            title: title.split_whitespace().collect::<Vec<_>>().join(" "),
+            url: self.url.clone(),
+            language: self.language.clone(),
+            content_type: text.content_type.to_owned(),
+            sha256: Sha256Digest(Sha256::digest(&octets).into()),
+            characters: cut.text.chars().count() as u64,
+            pages: text.page_count,
+            passages: cut.passages,
+        })
+    }
+}
+
+/// Reads a file that is not too large.
+fn read(path: &Path) -> io::Result<Arc<[u8]>> {
+    let size = std::fs::metadata(path)?.len();
+    if size > KnowledgeLimits::OCTETS {
+        return Err(io::Error::other(format!("a document has at most {} bytes", KnowledgeLimits::OCTETS)));
+    }
+    Ok(std::fs::read(path)?.into())
+}
+
+/// Finds the documents in a folder, by name; hidden ones and linked folders are passed over.
+fn walk(folder: &Path, prefix: &str, sources: &mut Vec<Source>, lost: &mut impl FnMut(&Path, String)) {
+    let entries = std::fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+    let mut entries = match entries {
+        Ok(entries) => entries,
+        Err(error) => return lost(folder, error.to_string()),
+    };
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let path = entry.path();
+        let own = entry.file_name().to_string_lossy().into_owned();
+        let name = format!("{prefix}{own}");
+        if own.starts_with('.') {
+            continue;
+        }
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            walk(&path, &format!("{name}/"), sources, lost);
+        } else if path.is_file() && ENDINGS.contains(&ending(&path).as_str()) {
+            sources.push(Source { path, name });
+        }
+    }
+}
+
+/// The ending of a file's name, in small letters.
+fn ending(path: &Path) -> String {
+    path.extension().and_then(OsStr::to_str).unwrap_or_default().to_ascii_lowercase()
+}
+
+/// The text of a document.
+struct Text {
+    pages: Vec<String>,
+    page_count: Option<u32>,
+    format: Format,
+    content_type: &'static str,
+}
+
+/// What reads documents.
+struct Reading {
+    reader: Reader,
+    recognise: Arc<dyn Recognise>,
+}
+
+impl Reading {
+    fn new(languages: &[String]) -> Result<Self, Failure> {
+        let languages: Vec<&str> = languages.iter().map(String::as_str).collect();
+        Ok(Reading {
+            reader: Reader::Worker(Worker::own()?.with_patience(PATIENCE)),
+            recognise: Arc::new(Tesseract::new("tesseract", &languages)),
+        })
+    }
+
+    async fn text(&self, octets: &Arc<[u8]>, source: &Source) -> Result<Text, String> {
+        if octets.is_empty() {
+            return Err("the file is empty".to_owned());
+        }
+        let kind = Kind::of(octets);
+        match kind {
+            Some(Kind::Text) => plain(octets, &ending(&source.path)),
+            // Of what is no document at all the reader says why.
+            Some(Kind::Pdf | Kind::Docx) | None => {
+                let limits = Limits {
+                    bytes: KnowledgeLimits::OCTETS,
+                    pages: KnowledgeLimits::PAGES,
+                    characters: KnowledgeLimits::CHARACTERS,
+                    ..Limits::default()
+                };
+                let recognise = Some(Arc::clone(&self.recognise));
+                let document = self.reader.read(Arc::clone(octets), limits, recognise).await;
+                let document = document.map_err(|error| error.to_string())?;
+                warn(&source.name, &document.warnings);
+                Ok(Text {
+                    page_count: document.page_count,
+                    pages: pages(&document),
+                    format: Format::Plain,
+                    content_type: kind.map_or("application/octet-stream", Kind::media_type),
+                })
+            }
+            Some(_) => Err("is a picture; documents are Markdown, plain text, PDF or DOCX".to_owned()),
+        }
+    }
+}
+
+/// Plain text, if its name says that it is meant to be read as such.
+fn plain(octets: &[u8], ending: &str) -> Result<Text, String> {
+    let (format, content_type) = match ending {
+        "md" | "markdown" => (Format::Markdown, "text/markdown"),
+        "txt" | "text" | "" => (Format::Plain, "text/plain"),
+        other => {
+            return Err(format!(
+                "is text, but .{other} is neither Markdown nor plain text; save it as .md or .txt"
+            ));
+        }
+    };
+    let text = decode(octets).replace("\r\n", "\n").replace('\r', "\n");
+    Ok(Text { pages: vec![text], page_count: None, format, content_type })
+}
+
+/// The texts of the pages, each at its number: one that could not be read is empty.
+fn pages(document: &Document) -> Vec<String> {
+    let last = document.pages.iter().map(|page| page.number).max().unwrap_or(0);
+    let mut texts = vec![String::new(); last as usize];
+    for page in &document.pages {
+        if let Some(text) = (page.number as usize).checked_sub(1).and_then(|nth| texts.get_mut(nth)) {
+            *text = Page::text(page);
+        }
+    }
+    texts
+}
+
+/// Tells what of a document was not read.
+fn warn(name: &str, warnings: &[Warning]) {
+    let count = |is: fn(&Warning) -> bool| warnings.iter().filter(|warning| is(warning)).count();
+    for (count, what) in [
+        (
+            count(|it| matches!(it, Warning::OcrUnavailable { .. })),
+            "page(s) are pictures whose text needs tesseract, with the data of --ocr-languages",
+        ),
+        (count(|it| matches!(it, Warning::PageFailed { .. })), "page(s) cannot be read"),
+        (
+            count(|it| matches!(it, Warning::HiddenText { .. })),
+            "page(s) have hidden text, which was left out",
+        ),
+    ] {
+        if count > 0 {
+            note(&format!("{name}: {count} {what}"));
+        }
+    }
+}
+
+fn row(document: &KnowledgeDocument) -> Vec<String> {
+    let is_new = document.created_at == document.updated_at;
+    vec![
+        document.id.to_string(),
+        document.title.clone(),
+        document.file_name.clone(),
+        optional(document.pages.as_ref()),
+        document.passages.to_string(),
+        if is_new { "added".to_owned() } else { "replaced".to_owned() },
+    ]
+}
+
+/// A language, as `de` or `pt-BR`.
+fn language_tag(text: &str) -> Result<String, String> {
+    let mut parts = text.split('-');
+    let first = parts.next().unwrap_or_default();
+    let is_tag = (2..=8).contains(&first.len())
+        && first.bytes().all(|octet| octet.is_ascii_alphabetic())
+        && parts.all(|part| {
+            (1..=8).contains(&part.len()) && part.bytes().all(|octet| octet.is_ascii_alphanumeric())
+        });
+    if is_tag {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("'{text}' is no language; write such as de or pt-BR"))
+    }
+}

@@ -1,0 +1,228 @@
+//! Documents that agents answer from: added, listed, searched, removed.
+
+use std::io::Write;
+
+use pdf_writer::{Content, Finish, Name, Pdf, Rect, Ref, Str};
+use serde_json::{Value, json};
+
+use super::support::Place;
+
+/// A PDF with a page for each text.
+pub fn pdf(texts: &[&str]) -> Vec<u8> {
+    let (catalog, tree, font) = (Ref::new(1), Ref::new(2), Ref::new(3));
+    let numbers = 0..i32::try_from(texts.len()).unwrap();
+    let pages: Vec<Ref> = numbers.map(|nth| Ref::new(4 + 2 * nth)).collect();
+    let mut pdf = Pdf::new();
+    pdf.catalog(catalog).pages(tree);
+    pdf.pages(tree).kids(pages.iter().copied()).count(i32::try_from(texts.len()).unwrap());
+    for (page, text) in pages.iter().zip(texts) {
+        let stream = Ref::new(page.get() + 1);
+        let mut content = Content::new();
+        content.begin_text();
+        content.set_font(Name(b"F1"), 12.0);
+        content.next_line(56.0, 700.0);
+        for line in text.lines() {
+            content.show(Str(line.as_bytes()));
+            content.next_line(0.0, -14.0);
+        }
+        content.end_text();
+        let mut writer = pdf.page(*page);
+        writer.parent(tree).media_box(Rect::new(0.0, 0.0, 595.0, 842.0)).contents(stream);
+        writer.resources().fonts().pair(Name(b"F1"), font);
+        writer.finish();
+        pdf.stream(stream, &content.finish());
+    }
+    pdf.type1_font(font).base_font(Name(b"Helvetica"));
+    pdf.finish()
+}
+
+/// A DOCX with a paragraph for each text.
+fn docx(texts: &[&str]) -> Vec<u8> {
+    let body: String = texts.iter().map(|text| format!("<w:p><w:r><w:t>{text}</w:t></w:r></w:p>")).collect();
+    let parts = [
+        (
+            "[Content_Types].xml",
+            r#"<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="xml" ContentType="application/xml"/><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>"#.to_owned(),
+        ),
+        (
+            "_rels/.rels",
+            r#"<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="word/document.xml"/></Relationships>"#.to_owned(),
+        ),
+        (
+            "word/document.xml",
+            format!(r#"<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body>{body}</w:body></w:document>"#),
+        ),
+    ];
+    let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, content) in parts {
+        archive.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+        archive.write_all(content.as_bytes()).unwrap();
+    }
+    archive.finish().unwrap().into_inner()
+}
+
+fn place() -> Place {
+    let place = Place::new();
+    place.json(&["agents", "create", "Front desk", "--id", "acme"]);
+    place
+}
+
+fn search(place: &Place, question: &str) -> Value {
+    place.json(&["knowledge", "search", question, "--agent", "acme"])
+}
+
+#[test]
+fn every_kind_of_document_is_found_again() {
+    let place = place();
+    std::fs::create_dir_all(place.path("handbook/deep/.hidden")).unwrap();
+    place.write(
+        "handbook/deep/visits.md",
+        "# Services\r\n\r\n## Home visits\r\n\r\nHome visits are available in Leeds.\r\n",
+    );
+    place.write("handbook/.secret.txt", "The password is swordfish.\n");
+    place.write("handbook/deep/.hidden/x.txt", "The password is swordfish.\n");
+    place.write("handbook/picture.svg", "<svg/>");
+    // The encoding of western Europe.
+    std::fs::write(
+        place.path("handbook/zeiten.txt"),
+        b"Die \xd6ffnungszeiten sind von acht bis achtzehn Uhr.",
+    )
+    .unwrap();
+    // Pages that are long enough not to be one passage.
+    let page = |what: &str| {
+        format!("A {what} costs forty pounds.\n{}", format!("We take time for every {what}.\n").repeat(20))
+    };
+    let pages = [page("consultation"), page("vaccination")];
+    std::fs::write(place.path("handbook/prices.pdf"), pdf(&[&pages[0], &pages[1]])).unwrap();
+    std::fs::write(place.path("handbook/staff.docx"), docx(&["Our nurse is Ada.", "Our doctor is Grace."]))
+        .unwrap();
+    let said = place.json(&["knowledge", "add", "handbook", "--agent", "acme"]);
+    assert_eq!(said["failed"], json!([]));
+    let names: Vec<&Value> = said["added"].as_array().unwrap().iter().map(|it| &it["fileName"]).collect();
+    assert_eq!(names, ["deep/visits.md", "prices.pdf", "staff.docx", "zeiten.txt"]);
+    let kinds: Vec<&Value> = said["added"].as_array().unwrap().iter().map(|it| &it["contentType"]).collect();
+    assert_eq!(
+        (kinds[0], kinds[1], kinds[3]),
+        (&json!("text/markdown"), &json!("application/pdf"), &json!("text/plain"))
+    );
+
+    let listed = place.json(&["knowledge", "list", "--agent", "acme"]);
+    let titles: Vec<&Value> = listed.as_array().unwrap().iter().map(|it| &it["title"]).collect();
+    assert_eq!(titles, ["Services", "prices", "staff", "zeiten"]);
+    for (question, title, page, words) in [
+        ("Are home visits available?", "Services", json!(null), "available in Leeds"),
+        ("What does a vaccination cost?", "prices", json!(2), "forty pounds"),
+        ("Who is the doctor?", "staff", json!(null), "Our doctor is Grace."),
+        ("Öffnungszeiten", "zeiten", json!(null), "Die Öffnungszeiten sind"),
+    ] {
+        let found = search(&place, question);
+        let first = &found["passages"][0];
+        assert_eq!((&first["title"], &first["page"]), (&json!(title), &page), "{question}: {found}");
+        assert!(first["text"].as_str().unwrap().contains(words), "{question}: {found}");
+        assert_eq!(found["wouldAnswer"], true, "{question}: {found}");
+    }
+    assert_eq!(search(&place, "Services")["passages"][0]["headings"], json!(["Services", "Home visits"]));
+    let none = search(&place, "swordfish");
+    assert_eq!((&none["passages"], &none["wouldAnswer"]), (&json!([]), &json!(false)), "{none}");
+
+    // What is enough of a question is a setting.
+    place.run(&["agents", "configure", "acme", "--set", "chat.minCoverage=1"]).done();
+    let strict = search(&place, "Does a vaccination hurt?");
+    assert!(strict["coverage"].as_f64().unwrap() < 1.0 && strict["wouldAnswer"] == false, "{strict}");
+    let table = place.run(&["knowledge", "search", "vaccination", "--agent", "acme"]);
+    assert!(
+        table.stdout.contains("prices, page 2") && table.stderr.contains("the agent answers"),
+        "{table:?}"
+    );
+}
+
+#[test]
+fn a_document_takes_the_place_of_its_former_self() {
+    let place = place();
+    let add = |arguments: &[&str]| {
+        let said = place.json(&[&["knowledge", "add", "--agent", "acme"], arguments].concat());
+        said["added"][0].clone()
+    };
+    place.write("hours.md", "# Hours\n\nWe open at eight.\n");
+    let first = add(&["hours.md"]);
+    place.write("hours.md", "# Opening hours\n\nWe open at nine.\n");
+    let second = add(&["hours.md", "--language", "en-GB"]);
+    assert_eq!((&second["title"], &second["language"]), (&json!("Opening hours"), &json!("en-GB")));
+    assert_ne!(second["id"], first["id"]);
+    assert_eq!(search(&place, "eight")["passages"], json!([]));
+    assert_eq!(place.json(&["knowledge", "list", "--agent", "acme"]).as_array().unwrap().len(), 1);
+
+    // One with an address is another one, and is told by it.
+    let url = "https://www.example.com/hours";
+    let with_url = add(&["hours.md", "--url", url, "--title", "When we are there"]);
+    assert_eq!((&with_url["url"], &with_url["title"]), (&json!(url), &json!("When we are there")));
+    let ambiguous = place.run(&["knowledge", "remove", "hours.md", "--agent", "acme"]).failed(1);
+    assert!(ambiguous.contains(second["id"].as_str().unwrap()), "{ambiguous}");
+    let id = with_url["id"].as_str().unwrap();
+    assert_eq!(place.json(&["knowledge", "remove", id, "--agent", "acme"])["id"], id);
+    assert_eq!(place.json(&["knowledge", "remove", "hours.md", "--agent", "acme"])["id"], second["id"]);
+    assert!(
+        place.run(&["knowledge", "remove", "hours.md", "--agent", "acme"]).failed(1).contains("no document")
+    );
+    assert_eq!(place.json(&["knowledge", "list", "--agent", "acme"]), json!([]));
+    let said = place.run(&["knowledge", "search", "hours", "--agent", "acme"]);
+    assert!(said.code == 0 && said.stderr.contains("has no documents"), "{said:?}");
+    place.run(&["check"]).done();
+}
+
+#[test]
+fn bad_files_do_not_stop_the_others() {
+    let place = place();
+    place.write("good.txt", "We open at nine.\n");
+    place.write("page.html", "<p>We open at ten.</p>");
+    place.write("empty.md", "");
+    place.write("blank.md", "\n \n");
+    place.write("broken.pdf", "%PDF-1.7\nnothing of a document");
+    place.write("picture.gif", "GIF89a");
+    std::fs::create_dir_all(place.path("other/none")).unwrap();
+    place.write("other/good.txt", "We open at eleven.\n");
+    let files = [
+        "page.html",
+        "empty.md",
+        "good.txt",
+        "blank.md",
+        "broken.pdf",
+        "picture.gif",
+        "nowhere.md",
+        "other/none",
+        "other/good.txt",
+    ];
+    let said = place.run(&[&["knowledge", "add", "--agent", "acme", "--json"], &files[..]].concat());
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.stderr.contains("8 documents were not added"), "{said:?}");
+    let said: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(said["added"].as_array().unwrap().len(), 1);
+    let failed: Vec<(&str, &str)> = said["failed"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| (it["file"].as_str().unwrap(), it["message"].as_str().unwrap()))
+        .collect();
+    for (file, words) in [
+        ("page.html", "save it as .md or .txt"),
+        ("empty.md", "is empty"),
+        ("blank.md", "has no text"),
+        ("broken.pdf", "cannot be read"),
+        ("picture.gif", "is a picture"),
+        ("nowhere.md", "No such file"),
+        ("other/none", "has no files"),
+        ("other/good.txt", "replace each other"),
+    ] {
+        assert!(failed.iter().any(|(it, said)| *it == file && said.contains(words)), "{file}: {failed:?}");
+    }
+    assert_eq!(search(&place, "open at nine")["wouldAnswer"], true);
+
+    let two = ["knowledge", "add", "good.txt", "empty.md", "--agent", "acme"];
+    place.run(&[&two[..], &["--title", "One"]].concat()).failed(2);
+    place.run(&[&two[..], &["--language", "English language"]].concat()).failed(2);
+    let one = ["knowledge", "add", "good.txt", "--agent"];
+    assert!(place.run(&[&one[..], &["acme", "--url", "ftp://x"]].concat()).failed(1).contains("no http"));
+    assert!(place.run(&[&one[..], &["nobody"]].concat()).failed(1).contains("there is no agent 'nobody'"));
+    place.run(&["knowledge", "search", "x", "--agent", "nobody"]).failed(1);
+    place.run(&["knowledge", "add", "--agent", "acme"]).failed(2);
+}
