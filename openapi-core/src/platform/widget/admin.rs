@@ -292,7 +292,7 @@ impl ChatAdmin for Platform {
                 url: new.url.clone(),
                 language: new.language.clone(),
                 content_type: new.content_type.clone(),
-                sha256: new.sha256.clone(),
+                sha256: new.sha256,
                 characters: new.characters,
                 pages: new.pages,
                 passages: u32::try_from(new.passages.len()).unwrap_or(u32::MAX),

@@ -84,9 +84,16 @@ impl SentTurn {
 /// What a turn comes to before it is answered.
 enum Begun {
     /// It is to be answered.
-    New { conversation: Conversation, asked: Message, session: Session },
+    New(Box<NewTurn>),
     /// Another turn of this name is there already.
     Known(Answer),
+}
+
+/// A turn that was stored and is to be answered.
+struct NewTurn {
+    conversation: Conversation,
+    asked: Message,
+    session: Session,
 }
 
 impl Inner {
@@ -104,9 +111,7 @@ impl Inner {
             let came = token.as_ref().map(|token| (token, text));
             match self.begin(visit, &view, came, &sent, address_share).await {
                 Ok(Some(Begun::Known(answer))) => return Ok(answer),
-                Ok(Some(Begun::New { conversation, asked, session })) => {
-                    return self.start(visit, view, conversation, asked, session).await;
-                }
+                Ok(Some(Begun::New(new))) => return self.start(visit, view, *new).await,
                 // Something came in between.
                 Ok(None) => {}
                 Err(error) => return Err(error),
@@ -249,7 +254,7 @@ impl Inner {
         let conversation = write.conversation;
         let mut session = self.session(visit, &conversation, came, sent.is_session);
         session.identity = is_rejected.then_some("rejected");
-        Ok(Some(Begun::New { conversation, asked, session }))
+        Ok(Some(Begun::New(Box::new(NewTurn { conversation, asked, session }))))
     }
 
     /// The conversation that a turn without a token begins: the same for the same turn of a page, so that a client whose
@@ -294,10 +299,9 @@ impl Inner {
         self: &Arc<Self>,
         visit: &Visit,
         view: Arc<AgentView>,
-        conversation: Conversation,
-        asked: Message,
-        session: Session,
+        new: NewTurn,
     ) -> Result<Answer, ApiError> {
+        let NewTurn { conversation, asked, session } = new;
         let turn = asked.turn.clone().unwrap_or_default();
         let agent = view.agent.id.clone();
         let key = (agent.clone(), conversation.id, turn.clone());
