@@ -1,7 +1,7 @@
 //! Conversations as their operators see them.
 
 use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::{Duration, SystemTime};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -122,7 +122,7 @@ fn a_person_takes_over_and_leaves_again() {
     let taken = act("take");
     assert_eq!((&taken["mode"], &taken["operatorUnread"]), (&json!("human"), &json!(0)));
     assert_eq!(visitor.says("Is anybody there?")["outcome"], "queued");
-    assert_eq!(list(&place, &["--mode", "human"]), [conversation.clone()]);
+    assert_eq!(list(&place, &["--mode", "human"]), [conversation.as_str()]);
     assert_eq!(list(&place, &["--mode", "ai"]), [""; 0]);
 
     let reply = ["conversations", "reply", &conversation, "Hello,\nthis is Ada.", "--agent", "acme"];
@@ -154,7 +154,7 @@ fn a_person_takes_over_and_leaves_again() {
     // What the visitor says next begins another one.
     let next = id(&visitor.says("Hello again"));
     assert_ne!(next, conversation);
-    assert_eq!(list(&place, &["--status", "closed"]), [conversation.clone()]);
+    assert_eq!(list(&place, &["--status", "closed"]), [conversation.as_str()]);
     assert_eq!(list(&place, &["--status", "open"]), [next]);
 
     let old = visitor.token().clone();
@@ -207,7 +207,7 @@ fn lists_have_pages_and_exports_have_everything() {
     // A day without a word closes a conversation, too, though nobody has noted it.
     let silent = id(&Visitor::days_ago(&place, "acme", 2).says("Home visits?"));
     assert_eq!(list(&place, &["--status", "closed"]), [ids[1].clone(), silent.clone()]);
-    assert_eq!(list(&place, &["--status", "closed", "--limit", "1", "--page", "2"]), [silent.clone()]);
+    assert_eq!(list(&place, &["--status", "closed", "--limit", "1", "--page", "2"]), [silent.as_str()]);
     assert_eq!(list(&place, &["--status", "open"]), [ids[0].clone(), ids[2].clone()]);
     let closed =
         place.json(&["conversations", "list", "--agent", "acme", "--status", "closed", "--limit", "1"]);
@@ -236,6 +236,16 @@ fn lists_have_pages_and_exports_have_everything() {
     place.run(&["conversations", "export", "--agent", "nobody"]).failed(1);
 }
 
+/// A command that goes on until it is ended, as it is where a test fails.
+struct Watching(Child);
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 #[test]
 fn what_visitors_write_is_told_as_it_comes() {
     let place = place();
@@ -243,8 +253,8 @@ fn what_visitors_write_is_told_as_it_comes() {
     let known = id(&early.says("Before"));
     let mut watch = place.command(BINARY);
     watch.args(["conversations", "watch", "--agent", "acme"]).stdout(Stdio::piped());
-    let mut watch = watch.spawn().unwrap();
-    let mut lines = BufReader::new(watch.stdout.take().unwrap());
+    let mut watch = Watching(watch.spawn().unwrap());
+    let mut lines = BufReader::new(watch.0.stdout.take().unwrap());
     let mut next = || -> Value {
         let mut line = String::new();
         lines.read_line(&mut line).unwrap();
@@ -269,10 +279,10 @@ fn what_visitors_write_is_told_as_it_comes() {
     assert_eq!(texts, ["One", "Two"], "{heard:?}");
     assert_eq!((&heard[1]["conversationId"], &heard[1]["mode"]), (&json!(new), &json!("human")));
 
-    kill_process(Pid::from_child(&watch), Signal::INT).unwrap();
+    kill_process(Pid::from_child(&watch.0), Signal::INT).unwrap();
     let mut status = None;
     within(Duration::from_secs(5), "an end", || {
-        status = watch.try_wait().unwrap();
+        status = watch.0.try_wait().unwrap();
         status.is_some()
     });
     assert_eq!(status.unwrap().code(), Some(0));

@@ -134,6 +134,11 @@ impl Place {
         let mut address = |name: &str| {
             let mut line = String::new();
             lines.read_line(&mut line).unwrap();
+            if line.starts_with("listening widget ") {
+                // The demo has one without being told to.
+                line.clear();
+                lines.read_line(&mut line).unwrap();
+            }
             let address = line.trim().strip_prefix(&format!("listening {name} ")).map(str::to_owned);
             address.unwrap_or_else(|| panic!("'{line}' is not about {name}: {}", self.read("stderr")))
         };
