@@ -164,11 +164,11 @@ test('a person takes over, and the visitor reads what they write', async () => {
   const one = await visit();
   await say(one, 'When are you open?');
   await replied(one, 1);
-  const [conversation] = JSON.parse(cli('conversations', 'list', 'demo', '--limit', '1', '--json')).conversations;
-  cli('conversations', 'take', 'demo', conversation.id);
+  const [conversation] = JSON.parse(cli('conversations', 'list', '--agent', 'demo', '--limit', '1', '--json')).conversations;
+  cli('conversations', 'take', '--agent', 'demo', conversation.id);
   await say(one, 'Is somebody there?');
   await one.at('.note').waitFor();
-  cli('conversations', 'reply', 'demo', conversation.id, 'Yes, this is the front desk.', '--name', 'Front desk');
+  cli('conversations', 'reply', '--agent', 'demo', conversation.id, 'Yes, this is the front desk.', '--name', 'Front desk');
   await until(async () => (await replies(one)).some((text) => text.includes('front desk')), 'the reply', 15000);
   await one.page.screenshot({ path: artefacts + 'server-human.png' });
   assert.deepEqual(one.errors, []);
