@@ -98,7 +98,7 @@ fn answer(question: &str, turn: &ChatTurn) -> Option<(String, Vec<Source>, usize
             block.push('\n');
         }
         // A fence or a row of a table ends where its line ends.
-        let is_closed = last.starts_with('|') || last.starts_with("```") || last.starts_with("~~~");
+        let is_closed = last.starts_with('|') || quote::is_fence(last);
         block.push_str(&format!("> {last}{}[{n}]", if is_closed { "\n>\n> " } else { " " }));
         blocks.push(block);
         sources.push(Source {

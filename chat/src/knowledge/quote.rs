@@ -76,32 +76,46 @@ impl Wanted {
 }
 
 /// The lines of a quotation from a passage: whole sentences that stand next to each other, at most [`LONGEST`]
-/// characters, with the heads of tables whose rows are among them. A single sentence that is longer is cut at a word.
+/// characters, with the heads of tables whose rows are among them; code is quoted whole or not at all. A single sentence
+/// that is longer is cut at a word.
 pub(super) fn lines(passage: &str, wanted: &Wanted) -> Vec<String> {
     let pieces = pieces(passage, 0..passage.len(), Format::Markdown);
-    let held: Vec<HashSet<usize>> =
-        pieces.iter().map(|piece| wanted.words_in(&passage[piece.range.clone()])).collect();
-    let Some(chosen) = chosen(&pieces, &held, &wanted.weights) else { return Vec::new() };
-    let mut lines: Vec<String> = Vec::new();
-    let head = head(passage, &pieces, chosen.start);
-    let fits =
-        |lines: &[String]| lines.iter().map(|line| line.chars().count() + 1).sum::<usize>() <= LONGEST + 1;
-    lines.extend(head.iter().map(|piece| flat(&passage[piece.range.clone()])));
+    let units = units(&pieces);
+    let chosen_of = |pieces: &[Piece], has_long_code: bool| {
+        let held: Vec<HashSet<usize>> =
+            pieces.iter().map(|piece| wanted.words_in(&passage[piece.range.clone()])).collect();
+        chosen(passage, pieces, &held, &wanted.weights, has_long_code)
+    };
+    // Where there is nothing but long code, lines of it are better than nothing.
+    let (units, chosen) = match (chosen_of(&units, false), units.len() < pieces.len()) {
+        (None, true) => (&pieces, chosen_of(&pieces, true)),
+        (chosen, _) => (&units, chosen),
+    };
+    let Some(chosen) = chosen else { return Vec::new() };
+    let head = head(passage, units, chosen.start);
+    let mut lines: Vec<String> = head.iter().map(|piece| flat(&passage[piece.range.clone()])).collect();
     let mut is_joined = false;
-    for piece in &pieces[chosen.clone()] {
-        let text = flat(&passage[piece.range.clone()]);
+    for unit in &units[chosen] {
+        let text = &passage[unit.range.clone()];
         match lines.last_mut() {
+            _ if unit.kind == Kind::Code => lines.extend(text.lines().map(|line| line.trim_end().to_owned())),
             Some(last) if is_joined => {
                 // Sentences of one paragraph stay together, as the passage has them.
-                if passage[..piece.range.start].ends_with(char::is_whitespace) {
+                if passage[..unit.range.start].ends_with(char::is_whitespace) {
                     last.push(' ');
                 }
-                last.push_str(&text);
+                last.push_str(&flat(text));
             }
-            _ => lines.push(text),
+            _ => lines.push(flat(text)),
         }
-        is_joined = piece.kind == Kind::Prose && matches!(piece.end, End::Sentence | End::Word);
+        is_joined = unit.kind == Kind::Prose && matches!(unit.end, End::Sentence | End::Word);
     }
+    // Half of a pair of fences would make code of everything behind it.
+    if lines.iter().filter(|line| is_fence(line)).count() % 2 == 1 {
+        lines.retain(|line| !is_fence(line));
+    }
+    let fits =
+        |lines: &[String]| lines.iter().map(|line| line.chars().count() + 1).sum::<usize>() <= LONGEST + 1;
     if !fits(&lines) && !head.is_empty() {
         lines.drain(..head.len());
     }
@@ -111,15 +125,43 @@ pub(super) fn lines(passage: &str, wanted: &Wanted) -> Vec<String> {
     lines
 }
 
+/// Whether a line begins or ends code.
+pub(super) fn is_fence(line: &str) -> bool {
+    line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~")
+}
+
+/// The pieces of a passage, with the lines of code that belong together as one.
+fn units(pieces: &[Piece]) -> Vec<Piece> {
+    let mut units: Vec<Piece> = Vec::new();
+    for piece in pieces {
+        match units.last_mut() {
+            Some(last) if last.kind == Kind::Code && piece.kind == Kind::Code && last.end == End::Line => {
+                last.characters += last.gap + piece.characters;
+                last.range.end = piece.range.end;
+                last.gap = piece.gap;
+                last.end = piece.end;
+            }
+            _ => units.push(piece.clone()),
+        }
+    }
+    units
+}
+
 /// The sentences next to each other that tell most about the question; of equals the shortest, then the first.
-fn chosen(pieces: &[Piece], held: &[HashSet<usize>], weights: &[f32]) -> Option<Range<usize>> {
+fn chosen(
+    passage: &str,
+    pieces: &[Piece],
+    held: &[HashSet<usize>],
+    weights: &[f32],
+    has_long_code: bool,
+) -> Option<Range<usize>> {
     let mut best: Option<(f32, usize, Range<usize>)> = None;
     for start in 0..pieces.len() {
         let mut words: HashSet<usize> = HashSet::new();
         let mut characters = 0;
         for end in start..pieces.len() {
             characters += pieces[end].characters + if end > start { pieces[end - 1].gap } else { 0 };
-            if characters > LONGEST && end > start {
+            if characters > LONGEST && (end > start || (!has_long_code && pieces[end].kind == Kind::Code)) {
                 break;
             }
             words.extend(&held[end]);
@@ -133,10 +175,13 @@ fn chosen(pieces: &[Piece], held: &[HashSet<usize>], weights: &[f32]) -> Option<
         }
     }
     let (_, mut characters, mut range) = best?;
-    // What follows in the same paragraph often says the rest.
-    while range.end < pieces.len() && pieces[range.end - 1].end == End::Sentence {
-        characters += pieces[range.end - 1].gap + pieces[range.end].characters;
-        if characters > ENOUGH {
+    // What follows in the same paragraph often says the rest, and what follows a colon says it always.
+    while range.end < pieces.len() {
+        let last = &pieces[range.end - 1];
+        characters += last.gap + pieces[range.end].characters;
+        let is_announced = passage[last.range.clone()].ends_with(':') && characters <= LONGEST;
+        let is_rest = last.end == End::Sentence && characters <= ENOUGH;
+        if !is_announced && !is_rest {
             break;
         }
         range.end += 1;
@@ -194,6 +239,24 @@ mod tests {
         ] {
             assert_eq!(quoted(passage, question), wanted, "{question}");
         }
+    }
+
+    #[test]
+    fn code_is_quoted_whole() {
+        let passage = "To copy the store while it runs:\n\n```sh\nkeep copy  ./monday\n\nkeep check\n```\n\nA copy holds all files.";
+        let code = "```sh\nkeep copy  ./monday\n\nkeep check\n```";
+        assert_eq!(
+            quoted(passage, "How do I copy the store while it runs?"),
+            format!("To copy the store while it runs:\n{code}")
+        );
+        assert_eq!(quoted(passage, "keep check monday"), code);
+        // Code that is too long is left out; where there is nothing else, some lines of it are shown as text.
+        let long = format!("```sh\n{}```", "keep copy monday\n".repeat(60));
+        assert_eq!(
+            quoted(&format!("{long}\n\nA copy on monday holds all."), "copy monday"),
+            "A copy on monday holds all."
+        );
+        assert_eq!(quoted(&long, "copy monday"), "keep copy monday");
     }
 
     #[test]

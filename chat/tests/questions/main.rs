@@ -102,7 +102,7 @@ fn check_quotations(asked: &Asked, found: &Retrieved, reply: &Reply) -> usize {
             text.trim()
                 .lines()
                 .filter(|line| !line.is_empty())
-                .all(|line| passage.contains(line.trim().trim_end_matches('…').trim_end()))
+                .all(|line| passage.contains(flat(line).trim_end_matches('…').trim_end()))
         };
         let passages = found.passages.iter().filter(|passage| passage.title == source.title);
         assert!(
