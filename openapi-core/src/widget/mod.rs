@@ -7,7 +7,6 @@
 pub(crate) mod challenge;
 pub(crate) mod config;
 pub(crate) mod identity;
-mod limits;
 pub(crate) mod live;
 mod open;
 pub(crate) mod request;
@@ -15,8 +14,7 @@ mod settings;
 pub(crate) mod texts;
 pub(crate) mod token;
 
-pub use limits::Window;
-pub(crate) use limits::{Full, Windows, fits};
+pub use crate::limits::Window;
 pub use open::StreamLimits;
 pub(crate) use open::{Crowded, OpenStream, OpenStreams};
 pub use settings::{Texts, TurnDeadlines, WidgetLimits, WidgetSettings};

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::limits::Window;
 use super::open::StreamLimits;
 use crate::json::Object;
+use crate::limits::Window;
 
 /// Texts of the widget in a language, by their keys, with the language's tag; none where the widget's own, English, do.
 pub type Texts = Arc<dyn Fn(&str) -> Option<(String, Object)> + Send + Sync>;

@@ -54,7 +54,8 @@ impl Opened {
     /// Copies the agent of the benchmarks with so many contacts.
     async fn fill(&self, contacts: u64) -> Result<(), Failure> {
         eprintln!("copying {contacts} contacts");
-        let file = data::with_contacts(contacts)?;
+        // What builds it has a runtime of its own.
+        let file = tokio::task::spawn_blocking(move || data::with_contacts(contacts)).await??;
         let source = SqliteStorage::open(SqliteConfig::new(file))?;
         let agents = source.agents_after(None, 2).await?;
         let [agent] = agents.as_slice() else {

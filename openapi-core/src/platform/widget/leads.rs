@@ -12,6 +12,7 @@ use crate::audit::{AuditAction, AuditEntry};
 use crate::chat::{Consent, Conversation, Lead};
 use crate::contacts::{Contact, ContactRef};
 use crate::json::{Json, Object, RawObject};
+use crate::limits::fits;
 use crate::platform::errors::concurrent_update;
 use crate::platform::{ATTEMPTS, contacts};
 use crate::reply::{ApiError, ErrorCode};
@@ -23,7 +24,6 @@ use crate::storage::{
 use crate::values::{ContactId, ContactStatus, Email, TextValue, Timestamp};
 use crate::violation::{Fault, Place, Rule, Violation, Violations};
 use crate::widget::config::LeadForm;
-use crate::widget::fits;
 use crate::widget::request::Members;
 use crate::widget::token::VisitorToken;
 

@@ -11,7 +11,7 @@ mod visits;
 
 use std::convert::Infallible;
 use std::future::Future;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -30,13 +30,14 @@ use crate::api::body::{JsonTypes, read_json};
 use crate::api::{ApiBody, Handled, PeerAddress};
 use crate::chat::VisitorId;
 use crate::json::{Json, Object};
+use crate::limits::{Full, Window, Windows, network};
 use crate::operation::JsonBody;
 use crate::reply::{ApiError, ErrorCode};
 use crate::values::{AgentId, PlatformId, Timestamp};
 use crate::widget::config::Configuration;
 use crate::widget::live::{EventStream, LiveTurns};
 use crate::widget::token::VisitorToken;
-use crate::widget::{BASE_PATH, Crowded, Full, OpenStreams, WidgetSettings, Window, Windows};
+use crate::widget::{BASE_PATH, Crowded, OpenStreams, WidgetSettings};
 
 /// Any error, boxed.
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -240,10 +241,6 @@ impl Inner {
         let now = self.platform.now();
         let address =
             parts.extensions.get::<PeerAddress>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0);
-        let network = match address.to_canonical() {
-            IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
-            v4 => v4,
-        };
         let origin = parts.headers.get(header::ORIGIN);
         let accepts = parts.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
         Visit {
@@ -252,7 +249,7 @@ impl Inner {
             call: None,
             origin: origin.and_then(|origin| origin.to_str().ok()).unwrap_or_default().to_ascii_lowercase(),
             has_origin: origin.is_some(),
-            network,
+            network: network(address),
             address,
             agent: None,
             readers: Readers::Any,

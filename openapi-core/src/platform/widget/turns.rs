@@ -14,6 +14,7 @@ use crate::chat::{
     VisitorId,
 };
 use crate::json::{Json, Object};
+use crate::limits::fits;
 use crate::platform::ATTEMPTS;
 use crate::platform::errors::concurrent_update;
 use crate::ports::Task;
@@ -22,10 +23,10 @@ use crate::storage::{ConversationWrite, StorageErrorKind};
 use crate::values::{ConversationId, PlatformId, Timestamp};
 use crate::violation::{Fault, Rule, Violations};
 use crate::widget::challenge::{Challenge, is_solved};
+use crate::widget::identity;
 use crate::widget::live::{EventStream, LiveTurn, Sent};
 use crate::widget::request::{Members, SentUser};
 use crate::widget::token::VisitorToken;
-use crate::widget::{fits, identity};
 
 /// How long a turn counts as running when nothing is heard of its process.
 pub(super) const LEASE_MILLIS: i64 = 15_000;

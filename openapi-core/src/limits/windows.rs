@@ -1,4 +1,4 @@
-//! What visitors and addresses may do in a stretch of time: exact windows, in memory.
+//! What addresses and visitors may do in a stretch of time: exact windows, in memory.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
