@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openapi_core::chat::{ChatError, ChatEvent, ChatEvents, ChatResponder, ChatTurn, Usage};
+use openapi_core::chat::{ChatError, ChatEvent, ChatEvents, ChatResponder, ChatTurn, StatusKind, Usage};
 use openapi_core::ports::{Clock, IdSource};
 use reqwest::header::CONTENT_TYPE;
 
@@ -120,6 +120,10 @@ impl LlmResponder {
             let mark = prompt::mark(self.ids.as_ref());
             let prompt = Prompt::of(turn, endpoint.has_tools(), Some(mark));
             let mut reply = Reply::new(turn, &prompt);
+            if !is_repeated {
+                // A model may think for long before it says anything: whoever waits is to know that it was asked.
+                emitter.emit(ChatEvent::Status(StatusKind::Thinking));
+            }
             let failure = match attempt(endpoint, turn, &prompt, &mut reply, emitter).await {
                 Ok(()) => return reply.finish(endpoint.config.prices, emitter),
                 Err(failure) => failure,

@@ -68,7 +68,7 @@ impl<K> Default for Windows<K> {
     }
 }
 
-/// How one key stands after one more was counted.
+/// How one key stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Standing {
     /// How full the fullest window is, 0 to 1.
@@ -76,6 +76,15 @@ pub(crate) struct Standing {
 }
 
 impl<K: Hash + Eq> Windows<K> {
+    /// How a key would stand, without counting.
+    pub(crate) fn peek(&self, key: &K, windows: &[Window], now: Timestamp) -> Result<Standing, Full> {
+        let now = now.millis();
+        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(times) = seen.get(key) else { return Ok(Standing { share: 0.0 }) };
+        fits(times.iter().copied(), windows, now)?;
+        Ok(standing(times, windows, now))
+    }
+
     /// Counts one more, if it fits.
     pub(crate) fn admit(&self, key: K, windows: &[Window], now: Timestamp) -> Result<Standing, Full> {
         let longest = windows.iter().filter(|window| window.limit > 0).map(|window| window.millis).max();
@@ -93,12 +102,17 @@ impl<K: Hash + Eq> Windows<K> {
         }
         fits(times.iter().copied(), windows, now)?;
         times.push_back(now);
-        let share = windows.iter().filter(|window| window.limit > 0).map(|window| {
-            let used = times.iter().rev().take_while(|at| **at + window.millis > now).count();
-            used as f64 / f64::from(window.limit)
-        });
-        Ok(Standing { share: share.fold(0.0, f64::max) })
+        Ok(standing(times, windows, now))
     }
+}
+
+/// How full the fullest window is.
+fn standing(times: &VecDeque<i64>, windows: &[Window], now: i64) -> Standing {
+    let share = windows.iter().filter(|window| window.limit > 0).map(|window| {
+        let used = times.iter().rev().take_while(|at| **at + window.millis > now).count();
+        used as f64 / f64::from(window.limit)
+    });
+    Standing { share: share.fold(0.0, f64::max) }
 }
 
 fn make_room<K: Hash + Eq>(seen: &mut HashMap<K, VecDeque<i64>>, since: i64) {

@@ -24,6 +24,15 @@ const FINE_EVENTS: usize = 2_000;
 /// How large these pieces are at the least, in octets.
 const COARSE_OCTETS: usize = 64;
 
+/// Who wants a turn to end before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The visitor: what is written is the answer.
+    Visitor,
+    /// The service, which ends itself: the turn has failed and may be tried again.
+    Service,
+}
+
 /// An event as it is sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Sent {
@@ -46,7 +55,7 @@ struct State {
     /// Of the reply, not yet an event.
     pending: String,
     ended_at: Option<Timestamp>,
-    cancelled: bool,
+    asked_to_end: Option<Ending>,
     waiting: Vec<Waker>,
 }
 
@@ -107,6 +116,11 @@ impl LiveTurn {
         }
     }
 
+    /// Whether its last event was told.
+    pub(crate) fn is_told(&self) -> bool {
+        self.state().events.last().is_some_and(|event| matches!(event.name, "done" | "error"))
+    }
+
     /// No event follows.
     pub(crate) fn end(&self, now: Timestamp) {
         let mut state = self.state();
@@ -116,19 +130,19 @@ impl LiveTurn {
     }
 
     /// Asks for the end of the turn.
-    pub(crate) fn cancel(&self) {
+    pub(crate) fn cancel(&self, by: Ending) {
         let mut state = self.state();
-        state.cancelled = true;
+        state.asked_to_end.get_or_insert(by);
         state.wake();
     }
 
-    /// Whether the end was asked for; else who polls is woken when it is.
-    pub(crate) fn poll_cancelled(&self, cx: &Context<'_>) -> bool {
+    /// Who has asked for the end; where nobody has, who polls is woken when somebody does.
+    pub(crate) fn poll_cancelled(&self, cx: &Context<'_>) -> Option<Ending> {
         let mut state = self.state();
-        if !state.cancelled {
+        if state.asked_to_end.is_none() {
             state.wait(cx);
         }
-        state.cancelled
+        state.asked_to_end
     }
 
     pub(crate) fn has_ended(&self) -> bool {

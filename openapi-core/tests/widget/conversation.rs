@@ -84,6 +84,28 @@ fn a_closed_conversation_is_read_and_not_gone_on_with() {
 }
 
 #[test]
+fn an_old_token_leads_to_where_the_conversation_goes_on() {
+    let world = world();
+    let first = world.turn(1, "One", None);
+    let token = first.token();
+    assert_eq!(world.post("/close", &json!({ "token": token })).status, 204);
+    // A turn that begins the next conversation is stored once, too.
+    let next = world.turn(2, "Two", Some(&token));
+    let again = world.turn(2, "Two", Some(&token));
+    assert_eq!(again.event("message"), next.event("message"));
+    let on = world.turn(3, "Three", Some(&token));
+    assert_eq!(on.session()["conversation"], next.session()["conversation"]);
+    assert_eq!(on.event("ack")["seq"], 3);
+    // What was told before is told again.
+    assert_eq!(world.turn(1, "One", Some(&token)).event("message"), first.event("message"));
+    // And the limits are those of the visitor, whatever token and however many conversations.
+    assert_eq!(world.turn(4, "Four", Some(&token)).status, 200);
+    assert_eq!(world.post("/close", &json!({ "token": next.token() })).status, 204);
+    let refused = world.turn(5, "Five", Some(&token));
+    assert_eq!(refused.json()["details"]["scope"], "visitor");
+}
+
+#[test]
 fn a_token_opens_its_conversation_and_is_renewed() {
     let world = boundless();
     let first = world.turn(1, "One", None);

@@ -162,6 +162,9 @@ fn a_verified_visitor_is_linked_with_their_contact() {
     assert_ne!(third.session()["conversation"], first.session()["conversation"]);
     assert_ne!(world.conversation(&third).visitor_id, conversation.visitor_id);
     assert_eq!(contacts(&world).len(), 2, "who is not known is made");
+    // What they leave in a form is checked as everybody's.
+    let faulty = world.post("/lead", &lead(Some(&second.token()), json!({ "primaryEmail": "nobody" })));
+    assert_eq!(faulty.json()["validationErrors"][0]["field"], "fields.primaryEmail", "{}", faulty.text);
     // Blocked.
     let block = object(
         &json!({ "primaryEmail": "zoe@example.com", "externalReferenceId": "crm-1001", "status": "blocked" }),
@@ -171,6 +174,18 @@ fn a_verified_visitor_is_linked_with_their_contact() {
     assert_eq!((blocked.status, blocked.code().as_str()), (403, "VISITOR_BLOCKED"));
     let later = world.turn(5, "Hi", Some(&first.token()));
     assert_eq!(later.code(), "VISITOR_BLOCKED", "also without the hash, while it counts");
+}
+
+#[test]
+fn an_address_that_two_contacts_have_names_nobody_and_makes_no_third() {
+    let world = boundless();
+    for _ in 0..2 {
+        let known = object(&json!({ "primaryEmail": "zoe@example.com" }));
+        block_on(world.platform.import_contact(&operator(), &agent(), &known)).expect("a contact");
+    }
+    let answered = verified(&world, 1, None, "", "zoe@example.com");
+    assert_eq!(world.conversation(&answered).contact_id, None);
+    assert_eq!(contacts(&world).len(), 2);
 }
 
 #[test]

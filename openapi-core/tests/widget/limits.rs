@@ -168,6 +168,21 @@ fn near_a_limit_a_challenge_is_to_be_solved() {
 }
 
 #[test]
+fn calls_that_are_refused_use_nothing_up() {
+    let mut settings = WidgetSettings::default();
+    settings.limits.address_turns.clear();
+    settings.limits.agent_turns = vec![openapi_core::widget::Window::of_seconds("minute", 60, 10)];
+    let world = world_with(settings, false);
+    let mut trapped = turn(1, "Hi", None);
+    trapped["hp"] = json!("x");
+    let bodies = [json!({ "agentId": AGENT }), trapped, turn(1, " ", None)];
+    for body in bodies.iter().cycle().take(60) {
+        world.post("/turns", body);
+    }
+    assert_eq!(world.turn(2, "Hi", None).status, 200);
+}
+
+#[test]
 fn open_streams_are_counted() {
     let mut settings = WidgetSettings::default();
     settings.limits.streams = StreamLimits { per_address: 2, per_agent: 64, per_process: 3 };
@@ -178,6 +193,9 @@ fn open_streams_are_counted() {
     assert_eq!((first.status().as_u16(), second.status().as_u16()), (200, 200));
     let third = open(3);
     assert_eq!(third.status(), 429);
+    let query = openapi_core::storage::ConversationQuery { filter: Default::default(), offset: 0, limit: 10 };
+    let stored = block_on(world.platform.conversations(&agent(), &query)).expect("a page").total;
+    assert_eq!(stored, 2, "what was refused is not stored, and nobody is asked");
     drop(first);
     let fourth = open(4);
     assert_eq!(fourth.status(), 200);

@@ -103,9 +103,38 @@ fn a_first_turn_whose_answer_was_lost_finds_its_conversation() {
         request.headers_mut().insert("origin", "https://other.example".parse().expect("a value"));
     });
     assert_ne!(elsewhere.session()["conversation"], first.session()["conversation"]);
-    world.clock.advance_millis(86_400_000);
-    let later = world.turn(1, "One", None);
-    assert_ne!(later.session()["conversation"], first.session()["conversation"]);
+    for millis in [3_600_000, 86_400_000] {
+        world.clock.advance_millis(millis);
+        let later = world.turn(1, "One", None);
+        assert_ne!(later.session()["conversation"], first.session()["conversation"]);
+    }
+}
+
+#[test]
+fn a_service_that_ends_leaves_its_turns_to_be_repeated() {
+    let world = world_with(WidgetSettings::default(), true);
+    world.script.will([delta("Half"), Act::Hang]);
+    let open = block_on(world.api.handle(request("/turns", &turn(1, "One", None), |_| ())));
+    wait_until(|| !world.script.asked.lock().expect("the turns").is_empty());
+    // Over another platform, as after a change of keys, it is the same turn.
+    let over = world.api.over(&world.platform);
+    assert_eq!(over.running_turns(), 1);
+    over.cancel_all();
+    let ended = block_on(read(open));
+    assert_eq!(ended.event("error")["retryable"], true);
+    assert_eq!(world.messages(&ended)[1].state, MessageState::Incomplete);
+    world.script.says("Whole.");
+    let again = world.turn(1, "One", Some(&ended.token()));
+    assert_eq!(again.event("message")["text"], "Whole.");
+}
+
+#[test]
+fn a_task_that_is_dropped_leaves_nobody_waiting() {
+    let world = boundless();
+    world.script.will([delta("Half"), Act::Hang]);
+    let first = block_on(world.api.handle(request("/turns", &turn(1, "One", None), |_| ())));
+    drop(first);
+    assert_eq!(world.api.running_turns(), 0);
 }
 
 #[test]

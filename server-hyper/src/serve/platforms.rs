@@ -105,8 +105,8 @@ impl Platforms {
                 Ok(platform) => {
                     let former = self.current.swap(platform);
                     api.store(Arc::new(self.api()));
-                    // Answers that run go on; whoever lost their stream follows what is stored of them.
-                    widget.store(Arc::new(self.widget_api()));
+                    // Answers that run go on, and limits count on.
+                    widget.store(Arc::new(widget.load().over(&self.current())));
                     tracing::info!("the server keys have changed and are in use");
                     // What the former platform counted is saved; until then its leases count as used.
                     tokio::time::sleep(HANDOVER).await;

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use openapi_core::platform::Platform;
@@ -29,7 +29,7 @@ use crate::config::widget::WidgetServing;
 use crate::failure::Failure;
 use crate::logging::Sink;
 use crate::metrics::Metrics;
-use crate::ports::{SystemClock, SystemRandom};
+use crate::ports::{SystemClock, SystemRandom, monotonic};
 use crate::signals::Signals;
 
 /// Open files that are not connections: the store, the log, the listeners.
@@ -150,6 +150,7 @@ pub async fn run(
     signals.end(|| reload(tls.as_deref())).await;
     drain.begin();
     tracing::info!("draining: no new connections, running requests may end");
+    let draining_since = monotonic();
     let orderly = async {
         let cut = drain.ended(serving.drain).await;
         if cut > 0 {
@@ -159,7 +160,7 @@ pub async fn run(
         if let Some(accepting) = accepting_widget {
             let _ = accepting.await;
         }
-        end_answers(&widget_api.load()).await;
+        end_answers(&widget_api.load(), draining_since + serving.drain).await;
         maintenance.abort();
         keys.abort();
         if let Err(error) = platforms.current().drain().await {
@@ -185,8 +186,12 @@ fn widget_settings(serving: &WidgetServing, own_origin: Option<String>) -> Widge
     settings
 }
 
-/// Ends the answers that still run when the time to drain is over; what they have written is stored.
-async fn end_answers(widget: &WidgetApi) {
+/// Waits for the answers that still run until the time to drain is over, and ends the others: what they have written is
+/// stored, and their turns can be repeated.
+async fn end_answers(widget: &WidgetApi, until: Instant) {
+    while widget.running_turns() > 0 && monotonic() < until {
+        tokio::time::sleep(LAST_LOOK).await;
+    }
     widget.cancel_all();
     for _ in 0..LAST_LOOKS {
         if widget.running_turns() == 0 {

@@ -85,7 +85,7 @@ fn settings_that_cannot_be_are_refused_with_their_paths() {
     let place = place();
     let before = place.json(&["agents", "configure", "acme"]);
     for (change, words) in [
-        ("chat.respnder=x", "chat.respnder is no setting"),
+        ("chat.answerer=x", "chat.answerer is no setting"),
         ("chat.minCoverage=2", "chat.minCoverage must be from 0 to 1"),
         ("origins=example.com", "origins"),
         ("lead.fields=[\"shoeSize\"]", "lead.fields[0] is no field"),
@@ -95,7 +95,7 @@ fn settings_that_cannot_be_are_refused_with_their_paths() {
         assert!(said.contains(words), "{change}: {said}");
     }
     for (arguments, code) in [
-        (&["--unset", "chat.respnder"][..], 1),
+        (&["--unset", "chat.answerer"][..], 1),
         (&["--file", "nowhere.json"], 1),
         (&["--set", "chat.responder"], 2),
         (&["--set", "=x"], 2),

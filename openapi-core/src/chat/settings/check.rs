@@ -246,8 +246,8 @@ mod tests {
     #[test]
     fn every_fault_has_its_path() {
         for (text, said) in [
-            (r#"{"apearance":{}}"#, "apearance is no setting"),
-            (r#"{"chat":{"llm":{"modell":"x"}}}"#, "chat.llm.modell is no setting"),
+            (r#"{"looks":{}}"#, "looks is no setting"),
+            (r#"{"chat":{"llm":{"modelName":"x"}}}"#, "chat.llm.modelName is no setting"),
             (r#"{"chat":{"llm":{"temperature":3}}}"#, "chat.llm.temperature must be from 0 to 2"),
             (r#"{"chat":{"fallback":"none"}}"#, "chat.fallback cannot be read"),
             (r#"{"origins":["example.com"]}"#, "origins[0] must be https://host[:port]"),

@@ -188,6 +188,10 @@ impl ChatAdmin for Platform {
                 schema.ok_or_else(|| AdminError::NotFound { what: "agent", id: agent.to_string() })?;
             let read = AgentSettings::read(settings, &schema).map_err(AdminError::Invalid)?;
             let (before, version) = Platform::agent_settings(self, agent).await?;
+            // First, so that a repeated command goes on where it was interrupted.
+            if version == 0 || before.retention_days != read.retention_days {
+                self.keep_for(agent, read.retention_days).await?;
+            }
             if version > 0 && before == read {
                 return Ok(read);
             }
@@ -195,9 +199,6 @@ impl ChatAdmin for Platform {
             let action = AuditAction::AgentConfigure;
             let audit = self.operator_audit(by, action, agent, agent.as_str(), &Object::new(), now);
             if self.save_record(agent, AgentRecordKind::Settings, version, &read, &audit).await? {
-                if before.retention_days != read.retention_days {
-                    self.keep_for(agent, read.retention_days).await?;
-                }
                 return Ok(read);
             }
         }

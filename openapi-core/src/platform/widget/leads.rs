@@ -16,7 +16,7 @@ use crate::limits::fits;
 use crate::platform::errors::concurrent_update;
 use crate::platform::{ATTEMPTS, contacts};
 use crate::reply::{ApiError, ErrorCode};
-use crate::schema::CompiledSchema;
+use crate::schema::{CompiledSchema, Identity};
 use crate::service::{ContactTarget, CreateContact, Created, Idempotency, UpdateContact};
 use crate::storage::{
     ContactFilter, ContactQuery, ContactSort, ConversationWrite, Order, StorageErrorKind, Window,
@@ -105,6 +105,15 @@ impl Inner {
         let form = LeadForm::of(&view.settings.lead, schema.schema());
         check(form.as_ref(), lead)?;
         let fields = self.contact_of(conversation, lead, &schema, now);
+        // Also of a form that makes no contact.
+        let identity = Identity {
+            id: self.platform.ports.ids.platform_id(now).into(),
+            agent_id: view.agent.id.clone(),
+            now,
+        };
+        if let Err(violations) = schema.create(&fields, identity) {
+            return Err(renamed(&violations.into(), lead.prefix));
+        }
         let caller = self.visitor(visit, conversation);
         let mut hint = None;
         let is_verified = conversation.level_at(now) == 2;
@@ -217,14 +226,13 @@ impl Inner {
             return Ok(());
         };
         let email = user.email.as_deref().and_then(|email| Email::parse(email).ok());
-        let known =
-            match self.contact_of_user(view, user.external_reference_id.as_deref(), email.as_ref()).await? {
-                Some(contact) => Some(contact),
-                None => match conversation.contact_id {
-                    Some(id) => self.platform.storage.contact(&view.agent.id, &ContactRef::Id(id)).await?,
-                    None => None,
-                },
-            };
+        let external = user.external_reference_id.as_deref();
+        let (found, is_unclear) = self.contact_of_user(view, external, email.as_ref()).await?;
+        let known = match (found, conversation.contact_id) {
+            (Some(contact), _) => Some(contact),
+            (None, Some(id)) => self.platform.storage.contact(&view.agent.id, &ContactRef::Id(id)).await?,
+            (None, None) => None,
+        };
         if known.as_ref().is_some_and(|contact| contact.status == ContactStatus::Blocked) {
             return Err(ApiError::new(ErrorCode::VisitorBlocked, "This chat is not available"));
         }
@@ -247,7 +255,7 @@ impl Inner {
                 contacts::update(&self.platform, &caller, request).await.map(|_| ())
             }
             None => {
-                let Some(email) = email else { return Ok(()) };
+                let Some(email) = email.filter(|_| !is_unclear) else { return Ok(()) };
                 let mut members = filled.map(|filled| filled.fields.clone()).unwrap_or_default();
                 members.insert("primaryEmail", email.as_str().into());
                 if members.get("firstName").is_none() {
@@ -280,21 +288,21 @@ impl Inner {
         }
     }
 
-    /// The contact with an external id, else the only one with an email address.
+    /// The contact with an external id, else the only one with an email address; and whether there are several.
     async fn contact_of_user(
         &self,
         view: &AgentView,
         external: Option<&str>,
         email: Option<&Email>,
-    ) -> Result<Option<Contact>, ApiError> {
+    ) -> Result<(Option<Contact>, bool), ApiError> {
         let storage = &self.platform.storage;
         if let Some(external) = external.and_then(|external| external.parse().ok()) {
             let found = storage.contact(&view.agent.id, &ContactRef::External(external)).await?;
             if found.is_some() {
-                return Ok(found);
+                return Ok((found, false));
             }
         }
-        let Some(email) = email else { return Ok(None) };
+        let Some(email) = email else { return Ok((None, false)) };
         let filter = ContactFilter {
             primary_email: Some(email.normalized()),
             include_archived: true,
@@ -303,7 +311,7 @@ impl Inner {
         let window = Window::Page { offset: 0, limit: 2 };
         let query = ContactQuery { filter, sort: ContactSort::CreatedAt, order: Order::Ascending, window };
         let page = storage.contacts(&view.agent.id, &query).await?;
-        Ok(page.contacts.into_iter().next().filter(|_| page.total == 1))
+        Ok((page.contacts.into_iter().next().filter(|_| page.total == 1), page.total > 1))
     }
 
     /// `POST /lead`.

@@ -2,9 +2,12 @@
 
 mod admin;
 mod leads;
+mod place;
+mod resume;
 mod run;
 mod settings;
 mod store;
+mod told;
 mod turns;
 mod usage;
 mod visits;
@@ -35,9 +38,9 @@ use crate::operation::JsonBody;
 use crate::reply::{ApiError, ErrorCode};
 use crate::values::{AgentId, PlatformId, Timestamp};
 use crate::widget::config::Configuration;
-use crate::widget::live::{EventStream, LiveTurns};
+use crate::widget::live::{Ending, EventStream, LiveTurns};
 use crate::widget::token::VisitorToken;
-use crate::widget::{BASE_PATH, Crowded, OpenStreams, WidgetSettings};
+use crate::widget::{BASE_PATH, Crowded, OpenStream, OpenStreams, WidgetSettings};
 
 /// Any error, boxed.
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -61,11 +64,17 @@ struct Inner {
     platform: Arc<Platform>,
     settings: WidgetSettings,
     views: Cache<AgentId, AgentView>,
+    process: Arc<Process>,
+}
+
+/// What outlives an exchange of the platform.
+struct Process {
     turns: LiveTurns,
     streams: OpenStreams,
     addresses: Windows<(IpAddr, &'static str)>,
     visitors: Windows<VisitorId>,
     agents: Windows<AgentId>,
+    usage: usage::Queues,
     /// Names this process in the turns that it answers.
     server: PlatformId,
 }
@@ -138,6 +147,8 @@ impl Call {
 enum Readers {
     /// Any page.
     Any,
+    /// Any page, but whoever names an origin is answered otherwise.
+    AnyForNow,
     /// Pages of one origin: what is answered depends on it.
     Origin(HeaderValue),
 }
@@ -156,6 +167,8 @@ struct Visit {
     agent: Option<AgentId>,
     readers: Readers,
     wants_document: bool,
+    /// The place of the stream that it will be answered with.
+    open: Option<OpenStream>,
 }
 
 /// What a call came to.
@@ -178,17 +191,25 @@ impl Platform {
     /// The widget's side of the service over this platform.
     #[must_use]
     pub fn widget_api(self: &Arc<Self>, settings: WidgetSettings) -> WidgetApi {
-        WidgetApi(Arc::new(Inner {
-            platform: Arc::clone(self),
-            views: Cache::default(),
+        let process = Process {
             turns: LiveTurns::default(),
             streams: OpenStreams::new(settings.limits.streams),
             addresses: Windows::default(),
             visitors: Windows::default(),
             agents: Windows::default(),
+            usage: usage::Queues::default(),
             server: self.ports.ids.platform_id(self.now()),
-            settings,
-        }))
+        };
+        let process = Arc::new(process);
+        WidgetApi(Arc::new(Inner { platform: Arc::clone(self), views: Cache::default(), process, settings }))
+    }
+}
+
+impl std::ops::Deref for Inner {
+    type Target = Process;
+
+    fn deref(&self) -> &Process {
+        &self.process
     }
 }
 
@@ -205,9 +226,21 @@ impl WidgetApi {
         finish(&parts, answer, visit)
     }
 
-    /// Ends all answers that still run, as at the end of a drain: their text so far is stored.
+    /// The same over another platform, such as one with other server keys: answers that run go on, and limits count on.
+    #[must_use]
+    pub fn over(&self, platform: &Arc<Platform>) -> WidgetApi {
+        WidgetApi(Arc::new(Inner {
+            platform: Arc::clone(platform),
+            settings: self.0.settings.clone(),
+            views: Cache::default(),
+            process: Arc::clone(&self.0.process),
+        }))
+    }
+
+    /// Ends all answers that still run, when the time to drain is over: their text so far is stored, and their clients
+    /// are told to try again.
     pub fn cancel_all(&self) {
-        self.0.turns.running().iter().for_each(|turn| turn.cancel());
+        self.0.turns.running().iter().for_each(|turn| turn.cancel(Ending::Service));
     }
 
     /// How many answers run.
@@ -259,6 +292,7 @@ impl Inner {
                     .next()
                     .is_some_and(|first| first.trim().eq_ignore_ascii_case("application/json"))
             }),
+            open: None,
         }
     }
 
@@ -305,14 +339,21 @@ impl Inner {
         let share = match call {
             Call::Turns => self.admit_address(visit, "turn", &limits.address_turns)?,
             Call::Lead => self.admit_address(visit, "lead", &limits.address_leads)?,
-            _ => self.admit_address(visit, "call", &limits.address_calls)?,
+            // Whoever has a token is limited as a visitor, so that people behind one address do not suffer.
+            _ => 0.0,
         };
         let most = if matches!(call, Call::Turns | Call::Lead) { LARGE_BODY } else { SMALL_BODY };
         let body = match read_json(parts, body, most, JsonTypes::AlsoPlain).await? {
             JsonBody::Value(Json::Object(body)) => body,
             _ => return Err(ApiError::new(ErrorCode::InvalidJson, "The request body is not a JSON object")),
         };
-        let token = self.token(&body, visit)?;
+        let token = match self.token(&body, visit) {
+            Ok(token) => token,
+            Err(error) => {
+                self.admit_address(visit, "call", &limits.address_calls)?;
+                return Err(error);
+            }
+        };
         let named = body.get("agentId").and_then(Json::as_str);
         let agent: AgentId = match (&token, named) {
             (Some(token), Some(named)) if named != token.agent.as_str() => return Err(token_invalid()),
@@ -323,6 +364,10 @@ impl Inner {
         };
         let view = self.view(&agent, visit).await?;
         self.admit_origin(&view, visit)?;
+        if matches!(call, Call::Turns | Call::Resume) {
+            // Before anything is stored or asked: a turn without a stream would be answered to nobody.
+            visit.open = Some(self.streams.open(&agent, Some(visit.network)).map_err(crowded)?);
+        }
         match (call, token) {
             (Call::Turns, token) => self.turn(visit, view, token, &body, share).await,
             (Call::Lead, token) => self.lead(visit, &view, token, &body, share).await,
@@ -402,6 +447,9 @@ impl Inner {
     /// origin is let in.
     fn admit_origin(&self, view: &AgentView, visit: &mut Visit) -> Result<(), ApiError> {
         let rules = &view.settings.origins;
+        if !rules.is_empty() && !visit.has_origin {
+            visit.readers = Readers::AnyForNow;
+        }
         if !rules.is_empty()
             && let Ok(origin) = HeaderValue::from_str(&visit.origin)
             && visit.has_origin
@@ -423,10 +471,6 @@ impl Inner {
         let origin = if visit.has_origin { visit.origin.as_str() } else { "null" };
         let message = format!("Origin {origin} is not allowed for agent {}", view.agent.id);
         Err(ApiError::new(ErrorCode::OriginNotAllowed, message).with_detail("origin", origin))
-    }
-
-    fn open_stream(&self, visit: &Visit, agent: &AgentId) -> Result<crate::widget::OpenStream, ApiError> {
-        self.streams.open(agent, Some(visit.network)).map_err(crowded)
     }
 }
 
@@ -528,6 +572,10 @@ fn finish(parts: &Parts, answer: Result<Answer, ApiError>, visit: Visit) -> Resp
     headers.insert(header::CACHE_CONTROL, caching);
     match visit.readers {
         Readers::Any => headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, fixed("*")),
+        Readers::AnyForNow => {
+            headers.insert(header::VARY, fixed("Origin"));
+            headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, fixed("*"))
+        }
         Readers::Origin(origin) => {
             headers.insert(header::VARY, fixed("Origin"));
             headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin)

@@ -6,23 +6,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Poll;
 
-use serde::Serialize;
-
 use super::Inner;
 use super::settings::AgentView;
-use super::store::{asked_and_answered, shown};
-use super::turns::{Done, Failure, LEASE_MILLIS};
+use super::store::asked_and_answered;
+use super::told::{Failure, Status, Text, tell};
+use super::turns::LEASE_MILLIS;
 use crate::chat::{
     ChatAgent, ChatError, ChatEvent, ChatEvents, ChatLine, ChatResponder, ChatTurn, ChatVisitor,
-    Conversation, ConversationMode, Fallback, FollowUp, Handoff, Message, MessageState, Outcome, Question,
-    Retrieved, Source, Speaker, StatusKind, Usage,
+    Conversation, ConversationMode, Fallback, FollowUp, Message, MessageState, Outcome, Question, Retrieved,
+    Source, Speaker, StatusKind, Usage,
 };
 use crate::contacts::ContactRef;
 use crate::ports::Task;
 use crate::storage::{MessageQuery, StorageError, WhichMessages};
 use crate::values::Timestamp;
-use crate::widget::config::LeadForm;
-use crate::widget::live::LiveTurn;
+use crate::widget::live::{Ending, LiveTurn};
 use crate::widget::texts;
 
 /// The longest reply, in octets.
@@ -48,6 +46,21 @@ pub(super) struct Job {
     pub(super) turn: String,
     pub(super) live: Arc<LiveTurn>,
     pub(super) request_id: String,
+}
+
+/// Ends the events of a turn, also of one whose task is dropped or panics: nobody is to wait for what does not come.
+pub(super) struct AtLast {
+    pub(super) inner: Arc<Inner>,
+    pub(super) live: Arc<LiveTurn>,
+}
+
+impl Drop for AtLast {
+    fn drop(&mut self) {
+        if !self.live.is_told() {
+            self.live.emit("error", &Failure::unavailable());
+        }
+        self.live.end(self.inner.platform.now());
+    }
 }
 
 /// What became of a turn.
@@ -81,7 +94,7 @@ enum Step {
     Event(ChatEvent),
     Ended,
     Late,
-    Cancelled,
+    Cancelled(Ending),
     Draft,
 }
 
@@ -96,7 +109,6 @@ impl Inner {
             }
         };
         self.finish(&job, reply).await;
-        job.live.end(self.platform.now());
     }
 
     async fn reply(&self, job: &Job) -> Result<Reply, StorageError> {
@@ -233,7 +245,10 @@ impl Inner {
         responder: &dyn ChatResponder,
         turn: ChatTurn,
     ) -> Result<Reply, StorageError> {
-        let most = responder.most(&turn);
+        let Ok(most) = catch_unwind(AssertUnwindSafe(|| responder.most(&turn))) else {
+            tracing::error!(responder = responder.name(), "a responder panicked");
+            return Ok(Reply { end: End::Failed(ChatError::Internal), ..Reply::default() });
+        };
         let id = self.platform.ports.ids.platform_id(self.platform.now());
         let is_paid = most.tokens() > 0;
         if is_paid && !self.set_aside(job, id, most).await? {
@@ -249,7 +264,14 @@ impl Inner {
                 _ => Usage::default(),
             };
             reply.usage = Some(used);
-            reply.credits = self.settle(job, id, used).await?;
+            // The reply is there, whatever becomes of its price: what is not settled stays set aside for a while.
+            reply.credits = match self.settle(job, id, used).await {
+                Ok(credits) => credits,
+                Err(error) => {
+                    tracing::error!(agent = %job.view.agent.id, %error, "what an answer has used could not be settled");
+                    0
+                }
+            };
         }
         Ok(reply)
     }
@@ -258,6 +280,7 @@ impl Inner {
         let timer = &self.platform.ports.timer;
         let deadlines = self.settings.deadlines;
         let mut reply = Reply::default();
+        let begun_at = self.platform.now();
         let Ok(mut events) = catch_unwind(AssertUnwindSafe(|| responder.respond(turn))) else {
             tracing::error!(responder = responder.name(), "a responder panicked");
             return Reply { end: End::Failed(ChatError::Internal), ..reply };
@@ -271,7 +294,8 @@ impl Inner {
             let step = next(&mut events, [&mut late, &mut whole], &mut draft, &job.live).await;
             if matches!(step, Step::Event(_)) && !has_event {
                 has_event = true;
-                late = timer.sleep(deadlines.first_delta.saturating_sub(deadlines.first_event));
+                let passed = u64::try_from(self.platform.now().millis_since(begun_at)).unwrap_or(0);
+                late = timer.sleep(deadlines.first_delta.saturating_sub(passed));
             }
             match step {
                 Step::Event(ChatEvent::Status(kind)) => job.live.emit("status", &Status { kind }),
@@ -289,7 +313,7 @@ impl Inner {
                 Step::Event(ChatEvent::Replace(text)) => {
                     late = timer.sleep(deadlines.between_deltas);
                     reply.text = text[..text.floor_char_boundary(MAX_REPLY)].to_owned();
-                    job.live.emit("replace", &super::turns::Text { text: &reply.text });
+                    job.live.emit("replace", &Text { text: &reply.text });
                     saved = 0;
                 }
                 Step::Event(ChatEvent::Suggestions(mut items)) => {
@@ -323,16 +347,27 @@ impl Inner {
                     reply.end = End::Failed(ChatError::Timeout);
                     return reply;
                 }
-                Step::Cancelled => {
-                    reply.end = End::Stopped;
+                Step::Cancelled(by) => {
+                    reply.end = match by {
+                        Ending::Visitor => End::Stopped,
+                        Ending::Service => End::Failed(ChatError::Unavailable),
+                    };
                     return reply;
                 }
-                Step::Draft => draft = timer.sleep(DRAFT_MILLIS),
+                Step::Draft => {
+                    draft = timer.sleep(DRAFT_MILLIS);
+                    // The wish to end it may have come to another process.
+                    (saved, saved_at) = (reply.text.len(), self.platform.now());
+                    if !self.save_draft(job, &reply.text, saved_at).await {
+                        reply.end = End::Stopped;
+                        return reply;
+                    }
+                }
             }
             let now = self.platform.now();
             let grown = reply.text.len().saturating_sub(saved);
-            let is_due = now.millis_since(saved_at) >= i64::try_from(DRAFT_MILLIS).unwrap_or(0) && grown > 0;
-            if grown >= DRAFT_OCTETS || is_due || now.millis_since(saved_at) >= RENEW_MILLIS {
+            let is_due = now.millis_since(saved_at) >= i64::try_from(DRAFT_MILLIS).unwrap_or(0);
+            if grown >= DRAFT_OCTETS || is_due {
                 (saved, saved_at) = (reply.text.len(), now);
                 if !self.save_draft(job, &reply.text, now).await {
                     reply.end = End::Stopped;
@@ -349,6 +384,9 @@ impl Inner {
             let running = stored.running.as_mut().filter(|it| it.turn == job.turn && it.owner == self.server);
             goes_on = running.as_ref().is_some_and(|running| !running.cancelled);
             let running = running.filter(|running| !running.cancelled)?;
+            if running.text == text && running.lease_until.millis_since(now) > LEASE_MILLIS - RENEW_MILLIS {
+                return None;
+            }
             text.clone_into(&mut running.text);
             running.lease_until = now.plus_millis(LEASE_MILLIS);
             Some(Vec::new())
@@ -446,32 +484,6 @@ fn failure_of(error: ChatError) -> Failure {
     }
 }
 
-/// The end of a turn, as it is told: the message, what follows it, how it ended.
-pub(super) fn tell(live: &LiveTurn, message: &Message, form: Option<&LeadForm>, view: &AgentView) {
-    live.emit("message", &shown(message));
-    if !message.after.suggestions.is_empty() {
-        live.emit("suggestions", &Items { items: &message.after.suggestions });
-    }
-    if message.after.form
-        && let Some(form) = form
-    {
-        live.emit("form", form);
-    }
-    if let Some(handoff) = &message.after.handoff {
-        live.emit("handoff", &told(handoff, view));
-    }
-    live.emit("done", &Done { outcome: message.outcome.unwrap_or(Outcome::Answered) });
-}
-
-/// A handoff without pictures of hosts that the widget does not load from.
-fn told(handoff: &Handoff, view: &AgentView) -> Handoff {
-    let is_allowed = |address: &String| {
-        let host = url::Url::parse(address).ok().and_then(|url| url.host_str().map(str::to_owned));
-        host.is_some_and(|host| view.settings.image_hosts.contains(&host))
-    };
-    Handoff { avatar: handoff.avatar.clone().filter(is_allowed), ..handoff.clone() }
-}
-
 /// Whether there is a form that this visitor has not filled in.
 fn can_offer_form(view: &AgentView, conversation: &Conversation) -> bool {
     !view.settings.lead.fields.is_empty() && conversation.lead.is_none()
@@ -492,8 +504,8 @@ fn stopped(most: Usage, text: &str) -> Usage {
 async fn next(events: &mut ChatEvents, deadlines: [&mut Task; 2], draft: &mut Task, live: &LiveTurn) -> Step {
     let [late, whole] = deadlines;
     poll_fn(|cx| {
-        if live.poll_cancelled(cx) {
-            return Poll::Ready(Step::Cancelled);
+        if let Some(by) = live.poll_cancelled(cx) {
+            return Poll::Ready(Step::Cancelled(by));
         }
         let polled = catch_unwind(AssertUnwindSafe(|| events.as_mut().poll_next(cx)));
         match polled {
@@ -511,16 +523,4 @@ async fn next(events: &mut ChatEvents, deadlines: [&mut Task; 2], draft: &mut Ta
         draft.as_mut().poll(cx).map(|()| Step::Draft)
     })
     .await
-}
-
-/// Data of the event `status`.
-#[derive(Serialize)]
-struct Status {
-    kind: StatusKind,
-}
-
-/// Data of the event `suggestions`.
-#[derive(Serialize)]
-struct Items<'a> {
-    items: &'a [String],
 }

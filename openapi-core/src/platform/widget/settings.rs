@@ -75,7 +75,11 @@ impl Platform {
     /// The secret of a name; none when its server key is gone.
     pub(in crate::platform) fn identity_secret(&self, agent: &AgentId, name: &SecretName) -> Option<String> {
         let message = format!("{agent}\n{}", name.number);
-        let octets = self.ports.server_keys.tag_with(&name.key, "identity secret", message.as_bytes())?;
+        let octets = self.ports.server_keys.tag_with(&name.key, "identity secret", message.as_bytes());
+        if octets.is_none() {
+            tracing::warn!(%agent, key = name.key, "the server key of an identity secret is gone: make a new secret");
+        }
+        let octets = octets?;
         Some(ApiSecret::derived(self.brand.key_tag(), 'i', &octets))
     }
 }

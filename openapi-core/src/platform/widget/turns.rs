@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
-
 use super::leads::SentLead;
-use super::run::{Job, tell};
+use super::place::Place;
+use super::resume::Known;
+use super::run::{AtLast, Job};
 use super::settings::AgentView;
-use super::store::{Session, asked_and_answered, is_answered};
+use super::store::Session;
+use super::told::{Ack, Done, document};
 use super::{Answer, Inner, Visit, too_many};
 use crate::chat::{
     Conversation, ConversationMode, ConversationStatus, Message, Outcome, RunningTurn, Speaker, VerifiedUser,
@@ -20,11 +21,11 @@ use crate::platform::errors::concurrent_update;
 use crate::ports::Task;
 use crate::reply::{ApiError, ErrorCode};
 use crate::storage::{ConversationWrite, StorageErrorKind};
-use crate::values::{ConversationId, PlatformId, Timestamp};
+use crate::values::Timestamp;
 use crate::violation::{Fault, Rule, Violations};
 use crate::widget::challenge::{Challenge, is_solved};
 use crate::widget::identity;
-use crate::widget::live::{EventStream, LiveTurn, Sent};
+use crate::widget::live::{EventStream, LiveTurn};
 use crate::widget::request::{Members, SentUser};
 use crate::widget::token::VisitorToken;
 
@@ -33,22 +34,18 @@ pub(super) const LEASE_MILLIS: i64 = 15_000;
 const DAY_MILLIS: i64 = 86_400_000;
 /// From which share of an address's or an agent's limit on a challenge is asked for.
 const CHALLENGED_SHARE: f64 = 0.8;
-/// For how long a first turn that is sent again without a token finds its conversation.
-const REPEATED_MILLIS: i64 = 3_600_000;
-/// How often another process is asked for what it has written.
-const FOLLOW_MILLIS: u64 = 500;
 
 /// A turn as it was sent.
-struct SentTurn {
-    id: String,
-    text: String,
+pub(super) struct SentTurn {
+    pub(super) id: String,
+    pub(super) text: String,
     lead: Option<SentLead>,
     user: Option<SentUser>,
     page: Option<crate::chat::ChatPage>,
     locale: String,
     time_zone: Option<String>,
     metadata: crate::json::RawObject,
-    is_session: bool,
+    pub(super) is_session: bool,
     challenge: Option<(String, String)>,
     is_trap: bool,
     faults: Violations,
@@ -90,6 +87,12 @@ enum Begun {
     Known(Answer),
 }
 
+/// What one call counts, however often it is tried.
+#[derive(Default)]
+struct Once {
+    is_counted: bool,
+}
+
 /// A turn that was stored and is to be answered.
 struct NewTurn {
     conversation: Conversation,
@@ -108,9 +111,10 @@ impl Inner {
     ) -> Result<Answer, ApiError> {
         let sent = SentTurn::read(body);
         let text = body.get("token").and_then(Json::as_str).unwrap_or_default();
+        let mut once = Once::default();
         for _ in 0..ATTEMPTS {
             let came = token.as_ref().map(|token| (token, text));
-            match self.begin(visit, &view, came, &sent, address_share).await {
+            match self.begin(visit, &view, came, &sent, address_share, &mut once).await {
                 Ok(Some(Begun::Known(answer))) => return Ok(answer),
                 Ok(Some(Begun::New(new))) => return self.start(visit, view, *new).await,
                 // Something came in between.
@@ -124,20 +128,20 @@ impl Inner {
     /// Stores the visitor's message. None when something came in between.
     async fn begin(
         self: &Arc<Self>,
-        visit: &Visit,
+        visit: &mut Visit,
         view: &Arc<AgentView>,
         came: Option<(&VisitorToken, &str)>,
         sent: &SentTurn,
         address_share: f64,
+        once: &mut Once,
     ) -> Result<Option<Begun>, ApiError> {
         let now = visit.now;
-        let mut stored = match came {
-            Some((token, _)) => Some(self.conversation_of(token).await?),
-            None => self.begun_by(view, sent, visit).await?,
-        };
+        let (verified, is_rejected) = self.verify(view, sent.user.as_ref(), now);
+        let token = came.map(|(token, _)| token);
+        let Place { stored, begins } = self.place(visit, view, token, sent, verified.as_ref()).await?;
         let mut asked_before = None;
         if let Some(conversation) = &stored
-            && !sent.id.is_empty()
+            && begins.is_none()
         {
             match self.known(visit, view, conversation, came, sent).await? {
                 Known::Answer(answer) => return Ok(Some(Begun::Known(answer))),
@@ -145,16 +149,15 @@ impl Inner {
                 Known::Unknown => {}
             }
         }
-        if asked_before.is_none() {
-            let agent_share =
-                match self.agents.admit(view.agent.id.clone(), &self.settings.limits.agent_turns, now) {
-                    Ok(standing) => standing.share,
-                    Err(full) => return Err(too_many("agent", full)),
-                };
+        let limits = &self.settings.limits;
+        if asked_before.is_none() && !once.is_counted {
+            let agent_share = match self.agents.peek(&view.agent.id, &limits.agent_turns, now) {
+                Ok(standing) => standing.share,
+                Err(full) => return Err(too_many("agent", full)),
+            };
             if let Some(conversation) = &stored {
                 let turns = conversation.counted.turns.iter().map(|at| at.millis());
-                fits(turns, &self.settings.limits.turns, now.millis())
-                    .map_err(|full| too_many("visitor", full))?;
+                fits(turns, &limits.turns, now.millis()).map_err(|full| too_many("visitor", full))?;
             }
             self.challenge(visit, sent.challenge.as_ref(), address_share.max(agent_share))?;
         }
@@ -162,30 +165,26 @@ impl Inner {
             return Err(sent.faults.clone().into());
         }
         if sent.is_trap {
-            return Ok(Some(Begun::Known(self.trapped(visit, view, sent)?)));
+            return self.trapped(visit, view, sent).await.map(|answer| Some(Begun::Known(answer)));
         }
-        let (verified, is_rejected) = self.verify(view, sent.user.as_ref(), now);
-        // Another signed-in user begins anew: nothing of who was there before is shown.
-        if let (Some(verified), Some(conversation)) = (&verified, &stored)
-            && conversation.verified_as.as_ref().is_some_and(|known| known != verified)
-        {
-            stored = None;
+        // What is counted is counted last, and once for all tries: a call that is refused uses nothing up.
+        if asked_before.is_none() && !once.is_counted {
+            if stored.is_none() && came.is_none() {
+                self.admit_address(visit, "session", &limits.address_sessions)?;
+            }
+            let agent = view.agent.id.clone();
+            self.agents.admit(agent, &limits.agent_turns, now).map_err(|full| too_many("agent", full))?;
+            once.is_counted = true;
         }
-        let counted = stored.as_ref().map(|conversation| conversation.counted.clone()).unwrap_or_default();
-        let visitor = stored.as_ref().map(|conversation| conversation.visitor_id);
-        let is_new = stored.is_none();
-        let going_on = stored.filter(|conversation| {
-            asked_before.is_some() || conversation.status_at(now) == ConversationStatus::Open
-        });
-        if is_new {
-            self.admit_address(visit, "session", &self.settings.limits.address_sessions)?;
-        }
-        let mut conversation = match going_on {
-            Some(conversation) => conversation,
-            None => {
+        let mut conversation = match (stored, begins) {
+            (Some(stored), None) => stored,
+            (before, begins) => {
+                let counted = before.as_ref().map(|before| before.counted.clone()).unwrap_or_default();
+                let visitor = before.as_ref().map(|before| before.visitor_id);
                 let mut new = self.new_conversation(view, visitor, counted, visit);
-                if came.is_none() {
-                    new.id = self.first_conversation(view, &sent.id, visit, now);
+                if let Some(begins) = begins {
+                    new.id = begins.id;
+                    new.visitor_id = begins.visitor.unwrap_or(new.visitor_id);
                 }
                 new
             }
@@ -258,54 +257,16 @@ impl Inner {
         Ok(Some(Begun::New(Box::new(NewTurn { conversation, asked, session }))))
     }
 
-    /// The conversation that a turn without a token begins: the same for the same turn of a page, so that a client whose
-    /// first answer was lost finds its conversation instead of beginning a second one.
-    fn first_conversation(
-        &self,
-        view: &AgentView,
-        turn: &str,
-        visit: &Visit,
-        at: Timestamp,
-    ) -> ConversationId {
-        let message = format!("{}\n{turn}\n{}", view.agent.id, visit.origin);
-        let tag = self.platform.ports.server_keys.tag("first turn", message.as_bytes());
-        let mut octets = [0; 8];
-        octets.copy_from_slice(&tag[..8]);
-        let day = at.millis().div_euclid(DAY_MILLIS) * DAY_MILLIS;
-        PlatformId::new(Timestamp::from_millis(day), octets).into()
-    }
-
-    /// The conversation that this turn has begun already, a little while ago.
-    async fn begun_by(
-        &self,
-        view: &AgentView,
-        sent: &SentTurn,
-        visit: &Visit,
-    ) -> Result<Option<Conversation>, ApiError> {
-        if sent.id.is_empty() {
-            return Ok(None);
-        }
-        for at in [visit.now, visit.now.plus_millis(-DAY_MILLIS)] {
-            let id = self.first_conversation(view, &sent.id, visit, at);
-            if let Some(stored) = self.platform.storage.conversation(&view.agent.id, id).await? {
-                let is_recent = visit.now.millis_since(stored.created_at) < REPEATED_MILLIS;
-                return Ok(Some(stored).filter(|_| is_recent));
-            }
-        }
-        Ok(None)
-    }
-
     /// Answers a turn that was stored, beside this call.
     async fn start(
         self: &Arc<Self>,
-        visit: &Visit,
+        visit: &mut Visit,
         view: Arc<AgentView>,
         new: NewTurn,
     ) -> Result<Answer, ApiError> {
         let NewTurn { conversation, asked, session } = new;
         let turn = asked.turn.clone().unwrap_or_default();
-        let agent = view.agent.id.clone();
-        let key = (agent.clone(), conversation.id, turn.clone());
+        let key = (view.agent.id.clone(), conversation.id, turn.clone());
         let live = self.turns.begin(key, session.token.clone(), visit.now);
         live.emit("session", &session);
         live.emit("ack", &Ack::of(&asked));
@@ -320,7 +281,11 @@ impl Inner {
                 request_id: visit.request_id.clone(),
             };
             let inner = Arc::clone(self);
-            let task: Task = Box::pin(async move { inner.run(job).await });
+            let at_last = AtLast { inner: Arc::clone(self), live: Arc::clone(&live) };
+            let task: Task = Box::pin(async move {
+                inner.run(job).await;
+                drop(at_last);
+            });
             match &self.platform.ports.tasks {
                 Some(tasks) => tasks.spawn(task),
                 None => driver = Some(task),
@@ -329,20 +294,19 @@ impl Inner {
             live.emit("done", &Done { outcome: Outcome::Queued });
             live.end(visit.now);
         }
-        self.listen(visit, &agent, live, turn, (0, 0), driver).await
+        self.listen(visit, live, turn, (0, 0), driver).await
     }
 
     /// The events of a turn, as a stream or, where that is wanted, as one document.
     pub(super) async fn listen(
         &self,
-        visit: &Visit,
-        agent: &crate::values::AgentId,
+        visit: &mut Visit,
         live: Arc<LiveTurn>,
         turn: String,
         from: (usize, usize),
         driver: Option<Task>,
     ) -> Result<Answer, ApiError> {
-        let open = self.open_stream(visit, agent)?;
+        let open = visit.open.take().ok_or_else(ApiError::internal)?;
         if visit.wants_document {
             if let Some(driver) = driver {
                 driver.await;
@@ -351,200 +315,6 @@ impl Inner {
         }
         let timer = Arc::clone(&self.platform.ports.timer);
         Ok(Answer::Events(EventStream::new(live, turn, from, timer, driver, open)))
-    }
-
-    /// Whether a turn of this name is there already.
-    async fn known(
-        self: &Arc<Self>,
-        visit: &Visit,
-        view: &Arc<AgentView>,
-        conversation: &Conversation,
-        came: Option<(&VisitorToken, &str)>,
-        sent: &SentTurn,
-    ) -> Result<Known, ApiError> {
-        let agent = &view.agent.id;
-        let is_session = sent.is_session || came.is_some_and(|(token, _)| token.is_session());
-        let messages = self.messages_of_turn(agent, conversation.id, &sent.id).await?;
-        let (asked, answered) = asked_and_answered(messages);
-        let running = conversation.running.as_ref().filter(|running| running.lease_until > visit.now);
-        let Some(asked) = asked else {
-            return match running {
-                Some(running) => {
-                    Err(ApiError::new(ErrorCode::TurnInProgress, "An answer is still being written")
-                        .with_detail("turn", running.turn.as_str())
-                        .with_retry_after(2))
-                }
-                None => Ok(Known::Unknown),
-            };
-        };
-        if asked.text != sent.text {
-            return Err(ApiError::new(
-                ErrorCode::IdempotencyKeyReused,
-                "This turn was begun with another text",
-            ));
-        }
-        if running.is_some_and(|running| running.turn == sent.id) {
-            let key = (agent.clone(), conversation.id, sent.id.clone());
-            if let Some(live) = self.turns.find(&key) {
-                return Ok(Known::Answer(self.listen(visit, agent, live, key.2, (0, 0), None).await?));
-            }
-            let live = Arc::new(LiveTurn::default());
-            live.emit("session", &self.new_session(visit, conversation, is_session));
-            live.emit("ack", &Ack::of(&asked));
-            let driver = self.follow(view, conversation, &sent.id, &live);
-            return Ok(Known::Answer(
-                self.listen(visit, agent, live, sent.id.clone(), (0, 0), Some(driver)).await?,
-            ));
-        }
-        if is_answered(Some(&asked), answered.as_ref()) {
-            let live = Arc::new(LiveTurn::default());
-            live.emit("session", &self.new_session(visit, conversation, is_session));
-            live.emit("ack", &Ack::of(&asked));
-            self.tell_stored(view, &live, answered.as_ref()).await?;
-            live.end(visit.now);
-            return Ok(Known::Answer(self.listen(visit, agent, live, sent.id.clone(), (0, 0), None).await?));
-        }
-        match running {
-            Some(running) => {
-                Err(ApiError::new(ErrorCode::TurnInProgress, "An answer is still being written")
-                    .with_detail("turn", running.turn.as_str())
-                    .with_retry_after(2))
-            }
-            None => Ok(Known::Failed(asked)),
-        }
-    }
-
-    /// The end of a turn that is stored.
-    async fn tell_stored(
-        &self,
-        view: &AgentView,
-        live: &LiveTurn,
-        answered: Option<&Message>,
-    ) -> Result<(), ApiError> {
-        match answered {
-            Some(answered) => {
-                let form = self.lead_form(view).await?;
-                tell(live, answered, form.as_ref(), view);
-            }
-            None => live.emit("done", &Done { outcome: Outcome::Queued }),
-        }
-        Ok(())
-    }
-
-    /// Follows a turn that another process answers, by what it stores.
-    fn follow(
-        self: &Arc<Self>,
-        view: &Arc<AgentView>,
-        conversation: &Conversation,
-        turn: &str,
-        live: &Arc<LiveTurn>,
-    ) -> Task {
-        let (inner, view, live) = (Arc::clone(self), Arc::clone(view), Arc::clone(live));
-        let (id, turn) = (conversation.id, turn.to_owned());
-        Box::pin(async move {
-            let agent = &view.agent.id;
-            let mut written = String::new();
-            loop {
-                let Ok(Some(stored)) = inner.platform.storage.conversation(agent, id).await else { break };
-                let now = inner.platform.now();
-                let Some(running) =
-                    stored.running.filter(|running| running.turn == turn && running.lease_until > now)
-                else {
-                    break;
-                };
-                if running.text != written {
-                    written = running.text;
-                    live.emit("replace", &Text { text: &written });
-                }
-                inner.platform.ports.timer.sleep(FOLLOW_MILLIS).await;
-            }
-            let messages = inner.messages_of_turn(agent, id, &turn).await.unwrap_or_default();
-            let (asked, answered) = asked_and_answered(messages);
-            let is_told = is_answered(asked.as_ref(), answered.as_ref())
-                && inner.tell_stored(&view, &live, answered.as_ref()).await.is_ok();
-            if !is_told {
-                live.emit("error", &Failure::unavailable());
-            }
-            live.end(inner.platform.now());
-        })
-    }
-
-    pub(super) async fn resume(
-        self: &Arc<Self>,
-        visit: &Visit,
-        view: Arc<AgentView>,
-        token: &VisitorToken,
-        body: &Object,
-    ) -> Result<Answer, ApiError> {
-        let mut members = Members::new(body);
-        let turn = members.turn("turn");
-        let after = members.number("after").unwrap_or(0);
-        if !members.faults.is_empty() {
-            return Err(members.faults.into());
-        }
-        let turn = turn.unwrap_or_default();
-        let after = usize::try_from(after).unwrap_or(usize::MAX).min(1 << 20);
-        let conversation = self.conversation_of(token).await?;
-        let agent = &view.agent.id;
-        let key = (agent.clone(), conversation.id, turn.clone());
-        let text = body.get("token").and_then(Json::as_str).unwrap_or_default();
-        // Other numbers than these were seen with another token, or nothing was.
-        if let Some(live) = self.turns.find(&key).filter(|live| live.is_told_to(text) || after == 0) {
-            return self.listen(visit, agent, live, turn, (0, after), None).await;
-        }
-        let live = Arc::new(LiveTurn::default());
-        live.emit("session", &self.new_session(visit, &conversation, token.is_session()));
-        let running = conversation.running.as_ref();
-        if running.is_some_and(|running| running.turn == turn && running.lease_until > visit.now) {
-            let driver = self.follow(&view, &conversation, &turn, &live);
-            return self.listen(visit, agent, live, turn, (after, 0), Some(driver)).await;
-        }
-        let messages = self.messages_of_turn(agent, conversation.id, &turn).await?;
-        let (asked, answered) = asked_and_answered(messages);
-        if asked.is_none() {
-            return Err(ApiError::new(ErrorCode::TurnNotFound, "There is no such turn"));
-        }
-        if is_answered(asked.as_ref(), answered.as_ref()) {
-            if let Some(answered) = &answered {
-                live.emit("replace", &Text { text: &answered.text });
-            }
-            self.tell_stored(&view, &live, answered.as_ref()).await?;
-        } else {
-            live.emit("error", &Failure::unavailable());
-        }
-        live.end(visit.now);
-        self.listen(visit, agent, live, turn, (after, 0), None).await
-    }
-
-    pub(super) async fn cancel(
-        &self,
-        view: &AgentView,
-        token: &VisitorToken,
-        body: &Object,
-    ) -> Result<Answer, ApiError> {
-        let mut members = Members::new(body);
-        let turn = members.turn("turn");
-        if !members.faults.is_empty() {
-            return Err(members.faults.into());
-        }
-        let turn = turn.unwrap_or_default();
-        let conversation = self.conversation_of(token).await?;
-        let agent = &view.agent.id;
-        if let Some(live) = self.turns.find(&(agent.clone(), conversation.id, turn.clone())) {
-            live.cancel();
-            return Ok(Answer::Empty);
-        }
-        if self.messages_of_turn(agent, conversation.id, &turn).await?.is_empty() {
-            return Err(ApiError::new(ErrorCode::TurnNotFound, "There is no such turn"));
-        }
-        // Another process answers it: it sees this when it stores what it has.
-        self.change(agent, conversation.id, |conversation| {
-            let running = conversation.running.as_mut().filter(|it| it.turn == turn && !it.cancelled)?;
-            running.cancelled = true;
-            Some(Vec::new())
-        })
-        .await?;
-        Ok(Answer::Empty)
     }
 
     /// A conversation that is not stored yet: its version is 0.
@@ -670,7 +440,12 @@ impl Inner {
     }
 
     /// The answer to whoever has filled in what no person sees: as usual, and nothing is stored.
-    fn trapped(&self, visit: &Visit, view: &AgentView, sent: &SentTurn) -> Result<Answer, ApiError> {
+    async fn trapped(
+        &self,
+        visit: &mut Visit,
+        view: &AgentView,
+        sent: &SentTurn,
+    ) -> Result<Answer, ApiError> {
         let conversation = self.new_conversation(view, None, Default::default(), visit);
         let live = Arc::new(LiveTurn::default());
         live.emit("session", &self.session(visit, &conversation, None, sent.is_session));
@@ -678,20 +453,8 @@ impl Inner {
         live.emit("ack", &Ack { id, seq: 1, at: visit.now });
         live.emit("done", &Done { outcome: Outcome::Answered });
         live.end(visit.now);
-        let open = self.open_stream(visit, &view.agent.id)?;
-        let timer = Arc::clone(&self.platform.ports.timer);
-        Ok(Answer::Events(EventStream::new(live, sent.id.clone(), (0, 0), timer, None, open)))
+        self.listen(visit, live, sent.id.clone(), (0, 0), None).await
     }
-}
-
-/// What is known of a turn of some name.
-enum Known {
-    /// It runs or has ended: this is what is answered.
-    Answer(Answer),
-    /// It failed: its message is there, and it is to be answered anew.
-    Failed(Message),
-    /// Nothing.
-    Unknown,
 }
 
 /// A network that no single subscriber is told from: /24, IPv6 /48.
@@ -702,79 +465,4 @@ fn truncated(address: std::net::IpAddr) -> Option<String> {
         IpAddr::V4(address) => Some(format!("{}/24", Ipv4Addr::from_bits(address.to_bits() >> 8 << 8))),
         IpAddr::V6(address) => Some(format!("{}/48", Ipv6Addr::from_bits(address.to_bits() >> 80 << 80))),
     }
-}
-
-/// Data of the event `ack`.
-#[derive(Serialize)]
-struct Ack {
-    id: crate::values::MessageId,
-    seq: u64,
-    at: Timestamp,
-}
-
-impl Ack {
-    fn of(message: &Message) -> Self {
-        Ack { id: message.id, seq: message.seq, at: message.at }
-    }
-}
-
-/// Data of the events `delta` and `replace`.
-#[derive(Serialize)]
-pub(super) struct Text<'a> {
-    pub(super) text: &'a str,
-}
-
-/// Data of the event `done`.
-#[derive(Serialize)]
-pub(super) struct Done {
-    pub(super) outcome: Outcome,
-}
-
-/// Data of the event `error`.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Failure {
-    pub(super) code: &'static str,
-    pub(super) message: &'static str,
-    pub(super) retryable: bool,
-    pub(super) retry_after_seconds: Option<u32>,
-}
-
-impl Failure {
-    pub(super) fn unavailable() -> Self {
-        Failure {
-            code: "RESPONDER_UNAVAILABLE",
-            message: "The answer could not be completed",
-            retryable: true,
-            retry_after_seconds: Some(5),
-        }
-    }
-}
-
-/// A turn that has ended as one document; one that failed is an error.
-fn document(events: &[Sent]) -> Result<Answer, ApiError> {
-    let read = |name: &str| {
-        let event = events.iter().rev().find(|event| event.name == name)?;
-        serde_json::from_str::<serde_json::Value>(&event.data).ok()
-    };
-    if let Some(failure) = read("error") {
-        let code = match failure.get("code").and_then(|code| code.as_str()) {
-            Some("INTERNAL_ERROR") => ErrorCode::InternalError,
-            _ => ErrorCode::ServiceUnavailable,
-        };
-        return Err(ApiError::new(code, "The answer could not be completed").with_retry_after(5));
-    }
-    let or_null = |value: Option<serde_json::Value>| value.unwrap_or(serde_json::Value::Null);
-    let items = read("suggestions").and_then(|data| data.get("items").cloned());
-    let outcome = read("done").and_then(|data| data.get("outcome").cloned());
-    let data = serde_json::json!({
-        "session": or_null(read("session")),
-        "ack": or_null(read("ack")),
-        "message": or_null(read("message")),
-        "suggestions": items.unwrap_or_else(|| serde_json::json!([])),
-        "form": or_null(read("form")),
-        "handoff": or_null(read("handoff")),
-        "outcome": or_null(outcome),
-    });
-    Ok(Answer::Json { message: "The turn has ended", data })
 }

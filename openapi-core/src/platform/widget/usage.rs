@@ -10,10 +10,12 @@ use crate::credits::{CreditAccount, CreditEntry, CreditEntryKind};
 use crate::json::RawObject;
 use crate::platform::ATTEMPTS;
 use crate::storage::{AgentRecord, AgentRecordKind, CreditWrite, StorageError, StorageErrorKind};
-use crate::values::{PlatformId, Timestamp};
+use crate::values::{AgentId, PlatformId, Timestamp};
 
-/// How long what was set aside stays so, when nothing more is heard of its process.
-const HELD_MILLIS: i64 = 150_000;
+/// How long what was set aside stays so beyond the longest turn, when nothing more is heard of its process.
+const BEYOND_MILLIS: u64 = 60_000;
+/// The most pieces in which agents' changes wait for each other.
+const QUEUES: usize = 64;
 /// Tokens that a step of credits stands for.
 const TOKENS_OF_STEP: u64 = 1_000;
 
@@ -37,6 +39,22 @@ struct Held {
     tokens: u64,
     cost: f64,
     until: Timestamp,
+}
+
+/// Where changes of usage wait for each other, those of an agent always at the same place.
+pub(super) struct Queues(Vec<async_lock::Mutex<()>>);
+
+impl Default for Queues {
+    fn default() -> Self {
+        Queues((0..QUEUES).map(|_| async_lock::Mutex::new(())).collect())
+    }
+}
+
+impl Queues {
+    fn of(&self, agent: &AgentId) -> &async_lock::Mutex<()> {
+        let place = crc32fast::hash(agent.as_str().as_bytes()) as usize % QUEUES;
+        &self.0[place]
+    }
 }
 
 impl DayUsage {
@@ -70,6 +88,8 @@ impl Inner {
         let storage = &self.platform.storage;
         let agent = &job.view.agent.id;
         let kind = AgentRecordKind::ChatUsage;
+        // Turns of this process wait for each other instead of losing races.
+        let _turn = self.usage.of(agent).lock().await;
         for _ in 0..ATTEMPTS {
             let stored = storage.agent_record(agent, kind).await?;
             let version = stored.as_ref().map_or(0, |stored| stored.version);
@@ -113,7 +133,7 @@ impl Inner {
         id: PlatformId,
         most: Usage,
     ) -> Result<bool, StorageError> {
-        let until = self.platform.now().plus_millis(HELD_MILLIS);
+        let until = self.held_until();
         let mut has_room = false;
         self.change_usage(job, |usage| {
             has_room = usage.has_room(&job.view, most);
@@ -146,13 +166,18 @@ impl Inner {
         .await
     }
 
+    fn held_until(&self) -> Timestamp {
+        let millis = self.settings.deadlines.whole.saturating_add(BEYOND_MILLIS);
+        self.platform.now().plus_millis(i64::try_from(millis).unwrap_or(i64::MAX))
+    }
+
     fn credits(&self, usage: Usage) -> u64 {
         let steps = usage.tokens().div_ceil(TOKENS_OF_STEP);
         steps.saturating_mul(u64::from(self.settings.credits_per_thousand_tokens))
     }
 
     async fn reserve_credits(&self, job: &Job, id: PlatformId, cost: u64) -> Result<bool, StorageError> {
-        let until = self.platform.now().plus_millis(HELD_MILLIS);
+        let until = self.held_until();
         let mut is_enough = true;
         self.change_credits(job, |account, now| {
             account.release_expired(now);

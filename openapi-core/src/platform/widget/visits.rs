@@ -11,6 +11,7 @@ use crate::reply::{ApiError, ErrorCode};
 use crate::storage::{MessageQuery, WhichMessages};
 use crate::values::MessageId;
 use crate::violation::Fault;
+use crate::widget::live::Ending;
 use crate::widget::request::Members;
 use crate::widget::token::VisitorToken;
 
@@ -167,11 +168,18 @@ impl Inner {
         else {
             return Err(ApiError::new(ErrorCode::MessageNotFound, "There is no such message"));
         };
-        if view.settings.feedback && (message.feedback != value || message.comment != comment) {
-            message.feedback = value;
-            message.comment = comment;
-            self.change(&view.agent.id, conversation.id, |_| Some(vec![message.clone()])).await?;
+        if !view.settings.feedback || message.feedback == value && message.comment == comment {
+            return Ok(Answer::Empty);
         }
+        message.feedback = value;
+        message.comment = comment;
+        // A reply that is told anew meanwhile is another one: then the opinion is about what is gone.
+        let version = conversation.version;
+        self.change(&view.agent.id, conversation.id, |stored| {
+            let is_same = stored.version == version || stored.running.is_none();
+            is_same.then(|| vec![message.clone()])
+        })
+        .await?;
         Ok(Answer::Empty)
     }
 
@@ -185,13 +193,16 @@ impl Inner {
         if let Some(running) = &conversation.running {
             let key = (view.agent.id.clone(), conversation.id, running.turn.clone());
             if let Some(live) = self.turns.find(&key) {
-                live.cancel();
+                live.cancel(Ending::Visitor);
             }
         }
         self.change(&view.agent.id, conversation.id, |stored| {
             let is_open = stored.status == ConversationStatus::Open;
             stored.status = ConversationStatus::Closed;
             stored.closed_at.get_or_insert(visit.now);
+            if let Some(running) = &mut stored.running {
+                running.cancelled = true;
+            }
             is_open.then(Vec::new)
         })
         .await?;
