@@ -57,7 +57,8 @@ impl<'a> Reply<'a> {
             said: 0,
             shown: 0,
             usage: None,
-            status: None,
+            // Told when the model was asked.
+            status: Some(StatusKind::Thinking),
             has_ended: false,
             has_refused: false,
             has_leaked: false,
