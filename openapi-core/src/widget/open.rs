@@ -115,12 +115,12 @@ mod tests {
         let streams = OpenStreams::new(StreamLimits { per_address: 2, per_agent: 3, per_process: 4 });
         let (a, b): (AgentId, AgentId) = ("a".parse().expect("an id"), "b".parse().expect("an id"));
         let [one, two, three] = ["192.0.2.1", "192.0.2.2", "192.0.2.3"].map(|it| it.parse::<IpAddr>().ok());
-        let first = streams.open(&a, one).ok().expect("room");
-        let second = streams.open(&a, one).ok().expect("room");
+        let first = streams.open(&a, one).expect("room");
+        let second = streams.open(&a, one).expect("room");
         assert_eq!(streams.open(&a, one).err(), Some(Crowded::Address(2)));
-        let third = streams.open(&a, two).ok().expect("room");
+        let third = streams.open(&a, two).expect("room");
         assert_eq!(streams.open(&a, two).err(), Some(Crowded::Agent(3)));
-        let fourth = streams.open(&b, two).ok().expect("room");
+        let fourth = streams.open(&b, two).expect("room");
         assert_eq!(streams.open(&b, three).err(), Some(Crowded::Process));
         assert!(!streams.has_room());
         drop((first, second, third, fourth));

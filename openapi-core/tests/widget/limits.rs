@@ -67,7 +67,7 @@ fn what_is_no_call() {
     let world = boundless();
     let call = |method: &str, path: &str| {
         world.send(&world.api, path, &json!({}), |request| {
-            *request.method_mut() = method.parse().expect("a method")
+            *request.method_mut() = method.parse().expect("a method");
         })
     };
     let options = call("OPTIONS", "/turns");
