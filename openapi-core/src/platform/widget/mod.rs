@@ -1,6 +1,7 @@
 //! The widget's calls over HTTP: route → admit → read → token → agent → origin → call → wrap.
 
 mod admin;
+mod finish;
 mod leads;
 mod place;
 mod resume;
@@ -21,16 +22,16 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderValue, Method, Request, Response, header};
 use http_body::Body;
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
+use self::finish::finish;
 use self::settings::AgentView;
 use super::Platform;
 use super::cache::Cache;
 use crate::api::body::{JsonTypes, read_json};
-use crate::api::{ApiBody, Handled, PeerAddress};
+use crate::api::{ApiBody, PeerAddress};
 use crate::chat::VisitorId;
 use crate::json::{Json, Object};
 use crate::limits::{Full, Window, Windows, network};
@@ -49,8 +50,6 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 const LARGE_BODY: u64 = 16 * 1024;
 /// The largest body of any other call, in octets.
 const SMALL_BODY: u64 = 2 * 1024;
-
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The widget's side of the service: takes HTTP requests below `/widget/v1`, answers HTTP responses, knows no server.
 ///
@@ -508,96 +507,6 @@ fn too_many(scope: &'static str, full: Full) -> ApiError {
         .with_detail("limit", full.window.limit)
         .with_detail("retryAfterSeconds", full.wait)
         .with_retry_after(full.wait)
-}
-
-/// An answer as a response, with what every one of them carries.
-fn finish(parts: &Parts, answer: Result<Answer, ApiError>, visit: Visit) -> Response<ApiBody> {
-    let mut headers = HeaderMap::with_capacity(12);
-    let fixed = HeaderValue::from_static;
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, fixed("nosniff"));
-    let mut caching = fixed("no-store");
-    let mut code = None;
-    const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
-    let (status, body) = match answer {
-        Ok(Answer::Json { message, data }) => {
-            headers.insert(header::CONTENT_TYPE, JSON);
-            let body = serde_json::json!({ "success": true, "message": message, "data": data });
-            (StatusCode::OK, ApiBody::from(body.to_string()))
-        }
-        Ok(Answer::Config { body }) => {
-            caching = fixed("max-age=60, stale-while-revalidate=600");
-            let digest: String =
-                Sha256::digest(&body)[..8].iter().map(|octet| format!("{octet:02x}")).collect();
-            // Weak, so that whoever sends it on may compress it.
-            let etag = format!("W/\"{digest}\"");
-            let known = parts.headers.get_all(header::IF_NONE_MATCH).iter();
-            let is_known = known.filter_map(|value| value.to_str().ok()).any(|tags| {
-                tags.split(',')
-                    .any(|tag| tag.trim().trim_start_matches("W/") == &etag[2..] || tag.trim() == "*")
-            });
-            if let Ok(etag) = HeaderValue::from_str(&etag) {
-                headers.insert(header::ETAG, etag);
-            }
-            if is_known {
-                (StatusCode::NOT_MODIFIED, ApiBody::empty())
-            } else {
-                headers.insert(header::CONTENT_TYPE, JSON);
-                (StatusCode::OK, ApiBody::from(body))
-            }
-        }
-        Ok(Answer::Empty) => (StatusCode::NO_CONTENT, ApiBody::empty()),
-        Ok(Answer::Events(stream)) => {
-            headers.insert(header::CONTENT_TYPE, fixed("text/event-stream"));
-            caching = fixed("no-store, no-transform");
-            headers.insert(HeaderName::from_static("x-accel-buffering"), fixed("no"));
-            (StatusCode::OK, ApiBody::events(stream))
-        }
-        Ok(Answer::Options) => {
-            headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, fixed("GET, POST"));
-            headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, fixed("content-type"));
-            headers.insert(header::ACCESS_CONTROL_MAX_AGE, fixed("7200"));
-            (StatusCode::NO_CONTENT, ApiBody::empty())
-        }
-        Err(error) => {
-            code = Some(error.code().as_str());
-            for (name, value) in error.headers() {
-                headers.insert(name, value.clone());
-            }
-            headers.insert(header::CONTENT_TYPE, JSON);
-            let status =
-                StatusCode::from_u16(error.code().status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-            (status, ApiBody::from(error.to_json(&visit.request_id)))
-        }
-    };
-    headers.insert(header::CACHE_CONTROL, caching);
-    match visit.readers {
-        Readers::Any => headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, fixed("*")),
-        Readers::AnyForNow => {
-            headers.insert(header::VARY, fixed("Origin"));
-            headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, fixed("*"))
-        }
-        Readers::Origin(origin) => {
-            headers.insert(header::VARY, fixed("Origin"));
-            headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin)
-        }
-    };
-    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, fixed("Retry-After, X-Request-Id"));
-    if let Ok(id) = HeaderValue::from_str(&visit.request_id) {
-        headers.insert(REQUEST_ID, id);
-    }
-    let handled = Handled {
-        operation: visit.call.map(Call::operation),
-        route: visit.call.map(Call::path),
-        agent: visit.agent,
-        key: None,
-        request_id: visit.request_id,
-        code,
-    };
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
-    *response.headers_mut() = headers;
-    response.extensions_mut().insert(handled);
-    response
 }
 
 const _: () = assert!(BASE_PATH.len() == 10, "the paths of the calls begin with it");
