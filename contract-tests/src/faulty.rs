@@ -392,21 +392,6 @@ impl CreditStore for FaultyStorage {
 
 #[async_trait]
 impl DocumentStore for FaultyStorage {
-    async fn insert_document(
-        &self,
-        agent: &AgentId,
-        document: &StoredDocument,
-        max_octets: Option<u64>,
-    ) -> Result<()> {
-        self.ready()?;
-        self.inner.insert_document(agent, document, max_octets).await
-    }
-
-    async fn discard_document(&self, agent: &AgentId, document: FileId, now: Timestamp) -> Result<()> {
-        self.ready()?;
-        self.inner.discard_document(agent, document, now).await
-    }
-
     async fn document(&self, agent: &AgentId, document: FileId) -> Result<Option<StoredDocument>> {
         self.inner.document(agent, document).await
     }

@@ -3,14 +3,16 @@
 use async_trait::async_trait;
 use mongodb::bson::{Bson, Document, RawDocument, doc};
 use openapi_core::credits::{CreditAccount, CreditEntry};
-use openapi_core::storage::{CreditStore, CreditWrite, LedgerQuery, StorageError, StorageErrorKind};
+use openapi_core::storage::{
+    CreditStore, CreditWrite, DocumentWrite, LedgerQuery, StorageError, StorageErrorKind,
+};
 use openapi_core::values::{AgentId, PlatformId, Timestamp};
 
 use crate::document::{Fields, integer, json, key, octets, time};
 use crate::error::Result;
 use crate::migrate::collection;
 use crate::transaction::{Find, Reads, Transaction, Update};
-use crate::{MongoStorage, audit, ledger, replays};
+use crate::{MongoStorage, audit, documents, ledger, replays};
 
 /// The `_id` of an agent's account, of which there is one.
 pub(crate) fn account_key(agent: &AgentId) -> Document {
@@ -63,7 +65,7 @@ pub(crate) fn find(query: &LedgerQuery) -> Find {
 
 /// As [`CreditStore::save_credits`], inside a transaction.
 async fn save(tx: &mut Transaction, agent: &AgentId, write: &CreditWrite) -> Result<()> {
-    ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    let ledger = ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     if let Some(replay) = &write.replay
         && replays::is_stored(tx, agent, &replay.key, write.at).await?
     {
@@ -77,12 +79,18 @@ async fn save(tx: &mut Transaction, agent: &AgentId, write: &CreditWrite) -> Res
             return Err(StorageErrorKind::Stale.into());
         }
     }
+    if let Some(document) = &write.document {
+        documents::refuse_excess(ledger.octets, document)?;
+    }
     if let Some(entry) = &write.entry {
         let id = doc! { "_id": entry_key(agent, entry.at, entry.id) };
         if tx.reads().one(collection::CREDIT_ENTRIES, id, Some(doc! { "_id": 1 })).await?.is_some() {
             return Err(StorageErrorKind::AlreadyExists.into());
         }
         tx.insert(collection::CREDIT_ENTRIES, &[entry_document(agent, entry)?]).await?;
+    }
+    if let Some(DocumentWrite { document, .. }) = &write.document {
+        documents::insert(tx, agent, document).await?;
     }
     if let Some(account) = &write.account {
         let update = Update::upsert(doc! { "_id": account_key(agent) }, account_document(agent, account)?);

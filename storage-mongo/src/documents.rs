@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use mongodb::bson::{Bson, Document, RawDocument, doc};
 use openapi_core::storage::{
-    DocumentStore, Excess, ExcessUnit, StorageError, StorageErrorKind, StoredDocument,
+    DocumentStore, DocumentWrite, Excess, ExcessUnit, StorageError, StorageErrorKind, StoredDocument,
 };
 use openapi_core::values::{AgentId, FileId, Timestamp};
 
-use crate::document::{Fields, ids, integer, json, key, keyed, of_agent};
+use crate::document::{Fields, ids, integer, json, key, of_agent};
 use crate::error::{Result, corrupt};
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Reads, Transaction};
@@ -44,19 +44,19 @@ pub(crate) fn find(agent: &AgentId, after: Option<FileId>, at_most: u32) -> Find
     }
 }
 
-/// As [`DocumentStore::insert_document`], inside a transaction.
-async fn insert(
-    tx: &mut Transaction,
-    agent: &AgentId,
-    document: &StoredDocument,
-    max_octets: Option<u64>,
-) -> Result<()> {
-    let ledger = ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
-    let actual = u64::try_from(ledger.octets).map_err(corrupt)?.saturating_add(document.stored_size);
-    if let Some(limit) = max_octets.filter(|limit| actual > *limit) {
+/// Refuses a document for which there is no room beside the octets that the agent has.
+pub(crate) fn refuse_excess(octets: i64, write: &DocumentWrite) -> Result<()> {
+    let Some(limit) = write.max_octets else { return Ok(()) };
+    let actual = u64::try_from(octets).map_err(corrupt)?.saturating_add(write.document.stored_size);
+    if actual > limit {
         let excess = Excess { unit: ExcessUnit::Bytes, limit, actual };
         return Err(StorageErrorKind::QuotaExceeded(excess).into());
     }
+    Ok(())
+}
+
+/// Stores a document with the time of its content.
+pub(crate) async fn insert(tx: &mut Transaction, agent: &AgentId, document: &StoredDocument) -> Result<()> {
     // Files and documents share the place where their contents are.
     for name in [collection::DOCUMENTS, collection::FILES] {
         let id = doc! { "_id": key(agent, document.id.as_bytes()) };
@@ -67,17 +67,6 @@ async fn insert(
     tx.insert(collection::DOCUMENTS, &[stored(agent, document)?]).await?;
     files::add_octets(tx, agent, integer(document.stored_size)?).await?;
     files::make_due(tx, agent, [document.id], document.expires_at).await
-}
-
-/// As [`DocumentStore::discard_document`], inside a transaction.
-async fn discard(tx: &mut Transaction, agent: &AgentId, document: FileId, now: Timestamp) -> Result<()> {
-    if ledger::take(tx, agent).await?.is_none() {
-        return Ok(());
-    }
-    if remove(tx, keyed(agent, vec![key(agent, document.as_bytes())])).await? > 0 {
-        files::make_due(tx, agent, [document], now).await?;
-    }
-    Ok(())
 }
 
 /// Removes the records that a filter lets through, whosever they are, and returns how many. Their octets count no more.
@@ -121,32 +110,6 @@ pub(crate) async fn purge(tx: &mut Transaction, agent: &AgentId, at_most: u32) -
 
 #[async_trait]
 impl DocumentStore for MongoStorage {
-    async fn insert_document(
-        &self,
-        agent: &AgentId,
-        document: &StoredDocument,
-        max_octets: Option<u64>,
-    ) -> Result<(), StorageError> {
-        let input = (agent.clone(), document.clone(), max_octets);
-        self.writer
-            .write(agent, input, |tx, (agent, document, max_octets)| {
-                Box::pin(insert(tx, agent, document, *max_octets))
-            })
-            .await
-    }
-
-    async fn discard_document(
-        &self,
-        agent: &AgentId,
-        document: FileId,
-        now: Timestamp,
-    ) -> Result<(), StorageError> {
-        let input = (agent.clone(), document, now);
-        self.writer
-            .write(agent, input, |tx, (agent, document, now)| Box::pin(discard(tx, agent, *document, *now)))
-            .await
-    }
-
     async fn document(
         &self,
         agent: &AgentId,

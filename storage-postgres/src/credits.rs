@@ -2,7 +2,9 @@
 
 use async_trait::async_trait;
 use openapi_core::credits::{CreditAccount, CreditEntry};
-use openapi_core::storage::{CreditStore, CreditWrite, LedgerQuery, StorageError, StorageErrorKind};
+use openapi_core::storage::{
+    CreditStore, CreditWrite, DocumentWrite, LedgerQuery, StorageError, StorageErrorKind,
+};
 use openapi_core::values::AgentId;
 use sqlx::PgConnection;
 
@@ -10,7 +12,7 @@ use crate::PostgresStorage;
 use crate::connect::{execute, fetch_one};
 use crate::error::Result;
 use crate::rows::{Columns, Statement, json_text, signed};
-use crate::{agents, audit, replays};
+use crate::{agents, audit, documents, replays};
 
 #[async_trait]
 impl CreditStore for PostgresStorage {
@@ -75,6 +77,9 @@ async fn save(db: &mut PgConnection, agent: &AgentId, write: &CreditWrite) -> Re
             return Err(StorageErrorKind::Stale.into());
         }
     }
+    if let Some(document) = &write.document {
+        documents::refuse_excess(db, agent, document).await?;
+    }
     // Behind an error the transaction is undone, the account with it.
     if let Some(account) = &write.account {
         put(db, agent, account).await?;
@@ -83,6 +88,9 @@ async fn save(db: &mut PgConnection, agent: &AgentId, write: &CreditWrite) -> Re
         && !note(db, agent, entry).await?
     {
         return Err(StorageErrorKind::AlreadyExists.into());
+    }
+    if let Some(DocumentWrite { document, .. }) = &write.document {
+        documents::insert(db, agent, document).await?;
     }
     replays::put_all(db, write.replay.iter().map(|replay| (agent, replay))).await?;
     audit::append_all(db, &write.audit).await.map(drop)

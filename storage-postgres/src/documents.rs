@@ -4,44 +4,18 @@
 use async_trait::async_trait;
 use openapi_core::ports::BlobKey;
 use openapi_core::storage::{
-    DocumentStore, Excess, ExcessUnit, StorageError, StorageErrorKind, StoredDocument,
+    DocumentStore, DocumentWrite, Excess, ExcessUnit, StorageError, StorageErrorKind, StoredDocument,
 };
-use openapi_core::values::{AgentId, FileId, Timestamp};
+use openapi_core::values::{AgentId, FileId};
 use sqlx::PgConnection;
 
 use crate::connect::{execute, fetch_one};
-use crate::error::{Fault, Result, corrupt};
+use crate::error::{Result, corrupt};
 use crate::rows::{Columns, Statement, json_text, signed};
-use crate::{PostgresStorage, agents, files};
+use crate::{PostgresStorage, files};
 
 #[async_trait]
 impl DocumentStore for PostgresStorage {
-    async fn insert_document(
-        &self,
-        agent: &AgentId,
-        document: &StoredDocument,
-        max_octets: Option<u64>,
-    ) -> Result<(), StorageError> {
-        self.db
-            .write((agent.clone(), document.clone(), max_octets), |db, (agent, document, max_octets)| {
-                Box::pin(insert(db, agent, document, *max_octets))
-            })
-            .await
-    }
-
-    async fn discard_document(
-        &self,
-        agent: &AgentId,
-        document: FileId,
-        now: Timestamp,
-    ) -> Result<(), StorageError> {
-        self.db
-            .write((agent.clone(), document, now), |db, (agent, document, now)| {
-                Box::pin(discard(db, agent, *document, *now))
-            })
-            .await
-    }
-
     async fn document(
         &self,
         agent: &AgentId,
@@ -81,19 +55,23 @@ pub(crate) fn list(agent: &AgentId, after: Option<FileId>, at_most: u32) -> Resu
     .bind(i64::from(at_most))
 }
 
-/// As [`DocumentStore::insert_document`], in a transaction of its own.
-async fn insert(
+/// Refuses a document for which there is no room. The agent is held.
+pub(crate) async fn refuse_excess(
     db: &mut PgConnection,
     agent: &AgentId,
-    document: &StoredDocument,
-    max_octets: Option<u64>,
+    write: &DocumentWrite,
 ) -> Result<()> {
-    agents::hold(db, agent).await?;
-    let actual = files::octets(db, agent).await?.saturating_add(document.stored_size);
-    if let Some(limit) = max_octets.filter(|limit| actual > *limit) {
+    let Some(limit) = write.max_octets else { return Ok(()) };
+    let actual = files::octets(db, agent).await?.saturating_add(write.document.stored_size);
+    if actual > limit {
         let excess = Excess { unit: ExcessUnit::Bytes, limit, actual };
         return Err(StorageErrorKind::QuotaExceeded(excess).into());
     }
+    Ok(())
+}
+
+/// Stores a document with the time of its content. The agent is held.
+pub(crate) async fn insert(db: &mut PgConnection, agent: &AgentId, document: &StoredDocument) -> Result<()> {
     // Files and documents share the place where their contents are.
     let of_file = Statement::new("SELECT 1 FROM file WHERE agent = $1 AND id = $2")
         .bind(agent.as_str())?
@@ -119,20 +97,6 @@ pub(crate) async fn put_new(
     .bind(signed(document.stored_size)?)?
     .bind(json_text(document)?)?;
     Ok(execute(db, statement).await? == 1)
-}
-
-/// As [`DocumentStore::discard_document`], in a transaction of its own.
-async fn discard(db: &mut PgConnection, agent: &AgentId, document: FileId, now: Timestamp) -> Result<()> {
-    match agents::hold(db, agent).await {
-        Err(Fault::Known(StorageErrorKind::Missing)) => return Ok(()),
-        held => held.map(drop)?,
-    }
-    let statement = Statement::new("DELETE FROM document WHERE agent = $1 AND id = $2 RETURNING stored_size")
-        .bind(agent.as_str())?
-        .bind(document.as_bytes().as_slice())?;
-    let Some(row) = fetch_one(db, statement).await? else { return Ok(()) };
-    files::add_octets(db, agent, -Columns::of(&row).integer()?).await?;
-    files::make_due(db, agent, document, now).await
 }
 
 /// Removes the records of documents whose contents are gone; their octets count no more. The agents are held.

@@ -2,13 +2,15 @@
 
 use async_trait::async_trait;
 use openapi_core::credits::{CreditAccount, CreditEntry};
-use openapi_core::storage::{CreditStore, CreditWrite, LedgerQuery, StorageError, StorageErrorKind};
+use openapi_core::storage::{
+    CreditStore, CreditWrite, DocumentWrite, LedgerQuery, StorageError, StorageErrorKind,
+};
 use openapi_core::values::AgentId;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
-use crate::{SqliteStorage, agents, audit, replays};
+use crate::{SqliteStorage, agents, audit, documents, files, replays};
 
 /// Entries of an agent's ledger behind a time and an id, oldest first.
 pub(crate) const ENTRIES_AFTER: &str =
@@ -84,10 +86,20 @@ fn save(db: &Connection, agent_id: &AgentId, write: &CreditWrite) -> Result<()> 
     {
         return Err(StorageErrorKind::Stale.into());
     }
+    if let Some(document) = &write.document {
+        documents::refuse_excess(db, agent, document)?;
+    }
     if let Some(entry) = &write.entry
         && is_noted(db, agent, entry)?
     {
         return Err(StorageErrorKind::AlreadyExists.into());
+    }
+    if let Some(DocumentWrite { document, .. }) = &write.document {
+        if documents::is_used(db, agent, document.id)? {
+            return Err(StorageErrorKind::AlreadyExists.into());
+        }
+        documents::put_new(db, agent, document)?;
+        files::make_due(db, agent_id, document.id, document.expires_at)?;
     }
     if let Some(account) = &write.account {
         put(db, agent, account)?;

@@ -3,14 +3,14 @@
 
 use async_trait::async_trait;
 use openapi_core::storage::{
-    DocumentStore, Excess, ExcessUnit, StorageError, StorageErrorKind, StoredDocument,
+    DocumentStore, DocumentWrite, Excess, ExcessUnit, StorageError, StorageErrorKind, StoredDocument,
 };
 use openapi_core::values::{AgentId, FileId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
-use crate::{SqliteStorage, agents, files};
+use crate::{SqliteStorage, files};
 
 /// Documents of an agent behind an id, by id; what is counted of each stands behind the record.
 pub(crate) const AFTER: &str =
@@ -34,30 +34,28 @@ pub(crate) fn put_new(db: &Connection, agent: i64, document: &StoredDocument) ->
     files::add_octets(db, agent, octets)
 }
 
-/// As [`DocumentStore::insert_document`], inside the writer's transaction.
-fn insert(
-    db: &Connection,
-    agent_id: &AgentId,
-    document: &StoredDocument,
-    max_octets: Option<u64>,
-) -> Result<()> {
-    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
-    let actual = files::octets(db, agent)?.saturating_add(document.stored_size);
-    if let Some(limit) = max_octets.filter(|limit| actual > *limit) {
+/// Refuses a document for which there is no room.
+pub(crate) fn refuse_excess(db: &Connection, agent: i64, write: &DocumentWrite) -> Result<()> {
+    let Some(limit) = write.max_octets else { return Ok(()) };
+    let actual = files::octets(db, agent)?.saturating_add(write.document.stored_size);
+    if actual > limit {
         let excess = Excess { unit: ExcessUnit::Bytes, limit, actual };
         return Err(StorageErrorKind::QuotaExceeded(excess).into());
     }
-    // Files and documents share the place where their contents are.
+    Ok(())
+}
+
+/// Whether there is a document or a file of this id: they share the place where their contents are.
+pub(crate) fn is_used(db: &Connection, agent: i64, document: FileId) -> Result<bool> {
     for sql in [
         "SELECT 1 FROM document WHERE agent = ?1 AND id = ?2",
         "SELECT 1 FROM file WHERE agent = ?1 AND id = ?2",
     ] {
-        if db.prepare_cached(sql)?.exists(params![agent, document.id.as_bytes()])? {
-            return Err(StorageErrorKind::AlreadyExists.into());
+        if db.prepare_cached(sql)?.exists(params![agent, document.as_bytes()])? {
+            return Ok(true);
         }
     }
-    put_new(db, agent, document)?;
-    files::make_due(db, agent_id, document.id, document.expires_at)
+    Ok(false)
 }
 
 /// Removes the record of a document; whether there was one. Its octets count no more.
@@ -68,15 +66,6 @@ pub(crate) fn remove(db: &Connection, agent: i64, document: FileId) -> Result<bo
         .optional()?;
     octets.map(|octets| files::add_octets(db, agent, -octets)).transpose()?;
     Ok(octets.is_some())
-}
-
-/// As [`DocumentStore::discard_document`], inside the writer's transaction.
-fn discard(db: &Connection, agent_id: &AgentId, document: FileId, now: Timestamp) -> Result<()> {
-    let Some(agent) = agents::living(db, agent_id)? else { return Ok(()) };
-    if remove(db, agent.number, document)? {
-        files::make_due(db, agent_id, document, now)?;
-    }
-    Ok(())
 }
 
 /// Removes up to `at_most` documents of a deleted agent and returns how many; their contents are due at once.
@@ -116,26 +105,6 @@ fn list(
 
 #[async_trait]
 impl DocumentStore for SqliteStorage {
-    async fn insert_document(
-        &self,
-        agent: &AgentId,
-        document: &StoredDocument,
-        max_octets: Option<u64>,
-    ) -> Result<(), StorageError> {
-        let (agent, document) = (agent.clone(), document.clone());
-        self.writer.write(move |db| insert(db, &agent, &document, max_octets)).await
-    }
-
-    async fn discard_document(
-        &self,
-        agent: &AgentId,
-        document: FileId,
-        now: Timestamp,
-    ) -> Result<(), StorageError> {
-        let agent = agent.clone();
-        self.writer.write(move |db| discard(db, &agent, document, now)).await
-    }
-
     async fn document(
         &self,
         agent: &AgentId,

@@ -17,10 +17,10 @@ fn filled(folder: &Folder) -> SqliteStorage {
     let agent = agent_id("a");
     insert_agent(&store, &agent);
     let (account, entry) = (Some(extraction::account()), Some(extraction::entry()));
-    let write = CreditWrite { at: at(60), account, entry, audit: None, replay: None };
+    let write = CreditWrite { at: at(60), account, entry, audit: None, replay: None, document: None };
     wait(store.save_credits(&agent, &write)).unwrap();
     for number in 1..=2 {
-        wait(store.insert_document(&agent, &extraction::document(number), None)).unwrap();
+        wait(store.save_credits(&agent, &extraction::keeping(number))).unwrap();
     }
     store
 }

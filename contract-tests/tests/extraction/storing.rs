@@ -1,6 +1,7 @@
 //! `saveToStorage` (contract 12.3): sealed, counted, purged after 90 days.
 
 use std::future::poll_fn;
+use std::task::{Context, Waker};
 
 use contract_tests::sandbox::{operator, wait};
 use contract_tests::{Backend, Form, Reply, Sandbox, on_every_backend};
@@ -8,12 +9,13 @@ use openapi_core::admin::Admin;
 use openapi_core::ports::BlobStore;
 use openapi_core::values::FileId;
 
-use crate::support::{form, plan, sandbox, sandbox_with, send};
+use crate::support::{call, form, plan, sandbox, sandbox_with, send};
 
 on_every_backend!(
     kept_sealed,
     not_kept,
     a_failure_keeps_nothing,
+    a_server_that_is_gone_keeps_nothing,
     the_quota,
     gone_after_ninety_days,
     gone_at_once,
@@ -83,6 +85,28 @@ fn a_failure_keeps_nothing(backend: Backend) {
     plan(&cx, 0);
     assert_eq!(send(&cx, &saved("total: 1")).status, 402);
     assert_eq!((contents(&cx).len(), documents(&cx)), (0, 0));
+}
+
+/// Only a document whose extraction was answered has a record; the content of another one is an orphan.
+fn a_server_that_is_gone_keeps_nothing(backend: Backend) {
+    let cx = sandbox(backend);
+    let form = saved("hang");
+    let call = call(&cx, &form);
+    let mut running = Box::pin(call.answer());
+    let mut context = Context::from_waker(Waker::noop());
+    for _ in 0..5_000 {
+        assert!(running.as_mut().poll(&mut context).is_pending());
+        if !contents(&cx).is_empty() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    assert_eq!((contents(&cx).len(), documents(&cx)), (1, 0));
+    let other = cx.restarted();
+    assert_eq!(documents(&other), 0);
+    cx.advance(60_001);
+    assert_eq!(wait(other.platform.sweep_orphans(60_000)).expect("swept"), 1);
+    assert_eq!(contents(&cx).len(), 0);
 }
 
 /// Documents and files of contacts share the octets of the agent.

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use super::documents::document;
 use super::fixture::{World, agent_id, assert_fails, at, replay};
 use super::races::{WRITERS, Written, outcomes, race};
 use super::{Backend, on};
@@ -9,7 +10,9 @@ use crate::access::Actor;
 use crate::agents::AgentStatus;
 use crate::audit::AuditAction;
 use crate::credits::{CreditAccount, CreditEntry, CreditEntryKind, CreditPool, CreditRates, Reservation};
-use crate::storage::{CreditWrite, LedgerQuery, Result, Storage, StorageErrorKind};
+use crate::storage::{
+    CreditWrite, DocumentWrite, Excess, ExcessUnit, LedgerQuery, Result, Storage, StorageErrorKind,
+};
 use crate::values::{AgentId, PlatformId, Timestamp};
 
 fn id(number: u8) -> PlatformId {
@@ -49,8 +52,13 @@ fn entry(number: u8, millis: i64) -> CreditEntry {
 }
 
 /// A change with nothing in it.
-fn nothing(millis: i64) -> CreditWrite {
-    CreditWrite { at: at(millis), account: None, entry: None, audit: None, replay: None }
+pub(super) fn nothing(millis: i64) -> CreditWrite {
+    CreditWrite { at: at(millis), account: None, entry: None, audit: None, replay: None, document: None }
+}
+
+/// A document of 10 octets that is kept.
+fn kept(number: u8, max_octets: Option<u64>) -> Option<DocumentWrite> {
+    Some(DocumentWrite { document: document(number, 10), max_octets })
 }
 
 /// A change of the account alone.
@@ -166,8 +174,10 @@ pub(super) fn changes_of_credits_are_stored_as_a_whole(backend: &mut dyn Backend
             entry: Some(entry(1, 10)),
             audit: Some(audit(10)),
             replay: Some(replay(1, None, 100)),
+            document: kept(1, Some(10)),
         };
         world.save(&a, &write).await;
+        assert_eq!(world.documents(&a, None, 10).await, [document(1, 10)]);
         let stored = world.storage.replay(&a, &replay(1, None, 0).key, at(11)).await.expect("replay");
         assert_eq!(stored, write.replay);
         assert_eq!(
@@ -176,20 +186,28 @@ pub(super) fn changes_of_credits_are_stored_as_a_whole(backend: &mut dyn Backend
         );
         // Of several reasons to refuse a change the first is told, and nothing of it is stored.
         let nobody: AgentId = agent_id("nobody");
-        let again = CreditWrite { at: at(99), audit: Some(audit(20)), ..write.clone() };
+        let again =
+            CreditWrite { at: at(99), audit: Some(audit(20)), document: kept(2, Some(19)), ..write.clone() };
         let other = CreditWrite { replay: Some(replay(2, None, 100)), ..again.clone() };
-        let known = CreditWrite { account: Some(account(2)), ..other.clone() };
+        let full = CreditWrite { account: Some(account(2)), ..other.clone() };
+        let known = CreditWrite { document: kept(2, Some(20)), ..full.clone() };
+        let used = CreditWrite { document: kept(1, Some(20)), entry: Some(entry(2, 10)), ..full.clone() };
+        let excess = Excess { unit: ExcessUnit::Bytes, limit: 19, actual: 20 };
         for (agent, write, kind) in [
             (&nobody, &again, StorageErrorKind::Missing),
             (&a, &again, StorageErrorKind::ReplayExists),
             (&a, &other, StorageErrorKind::Stale),
+            (&a, &full, StorageErrorKind::QuotaExceeded(excess)),
             (&a, &known, StorageErrorKind::AlreadyExists),
+            (&a, &used, StorageErrorKind::AlreadyExists),
             (&a, &CreditWrite { account: None, ..known.clone() }, StorageErrorKind::AlreadyExists),
         ] {
             assert_fails(world.storage.save_credits(agent, write).await, &kind);
             assert_eq!(world.credits(&a).await, Some(account(1)), "{kind}");
             assert_eq!(world.ledger(&a, None, 10).await, [entry(1, 10)], "{kind}");
             assert_eq!(world.audit_of(Some(&a)).await.len(), noted + 1, "{kind}");
+            assert_eq!(world.documents(&a, None, 10).await, [document(1, 10)], "{kind}");
+            assert_eq!((world.octets(&a).await, world.due(1_000, 10).await.len()), (10, 1), "{kind}");
             let second = world.storage.replay(&a, &replay(2, None, 0).key, at(11)).await;
             assert_eq!(second.expect("replay"), None, "{kind}");
         }

@@ -7,7 +7,10 @@ use crate::agents::AgentStatus;
 use crate::audit::AuditAction;
 use crate::files::Sha256Digest;
 use crate::ports::{BlobEntry, BlobKey};
-use crate::storage::{Excess, ExcessUnit, FileQuota, FileWrite, Result, StorageErrorKind, StoredDocument};
+use crate::storage::{
+    CreditWrite, DocumentWrite, Excess, ExcessUnit, FileQuota, FileWrite, Result, StorageErrorKind,
+    StoredDocument,
+};
 use crate::values::{AgentId, ContactId, FileId};
 
 const BODY: &str = r#"{"primaryEmail":"a@example.com"}"#;
@@ -35,24 +38,24 @@ pub(super) fn document(number: u8, stored_size: u64) -> StoredDocument {
     }
 }
 
+/// A change that stores a document and nothing else.
+pub(super) fn keeping(document: StoredDocument, max_octets: Option<u64>) -> CreditWrite {
+    CreditWrite { document: Some(DocumentWrite { document, max_octets }), ..super::credits::nothing(0) }
+}
+
 fn excess(limit: u64, actual: u64) -> StorageErrorKind {
     StorageErrorKind::QuotaExceeded(Excess { unit: ExcessUnit::Bytes, limit, actual })
 }
 
 impl World {
     async fn try_document(&self, agent: &AgentId, number: u8, size: u64, most: Option<u64>) -> Result<()> {
-        self.storage.insert_document(agent, &document(number, size), most).await
+        self.storage.save_credits(agent, &keeping(document(number, size), most)).await
     }
 
     async fn add_document(&self, agent: &AgentId, number: u8, size: u64) -> StoredDocument {
         let added = self.try_document(agent, number, size, None).await;
         added.unwrap_or_else(|error| panic!("document {number}: {error}"));
         document(number, size)
-    }
-
-    async fn discard(&self, agent: &AgentId, number: u8, millis: i64) {
-        let discarded = self.storage.discard_document(agent, id(number), at(millis)).await;
-        discarded.unwrap_or_else(|error| panic!("discard {number}: {error}"));
     }
 
     async fn document(&self, agent: &AgentId, number: u8) -> Option<StoredDocument> {
@@ -143,13 +146,12 @@ pub(super) fn documents_and_files_share_one_quota(backend: &mut dyn Backend) {
         assert_fails(world.try_document(&a, 3, u64::MAX, Some(100)).await, &excess(100, u64::MAX));
         world.try_document(&a, 5, 1, None).await.expect("without a bound there is room");
         assert_fails(world.try_document(&a, 6, 0, Some(100)).await, &excess(100, 101));
-        // What is discarded or forgotten counts no more; what is due still does.
-        world.discard(&a, 5, 50).await;
-        assert_eq!(world.octets(&a).await, 100);
-        assert_eq!(world.due(200, 10).await.len(), 2);
-        assert_fails(world.try_document(&a, 3, 1, Some(100)).await, &excess(100, 101));
+        // What is forgotten counts no more; what is due still does.
+        assert_eq!(world.octets(&a).await, 101);
+        assert_eq!(world.due(200, 10).await.len(), 1);
+        assert_fails(world.try_document(&a, 3, 1, Some(100)).await, &excess(100, 102));
         world.storage.forget_blobs(&[key(&a, 2)]).await.expect("forget");
-        assert_eq!(world.octets(&a).await, 40);
+        assert_eq!(world.octets(&a).await, 41);
         world.storage.forget_blobs(&[key(&a, 2), key(&a, 5), key(&a, 1)]).await.expect("forget");
         assert_eq!(world.octets(&a).await, 40, "each counts once, and the file is not deleted");
         world.try_document(&a, 3, 60, Some(100)).await.expect("room again");
@@ -170,7 +172,7 @@ pub(super) fn refused_documents_leave_nothing(backend: &mut dyn Backend) {
         // Files and documents share the place of their contents.
         for number in [1, 8] {
             let again = StoredDocument { file_name: "other".to_owned(), ..document(number, 10) };
-            let again = world.storage.insert_document(&a, &again, Some(25)).await;
+            let again = world.storage.save_credits(&a, &keeping(again, Some(25))).await;
             assert_fails(again, &StorageErrorKind::AlreadyExists);
         }
         assert_eq!(world.document(&a, 1).await, Some(stored));
@@ -205,31 +207,6 @@ pub(super) fn contents_of_documents_are_due_at_their_end(backend: &mut dyn Backe
     });
 }
 
-pub(super) fn a_discarded_document_leaves_its_content_due(backend: &mut dyn Backend) {
-    on(backend, async |storage| {
-        let (world, a, _) = World::with_agents(storage).await;
-        world.add_document(&a, 5, 10).await;
-        world.add_document(&a, 6, 20).await;
-        world.discard(&a, 5, 40).await;
-        assert_eq!(world.document(&a, 5).await, None);
-        assert_eq!(world.documents(&a, None, 10).await, [document(6, 20)]);
-        assert_eq!(world.octets(&a).await, 20);
-        assert!(world.due(39, 10).await.is_empty());
-        assert_eq!(world.due(40, 10).await, [key(&a, 5)]);
-        assert_eq!(world.known(&[key(&a, 5)]).await, [true], "what is to go is no orphan");
-        // Nothing happens without such a document: its content stays due as it is.
-        world.discard(&a, 5, 45).await;
-        world.discard(&a, 7, 45).await;
-        world.discard(&agent_id("nobody"), 6, 45).await;
-        assert_eq!(world.due(45, 10).await, [key(&a, 5)]);
-        assert_eq!(world.due(40, 10).await, [key(&a, 5)]);
-        assert_eq!((world.octets(&a).await, world.known(&[key(&a, 7)]).await), (20, vec![false]));
-        world.storage.forget_blobs(&[key(&a, 5)]).await.expect("forget");
-        assert_eq!(world.known(&[key(&a, 5)]).await, [false]);
-        assert_eq!(world.octets(&a).await, 20);
-    });
-}
-
 pub(super) fn contents_of_documents_are_known_and_not_needed(backend: &mut dyn Backend) {
     on(backend, async |storage| {
         let (world, a, b) = World::with_agents(storage).await;
@@ -261,8 +238,6 @@ pub(super) fn documents_of_deleted_agents_go(backend: &mut dyn Backend) {
         assert!(world.documents(&a, None, 10).await.is_empty());
         assert_eq!(world.octets(&a).await, 0);
         assert_fails(world.try_document(&a, 4, 10, None).await, &StorageErrorKind::Missing);
-        world.discard(&a, 1, 20).await;
-        assert!(world.due(99, 10).await.is_empty(), "a deleted agent has none to discard");
         let all = [1, 2, 3].map(|number| key(&a, number));
         assert_eq!(world.known(&all).await, [true; 3], "what is still to be purged is no orphan");
         let payloads = world.audit_of(Some(&a)).await.len() as u64;
@@ -294,14 +269,12 @@ pub(super) fn documents_belong_to_their_agent(backend: &mut dyn Backend) {
         assert_eq!(world.document(&b, 1).await, None);
         assert!(world.documents(&b, None, 10).await.is_empty());
         assert_eq!(world.octets(&b).await, 0);
-        world.discard(&b, 1, 20).await;
-        assert_eq!(world.document(&a, 1).await, Some(document(1, 10)));
         let audit = world.audit(Some(&b), AuditAction::FilePurge, b.as_str(), 30);
         assert_eq!(world.storage.hasten_purges(&b, at(30), &audit).await.expect("hasten"), 0);
         assert!(world.due(99, 10).await.is_empty());
         // The same id under another agent is another document.
         let theirs = StoredDocument { file_name: "theirs".to_owned(), ..document(1, 7) };
-        world.storage.insert_document(&b, &theirs, Some(7)).await.expect("insert");
+        world.storage.save_credits(&b, &keeping(theirs.clone(), Some(7))).await.expect("keep");
         world.storage.forget_blobs(&[key(&a, 1)]).await.expect("forget");
         assert_eq!((world.document(&a, 1).await, world.document(&b, 1).await), (None, Some(theirs)));
         assert_eq!((world.octets(&a).await, world.octets(&b).await), (0, 7));

@@ -93,13 +93,6 @@ pub enum Step {
         /// Which document; its size and times follow from it.
         document: u8,
     },
-    /// Discards a document, or one that is not there.
-    DiscardDocument {
-        /// Which agent.
-        agent: usize,
-        /// Which document.
-        document: u8,
-    },
     /// Sets, reserves, pays or gives back credits.
     ChangeCredits {
         /// Which agent.
@@ -215,7 +208,6 @@ pub fn history(steps: usize) -> impl Strategy<Value = Vec<Step>> {
         2 => (agent(), small_file_query()).prop_map(|(agent, query)| Step::ListFiles { agent, query }),
         1 => (1..4_u32).prop_map(|at_most| Step::ForgetDue { at_most }),
         2 => (agent(), 106..112_u8).prop_map(|(agent, document)| Step::InsertDocument { agent, document }),
-        1 => (agent(), 106..112_u8).prop_map(|(agent, document)| Step::DiscardDocument { agent, document }),
         3 => (agent(), 0..9_u8, proptest::bool::weighted(0.1))
             .prop_map(|(agent, change, stale)| Step::ChangeCredits { agent, change, stale }),
         1 => (agent(), 0..SCHEMAS.len()).prop_map(|(agent, schema)| Step::Redefine { agent, schema }),
@@ -311,11 +303,8 @@ async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, n: i64) -> Out
             let size = u64::from(document % 3) + 1;
             let document =
                 StoredDocument { expires_at: at(millis + 8), ..super::documents::document(*document, size) };
-            outcome(world.storage.insert_document(&agents[*agent], &document, Some(12)).await)
-        }
-        Step::DiscardDocument { agent, document } => {
-            let document = FileId::from_bytes([*document; 12]);
-            outcome(world.storage.discard_document(&agents[*agent], document, at(millis)).await)
+            let keeping = super::documents::keeping(document, Some(12));
+            outcome(world.storage.save_credits(&agents[*agent], &keeping).await)
         }
         Step::ChangeCredits { agent, change, stale } => {
             let agent = &agents[*agent];

@@ -181,7 +181,6 @@ cases! {
         documents_and_files_share_one_quota
         refused_documents_leave_nothing
         contents_of_documents_are_due_at_their_end
-        a_discarded_document_leaves_its_content_due
         contents_of_documents_are_known_and_not_needed
         documents_of_deleted_agents_go
         documents_belong_to_their_agent

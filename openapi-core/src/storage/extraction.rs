@@ -22,6 +22,17 @@ pub struct CreditWrite {
     pub audit: Option<AuditEntry>,
     /// The answer to be given again under the same idempotency key.
     pub replay: Option<Replay>,
+    /// The document that is kept with it. Its content is in the blob store already; without this record it is an orphan.
+    pub document: Option<DocumentWrite>,
+}
+
+/// A document that is to be kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DocumentWrite {
+    /// Its record; the content is due from its `expires_at` on.
+    pub document: StoredDocument,
+    /// How many octets the files and documents of the agent may have together.
+    pub max_octets: Option<u64>,
 }
 
 /// A part of the ledger of an agent, the newest entries first.

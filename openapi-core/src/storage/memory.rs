@@ -321,20 +321,6 @@ impl CreditStore for MemoryStorage {
 
 #[async_trait]
 impl DocumentStore for MemoryStorage {
-    async fn insert_document(
-        &self,
-        agent: &AgentId,
-        document: &StoredDocument,
-        max_octets: Option<u64>,
-    ) -> Result<()> {
-        self.write().insert_document(agent, document, max_octets)
-    }
-
-    async fn discard_document(&self, agent: &AgentId, document: FileId, now: Timestamp) -> Result<()> {
-        self.write().discard_document(agent, document, now);
-        Ok(())
-    }
-
     async fn document(&self, agent: &AgentId, document: FileId) -> Result<Option<StoredDocument>> {
         Ok(self.read().document(agent, document))
     }

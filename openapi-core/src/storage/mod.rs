@@ -29,7 +29,7 @@ pub use chat::{
 };
 pub use effects::{ContactWrite, Effects, RateShare, RateWindow, Replay, ReplayKey};
 pub use error::{Duplicate, StorageError, StorageErrorKind};
-pub use extraction::{CreditWrite, LedgerQuery, StoredDocument};
+pub use extraction::{CreditWrite, DocumentWrite, LedgerQuery, StoredDocument};
 pub use files::{
     Excess, ExcessUnit, FileDeletion, FilePage, FilePosition, FileQuery, FileQuota, FileSort, FileSortKey,
     FileTombstone, FileUsage, FileWrite,
@@ -404,36 +404,22 @@ pub trait CreditStore: Send + Sync {
     /// In this order: [`Missing`](StorageErrorKind::Missing) without such an agent,
     /// [`ReplayExists`](StorageErrorKind::ReplayExists), [`Stale`](StorageErrorKind::Stale) when the version of the
     /// stored account is not `account.version - 1`, 0 standing for none,
-    /// [`AlreadyExists`](StorageErrorKind::AlreadyExists) when the ledger of the agent has an entry of this time and id.
+    /// [`QuotaExceeded`](StorageErrorKind::QuotaExceeded) when the files and documents of the agent would have more
+    /// octets than `document.max_octets`, [`AlreadyExists`](StorageErrorKind::AlreadyExists) when the ledger of the
+    /// agent has an entry of this time and id, or the agent a file or document of the document's id.
     async fn save_credits(&self, agent: &AgentId, write: &CreditWrite) -> Result<()>;
 
     /// Entries of a ledger by `at`, then id, the newest first; the operator's own.
     async fn credit_entries(&self, query: &LedgerQuery) -> Result<Vec<CreditEntry>>;
 }
 
-/// Documents that are kept of extractions (contract 12.3): their records. The contents themselves are in a
-/// [`BlobStore`](crate::ports::BlobStore), and due at the end of each record's time ([`FileStore::due_blobs`]).
+/// Documents that are kept of extractions (contract 12.3): their records, which come with the answers of the extractions
+/// ([`CreditWrite::document`]). The contents themselves are in a [`BlobStore`](crate::ports::BlobStore), and due at the
+/// end of each record's time ([`FileStore::due_blobs`]). The `stored_size` of each counts among the octets of the agent's
+/// files ([`FileUsage::octets_of_agent`]) until its content is forgotten ([`FileStore::forget_blobs`]), which removes the
+/// record too.
 #[async_trait]
 pub trait DocumentStore: Send + Sync {
-    /// Stores the record of a document; its content is due from `expires_at` on. Its `stored_size` counts among the
-    /// octets of the agent's files ([`FileUsage::octets_of_agent`]) until its content is forgotten
-    /// ([`FileStore::forget_blobs`]), which removes the record too.
-    ///
-    /// # Errors
-    /// In this order: [`Missing`](StorageErrorKind::Missing) without such an agent,
-    /// [`QuotaExceeded`](StorageErrorKind::QuotaExceeded) when the files and documents of the agent would have more
-    /// octets than `max_octets`, [`AlreadyExists`](StorageErrorKind::AlreadyExists) for a used id.
-    async fn insert_document(
-        &self,
-        agent: &AgentId,
-        document: &StoredDocument,
-        max_octets: Option<u64>,
-    ) -> Result<()>;
-
-    /// Removes the record of a document whose extraction failed; its content is due at `now`. Nothing happens without
-    /// such a document.
-    async fn discard_document(&self, agent: &AgentId, document: FileId, now: Timestamp) -> Result<()>;
-
     /// One document.
     async fn document(&self, agent: &AgentId, document: FileId) -> Result<Option<StoredDocument>>;
 

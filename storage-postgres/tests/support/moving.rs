@@ -364,14 +364,22 @@ async fn later_writes(memory: &dyn TransferStore, store: &dyn TransferStore, age
     // The credits and documents that were moved are changed, and count.
     let account = memory.credit_account(agent).await.unwrap().unwrap_or_default();
     let changed = CreditAccount { version: account.version + 1, unlimited: true, ..account };
-    let change = CreditWrite { at: at(6), account: Some(changed), entry: None, audit: None, replay: None };
+    let change = CreditWrite {
+        at: at(6),
+        account: Some(changed),
+        entry: None,
+        audit: None,
+        replay: None,
+        document: None,
+    };
     let kept = memory.documents(agent, None, 2).await.unwrap();
     for store in [memory, store] {
         store.save_credits(agent, &change).await.unwrap();
         if let Some(first) = kept.first() {
             let more = StoredDocument { id: FileId::from_bytes([77; 12]), ..first.clone() };
-            store.discard_document(agent, first.id, at(6)).await.unwrap();
-            store.insert_document(agent, &more, Some(1_000_000)).await.unwrap();
+            let document = Some(DocumentWrite { document: more, max_octets: Some(1_000_000) });
+            let keeping = CreditWrite { account: None, document, ..change.clone() };
+            store.save_credits(agent, &keeping).await.unwrap();
         }
         if let Some(second) = kept.get(1) {
             store.forget_blobs(&[BlobKey::new(agent.clone(), second.id)]).await.unwrap();

@@ -198,9 +198,9 @@ fn forms() -> (FormTemplate, FormTemplate, [Submission; 2], SubmissionChange) {
 fn fill_extraction(store: &SqliteStorage) {
     let id = agent_id("695b6f80de7378c4412112d3");
     let (account, entry) = (Some(extraction::account()), Some(extraction::entry()));
-    let write = CreditWrite { at: at(60), account, entry, audit: None, replay: None };
+    let write = CreditWrite { at: at(60), account, entry, audit: None, replay: None, document: None };
     wait(store.save_credits(&id, &write)).unwrap();
-    wait(store.insert_document(&id, &extraction::document(9), None)).unwrap();
+    wait(store.save_credits(&id, &extraction::keeping(9))).unwrap();
 }
 
 /// Credits and documents, from the version on that brought them.

@@ -126,6 +126,7 @@ fn charge_and_keep(store: &dyn Storage) {
         entry: Some(first.clone()),
         audit: None,
         replay: None,
+        document: None,
     };
     wait(store.save_credits(&id, &write)).unwrap();
     assert!(wait(store.credit_account(&id)).unwrap().is_some());
@@ -134,10 +135,10 @@ fn charge_and_keep(store: &dyn Storage) {
         assert_eq!(wait(store.credit_entries(&query)).unwrap().len(), 1);
     }
     for number in 1..=3 {
-        wait(store.insert_document(&id, &extraction::document(number), Some(u64::MAX))).unwrap();
+        wait(store.save_credits(&id, &extraction::keeping(number))).unwrap();
     }
     let key = |number| BlobKey::new(id.clone(), extraction::document(number).id);
-    wait(store.discard_document(&id, key(1).file, at(2))).unwrap();
+    wait(store.forget_blobs(&[key(1)])).unwrap();
     assert!(wait(store.document(&id, key(2).file)).unwrap().is_some());
     assert_eq!(wait(store.documents(&id, Some(key(2).file), 9)).unwrap().len(), 1);
     assert_eq!(wait(store.known_blobs(&[key(3), key(4)])).unwrap(), [true, false]);

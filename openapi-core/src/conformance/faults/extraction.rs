@@ -14,6 +14,24 @@ impl Faulty {
         Ok(self.documents_of(agent).await?.iter().map(|document| document.stored_size).sum())
     }
 
+    async fn spoil_document(&self, agent: &AgentId, write: &mut DocumentWrite) -> Result<()> {
+        let octets = &mut write.max_octets;
+        match self.fault {
+            Some(PlantedFault::DocumentQuotaIgnored) => *octets = None,
+            Some(PlantedFault::DocumentQuotaOffByOne) => *octets = octets.map(|octets| octets + 1),
+            // As if only files counted.
+            Some(PlantedFault::DocumentOctetsNotCounted) => {
+                let kept = self.octets_of_documents(agent).await?;
+                *octets = octets.map(|octets| octets + kept);
+            }
+            Some(PlantedFault::DocumentLosesDigest) => {
+                write.document.sha256 = crate::files::Sha256Digest([0; 32]);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
     pub(super) async fn is_document(&self, key: &BlobKey) -> Result<bool> {
         Ok(self.inner.document(&key.agent, key.file).await?.is_some())
     }
@@ -46,19 +64,30 @@ impl CreditStore for Faulty {
             }
             Some(PlantedFault::CreditsStoredBeforeLedger) => {
                 // The account goes by itself, and stays when the rest is refused.
-                let account = CreditWrite { entry: None, audit: None, replay: None, ..write.clone() };
+                let account =
+                    CreditWrite { entry: None, audit: None, replay: None, document: None, ..write.clone() };
                 self.inner.save_credits(agent, &account).await?;
                 write.account = None;
             }
+            Some(PlantedFault::DocumentStoredBeforeCredits) => {
+                // The same the other way around.
+                let document =
+                    CreditWrite { account: None, entry: None, audit: None, replay: None, ..write.clone() };
+                self.inner.save_credits(agent, &document).await?;
+                write.document = None;
+            }
             _ => {}
         }
+        if let Some(document) = &mut write.document {
+            self.spoil_document(agent, document).await?;
+        }
+        let takes_twice = match self.fault {
+            Some(PlantedFault::CreditEntryTakenTwice) => write.entry.is_some(),
+            Some(PlantedFault::DocumentIdTakenTwice) => write.document.is_some(),
+            _ => false,
+        };
         match self.inner.save_credits(agent, &write).await {
-            Err(error)
-                if self.is(PlantedFault::CreditEntryTakenTwice)
-                    && error.kind == StorageErrorKind::AlreadyExists =>
-            {
-                Ok(())
-            }
+            Err(error) if takes_twice && error.kind == StorageErrorKind::AlreadyExists => Ok(()),
             result => result,
         }
     }
@@ -98,55 +127,6 @@ impl CreditStore for Faulty {
 
 #[async_trait]
 impl DocumentStore for Faulty {
-    async fn insert_document(
-        &self,
-        agent: &AgentId,
-        document: &StoredDocument,
-        max_octets: Option<u64>,
-    ) -> Result<()> {
-        let max_octets = match self.fault {
-            Some(PlantedFault::DocumentQuotaIgnored) => None,
-            Some(PlantedFault::DocumentQuotaOffByOne) => max_octets.map(|octets| octets + 1),
-            // As if only files counted.
-            Some(PlantedFault::DocumentOctetsNotCounted) => {
-                let kept = self.octets_of_documents(agent).await?;
-                max_octets.map(|octets| octets + kept)
-            }
-            _ => max_octets,
-        };
-        let mut document = document.clone();
-        if self.is(PlantedFault::DocumentLosesDigest) {
-            document.sha256 = crate::files::Sha256Digest([0; 32]);
-        }
-        match self.inner.insert_document(agent, &document, max_octets).await {
-            Err(error)
-                if self.is(PlantedFault::DocumentIdTakenTwice)
-                    && error.kind == StorageErrorKind::AlreadyExists =>
-            {
-                Ok(())
-            }
-            result => result,
-        }
-    }
-
-    async fn discard_document(&self, agent: &AgentId, document: FileId, now: Timestamp) -> Result<()> {
-        let mut now = now;
-        match self.fault {
-            Some(PlantedFault::DiscardLeavesDocument) => return Ok(()),
-            Some(PlantedFault::DiscardKeepsTime) => {
-                let stored = self.inner.document(agent, document).await?;
-                now = stored.map_or(now, |stored| stored.expires_at);
-            }
-            Some(PlantedFault::DiscardCrossesAgents) => {
-                for agent in self.others(agent) {
-                    self.inner.discard_document(&agent, document, now).await?;
-                }
-            }
-            _ => {}
-        }
-        self.inner.discard_document(agent, document, now).await
-    }
-
     async fn document(&self, agent: &AgentId, document: FileId) -> Result<Option<StoredDocument>> {
         if self.is(PlantedFault::DocumentCrossesAgents) {
             for agent in self.every_agent(agent) {

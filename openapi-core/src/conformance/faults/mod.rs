@@ -31,12 +31,12 @@ use crate::storage::{
     AgentRecord, AgentRecordKind, AgentRecordStore, AgentStore, AuditQuery, AuditStore, ContactPage,
     ContactQuery, ContactSchemaStore, ContactStore, ContactWrite, ConversationFilter, ConversationPage,
     ConversationQuery, ConversationStore, ConversationWrite, CreditStore, CreditWrite, DocumentStore,
-    Duplicate, FileDeletion, FilePage, FileQuery, FileSort, FileStore, FileTombstone, FileUsage, FileWrite,
-    FormStore, HealthProbe, KeyStore, KnowledgeStore, KnowledgeWrite, LatestQuery, LedgerQuery, MessageQuery,
-    Order, RateWindow, RateWindowStore, Record, RecordKind, Replay, ReplayKey, ReplayStore, Result, SortKey,
-    SortPosition, StorageErrorKind, StoredDocument, SubmissionChange, SubmissionFilter, SubmissionPage,
-    SubmissionPosition, SubmissionQuery, SubmissionsWrite, Succession, TemplatePage, TemplatePosition,
-    TemplateQuery, TransferStore, WhichMessages, Window,
+    DocumentWrite, Duplicate, FileDeletion, FilePage, FileQuery, FileSort, FileStore, FileTombstone,
+    FileUsage, FileWrite, FormStore, HealthProbe, KeyStore, KnowledgeStore, KnowledgeWrite, LatestQuery,
+    LedgerQuery, MessageQuery, Order, RateWindow, RateWindowStore, Record, RecordKind, Replay, ReplayKey,
+    ReplayStore, Result, SortKey, SortPosition, StorageErrorKind, StoredDocument, SubmissionChange,
+    SubmissionFilter, SubmissionPage, SubmissionPosition, SubmissionQuery, SubmissionsWrite, Succession,
+    TemplatePage, TemplatePosition, TemplateQuery, TransferStore, WhichMessages, Window,
 };
 use crate::values::{
     AgentId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, PlatformId, SubmissionId,
@@ -351,12 +351,8 @@ faults! {
     DocumentsListedAgain,
     /// More documents are listed than were asked for.
     DocumentsUnbounded,
-    /// A document that is discarded stays.
-    DiscardLeavesDocument,
-    /// The content of a discarded document is due when it would have been.
-    DiscardKeepsTime,
-    /// A document can be discarded under any agent.
-    DiscardCrossesAgents,
+    /// A document is stored although the change it came with is refused.
+    DocumentStoredBeforeCredits,
     /// Contents of documents are never due.
     DocumentsNeverDue,
     /// Forgetting the content of a document leaves its record.

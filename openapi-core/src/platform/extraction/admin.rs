@@ -54,8 +54,14 @@ pub(in crate::platform) async fn change_credits(
         let details = details(change);
         let action = AuditAction::CreditsChange;
         let audit = platform.operator_audit(by, action, agent, agent.as_str(), &details, now);
-        let write =
-            CreditWrite { at: now, account: Some(account.clone()), entry, audit: Some(audit), replay: None };
+        let write = CreditWrite {
+            at: now,
+            account: Some(account.clone()),
+            entry,
+            audit: Some(audit),
+            replay: None,
+            document: None,
+        };
         match platform.storage.save_credits(agent, &write).await {
             Ok(()) => return Ok(account),
             Err(error) if error.kind == StorageErrorKind::Stale => {}

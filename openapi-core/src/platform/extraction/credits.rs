@@ -8,13 +8,13 @@ use crate::audit::AuditAction;
 use crate::credits::{CreditAccount, CreditEntry, CreditEntryKind};
 use crate::extraction::Usage;
 use crate::json::{Json, Object};
-use crate::platform::errors::{agent_gone, concurrent_update};
+use crate::platform::errors::{agent_gone, concurrent_update, quota_exceeded};
 use crate::platform::idempotency::Claim;
 use crate::platform::{ATTEMPTS, Platform};
 use crate::ports::DocumentText;
 use crate::reply::ApiError;
 use crate::service::{Extracted, ExtractedDocument};
-use crate::storage::{CreditWrite, StorageError, StorageErrorKind};
+use crate::storage::{CreditWrite, DocumentWrite, StorageError, StorageErrorKind};
 use crate::values::{AgentId, PlatformId, Timestamp};
 
 /// Reservations of a server that is gone go back by themselves so long after the deadline of their extraction.
@@ -72,10 +72,11 @@ impl<'a> Payment<'a> {
         Err(concurrent_update())
     }
 
-    /// Spends what was set aside, and stores it with the answer that it paid.
+    /// Spends what was set aside, and stores it with the answer that it paid and the document that is kept.
     pub(super) async fn settle(
         mut self,
         mut document: ExtractedDocument,
+        kept: Option<DocumentWrite>,
         claimed: Option<&Claim<'_>>,
         now: Timestamp,
     ) -> Result<Extracted, Refused> {
@@ -94,7 +95,8 @@ impl<'a> Payment<'a> {
             let audit =
                 platform.caller_audit(caller, AuditAction::DocumentExtract, resource, None, &details, now);
             let replay = replay_of(claimed, &document, now).map_err(Refused::Definite)?;
-            let write = CreditWrite { at: now, account, entry, audit: Some(audit), replay };
+            let audit = Some(audit);
+            let write = CreditWrite { at: now, account, entry, audit, replay, document: kept.clone() };
             let Err(error) = platform.storage.save_credits(&caller.agent_id, &write).await else {
                 self.reserved = None;
                 return Ok(Extracted::New(Box::new(document)));
@@ -102,6 +104,9 @@ impl<'a> Payment<'a> {
             match error.kind {
                 StorageErrorKind::Stale => {}
                 StorageErrorKind::Missing => return Err(Refused::Definite(agent_gone())),
+                StorageErrorKind::QuotaExceeded(excess) => {
+                    return Err(Refused::Definite(quota_exceeded(excess)));
+                }
                 StorageErrorKind::ReplayExists => {
                     // Another server was faster; its answer is the one, and this one costs nothing.
                     if let Some(claim) = claimed
@@ -180,7 +185,7 @@ async fn charged_account(platform: &Platform, agent: &AgentId) -> Result<Option<
 /// A change of the account alone.
 fn changed(account: CreditAccount, at: Timestamp) -> CreditWrite {
     let account = CreditAccount { version: account.version + 1, ..account };
-    CreditWrite { at, account: Some(account), entry: None, audit: None, replay: None }
+    CreditWrite { at, account: Some(account), entry: None, audit: None, replay: None, document: None }
 }
 
 fn spent(entry: &CreditEntry) -> u64 {

@@ -1,4 +1,4 @@
-//! Documents that are kept: sealed in the blob store, with a record that says when they go.
+//! Documents that are kept: sealed in the blob store, and with the answer a record that says when they go.
 
 use super::Task;
 use super::running::Abandoned;
@@ -6,10 +6,10 @@ use super::seal::{SEAL_OCTETS, seal};
 use crate::access::Caller;
 use crate::files::FileName;
 use crate::platform::Platform;
-use crate::platform::errors::{agent_gone, quota_exceeded};
+use crate::platform::errors::quota_exceeded;
 use crate::ports::BlobKey;
 use crate::reply::ApiError;
-use crate::storage::{FileQuota, StorageErrorKind, StoredDocument};
+use crate::storage::{DocumentWrite, FileQuota, StoredDocument};
 use crate::values::{ContactId, FileId};
 
 /// Step 14: whether the agent has room.
@@ -26,15 +26,16 @@ fn stored_octets(task: &Task) -> u64 {
     (task.document.content.len() + SEAL_OCTETS) as u64
 }
 
-/// A document that is kept. Dropped before its extraction has succeeded, it is discarded.
+/// A document whose content is stored. Its record comes with the answer; dropped before, the content goes again.
 pub(super) struct Keeping<'a> {
     platform: &'a Platform,
     key: BlobKey,
+    document: StoredDocument,
     stays: bool,
 }
 
 impl<'a> Keeping<'a> {
-    /// Stores a document: its content first, then its record, so that no record is without its content.
+    /// Stores the content of a document.
     pub(super) async fn store(
         platform: &'a Platform,
         caller: &Caller,
@@ -43,7 +44,6 @@ impl<'a> Keeping<'a> {
     ) -> Result<Self, ApiError> {
         let key = BlobKey::new(caller.agent_id.clone(), id);
         let sealed = seal(&platform.ports.server_keys, &key, &task.document.content)?;
-        let name = FileName::of_sent(None, "bin");
         let now = platform.now();
         let retention = i64::try_from(platform.extraction.retention_millis).unwrap_or(i64::MAX);
         let document = StoredDocument {
@@ -57,36 +57,20 @@ impl<'a> Keeping<'a> {
             created_at: now,
             expires_at: now.plus_millis(retention),
         };
-        let mut writer = platform.ports.blobs.create(&key, &name).await?;
+        let mut writer = platform.ports.blobs.create(&key, &FileName::of_sent(None, "bin")).await?;
         writer.write(sealed).await?;
+        // From here on it may be stored, whatever the store says.
+        let kept = Keeping { platform, key, document, stays: false };
         writer.finish().await?;
-        let limit = platform.files.max_octets_of_agent;
-        let kept = Keeping { platform, key, stays: false };
-        match platform.storage.insert_document(&caller.agent_id, &document, limit).await {
-            Ok(()) => Ok(kept),
-            Err(error) => Err(kept.not_stored(error.kind.clone(), error.into()).await),
-        }
+        Ok(kept)
     }
 
-    /// What is answered when the record was not stored; its content goes, if it certainly was not.
-    async fn not_stored(mut self, kind: StorageErrorKind, error: ApiError) -> ApiError {
-        let answer = match kind {
-            StorageErrorKind::QuotaExceeded(excess) => quota_exceeded(excess),
-            StorageErrorKind::Missing => agent_gone(),
-            _ => return error,
-        };
-        self.stays = true;
-        if let Err(error) = self.platform.ports.blobs.remove(&self.key).await {
-            tracing::warn!(%error, key = %self.key, "the content of a refused document is still there; it is swept later");
-        }
-        answer
+    /// Its record.
+    pub(super) fn write(&self) -> DocumentWrite {
+        DocumentWrite { document: self.document.clone(), max_octets: self.platform.files.max_octets_of_agent }
     }
 
-    pub(super) fn id(&self) -> FileId {
-        self.key.file
-    }
-
-    /// Whether it stays when this is dropped.
+    /// Whether the content stays when this is dropped.
     pub(super) fn set_stays(&mut self, stays: bool) {
         self.stays = stays;
     }
@@ -95,8 +79,7 @@ impl<'a> Keeping<'a> {
 impl Drop for Keeping<'_> {
     fn drop(&mut self) {
         if !self.stays {
-            let BlobKey { agent, file } = self.key.clone();
-            self.platform.extractions.abandon(Abandoned::Document(agent, file));
+            self.platform.extractions.abandon(Abandoned::Document(self.key.clone()));
         }
     }
 }

@@ -126,20 +126,18 @@ impl Done<'_> {
     /// Stores what the extraction cost together with its answer.
     async fn store(self, claimed: Option<&Claim<'_>>) -> Result<Extracted, ApiError> {
         let Done { payment, mut kept, document, at } = self;
-        // Where it is not known whether the answer is stored, and may be given again, its document stays.
-        let is_repeatable = claimed.is_some();
+        let write = kept.as_ref().map(Keeping::write);
+        // As soon as its record may be stored the content stays; without one it is swept.
         let mut keep = |stays: bool| {
             if let Some(kept) = &mut kept {
                 kept.set_stays(stays);
             }
         };
-        keep(is_repeatable);
-        let settled = payment.settle(document, claimed, at).await;
-        keep(match &settled {
-            Ok(Extracted::New(_)) => true,
-            Err(Refused::Unclear(_)) => is_repeatable,
-            Ok(Extracted::Replayed(_)) | Err(Refused::Definite(_)) => false,
-        });
+        keep(true);
+        let settled = payment.settle(document, write, claimed, at).await;
+        if let Ok(Extracted::Replayed(_)) | Err(Refused::Definite(_)) = &settled {
+            keep(false);
+        }
         settled.map_err(|refused| match refused {
             Refused::Definite(error) | Refused::Unclear(error) => error,
         })
@@ -174,7 +172,7 @@ impl Task {
         };
         let found = opened.extract(asked).await.map_err(errors::not_extracted)?;
 
-        let file = kept.as_ref().map(Keeping::id);
+        let file = kept.as_ref().map(|kept| kept.write().document.id);
         let at = platform.now();
         let document = self.answer(text, found, file, at);
         Ok(Done { payment, kept, document, at })

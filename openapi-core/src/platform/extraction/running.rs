@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::errors::{too_many_documents, too_many_running};
 use crate::access::{Actor, Caller};
 use crate::platform::Platform;
+use crate::ports::BlobKey;
 use crate::reply::ApiError;
 use crate::storage::StorageError;
 use crate::values::{AgentId, FileId, PlatformId};
@@ -24,8 +25,8 @@ pub(in crate::platform) struct Extractions {
 pub(super) enum Abandoned {
     /// Credits.
     Credits(AgentId, PlatformId),
-    /// A document.
-    Document(AgentId, FileId),
+    /// The content of a document.
+    Document(BlobKey),
 }
 
 /// Which of what was abandoned is meant.
@@ -43,11 +44,10 @@ impl Abandoned {
     fn is(&self, of: Of<'_>) -> bool {
         match (of, self) {
             (Of::All, _) => true,
-            (Of::Agent(wanted), Abandoned::Credits(agent, _) | Abandoned::Document(agent, _)) => {
-                agent == wanted
-            }
+            (Of::Agent(wanted), Abandoned::Credits(agent, _)) => agent == wanted,
+            (Of::Agent(wanted), Abandoned::Document(key)) => key.agent == *wanted,
             (Of::Extraction(wanted), Abandoned::Credits(_, id)) => *id == wanted,
-            (Of::Extraction(wanted), Abandoned::Document(_, file)) => *file == FileId::from(wanted),
+            (Of::Extraction(wanted), Abandoned::Document(key)) => key.file == FileId::from(wanted),
         }
     }
 }
@@ -166,7 +166,8 @@ impl Drop for Running<'_> {
 }
 
 impl Platform {
-    /// Gives back what extractions have left behind that were given up. What a store refuses stays for the next time; of a process that ends without it credits go back when their reservation ends.
+    /// Gives back what extractions have left behind that were given up. What a store refuses stays for the next time; of a
+    /// process that ends without it credits go back when their reservation ends, and contents are swept as orphans.
     pub(in crate::platform) async fn settle_abandoned(&self, of: Of<'_>) -> Result<(), StorageError> {
         let mut outcome = Ok(());
         // What fails goes to the end of the line.
@@ -175,8 +176,11 @@ impl Platform {
             let Some(mut returning) = self.extractions.next_abandoned(of) else { break };
             let done = match &returning.what {
                 Some(Abandoned::Credits(agent, id)) => self.release(agent, *id).await,
-                Some(Abandoned::Document(agent, file)) => {
-                    self.storage.discard_document(agent, *file, self.now()).await
+                Some(Abandoned::Document(key)) => {
+                    if let Err(error) = self.ports.blobs.remove(key).await {
+                        tracing::warn!(%error, %key, "the content of a refused document is still there; it is swept later");
+                    }
+                    Ok(())
                 }
                 None => Ok(()),
             };

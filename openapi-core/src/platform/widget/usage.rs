@@ -228,7 +228,8 @@ impl Inner {
             let at = self.platform.now();
             let Some(entry) = change(&mut account, at) else { return Ok(()) };
             account.version += 1;
-            let write = CreditWrite { at, account: Some(account), entry, audit: None, replay: None };
+            let write =
+                CreditWrite { at, account: Some(account), entry, audit: None, replay: None, document: None };
             match storage.save_credits(agent, &write).await {
                 Err(error) if error.kind == StorageErrorKind::Stale => {}
                 outcome => return outcome,
