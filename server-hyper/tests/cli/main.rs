@@ -17,6 +17,7 @@ mod files;
 mod fleet;
 mod forms;
 mod knowledge;
+mod monitoring;
 mod object_store;
 mod operators;
 #[cfg(target_os = "linux")]
