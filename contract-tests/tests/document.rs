@@ -43,6 +43,24 @@ fn it_is_an_openapi_3_1_document() {
     assert!(!DOCUMENT.to_string().contains("nullable"), "3.0 words have no place here");
 }
 
+/// Says the same as silence, but generators of clients take silence for an object without members, and `null` alone, or
+/// a boolean constant with its type, for types that they do not have.
+#[test]
+fn what_generators_of_clients_would_misread_is_not_there() {
+    let mut open = 0;
+    walk(&DOCUMENT, "", &mut |place, schema| {
+        let kinds = schema.get("type").map(|kind| kind.as_array().cloned().unwrap_or(vec![kind.clone()]));
+        let is = |name: &str| kinds.as_ref().is_some_and(|kinds| kinds.contains(&json!(name)));
+        let is_alone = kinds.as_ref().is_some_and(|kinds| kinds.len() == 1) && !place.contains("/anyOf/");
+        let says_its_members = schema.get("properties").is_some() || schema.get("additionalProperties").is_some();
+        assert!(!is("object") || says_its_members, "{place} does not say what its members are");
+        assert!(!(is("null") && is_alone), "{place} is nothing but null");
+        assert!(!(is("boolean") && schema.get("const").is_some()), "{place} has a constant and its type");
+        open += usize::from(schema.get("additionalProperties") == Some(&json!(true)));
+    });
+    assert!(open >= 10, "only {open} objects are open");
+}
+
 #[test]
 fn references_lead_somewhere() {
     let mut count = 0;

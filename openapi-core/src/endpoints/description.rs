@@ -48,7 +48,7 @@ impl Operation for Description {
         json!({
             "type": "object",
             "required": ["openapi", "info", "paths"],
-            "properties": { "openapi": { "type": "string" }, "info": { "type": "object" }, "paths": { "type": "object" } },
+            "properties": { "openapi": { "type": "string" }, "info": { "type": "object", "additionalProperties": true }, "paths": { "type": "object", "additionalProperties": true } },
         })
     }
 

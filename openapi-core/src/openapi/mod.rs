@@ -119,7 +119,7 @@ fn schemas() -> Value {
                 "code": { "type": "string", "enum": ErrorCode::ALL.iter().map(|code| code.as_str()).collect::<Vec<_>>() },
                 "requestId": { "type": "string" },
                 "validationErrors": { "type": "array", "items": { "$ref": "#/components/schemas/ValidationError" } },
-                "details": { "type": "object" },
+                "details": { "type": "object", "additionalProperties": true },
                 "version": { "type": "string", "description": "On the health check only." },
             },
         }),

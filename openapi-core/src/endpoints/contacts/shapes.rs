@@ -81,7 +81,7 @@ fn writable() -> Value {
         "status": nullable(ContactStatus::json_schema()),
         "source": described(nullable(Line::<64>::json_schema()), "Where the contact came from; `api` by default."),
         "lastContactedAt": nullable(Timestamp::json_schema()),
-        "customFields": described(json!({ "type": ["object", "null"] }), "Your own data: any JSON values, at most 100 members that are not `null`, 5 levels deep and 32 KiB in all. Numbers come back exactly as written."),
+        "customFields": described(json!({ "type": ["object", "null"], "additionalProperties": true }), "Your own data: any JSON values, at most 100 members that are not `null`, 5 levels deep and 32 KiB in all. Numbers come back exactly as written."),
         "id": { "readOnly": true }, "agentId": { "readOnly": true }, "isArchived": { "readOnly": true },
         "archivedAt": { "readOnly": true }, "createdAt": { "readOnly": true }, "updatedAt": { "readOnly": true },
     })
@@ -116,7 +116,7 @@ pub(crate) fn components() -> Vec<(&'static str, Value)> {
             "status": ContactStatus::json_schema(),
             "source": Line::<64>::json_schema(),
             "lastContactedAt": nullable(timestamp.clone()),
-            "customFields": { "type": "object", "maxProperties": 100 },
+            "customFields": { "type": "object", "additionalProperties": true, "maxProperties": 100 },
             "isArchived": { "type": "boolean" },
             "archivedAt": nullable(timestamp.clone()),
             "createdAt": timestamp.clone(),
@@ -125,8 +125,9 @@ pub(crate) fn components() -> Vec<(&'static str, Value)> {
     });
     let mut preview = contact.clone();
     preview["description"] = "A contact as it would be stored: what the service would set is `null`.".into();
+    // Not `{ "type": "null" }`, which is as true: for some generators of clients that is no type.
     for name in ["id", "createdAt", "updatedAt"] {
-        preview["properties"][name] = json!({ "type": "null" });
+        preview["properties"][name] = nullable(preview["properties"][name].take());
     }
     let new = json!({
         "type": "object",
@@ -179,7 +180,7 @@ pub(crate) fn components() -> Vec<(&'static str, Value)> {
             "fields": { "type": "array", "items": reference("FieldDefinition") },
             "customFields": { "type": "array", "items": reference("FieldDefinition") },
             "allowUndeclaredCustomFields": { "type": "boolean" },
-            "jsonSchema": { "type": "object", "description": "JSON Schema 2020-12 of the create body." },
+            "jsonSchema": { "type": "object", "additionalProperties": true, "description": "JSON Schema 2020-12 of the create body." },
         },
     });
     let archive = json!({

@@ -18,7 +18,7 @@ pub(super) fn extraction_envelope() -> Value {
         "properties": {
             "success": { "const": true },
             "message": { "type": "string" },
-            "data": { "type": "object", "description": "The value of every field of the schema; `null` where the document has none." },
+            "data": { "type": "object", "additionalProperties": true, "description": "The value of every field of the schema; `null` where the document has none." },
             "metadata": reference("ExtractionMetadata"),
         },
     })

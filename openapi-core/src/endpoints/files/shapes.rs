@@ -80,7 +80,7 @@ pub(crate) fn components() -> Vec<(&'static str, Value)> {
         "required": ["url", "method", "expiresAt", "expiresIn", "fileName", "contentType", "fileSize"],
         "properties": {
             "url": { "type": "string", "format": "uri", "description": "Opaque; whoever has it can download the file until it ends." },
-            "method": { "const": "GET" },
+            "method": { "type": "string", "const": "GET" },
             "expiresAt": timestamp.clone(),
             "expiresIn": { "type": "integer", "minimum": 60, "maximum": 86_400 },
             "fileName": name,

@@ -225,7 +225,7 @@ fn submission(with_history: bool) -> Value {
             "contactId": id_schema(),
             "externalReferenceId": described(nullable(ExternalId::json_schema()), "The contact's external id as it is now."),
             "status": SubmissionStatus::json_schema(),
-            "formData": { "type": "object", "description": "The answers, keyed by the names of the template's fields. Numbers come back exactly as written." },
+            "formData": { "type": "object", "additionalProperties": true, "description": "The answers, keyed by the names of the template's fields. Numbers come back exactly as written." },
             "submissionNotes": notes.clone(),
             "reviewNotes": notes.clone(),
             "clientId": described(nullable(Opaque::<128>::json_schema()), "A reference of your own; not unique, never changes."),
@@ -277,8 +277,9 @@ fn preview() -> Value {
     let mut schema = submission(true);
     schema["description"] =
         "A submission as it would be stored: what the service would set is `null`.".into();
-    for name in ["id", "submittedAt", "createdAt", "updatedAt"] {
-        schema["properties"][name] = json!({ "type": "null" });
+    // Not `{ "type": "null" }`, which is as true: for some generators of clients that is no type.
+    for name in ["id", "createdAt", "updatedAt"] {
+        schema["properties"][name] = nullable(schema["properties"][name].take());
     }
     schema["properties"]["statusHistory"] = json!({ "type": "array", "maxItems": 0 });
     schema
@@ -287,7 +288,7 @@ fn preview() -> Value {
 /// The members of a submit.
 fn new_members() -> Value {
     json!({
-        "formData": { "type": "object", "description": "The answers, as the template's schema has them; at most 256 KiB as stored. `null` is no answer." },
+        "formData": { "type": "object", "additionalProperties": true, "description": "The answers, as the template's schema has them; at most 256 KiB as stored. `null` is no answer." },
         "submissionNotes": nullable(Block::<4000>::json_schema()),
         "clientId": nullable(Opaque::<128>::json_schema()),
         "status": described(json!({ "type": ["string", "null"], "enum": ["submitted", "draft", null] }), "`draft` stores a draft; `submitted` by default."),
@@ -316,7 +317,7 @@ pub(crate) fn components() -> Vec<(&'static str, Value)> {
         "type": "object",
         "description": "What is to change; members of the record that cannot be changed are ignored.",
         "properties": {
-            "formData": { "type": "object", "description": "Merged into the stored data (RFC 7396)." },
+            "formData": { "type": "object", "additionalProperties": true, "description": "Merged into the stored data (RFC 7396)." },
             "submissionNotes": nullable(Block::<4000>::json_schema()),
             "reviewNotes": nullable(Block::<4000>::json_schema()),
             "status": SubmissionStatus::json_schema(),
@@ -345,7 +346,7 @@ pub(crate) fn components() -> Vec<(&'static str, Value)> {
                             "code": { "type": "string" },
                             "message": { "type": "string" },
                             "validationErrors": { "type": "array", "items": reference("ValidationError") },
-                            "details": { "type": "object" },
+                            "details": { "type": "object", "additionalProperties": true },
                         },
                     },
                 },
@@ -377,7 +378,7 @@ pub(crate) fn components() -> Vec<(&'static str, Value)> {
             "status": TemplateStatus::json_schema(),
             "submissionPolicy": SubmissionPolicy::json_schema(),
             "fields": { "type": "array", "items": reference("FormField") },
-            "jsonSchema": { "type": "object", "description": "JSON Schema 2020-12 of `formData`." },
+            "jsonSchema": { "type": "object", "additionalProperties": true, "description": "JSON Schema 2020-12 of `formData`." },
         },
     }));
     let structure = require_all(json!({
@@ -397,7 +398,7 @@ pub(crate) fn components() -> Vec<(&'static str, Value)> {
                     "options": options(),
                 },
             } },
-            "formData": { "type": "object", "description": "An example that passes validation when it is sent back." },
+            "formData": { "type": "object", "additionalProperties": true, "description": "An example that passes validation when it is sent back." },
         },
     }));
     vec![
@@ -442,7 +443,7 @@ fn field() -> Value {
             "order": { "type": "integer" },
             "section": { "type": ["string", "null"] },
             "options": nullable(options()),
-            "validation": { "type": ["object", "null"], "description": "Rules beyond those of the type; only those that are set." },
+            "validation": { "type": ["object", "null"], "additionalProperties": true, "description": "Rules beyond those of the type; only those that are set." },
             "default": { "description": "A hint for form builders; never applied." },
             "example": { "description": "A valid value, or `null`." },
             "sensitive": { "type": "boolean", "description": "Whether values are kept out of errors." },
