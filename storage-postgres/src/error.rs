@@ -16,7 +16,7 @@ pub enum OpenError {
         /// The server.
         place: String,
         /// What the driver said.
-        source: sqlx::Error,
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// Something answers, but not in time.
     #[error("{place} does not answer in time; check its load and the network in between")]
@@ -117,7 +117,7 @@ pub enum OpenError {
         /// The server.
         place: String,
         /// What the driver said.
-        source: sqlx::Error,
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
@@ -136,9 +136,9 @@ impl OpenError {
             (_, Some("57014" | "55P03")) | (sqlx::Error::PoolTimedOut, _) => OpenError::Timeout { place },
             (_, Some("57P01" | "57P02" | "57P03" | "53300"))
             | (sqlx::Error::Io(_) | sqlx::Error::Tls(_), _) => {
-                OpenError::Unreachable { place, source: error }
+                OpenError::Unreachable { place, source: error.into() }
             }
-            _ => OpenError::Other { place, source: error },
+            _ => OpenError::Other { place, source: error.into() },
         }
     }
 }

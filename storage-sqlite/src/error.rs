@@ -87,7 +87,7 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
         /// What SQLite said.
-        source: rusqlite::Error,
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
@@ -109,7 +109,7 @@ impl OpenError {
             Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::SystemIoFailure) => {
                 OpenError::File { path, source: std::io::Error::other(error.to_string()) }
             }
-            _ => OpenError::Sqlite { path, source: error },
+            _ => OpenError::Sqlite { path, source: error.into() },
         }
     }
 }

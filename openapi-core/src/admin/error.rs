@@ -7,6 +7,7 @@ use crate::violation::Violations;
 
 /// The failure of an operator's action. Its text says what to do.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum AdminError {
     /// There is no such thing.
     #[error("there is no {what} '{id}'")]

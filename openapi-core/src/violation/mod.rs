@@ -16,6 +16,7 @@ const MAX_ECHO: usize = 256;
 
 /// The kind of rule that a value breaks: `type` of a `validationErrors` element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Rule {
     /// Missing, `null` or blank.
     Required,

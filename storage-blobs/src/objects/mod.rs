@@ -58,8 +58,7 @@ impl fmt::Debug for ObjectBlobs {
 
 impl ObjectBlobs {
     /// Blobs in any object store, under a prefix without slashes at its ends, or none. With a signer they have links.
-    #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         store: Arc<dyn ObjectStore>,
         signer: Option<Arc<dyn Signer>>,
         prefix: impl Into<String>,

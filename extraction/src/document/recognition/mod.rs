@@ -59,6 +59,7 @@ pub struct RecognisedWord {
 /// Why a picture was not recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum RecogniseError {
     /// There is no engine, or it does not start.
     #[error("no recognition of characters is installed")]

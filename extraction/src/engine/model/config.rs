@@ -180,6 +180,7 @@ pub(super) fn shown(url: &Url) -> String {
 
 /// Why no engine can be made of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ModelConfigError {
     /// The endpoint is no URL that can be asked.
     #[error(

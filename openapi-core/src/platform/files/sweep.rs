@@ -26,6 +26,7 @@ const MOST_ORPHANS: usize = 100;
 
 /// Why regular work was not done.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum MaintainError {
     /// The data store failed.
     #[error(transparent)]
