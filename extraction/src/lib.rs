@@ -4,6 +4,19 @@
 //!
 //! The two halves meet in one type, [`document::Document`]: readers of PDF, DOCX, text and images make it, engines
 //! read nothing else.
+//!
+//! ```
+//! use extraction::document::{Limits, read};
+//! use extraction::engine::builtin;
+//! use openapi_core::extraction::{Extraction, ExtractionSchema};
+//!
+//! let document = read(b"Invoice number: 2026-77\nTotal: 40.00 GBP\n", &Limits::default())?;
+//! let schema = ExtractionSchema::parse(br#"{ "invoiceNumber": { "type": "string" } }"#).expect("a schema");
+//! let answer = builtin::extract(&document, &schema);
+//! let found = Extraction::of(&schema, answer.findings, &answer.warnings);
+//! assert_eq!(found.data.get("invoiceNumber").and_then(|value| value.as_str()), Some("2026-77"));
+//! # Ok::<(), extraction::document::ReadError>(())
+//! ```
 
 pub mod document;
 pub mod engine;

@@ -16,6 +16,20 @@
 //! - **The agent leads** every key, unique index and index, but for what must be global (`migrate`): collections can be
 //!   sharded by `_id.agent`, and each transaction is about one agent.
 //!
+//! ```
+//! use storage_mongo::{MongoConfig, MongoStorage};
+//!
+//! let config = MongoConfig::from_url("mongodb://db1.internal,db2.internal/crm?replicaSet=rs0")?;
+//! assert_eq!(config.pool, 16);
+//! assert!(MongoConfig::from_url("mongodb://db1.internal").is_err(), "a database must be named");
+//!
+//! async fn open(config: MongoConfig) -> Result<MongoStorage, storage_mongo::OpenError> {
+//!     // Makes the collections and indexes, or brings them to this release.
+//!     MongoStorage::open(config).await
+//! }
+//! # Ok::<(), storage_mongo::InvalidUrl>(())
+//! ```
+//!
 //! # Runtime
 //! The store needs the tokio runtime of its host, with time and network enabled: its methods are called from within,
 //! and it lives no longer than the runtime. It starts tasks there and no threads of its own. Close it with

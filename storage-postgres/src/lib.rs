@@ -11,6 +11,20 @@
 //!   [`Unavailable`](openapi_core::storage::StorageErrorKind::Unavailable) within seconds, and is used again as soon as
 //!   it answers, without a restart.
 //!
+//! ```
+//! use storage_postgres::{PostgresConfig, PostgresStorage};
+//!
+//! let config = PostgresConfig::from_url("postgres://openapi@db.internal/crm?schema=agents&max_connections=16")?;
+//! assert_eq!(config.max_connections, 16);
+//! assert!(PostgresConfig::from_url("postgres://db.internal/crm?max_conections=16").is_err(), "a slip is told");
+//!
+//! async fn open(config: PostgresConfig) -> Result<PostgresStorage, storage_postgres::OpenError> {
+//!     // Makes the tables, or brings them to this release.
+//!     PostgresStorage::open(config).await
+//! }
+//! # Ok::<(), storage_postgres::InvalidUrl>(())
+//! ```
+//!
 //! # Runtime
 //! The store needs a tokio runtime: the one it is opened on. Its futures must be polled there, and writes run on tasks of
 //! it. It starts no thread. [`PostgresStorage::close`] waits until everything accepted is written.

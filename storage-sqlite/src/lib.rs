@@ -8,6 +8,22 @@
 //!   kept in the same transaction, and a search index over the text of each agent on its own.
 //! - **Several processes** may use the file: a server and commands beside it. It must lie on a local disk.
 //!
+//! ```
+//! use openapi_core::storage::HealthProbe as _;
+//! use storage_sqlite::{SqliteConfig, SqliteStorage};
+//!
+//! # let folder = std::env::temp_dir().join(format!("storage-sqlite-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder)?;
+//! let config = SqliteConfig::new(folder.join("openapi.db"));
+//! assert!(!SqliteStorage::pending_migrations(&config)?.is_empty(), "there is no file yet");
+//! let store = SqliteStorage::open(config.clone())?;
+//! pollster::block_on(store.probe())?;
+//! assert!(SqliteStorage::pending_migrations(&config)?.is_empty());
+//! # drop(store);
+//! # std::fs::remove_dir_all(folder)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Threads
 //! Opening a store is asking for its threads: one that writes, and
 //! [`reader_threads`](SqliteConfig::reader_threads) that run reads which may take long. They need no async runtime, and
