@@ -52,7 +52,8 @@ fn what_generators_of_clients_would_misread_is_not_there() {
         let kinds = schema.get("type").map(|kind| kind.as_array().cloned().unwrap_or(vec![kind.clone()]));
         let is = |name: &str| kinds.as_ref().is_some_and(|kinds| kinds.contains(&json!(name)));
         let is_alone = kinds.as_ref().is_some_and(|kinds| kinds.len() == 1) && !place.contains("/anyOf/");
-        let says_its_members = schema.get("properties").is_some() || schema.get("additionalProperties").is_some();
+        let says_its_members =
+            schema.get("properties").is_some() || schema.get("additionalProperties").is_some();
         assert!(!is("object") || says_its_members, "{place} does not say what its members are");
         assert!(!(is("null") && is_alone), "{place} is nothing but null");
         assert!(!(is("boolean") && schema.get("const").is_some()), "{place} has a constant and its type");

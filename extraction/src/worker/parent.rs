@@ -55,7 +55,6 @@ impl Reader {
 
 /// Why a worker has not read a document.
 #[derive(Debug, Error)]
-#[non_exhaustive]
 pub enum WorkerError {
     /// The document is the reason.
     #[error(transparent)]
