@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { build, transform } from 'esbuild';
+import { minify } from 'terser';
 
 const here = new URL('.', import.meta.url).pathname;
 const dist = here + 'dist/';
@@ -35,7 +36,15 @@ const bundle = async (entry, format, define = {}) => {
     define,
     logLevel: 'warning',
   });
-  return result.outputFiles[0].text.trim();
+  // A second pass: what esbuild leaves, terser finds. Nothing of it may assume more than the sources promise: no getter
+  // with effects, no patched built-in.
+  const { code } = await minify(result.outputFiles[0].text, {
+    ecma: 2020,
+    module: true,
+    compress: { passes: 3, unsafe: true, unsafe_arrows: true, pure_getters: true, hoist_vars: true, comparisons: false },
+    format: { ascii_only: true },
+  });
+  return code.trim();
 };
 
 /** All files of dist by name. */
@@ -46,13 +55,14 @@ export const make = async () => {
   const iife = await bundle('embed.ts', 'iife', {
     STYLE: JSON.stringify(css),
     VERSION_TEXT: JSON.stringify(version),
+    SERVICE_NAME: '$',
     CHALLENGE_FILE: JSON.stringify(`challenge.${hash(challenge)}.js`),
   });
   // The service name becomes the argument of the outermost function: it stands in the file once.
-  const head = '"use strict";(()=>{';
+  const head = '(()=>{';
   const tail = '})();';
   if (!iife.startsWith(head) || !iife.endsWith(tail)) throw new Error('the bundle does not have the expected frame');
-  const embed = `"use strict";(SERVICE_NAME=>{${iife.slice(head.length, -tail.length)}})("Service");\n`;
+  const embed = `($=>{"use strict";${iife.slice(head.length, -tail.length)}})("Service");\n`;
   if (embed.split('("Service")').length != 2) throw new Error('the service name does not stand in the bundle once');
   const declarations = readFileSync(here + 'src/public.ts', 'utf8').replace(/^\/\/.*\n/, '');
   const types = `// Types of the global that embed.js makes. Made by build.mjs.
