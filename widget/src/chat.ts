@@ -6,8 +6,8 @@ import { agentName, emit, type FormDefinition, type Message, on, pick, S, say, t
 import { spoken } from './view/body';
 import { block, composer, countDown, dropUploads, focusComposer, labelComposer, problem, resetComposer, restoreText, setBusy, startComposer, tell } from './view/composer';
 import { createForm } from './view/form';
-import { closeFrame, frame, isLoud, isOpen, labelFrame, openFrame, showUnread, startFrame, tease } from './view/frame';
-import { addMessage, addPending, append, clearLog, type Entry, labelLog, line, lowest, prepend, startLog, stored, suggest, toEnd, typing, unfinished } from './view/log';
+import { closeFrame, frame, isLoud, isOpen, labelFrame, openFrame, showUnread, startFrame, startPanel, tease } from './view/frame';
+import { addMessage, addPending, append, clearLog, labelLog, line, lowest, prepend, startLog, stored, suggest, toEnd, typing, unfinished } from './view/log';
 import { ask, CUT, type Failure } from './wire/call';
 import { describePage } from './wire/page';
 import { activeTurn, dropTurn, followTurn, type Lead, pauseTurns, sendTurn, startTurns, type Turn, wakeTurns } from './wire/turns';
@@ -22,7 +22,8 @@ interface State {
   session: Session;
 }
 
-let entries: WeakMap<Turn, Entry>;
+// Whether the panel is there: it is made when it is needed, so that a page nobody writes on pays for the launcher only.
+let built: boolean;
 let unread: number;
 let hidden: boolean;
 let syncing: boolean;
@@ -38,7 +39,7 @@ let first: boolean;
 let held: string;
 
 export const unreadCount = (): number => unread;
-const isReading = () => isOpen() && !hidden && document.visibilityState == 'visible';
+const isReading = () => isOpen() && !hidden && !document.hidden;
 const setUnread = (count: number) => {
   if (count == unread) return;
   unread = count;
@@ -78,7 +79,17 @@ const notice = ({ id, seq, role, text, at, sources }: Message) => {
   markRead();
   save();
 };
+const build = () => {
+  if (built) return;
+  built = true;
+  startLog();
+  startComposer();
+  startPanel();
+  label();
+  begin();
+};
 export const add = (message: Message) => {
+  build();
   addMessage(message);
   notice(message);
 };
@@ -144,14 +155,16 @@ export const offer = (definition: FormDefinition) =>
   );
 /** Nothing of the conversation before stays but this turn. */
 export const clear = (turn?: Turn) => {
-  if (!turn?._lead) dropForm();
-  clearLog(turn && entries.get(turn));
   earlier = false;
   setUnread(0);
+  if (!built) return;
+  if (!turn?._lead) dropForm();
+  clearLog(turn?._entry);
 };
 const restart = () => {
   dropTurn();
   clear();
+  if (!built) return;
   setBusy(false);
   begin();
 };
@@ -161,6 +174,7 @@ export const feedback = async (message: string, value: -1 | 0 | 1): Promise<void
   emit('feedback', { message, value });
 };
 export const submit = async (words: string, uploads: Message['uploads']): Promise<SendResult> => {
+  build();
   const code = problem(words) || (!words && !uploads[0] ? 'VALIDATION_ERROR' : first ? 'FORM_REQUIRED' : '');
   if (first) held = words;
   return code ? { ok: false, code } : sendTurn(words, uploads);
@@ -170,8 +184,7 @@ export const sendText = (words: unknown): Promise<SendResult> => submit(('' + wo
 const fail = (turn: Turn, retry?: () => void) => {
   const partial = unfinished();
   partial?._note(t('incomplete'));
-  const entry = entries.get(turn);
-  if (!entry?._seq) entry?._note();
+  if (!turn._entry?._seq) turn._entry?._note();
   const made = line('err', t('failed') + ' ');
   made.setAttribute('role', 'alert');
   if (retry)
@@ -191,7 +204,7 @@ export const failed = (turn: Turn, retry?: () => void, failure?: Failure): void 
   if (!failure) return fail(turn, retry);
   if (turn._lead) return;
   const { _details, _after, _status, _code, _fields, _message } = failure;
-  if (restoreText(turn._text, turn._uploads)) entries.get(turn)?._element.remove();
+  if (restoreText(turn._text, turn._uploads)) turn._entry?._element.remove();
   else fail(turn, retry);
   queueMicrotask(() => {
     if (_status == 429) void countDown(Math.ceil(_after) || 5);
@@ -200,16 +213,14 @@ export const failed = (turn: Turn, retry?: () => void, failure?: Failure): void 
   });
 };
 export const started = (turn: Turn): void => {
+  build();
   setBusy(true);
-  const entry = entries.get(turn);
-  if (entry) entry._note(t('sending'));
-  else if (turn._text || turn._uploads[0]) entries.set(turn, addPending(turn._text, turn._uploads));
+  if (turn._entry) turn._entry._note(t('sending'));
+  else if (turn._text || turn._uploads[0]) turn._entry = addPending(turn._text, turn._uploads);
   if (turn._foreign) typing('thinking');
 };
 export const acked = (turn: Turn, message: Message): void => {
-  const { seq, at } = message;
-  const entry = entries.get(turn);
-  if (entry) stored(entry, seq, at);
+  if (turn._entry) stored(turn._entry, message.seq, message.at);
   if (!turn._foreign) notice({ ...message, role: 'visitor', text: turn._text });
   typing('thinking');
   if (isOpen()) say(t('typing', '', agentName()));
@@ -237,8 +248,10 @@ export const refused = ({ _code, _message }: Failure): boolean => {
     complain(
       /^O/.test(_code) ? `origin ${location.origin} is not allowed for agent ${agentId}; add it to the agent's allowed origins` : `agent ${agentId}: ${_message}`,
     );
-  } else if (_code == 'VISITOR_BLOCKED') block();
-  else return false;
+  } else if (_code == 'VISITOR_BLOCKED') {
+    build();
+    block();
+  } else return false;
   return true;
 };
 const lost = (failure: Failure) => {
@@ -271,7 +284,7 @@ export const sync = async (): Promise<void> => {
 const wait = async (ms: number) => {
   const own = (poll = {});
   await sleep(ms);
-  if (poll == own && document.visibilityState == 'visible') void sync();
+  if (poll == own && !document.hidden) void sync();
 };
 export const history = async (): Promise<void> => {
   const { _token } = V;
@@ -299,6 +312,7 @@ const arrive = async () => {
 
 export const openChat = (byVisitor: boolean): void => {
   if (isOpen()) return byVisitor ? focus() : undefined;
+  build();
   openFrame(byVisitor);
   toEnd();
   emit('open', {});
@@ -320,7 +334,7 @@ export const resetChat = (): void => {
   end();
   S._options.user = undefined;
   forget();
-  resetComposer();
+  if (built) resetComposer();
   restart();
 };
 export const toggle = (): void => (isOpen() ? closeChat() : openChat(true));
@@ -334,8 +348,10 @@ const end = () => {
   if (V._token) ask('close', { token: V._token }).catch(() => {});
 };
 export const label = (): void => {
-  labelLog();
-  labelComposer();
+  if (built) {
+    labelLog();
+    labelComposer();
+  }
   labelFrame();
 };
 /** The configuration has arrived. */
@@ -344,22 +360,20 @@ export const configured = (): void => {
     emit('conversation', { id: V._conversation, isNew: false });
     void (isOpen() ? arrive() : sync());
   }
-  begin();
+  if (built) begin();
   void tease();
 };
 
 export const startChat = (): void => {
-  entries = new WeakMap();
   unread = 0;
-  hidden = syncing = loading = offline = first = false;
+  hidden = syncing = loading = offline = first = built = false;
   form = poll = undefined;
   held = '';
   restore();
   earlier = !!V._conversation;
-  startLog();
-  startComposer();
   startFrame();
   startTurns();
+  if (isOpen()) build();
   on(window, 'pagehide', () => {
     poll = undefined;
     pauseTurns();
@@ -370,7 +384,7 @@ export const startChat = (): void => {
   });
   on(window, 'online', sync);
   on(document, 'visibilitychange', () => {
-    if (document.visibilityState != 'visible') return;
+    if (document.hidden) return;
     markRead();
     void sync();
   });

@@ -11,7 +11,7 @@ const METHODS = 'open close toggle show hide send update identify reset on once 
 
 const script =
   (document.currentScript as HTMLScriptElement | null) || document.querySelector<HTMLScriptElement>('script[type="module"][data-agent-id]');
-const origin = script?.src ? new URL(script.src).origin : '';
+const [origin = ''] = /^https?:\/\/[^/]+/.exec(script?.src || '') || [];
 
 let instance: Instance | null = null;
 // Handlers that wait for the next `init`; those taken off again are empty.
@@ -73,7 +73,7 @@ if (!before?.version) {
   const queued = queue.some(([name]) => name == 'init');
   for (const [name, args] of queue) attempt(() => (widget[name] as (...args: unknown[]) => void)(...Array.from(args)));
   const config = page[GLOBAL + 'Config'] as unknown;
-  const attributes = script ? fromAttributes(script.dataset) : {};
+  const attributes = script ? fromAttributes((name) => script.getAttribute(name)) : {};
   const isConfig = typeof config == 'object' && !!config && !(config instanceof Element);
   if (!queued && !instance && (isConfig || attributes.agentId))
     attempt(() => init({ ...attributes, ...(isConfig ? config : {}) } as unknown as InitOptions));

@@ -1,5 +1,6 @@
 // One mounted widget: from `init` to `destroy`.
 import { closeChat, configured, hide, label, openChat, refused, resetChat, sendText, startChat, unreadCount } from './chat';
+import { h } from './dom';
 import { complain, TAG, VERSION, warn } from './name';
 import { check, type Options } from './options';
 import type { EventName, Instance, SendResult } from './public';
@@ -23,9 +24,10 @@ const loaded = () =>
   });
 
 const language = () => {
-  for (const tag of [S._options.locale, document.documentElement.lang, navigator.language])
+  // The browser is asked last only: V8 makes much of its object on first use.
+  for (const tag of [() => S._options.locale, () => document.documentElement.lang, () => navigator.language])
     try {
-      if (tag) return Intl.getCanonicalLocales(tag)[0];
+      return Intl.getCanonicalLocales(tag() || '')[0];
     } catch {
       // No language tag; the next one may be.
     }
@@ -70,12 +72,9 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
     _locale: 'en',
     _signal: signal,
     _handlers: new Map(),
-    _status: document.createElement('div'),
+    _status: h('div.x', { role: 'status', 'aria-atomic': 'false' }),
     _refused: '',
   });
-  S._status.className = 'x';
-  S._status.setAttribute('role', 'status');
-  S._status.setAttribute('aria-atomic', 'false');
   bind(options);
   startChat();
 
@@ -101,7 +100,7 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
     let recent: number[] = [];
     const put = () => {
       if (host.parentNode == parent) return;
-      const now = performance.now();
+      const now = Date.now();
       recent = recent.filter((at) => now - at < 1000);
       if (recent.push(now) < 7) parent.append(host);
       else void sleep(1000).then(put);

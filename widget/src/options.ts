@@ -7,7 +7,8 @@ type Values = Record<string, unknown>;
 /** A pattern for type and value, or a number of members at most and the rule of each. */
 type Rule = string | [number, Rule];
 
-const line = (max: number) => `string:.{0,${max}}`;
+// The lengths are texts already: the first number that becomes one costs a table of 64 KiB in V8.
+const line = (max: string) => `string:.{0,${max}}`;
 const SIZE = 'number:\\d{1,4}(\\.\\d+)?';
 const HANDLER = 'function:.*';
 
@@ -25,9 +26,9 @@ const RULES: [Rule, string][] = [
   ['string:(config|off)', 'prechat'],
   ['string:#([\\da-fA-F]{3}){1,2}', 'color'],
   ['string:[^;{}]{1,200}', 'fontFamily'],
-  [line(60), 'launcherLabel'],
-  [line(80), 'title subtitle'],
-  [line(1000), 'greeting nonce avatar'],
+  [line('60'), 'launcherLabel'],
+  [line('80'), 'title subtitle'],
+  [line('1000'), 'greeting nonce avatar'],
   ['boolean:.*', 'open openOnMobile sound uploads feedback consent'],
   ['number:-?\\d{1,10}', 'zIndex'],
   [SIZE, 'radius'],
@@ -35,10 +36,10 @@ const RULES: [Rule, string][] = [
   ['object:.*', 'launcher'],
   ['object:.*|boolean:false', 'teaser'],
   ['string:.*|object:.*Element\\]', 'container'],
-  [[6, line(80)], 'suggestions'],
-  [[5, line(512) + '|undefined:.*|object:null'], 'user'],
-  [[20, line(256) + '|number:-?[\\d.e+-]+|boolean:.*'], 'metadata'],
-  [[99, line(400)], 'strings'],
+  [[6, line('80')], 'suggestions'],
+  [[5, line('512') + '|undefined:.*|object:null'], 'user'],
+  [[20, line('256') + '|number:-?[\\d.e+-]+|boolean:.*'], 'metadata'],
+  [[99, line('400')], 'strings'],
   [[2, SIZE], 'offset'],
   [[20, HANDLER], 'on'],
 ];
@@ -86,10 +87,11 @@ export const start = (given: Options = {}, origin: string): Options & { agentId:
 };
 
 /** The options that the attributes of a script tag give. */
-export const fromAttributes = (data: DOMStringMap): Values => {
+export const fromAttributes = (read: (name: string) => string | null): Values => {
   const out: Values = {};
   for (const key of 'agentId apiBase position locale theme color title greeting launcherLabel open zIndex'.split(' ')) {
-    const value = data[key];
+    // Names of attributes may be in any case.
+    const value = read('data-' + key.replace(/[A-Z]/, '-$&'));
     if (value != null) out[key] = key == 'open' ? value != 'false' : key == 'zIndex' ? +value : value;
   }
   return out;

@@ -15,7 +15,7 @@ interface Attachment {
 let busy: boolean;
 let blocked: boolean;
 let waiting: object | undefined;
-let attached: Attachment[];
+let attached: Attachment[] = [];
 let alert: HTMLElement;
 let files: HTMLElement;
 let input: HTMLTextAreaElement;

@@ -17,14 +17,13 @@ let small: MediaQueryList;
 let dark: MediaQueryList;
 let opened: boolean;
 let unread: number;
-let teased: boolean;
+// Once in a page view, whatever is mounted.
+let teased = false;
 let loud: boolean;
 let before: HTMLElement | null;
 let badge: HTMLElement;
-let drawing: HTMLElement;
 let launcher: HTMLElement;
-let teaser: HTMLElement;
-let teaserText: HTMLElement;
+let teaser: HTMLElement | undefined;
 let face: HTMLElement;
 let title: HTMLElement;
 let subtitle: HTMLElement;
@@ -33,22 +32,27 @@ let fresh: HTMLElement;
 let closer: HTMLElement;
 let asking: HTMLElement;
 let hint: HTMLElement;
-let panel: HTMLElement;
+let panel: HTMLElement | undefined;
 /** Everything inside the shadow root. */
 export let frame: HTMLElement;
 
+/** The launcher; the panel comes with `startPanel`. */
 export const startFrame = (): void => {
   opened = inline = S._options.mode == 'inline';
   unread = 0;
-  teased = inline;
   loud = true;
+  panel = teaser = undefined;
   small = matchMedia('(max-width:479.98px),(max-height:479.98px)');
   dark = matchMedia('(prefers-color-scheme:dark)');
-  badge = h('span.badge', { 'aria-hidden': 'true' });
-  drawing = h('span');
-  launcher = h('button.launcher', { 'aria-haspopup': 'dialog', click: toggle }, drawing, badge);
-  teaserText = h('button', { dir: 'auto', click: toggle });
-  teaser = h('div.teaser', { hidden: true }, teaserText, iconButton(CROSS, '', () => show(teaser, 0)));
+  badge = h('div.badge', { 'aria-hidden': 'true' });
+  launcher = h('button.launcher', { 'aria-haspopup': 'dialog', click: toggle });
+  frame = h(inline ? 'div.w inline' : 'div.w', null, !inline && launcher, S._status);
+  show(frame, 0);
+  on(dark, 'change', labelFrame);
+  on(small, 'change', place);
+};
+/** The panel around log and composer, which are there. */
+export const startPanel = (): void => {
   face = h('div.face', { 'aria-hidden': 'true' });
   title = h('h2', { id: 'title', dir: 'auto' });
   subtitle = h('p', { dir: 'auto' });
@@ -58,41 +62,37 @@ export const startFrame = (): void => {
   });
   fresh = iconButton(FRESH, '', () => (!lowest() ? focus() : ask(1)));
   closer = iconButton(DOWN, '', toggle);
-  asking = h('div.ask', { role: 'alertdialog', 'aria-labelledby': 'ask' });
+  asking = h('div.ask', { role: 'alertdialog', 'aria-labelledby': 'ask', hidden: true });
   hint = h('p.hint');
   panel = h(
-    'section.panel',
-    { role: inline ? 'region' : 'dialog', 'aria-labelledby': 'title' },
+    'div.panel',
+    { role: inline ? 'region' : 'dialog', 'aria-labelledby': 'title', keydown: onKey },
     h('header', null, face, h('div.names', null, title, subtitle), sound, fresh, closer),
     h('div.middle', null, log, jump),
     asking,
     composer,
     hint,
   );
-  frame = h(inline ? 'div.w inline' : 'div.w', null, panel, !inline && teaser, !inline && launcher, S._status);
-  show(frame, 0);
-  show(asking, 0);
-  on(dark, 'change', labelFrame);
-  on(small, 'change', place);
+  frame.prepend(panel);
   if (window.visualViewport) on(window.visualViewport, 'resize scroll', place);
-  on(panel, 'keydown', (event: KeyboardEvent) => {
-    if (event.isComposing) return;
-    if (event.key == 'Escape' && !(inline && asking.hidden)) {
-      event.preventDefault();
-      asking.hidden ? toggle() : ask(0);
-    }
-    if (event.key == 'Tab' && isSmall()) {
-      // The page behind is covered: the focus goes round.
-      const all = Array.from(panel.querySelectorAll<HTMLButtonElement>(FOCUSABLE)).filter((one) => !one.disabled && one.getClientRects()[0]);
-      const edge = event.shiftKey ? 0 : all.length - 1;
-      if (focused() != all[edge]) return;
-      event.preventDefault();
-      all[all.length - 1 - edge].focus();
-    }
-  });
+};
+const onKey = (event: KeyboardEvent) => {
+  const { key } = event;
+  if (event.isComposing) return;
+  if (key == 'Escape' && !(inline && asking.hidden)) {
+    event.preventDefault();
+    asking.hidden ? toggle() : ask(0);
+  }
+  if (key == 'Tab' && isSmall()) {
+    // The page behind is covered: the focus goes round.
+    const all = Array.from((panel as HTMLElement).querySelectorAll<HTMLButtonElement>(FOCUSABLE)).filter((one) => !one.disabled && one.getClientRects()[0]);
+    if (event.shiftKey) all.reverse();
+    if (!(all[all.length - 1]).matches(':focus')) return;
+    event.preventDefault();
+    all[0].focus();
+  }
 };
 
-const focused = () => (panel.getRootNode() as ShadowRoot).activeElement;
 export const isOpen = (): boolean => opened;
 export const isLoud = (): boolean => loud && !!S._options.sound;
 export const isSmall = (): boolean => !inline && small.matches;
@@ -103,6 +103,7 @@ const ask = (is: unknown) => {
 
 const place = () => {
   const view = window.visualViewport;
+  if (!panel) return;
   frame.classList.toggle('small', isSmall());
   set(panel, 'aria-modal', isSmall() && 'true');
   panel.style.cssText = '';
@@ -120,56 +121,58 @@ export const labelFrame = (): void => {
   const color = pick('color') || '#3b5bdb';
   const dir = /l/.test(_options.dir || '') ? (_options.dir as string) : RTL.test(_locale) ? 'rtl' : 'ltr';
   const position = pick('position') || (dir == 'rtl' ? 'bottom-left' : '');
-  const { offset } = _options;
+  const { offset, radius } = _options;
+  const px = (value: number | undefined, usual: string) => (value == null ? usual : value) + 'px';
   const vars = {
     a: color,
     o: textOn(color),
     l: readable(color, isDark ? '#30353b' : '#e9ecef'),
-    z: _options.zIndex ?? 2147483000,
-    x: (offset?.x ?? 20) + 'px',
-    y: (offset?.y ?? 20) + 'px',
-    r: (_options.radius ?? 16) + 'px',
+    z: _options.zIndex ?? '2147483000',
+    // As texts: the first number that becomes one costs a table of 64 KiB in V8.
+    x: px(offset?.x, '20'),
+    y: px(offset?.y, '20'),
+    r: px(radius, '16'),
     f: _options.fontFamily || 'system-ui,sans-serif',
   };
-  for (const name in vars) frame.style.setProperty('--' + name, '' + vars[name as 'a']);
+  for (const name in vars) frame.style.setProperty('--' + name, vars[name as 'a']);
   frame.dir = dir;
   frame.lang = _locale;
   frame.classList.toggle('dark', isDark);
   frame.classList.toggle('left', position == 'bottom-left');
-  const name = agentName();
-  title.textContent = name;
-  subtitle.textContent = pick('subtitle') || '';
-  const avatar = pick('avatar') as string;
-  face.replaceChildren(isImageAllowed(avatar) ? h('img', { src: avatar, referrerpolicy: 'no-referrer' }) : [...name][0]);
-  label(fresh, t('newChat'));
-  label(closer, t('close'));
-  label(sound, t('sound'));
-  label(teaser.lastChild as HTMLElement, t('cancel'));
-  set(sound, 'aria-pressed', '' + loud);
-  (sound.firstChild as ChildNode).replaceWith(icon(loud ? SOUND : MUTE));
-  show(sound, _options.sound);
-  show(closer, !inline);
-  asking.replaceChildren(
-    h('p', { id: 'ask' }, t('askNew')),
-    h('div.acts', null, h('button', { click: () => ask(0) }, t('cancel')), h('button.go', { click: () => {
-      ask(0);
-      renew();
-    } }, t('newChat'))),
-  );
-  const privacy = safeUrl(_config.privacyUrl);
-  hint.replaceChildren(`${_config.disclosure || t('disclosure')} ${_config.footer || ''} `, privacy && link(privacy, t('privacy')));
-  place();
+  if (panel) {
+    const name = agentName();
+    title.textContent = name;
+    subtitle.textContent = pick('subtitle') || '';
+    const avatar = pick('avatar') as string;
+    face.replaceChildren(isImageAllowed(avatar) ? h('img', { src: avatar, referrerpolicy: 'no-referrer' }) : [...name][0]);
+    label(fresh, t('newChat'));
+    label(closer, t('close'));
+    label(sound, t('sound'));
+    set(sound, 'aria-pressed', '' + loud);
+    (sound.firstChild as ChildNode).replaceWith(icon(loud ? SOUND : MUTE));
+    show(sound, _options.sound);
+    show(closer, !inline);
+    asking.replaceChildren(
+      h('p', { id: 'ask' }, t('askNew')),
+      h('div.acts', null, h('button', { click: () => ask(0) }, t('cancel')), h('button.go', { click: () => {
+        ask(0);
+        renew();
+      } }, t('newChat'))),
+    );
+    const privacy = safeUrl(_config.privacyUrl);
+    hint.replaceChildren(`${_config.disclosure || t('disclosure')} ${_config.footer || ''} `, privacy && link(privacy, t('privacy')));
+    place();
+  }
   update();
 };
 /** What opening, closing and unread messages change. */
 const update = () => {
-  show(panel, opened);
+  if (panel) show(panel, opened);
   show(launcher, !S._options.launcher?.hidden && !(opened && isSmall()));
-  drawing.replaceChildren(icon(opened ? DOWN : S._options.launcher?.icon == 'help' ? HELP : CHAT));
+  launcher.replaceChildren(icon(opened ? DOWN : S._options.launcher?.icon == 'help' ? HELP : CHAT), badge);
   set(launcher, 'aria-label', (opened ? t('close') : S._options.launcherLabel || t('open')) + (unread ? ', ' + t('unread', unread) : ''));
   set(launcher, 'aria-expanded', '' + opened);
-  badge.textContent = unread > 99 ? '99+' : '' + unread;
-  show(badge, unread);
+  badge.textContent = unread > 99 ? '99+' : unread ? '' + unread : '';
 };
 
 export const showUnread = (count: number): void => {
@@ -179,7 +182,7 @@ export const showUnread = (count: number): void => {
 export const openFrame = (byVisitor: boolean): void => {
   before = document.activeElement as HTMLElement;
   opened = teased = true;
-  show(teaser, 0);
+  teaser?.remove();
   place();
   update();
   if (!byVisitor) return;
@@ -188,20 +191,21 @@ export const openFrame = (byVisitor: boolean): void => {
   else focus();
 };
 export const closeFrame = (): void => {
-  const inside = focused();
+  const inside = (panel as HTMLElement).matches(':focus-within');
   opened = false;
   show(asking, 0);
   update();
   // Back to where it was; from nowhere to the launcher.
   if (inside) (before && before.isConnected && before.tabIndex >= 0 ? before : launcher).focus({ preventScroll: true });
 };
-/** The message beside the launcher, once in a page view. */
+/** The message beside the launcher. */
 export const tease = async (): Promise<void> => {
   const own = S._options.teaser;
   const { text, delayMs = 4000 } = (own !== false && (own || S._config.teaser)) || {};
-  if (!text || teased) return;
+  if (!text || teased || inline) return;
   teased = true;
   await sleep(delayMs);
-  teaserText.textContent = text;
-  show(teaser, !opened && !isSmall());
+  if (opened || isSmall()) return;
+  teaser = h('div.teaser', null, h('button', { dir: 'auto', click: toggle }, text), iconButton(CROSS, t('cancel'), () => teaser?.remove()));
+  frame.prepend(teaser);
 };

@@ -28,7 +28,7 @@ export const startLog = (): void => {
   intro = h('div.m', null, greeting._element);
   list = h('div.list');
   chips = h('div.chips');
-  dots = h('div.dots', null, h('i'), h('i'), h('i'), h('span'));
+  dots = h('div.dots', null, h('i'), h('span'));
   log = h('div.log', { role: 'log', tabindex: '0', 'aria-live': 'off' }, list, dots, chips);
   jump = h('button.jump', { click: toEnd });
   clearLog();
@@ -188,9 +188,9 @@ export const unfinished = (): Entry | undefined => {
 };
 
 export const suggest = (items: string[] = []): void => {
-  const focused = chips.contains((chips.getRootNode() as ShadowRoot).activeElement);
+  const inside = chips.matches(':focus-within');
   grow(() => chips.replaceChildren(...items.slice(0, 6).map((item) => h('button', { dir: 'auto', click: () => void submit(item, []) }, item))));
-  if (focused) focus();
+  if (inside) focus();
 };
 
 /** Changes the beginning of the log and keeps what is in sight where it is. */

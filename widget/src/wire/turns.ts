@@ -2,7 +2,7 @@
 import type { EventMap, SendResult } from '../public';
 import { emit, type Message, S, type Session, sleep, type Upload } from '../state';
 import { acked, add, clear, failed, handedOff, idle, offer, refused, setOffline, started } from '../chat';
-import { draft, suggest, typing } from '../view/log';
+import { draft, type Entry, suggest, typing } from '../view/log';
 import { asFailure, backOff, CUT, type Failure, isTransient, request, TRIES } from './call';
 import { describePage, uuid } from './page';
 import { eventStream } from './sse';
@@ -27,6 +27,8 @@ export interface Turn {
   _foreign?: boolean;
   _stopped?: boolean;
   _silent?: boolean;
+  /** Its message in the log. */
+  _entry?: Entry;
   _settle: (result: SendResult) => void;
 }
 

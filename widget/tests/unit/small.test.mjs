@@ -102,8 +102,9 @@ test('init needs an agent, an address and, inline, a place', () => {
   assert.equal(said.length, 2);
 });
 test('attributes become options', () => {
-  assert.deepEqual(fromAttributes({ agentId: 'a', open: '', zIndex: '5', colour: 'x', locale: 'de' }), { agentId: 'a', locale: 'de', open: true, zIndex: 5 });
-  assert.deepEqual(fromAttributes({ open: 'false' }), { open: false });
+  const read = (attributes) => fromAttributes((name) => attributes[name.toLowerCase()] ?? null);
+  assert.deepEqual(read({ 'data-agent-id': 'a', 'data-open': '', 'data-z-index': '5', 'data-colour': 'x', 'data-locale': 'de', 'data-launcher-label': 'Ask' }), { agentId: 'a', locale: 'de', launcherLabel: 'Ask', open: true, zIndex: 5 });
+  assert.deepEqual(read({ 'data-open': 'false', 'data-api-base': 'https://w.example' }), { apiBase: 'https://w.example', open: false });
 });
 
 test('text is readable on and beside every colour', () => {
@@ -113,7 +114,7 @@ test('text is readable on and beside every colour', () => {
         const color = '#' + [r, g, b].map((c) => c.toString(16).padStart(2, '0')).join('');
         assert.ok(contrast(parseColor(color), parseColor(textOn(color))) >= 4.5, color);
         for (const surface of ['#e9ecef', '#30353b']) {
-          const shade = readable(color, surface).match(/\d+/g).map(Number);
+          const shade = parseColor(readable(color, surface));
           assert.ok(contrast(shade, parseColor(surface)) >= 4.5, `${color} on ${surface}`);
         }
       }
