@@ -208,7 +208,7 @@ export const failed = (turn: Turn, retry?: () => void, failure?: Failure): void 
   else fail(turn, retry);
   queueMicrotask(() => {
     if (_status == 429) void countDown(Math.ceil(_after) || 5);
-    else tell(_code == 'TURN_IN_PROGRESS' ? t('busy') : _fields[0]?.message || _message);
+    else tell(_code == 'TURN_IN_PROGRESS' ? t('busy') : _fields[0]?.message || _message || t('failed'));
     if (_details.turn) followTurn(_details.turn as string);
   });
 };

@@ -6,6 +6,9 @@ export type Child = Node | string | null | undefined | false | 0;
 export const set = (node: Element, name: string, value?: unknown): void =>
   value ? node.setAttribute(name, value === true ? '' : (value as string)) : node.removeAttribute(name);
 
+/** Puts these in place of what a node holds; what is empty is left out. */
+export const fill = (node: ParentNode, ...children: Child[]): void => node.replaceChildren(...(children.filter((child) => child) as (Node | string)[]));
+
 /** An element: `tag.class`, attributes and listeners, children. */
 export const h = <K extends keyof HTMLElementTagNameMap>(
   tag: K | `${K}.${string}`,
@@ -17,7 +20,7 @@ export const h = <K extends keyof HTMLElementTagNameMap>(
   if (style) node.className = style;
   if (name == 'button') set(node, 'type', 'button');
   for (const key in props) typeof props[key] == 'function' ? node.addEventListener(key, props[key] as EventListener) : set(node, key, props[key]);
-  node.append(...(children.filter((child) => child) as (Node | string)[]));
+  fill(node, ...children);
   return node;
 };
 

@@ -1,52 +1,36 @@
 // The script of a page: makes the global, does what was queued, and starts by itself where the page says so.
 import { createInstance } from './instance';
-import { complain, GLOBAL, LOADED_EVENT, VERSION, warn } from './name';
+import { complain, GLOBAL, LOADED_EVENT, refuse, VERSION, warn } from './name';
 import { fromAttributes, start } from './options';
+import { EVENTS } from './state';
 import type { InitOptions, Instance, Widget } from './public';
 
 type Command = [keyof Widget, ArrayLike<unknown>];
 
 const page = window as unknown as Record<string, (Partial<Widget> & { q?: Command[] }) | undefined>;
-const METHODS = 'open close toggle show hide send update identify reset on once off'.split(' ') as (keyof Instance)[];
+const METHODS = 'open close toggle show hide send update identify reset'.split(' ') as (keyof Instance)[];
 
 const script =
   (document.currentScript as HTMLScriptElement | null) || document.querySelector<HTMLScriptElement>('script[type="module"][data-agent-id]');
 const [origin = ''] = /^https?:\/\/[^/]+/.exec(script?.src || '') || [];
 
 let instance: Instance | null = null;
-// Handlers that wait for the next `init`; those taken off again are empty.
-let early: { _name: 'on' | 'once'; _args: [never, never] }[] = [];
 
 const init = (options: InitOptions): Instance => {
   if (instance) {
-    warn('init() was called while a widget is mounted and is ignored; call destroy() first');
+    warn('init() does nothing while a widget is mounted; call destroy() first');
     return instance;
   }
   const checked = start(options, origin);
   if (!('replaceChildren' in document)) {
-    complain('this browser is too old; nothing is shown');
+    complain('this browser is too old');
     return undefined as unknown as Instance;
   }
-  const made = createInstance(checked, origin, checked.nonce || script?.nonce, () => (instance = null));
-  instance = made;
-  early.forEach(({ _name, _args }) => made[_name](..._args));
-  early = [];
-  return made;
+  return (instance = createInstance(checked, origin, checked.nonce || script?.nonce, () => (instance = null)));
 };
 
-const forward = (name: keyof Instance) => (...args: [never, never]) => {
-  if (instance) return (instance[name] as (...args: unknown[]) => unknown)(...args);
-  if (name == 'on' || name == 'once') {
-    const entry = { _name: name, _args: args };
-    early.push(entry);
-    return () => {
-      early = early.filter((one) => one != entry);
-    };
-  }
-  if (name == 'off') early = early.filter(({ _args }) => _args[0] != args[0] || (args[1] && _args[1] != args[1]));
-  else warn(`${name}() needs a widget; call init() first`);
-  return name == 'send' ? Promise.resolve({ ok: false, code: 'NOT_MOUNTED' }) : undefined;
-};
+const forward = (name: keyof Instance) => (...args: unknown[]) =>
+  instance ? (instance[name] as (...args: unknown[]) => unknown)(...args) : refuse(name, 'NOT_MOUNTED');
 
 const attempt = (action: () => void) => {
   try {
@@ -65,6 +49,7 @@ if (!before?.version) {
       return instance;
     },
     version: VERSION,
+    ...EVENTS,
   };
   for (const name of METHODS) widget[name] = forward(name);
   page[GLOBAL] = Object.freeze(widget) as Partial<Widget>;

@@ -1,10 +1,10 @@
 // One mounted widget: from `init` to `destroy`.
 import { closeChat, configured, hide, label, openChat, refused, resetChat, sendText, startChat, unreadCount } from './chat';
 import { h } from './dom';
-import { complain, TAG, VERSION, warn } from './name';
+import { complain, refuse, TAG, VERSION } from './name';
 import { check, type Options } from './options';
-import type { EventName, Instance, SendResult } from './public';
-import { type Config, emit, on, S, sleep } from './state';
+import type { Instance, SendResult } from './public';
+import { type Config, emit, EVENTS, on, S, sleep } from './state';
 import { closeFrame, frame, isOpen, isSmall } from './view/frame';
 import { asFailure, ask } from './wire/call';
 import { save, V } from './wire/visit';
@@ -42,26 +42,12 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
   let waiting: (() => void)[] | undefined = [];
   let ready = false;
   let observer: MutationObserver | undefined;
-  const subscribe = (event: string, handler: unknown, once?: boolean) => {
-    const all = S._handlers.get(event) || new Set();
-    const one = ((payload: unknown) => {
-      if (once) off(event, handler);
-      (handler as (payload: unknown) => void)(payload);
-    }) as ((payload: unknown) => void) & { _of: unknown };
-    one._of = handler;
-    S._handlers.set(event, all.add(one));
-    return () => void all.delete(one);
-  };
-  const off = (event: string, handler?: unknown) =>
-    S._handlers.get(event)?.forEach((one, _, all) => {
-      if (!handler || (one as unknown as { _of: unknown })._of == handler) all.delete(one);
-    });
   /** The handlers among the options; each replaces the one of its name. */
   const bind = (given: Options) => {
     const named = Object.entries(given).filter(([name]) => /^on[A-Z]/.test(name));
     for (const [name, handler] of [...named, ...Object.entries(given.on || {})]) {
       bound[name]?.();
-      bound[name] = subscribe(name.replace(/^on[A-Z]/, (on) => on[2].toLowerCase()), handler);
+      bound[name] = EVENTS.on(name.replace(/^on[A-Z]/, (on) => on[2].toLowerCase()), handler as never);
     }
   };
 
@@ -71,7 +57,6 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
     _config: {},
     _locale: 'en',
     _signal: signal,
-    _handlers: new Map(),
     _status: h('div.x', { role: 'status', 'aria-atomic': 'false' }),
     _refused: '',
   });
@@ -152,13 +137,17 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
   })();
 
   const later = (action: () => void) => (waiting ? waiting.push(action) : action());
-  const byGesture = () => !!navigator.userActivation?.isActive;
-  const methods = {
-    open: (focus = byGesture()) => later(() => openChat(focus)),
-    close: () => later(closeChat),
-    toggle: (focus = byGesture()) => later(() => (isOpen() ? closeChat() : openChat(focus))),
-    show: () => later(() => hide(false)),
-    hide: () => later(() => hide(true)),
+  // What waits for the mount; `byVisitor` tells whether the call came while the visitor did something.
+  const delayed: Record<string, (byVisitor: boolean) => void> = {
+    open: openChat,
+    close: closeChat,
+    toggle: (byVisitor) => (isOpen() ? closeChat() : openChat(byVisitor)),
+    show: () => hide(false),
+    hide: () => hide(true),
+    reset: resetChat,
+  };
+  const methods: Record<string, (...args: never[]) => unknown> = {
+    ...EVENTS,
     update: (given: Options) => {
       const changed = check(given, 'agentId chatbotId apiBase container mode nonce');
       Object.assign(options, changed);
@@ -171,10 +160,6 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
     identify: (user?: Options['user']) => {
       options.user = check({ user }).user;
     },
-    reset: () => later(resetChat),
-    on: (event: EventName, handler: never) => subscribe(event, handler),
-    once: (event: EventName, handler: never) => subscribe(event, handler, true),
-    off,
     send: (text: string) =>
       new Promise<SendResult>((resolve) => {
         signal.addEventListener('abort', () => resolve({ ok: false, code: 'DESTROYED' }));
@@ -189,18 +174,19 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
       observer?.disconnect();
       host.remove();
       emit('destroy', {});
-      S._handlers.clear();
+      S._handlers = [];
       gone();
     },
     get state() {
       return { ready, open: isOpen(), unread: unreadCount(), conversation: V._conversation || null };
     },
   } as Record<string, unknown>;
-  for (const [name, method] of Object.entries(methods))
-    instance[name] = (...args: never[]) => {
-      if (!signal.aborted) return (method as (...args: never[]) => unknown)(...args);
-      warn(`${name}() does nothing after destroy(); call init() first`);
-      return name == 'send' ? Promise.resolve({ ok: false, code: 'DESTROYED' }) : () => {};
+  for (const name in delayed)
+    methods[name] = () => {
+      const byVisitor = !!navigator.userActivation?.isActive;
+      later(() => delayed[name](byVisitor));
     };
+  for (const [name, method] of Object.entries(methods))
+    instance[name] = (...args: never[]) => (signal.aborted ? refuse(name, 'DESTROYED') : method(...args));
   return instance as unknown as Instance;
 };

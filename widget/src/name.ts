@@ -13,4 +13,9 @@ declare const VERSION_TEXT: string;
 export const VERSION = VERSION_TEXT;
 
 export const warn = (...what: unknown[]): void => console.warn(`[${GLOBAL}]`, ...what);
+/** What a method does without a widget. */
+export const refuse = (name: string, code: string): unknown => {
+  warn(`${name}() needs a mounted widget; call init() first`);
+  return name == 'send' ? Promise.resolve({ ok: false, code }) : () => {};
+};
 export const complain = (...what: unknown[]): void => console.error(`[${GLOBAL}]`, ...what);

@@ -57,10 +57,10 @@ export const check = (given: object, fixed = ''): Options => {
   for (const [key, value] of Object.entries(given)) {
     const rule = RULES.find(([, names]) => names.split(' ').includes(key));
     if (value == null) continue;
-    if (!rule) warn(`unknown option "${key}"; remove it`);
+    if (!rule) warn(`option "${key}" is unknown; remove it`);
     else if (fixed.split(' ').includes(key)) warn(`option "${key}" cannot be updated; use destroy() and init()`);
     else if (fits(rule[0], value)) out[key] = value;
-    else warn(`option "${key}" is unusable and ignored; correct it:`, value);
+    else warn(`option "${key}" is unusable; correct it:`, value);
   }
   return out;
 };
@@ -68,21 +68,21 @@ export const check = (given: object, fixed = ''): Options => {
 /** What `init` starts from. Throws `TypeError` when it cannot start at all. */
 export const start = (given: Options = {}, origin: string): Options & { agentId: string; apiBase: string } => {
   const { agentId = given?.chatbotId } = given || {};
-  if (!fits(RULES[0][0], agentId)) throw TypeError('init needs the option agentId, the id of the agent');
+  if (!fits(RULES[0][0], agentId)) throw TypeError('init needs the option agentId');
   const options = check(given);
   const { chatbotId, apiBase = origin } = options;
   let { container } = options;
-  if (chatbotId && chatbotId != agentId) warn('options "agentId" and "chatbotId" differ; agentId counts');
-  if (!apiBase) throw TypeError('init needs the option apiBase: the address of the script is unknown');
+  if (chatbotId && chatbotId != agentId) warn('option "chatbotId" is not agentId; remove it');
+  if (!apiBase) throw TypeError('init needs the option apiBase');
   if (typeof container == 'string') {
     try {
       container = document.querySelector(container) as HTMLElement;
     } catch {
       container = undefined;
     }
-    if (!container) warn(`option "container" matches nothing; correct it`);
+    if (!container) warn('option "container" matches nothing; correct it');
   }
-  if (options.mode == 'inline' && !container) throw TypeError('mode "inline" needs the option container');
+  if (options.mode == 'inline' && !container) throw TypeError('init needs the option container');
   return { ...options, agentId: agentId as string, apiBase, container };
 };
 

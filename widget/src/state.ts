@@ -60,9 +60,10 @@ export interface Session {
   identity?: string;
 }
 
-type Handler = (payload: unknown) => void;
+/** Event, handler, whether it is for the next one only. */
+type Subscription = [event: string, handler: (payload: unknown) => void, once?: boolean];
 
-export const S = {} as {
+export const S = { _handlers: [] as Subscription[] } as {
   _options: Options & { agentId: string; apiBase: string };
   /** Origin of the script; empty when unknown. */
   _origin: string;
@@ -70,7 +71,8 @@ export const S = {} as {
   _locale: string;
   /** Aborted by `destroy`: removes listeners, ends requests. */
   _signal: AbortSignal;
-  _handlers: Map<string, Set<Handler>>;
+  /** Those that come before `init` wait here for it. */
+  _handlers: Subscription[];
   /** Where a screen reader is told what happens. */
   _status: HTMLElement;
   /** Why the widget may not run here, as a code. */
@@ -79,15 +81,32 @@ export const S = {} as {
 
 /** Events run in a microtask each and may throw without harm. */
 export const emit = <E extends EventName>(event: E, payload: EventMap[E]): void =>
-  S._handlers.get(event)?.forEach((handler) =>
+  S._handlers.forEach((one) => {
+    if (one[0] != event) return;
+    if (one[2]) drop(one);
     queueMicrotask(() => {
       try {
-        handler(payload);
+        one[1](payload);
       } catch (error) {
         complain(`a handler of "${event}" threw`, error);
       }
-    }),
-  );
+    });
+  });
+const drop = (one: Subscription) => {
+  S._handlers = S._handlers.filter((other) => other != one);
+};
+const subscribe = (...one: Subscription): (() => void) => {
+  S._handlers = [...S._handlers, one];
+  return () => drop(one);
+};
+/** The methods for handlers, which work without a mounted widget too. */
+export const EVENTS = {
+  on: (event: string, handler: never): (() => void) => subscribe(event, handler),
+  once: (event: string, handler: never): (() => void) => subscribe(event, handler, true),
+  off: (event: string, handler?: unknown): void => {
+    S._handlers = S._handlers.filter((one) => one[0] != event || (handler && one[1] != handler));
+  },
+};
 
 /** An option if it is given, otherwise what the configuration says. */
 export const pick = <K extends keyof Options & keyof Config>(key: K): Options[K] | undefined =>

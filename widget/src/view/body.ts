@@ -1,5 +1,5 @@
 // The text of a reply as elements; what was drawn stays, only the end of a growing text is drawn anew.
-import { h, iconButton, set } from '../dom';
+import { fill, h, iconButton, set } from '../dom';
 import type { Source } from '../public';
 import { say, S, t } from '../state';
 import { blocks } from '../text/blocks';
@@ -77,7 +77,7 @@ export const createBody = (around = (change: () => void): void => change()): Bod
     for (const mark of sources[0] ? _element.querySelectorAll('sup') : []) {
       const label = mark.textContent as string;
       const url = safeUrl(sources.find(({ n }) => `[${n}]` == label)?.url);
-      if (url) mark.replaceChildren(link(url, label));
+      if (url) fill(mark, link(url, label));
     }
   };
   const tick = () => {

@@ -1,6 +1,6 @@
 // Where the visitor writes: text, files, send and stop.
 import { submit as send } from '../chat';
-import { h, icon, iconButton, label, set, show } from '../dom';
+import { fill, h, icon, iconButton, label, set, show } from '../dom';
 import { emit, S, type Session, sleep, t, type Upload } from '../state';
 import { asFailure, request } from '../wire/call';
 import { stopTurn } from '../wire/turns';
@@ -52,7 +52,7 @@ export const resetComposer = (): void => {
   busy = blocked = false;
   waiting = undefined;
   attached = [];
-  files.replaceChildren();
+  fill(files);
   input.value = '';
   tell('');
   labelComposer();
@@ -82,7 +82,7 @@ const refresh = () => {
   // Nothing can be measured while the panel is closed.
   input.style.height = Math.max(36, input.scrollHeight) + 'px';
   label(sender, t(busy ? 'stop' : 'send'));
-  sender.replaceChildren(icon(busy ? STOP : SEND));
+  fill(sender, icon(busy ? STOP : SEND));
   sender.disabled = !busy && !!(blocked || waiting || !(input.value.trim() || attached.length));
   input.disabled = attach.disabled = blocked;
 };

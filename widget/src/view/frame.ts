@@ -1,7 +1,7 @@
 // The frame around the conversation: launcher, teaser, panel, and where they are on the screen.
 import { focus, renew, toggle } from '../chat';
 import { readable, textOn } from '../color';
-import { h, icon, iconButton, label, set, show } from '../dom';
+import { fill, h, icon, iconButton, set, show } from '../dom';
 import { agentName, on, pick, S, sleep, t } from '../state';
 import { safeUrl } from '../text/spans';
 import { isImageAllowed, link } from './body';
@@ -10,7 +10,6 @@ import { CHAT, CROSS, DOWN, FRESH, HELP, MUTE, SOUND } from './icons';
 import { jump, log, lowest } from './log';
 
 const RTL = /^(ar|he|fa|ur|yi|ps|sd|ug|dv|ckb|syr)\b/;
-const FOCUSABLE = 'a[href],button,input:not([tabindex="-1"]),select,textarea,[tabindex="0"]';
 
 let inline: boolean;
 let small: MediaQueryList;
@@ -24,12 +23,7 @@ let before: HTMLElement | null;
 let badge: HTMLElement;
 let launcher: HTMLElement;
 let teaser: HTMLElement | undefined;
-let face: HTMLElement;
-let title: HTMLElement;
-let subtitle: HTMLElement;
-let sound: HTMLElement;
-let fresh: HTMLElement;
-let closer: HTMLElement;
+let header: HTMLElement;
 let asking: HTMLElement;
 let hint: HTMLElement;
 let panel: HTMLElement | undefined;
@@ -53,21 +47,13 @@ export const startFrame = (): void => {
 };
 /** The panel around log and composer, which are there. */
 export const startPanel = (): void => {
-  face = h('div.face', { 'aria-hidden': 'true' });
-  title = h('h2', { id: 'title', dir: 'auto' });
-  subtitle = h('p', { dir: 'auto' });
-  sound = iconButton(SOUND, '', () => {
-    loud = !loud;
-    labelFrame();
-  });
-  fresh = iconButton(FRESH, '', () => (!lowest() ? focus() : ask(1)));
-  closer = iconButton(DOWN, '', toggle);
+  header = h('header');
   asking = h('div.ask', { role: 'alertdialog', 'aria-labelledby': 'ask', hidden: true });
   hint = h('p.hint');
   panel = h(
     'div.panel',
     { role: inline ? 'region' : 'dialog', 'aria-labelledby': 'title', keydown: onKey },
-    h('header', null, face, h('div.names', null, title, subtitle), sound, fresh, closer),
+    header,
     h('div.middle', null, log, jump),
     asking,
     composer,
@@ -85,7 +71,7 @@ const onKey = (event: KeyboardEvent) => {
   }
   if (key == 'Tab' && isSmall()) {
     // The page behind is covered: the focus goes round.
-    const all = Array.from((panel as HTMLElement).querySelectorAll<HTMLButtonElement>(FOCUSABLE)).filter((one) => !one.disabled && one.getClientRects()[0]);
+    const all = Array.from((panel as HTMLElement).querySelectorAll<HTMLButtonElement>('*')).filter((one) => one.tabIndex >= 0 && !one.disabled && one.getClientRects()[0]);
     if (event.shiftKey) all.reverse();
     if (!(all[all.length - 1]).matches(':focus')) return;
     event.preventDefault();
@@ -141,18 +127,23 @@ export const labelFrame = (): void => {
   frame.classList.toggle('left', position == 'bottom-left');
   if (panel) {
     const name = agentName();
-    title.textContent = name;
-    subtitle.textContent = pick('subtitle') || '';
     const avatar = pick('avatar') as string;
-    face.replaceChildren(isImageAllowed(avatar) ? h('img', { src: avatar, referrerpolicy: 'no-referrer' }) : [...name][0]);
-    label(fresh, t('newChat'));
-    label(closer, t('close'));
-    label(sound, t('sound'));
+    const sound = iconButton(loud ? SOUND : MUTE, t('sound'), () => {
+      loud = !loud;
+      labelFrame();
+    });
     set(sound, 'aria-pressed', '' + loud);
-    (sound.firstChild as ChildNode).replaceWith(icon(loud ? SOUND : MUTE));
-    show(sound, _options.sound);
-    show(closer, !inline);
-    asking.replaceChildren(
+    const at = Array.from(header.children).findIndex((one) => one.matches(':focus'));
+    fill(header, 
+      h('div.face', { 'aria-hidden': 'true' }, isImageAllowed(avatar) ? h('img', { src: avatar, referrerpolicy: 'no-referrer' }) : [...name][0]),
+      h('div.names', null, h('h2', { id: 'title', dir: 'auto' }, name), h('p', { dir: 'auto' }, pick('subtitle'))),
+      _options.sound && sound,
+      iconButton(FRESH, t('newChat'), () => (!lowest() ? focus() : ask(1))),
+      !inline && iconButton(DOWN, t('close'), toggle),
+    );
+    // What had the focus is another element now.
+    (header.children[at] as HTMLElement | undefined)?.focus();
+    fill(asking, 
       h('p', { id: 'ask' }, t('askNew')),
       h('div.acts', null, h('button', { click: () => ask(0) }, t('cancel')), h('button.go', { click: () => {
         ask(0);
@@ -160,7 +151,7 @@ export const labelFrame = (): void => {
       } }, t('newChat'))),
     );
     const privacy = safeUrl(_config.privacyUrl);
-    hint.replaceChildren(`${_config.disclosure || t('disclosure')} ${_config.footer || ''} `, privacy && link(privacy, t('privacy')));
+    fill(hint, `${_config.disclosure || t('disclosure')} ${_config.footer || ''} `, privacy && link(privacy, t('privacy')));
     place();
   }
   update();
@@ -169,7 +160,7 @@ export const labelFrame = (): void => {
 const update = () => {
   if (panel) show(panel, opened);
   show(launcher, !S._options.launcher?.hidden && !(opened && isSmall()));
-  launcher.replaceChildren(icon(opened ? DOWN : S._options.launcher?.icon == 'help' ? HELP : CHAT), badge);
+  fill(launcher, icon(opened ? DOWN : S._options.launcher?.icon == 'help' ? HELP : CHAT), badge);
   set(launcher, 'aria-label', (opened ? t('close') : S._options.launcherLabel || t('open')) + (unread ? ', ' + t('unread', unread) : ''));
   set(launcher, 'aria-expanded', '' + opened);
   badge.textContent = unread > 99 ? '99+' : unread ? '' + unread : '';

@@ -1,6 +1,6 @@
 // The conversation: messages, the reply that grows, and what lies between them.
 import { feedback as sendFeedback, focus, history, submit } from '../chat';
-import { h, iconButton, set, show } from '../dom';
+import { type Child, fill, h, iconButton, set, show } from '../dom';
 import { agentName, type Message, on, pick, S, t, type Upload } from '../state';
 import { type Body, createBody } from './body';
 import { UP } from './icons';
@@ -10,7 +10,7 @@ export interface Entry {
   _element: HTMLElement;
   _seq: number;
   /** Replaces what stands below the text: time, state, buttons. */
-  _note: (...nodes: (Node | string)[]) => void;
+  _note: (...nodes: Child[]) => void;
 }
 let greeting: Body;
 let intro: HTMLElement;
@@ -49,7 +49,7 @@ export const clearLog = (but?: Entry): void => {
   growing = undefined;
   entries = [];
   atEnd = true;
-  list.replaceChildren(intro, ...(but ? [but._element] : []));
+  fill(list, intro, but?._element);
   typing();
   suggest([]);
   show(jump, 0);
@@ -77,16 +77,16 @@ export const line = (style: string, ...nodes: (Node | string)[]): HTMLElement =>
 
 const time = (at: string) =>
   h('time', { datetime: at }, new Date(at).toLocaleTimeString(S._locale, { hour: 'numeric', minute: '2-digit' }));
-const entry = (style: string, who: string, ...content: Node[]): Entry => {
+const entry = (style: string, who: string, ...content: Child[]): Entry => {
   const foot = h('div.f');
   const _element = h(`div.m ${style}`, null, h('span.x', null, who + ': '), ...content, foot);
-  return { _element, _seq: 0, _note: (...nodes) => foot.replaceChildren(...nodes) };
+  return { _element, _seq: 0, _note: (...nodes) => fill(foot, ...nodes) };
 };
-const plainEntry = (style: string, who: string, words: string, uploads: Upload[]) =>
+const plainEntry = (role: 'visitor' | 'human', words: string, uploads: Upload[]) =>
   entry(
-    style,
-    who,
-    ...(words ? [h('div.b', { dir: 'auto' }, words)] : []),
+    role[0],
+    t(role == 'human' ? role : 'you'),
+    words && h('div.b', { dir: 'auto' }, words),
     h('ul.files', null, ...uploads.map(({ name }) => h('li', { dir: 'auto' }, name))),
   );
 const reply = (earlier?: boolean) => {
@@ -125,10 +125,10 @@ export const addMessage = (message: Message, earlier?: boolean): void => {
       made = rest;
       _body._draw(message.text);
       if (sources[0]) _body._cite(sources);
-    } else made = role == 'human' ? plainEntry('u', t('human'), message.text, uploads) : plainEntry('v', t('you'), message.text, uploads);
+    } else made = plainEntry(role, message.text, uploads);
     made._note(
       time(at),
-      state == 'complete' ? '' : t(state),
+      state != 'complete' && t(state),
       ...(role == 'agent' && S._config.feedback && S._options.feedback !== false ? feedback(message) : []),
     );
     place(made, seq);
@@ -149,7 +149,7 @@ const place = (made: Entry, seq: number) => {
 };
 /** The visitor's message before it is stored. */
 export const addPending = (words: string, uploads: Upload[]): Entry => {
-  const made = plainEntry('v', t('you'), words, uploads);
+  const made = plainEntry('visitor', words, uploads);
   made._note(t('sending'));
   suggest([]);
   list.append(made._element);
@@ -189,7 +189,7 @@ export const unfinished = (): Entry | undefined => {
 
 export const suggest = (items: string[] = []): void => {
   const inside = chips.matches(':focus-within');
-  grow(() => chips.replaceChildren(...items.slice(0, 6).map((item) => h('button', { dir: 'auto', click: () => void submit(item, []) }, item))));
+  grow(() => fill(chips, ...items.slice(0, 6).map((item) => h('button', { dir: 'auto', click: () => void submit(item, []) }, item))));
   if (inside) focus();
 };
 

@@ -32,7 +32,6 @@ export interface Turn {
   _settle: (result: SendResult) => void;
 }
 
-const MENDABLE = /^(RATE_L|TURN_IN|VALID|BAD_R|IDEMP|CHALL|PAYLOAD|UNSUPP|UPLOAD)/;
 const SILENT_MS = 10000;
 const STALLED_MS = 45000;
 
@@ -158,7 +157,7 @@ export const solve = async ({ _details }: Failure): Promise<object> => {
 
 /** What a refusal means: true when the turn is over, a solved challenge, or nothing to go on. */
 const settle = async (turn: Turn, failure: Failure, first: boolean): Promise<true | object | null> => {
-  const { _code, _message } = failure;
+  const { _code, _message, _status } = failure;
   if (first && !turn._foreign) {
     turn._last = 0;
     if (_code == 'TURN_NOT_FOUND') return null;
@@ -176,7 +175,8 @@ const settle = async (turn: Turn, failure: Failure, first: boolean): Promise<tru
   }
   emit('error', { code: _code, message: _message, retryable: isTransient(failure) });
   turn._settle({ ok: false, code: _code });
-  if (!refused(failure) && !turn._foreign) failed(turn, () => again(turn), MENDABLE.test(_code) ? failure : undefined);
+  // Other refusals are about what was written: it goes back to the visitor with the reason.
+  if (!refused(failure) && !turn._foreign) failed(turn, () => again(turn), isTransient(failure) || /40[14]/.test('' + _status) ? undefined : failure);
   return true;
 };
 

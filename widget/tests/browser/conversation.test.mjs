@@ -356,8 +356,8 @@ test('a human takes over: the conversation is polled only while the document is 
   await visit.at('.note').filter({ hasText: 'Ada is here to help.' }).waitFor();
   await until(() => host.calls('sync').length > 1, 'polling');
   host.store(host.visitor(), 'human', '<b>Hello</b>, this is Ada.');
-  await visit.at('.m.u').waitFor();
-  assert.equal(await visit.at('.m.u .b').innerText(), '<b>Hello</b>, this is Ada.');
+  await visit.at('.m.h').waitFor();
+  assert.equal(await visit.at('.m.h .b').innerText(), '<b>Hello</b>, this is Ada.');
   await visit.at('header .i').last().click();
   host.store(host.visitor(), 'human', 'Are you there?');
   await visit.at('.badge').waitFor();

@@ -29,7 +29,7 @@ test('init twice, destroy at every stage, init again', async () => {
     return [one == two, ServiceWidget.instance == one, Object.isFrozen(ServiceWidget)];
   }, AGENT);
   assert.deepEqual(first, [true, true, true]);
-  assert.ok(visit.messages.some((line) => /init\(\) was called while a widget is mounted/.test(line)));
+  assert.ok(visit.messages.some((line) => /init\(\) does nothing while a widget is mounted/.test(line)));
   await visit.at('.launcher').waitFor();
   assert.equal(await widgets(visit), 1);
   s.host.script.deltaMs = 20;
@@ -71,8 +71,8 @@ test('methods of a destroyed instance warn and do nothing; those without an inst
     return [none, await pending, await instance.send('z'), typeof instance.on('reply', () => {})];
   }, AGENT);
   assert.deepEqual(results, [{ ok: false, code: 'NOT_MOUNTED' }, { ok: false, code: 'DESTROYED' }, { ok: false, code: 'DESTROYED' }, 'function']);
-  for (const name of ['open', 'send', 'on']) assert.ok(visit.messages.some((line) => line.includes(`${name}() does nothing after destroy()`)), name);
-  assert.ok(visit.messages.some((line) => line.includes('open() needs a widget')));
+  for (const name of ['open', 'send', 'on']) assert.ok(visit.messages.some((line) => line.includes(`${name}() needs a mounted widget`)), name);
+  assert.ok(visit.messages.some((line) => line.includes('open() needs a mounted widget')));
   await visit.done();
 });
 
@@ -343,7 +343,7 @@ test('each reply, state and human message is announced once', async () => {
   await replied(visit);
   host.store(host.visitor(), 'human', 'Hello from Ada');
   await visit.page.evaluate(() => window.dispatchEvent(new Event('online')));
-  await visit.at('.m.u').waitFor();
+  await visit.at('.m.h').waitFor();
   assert.deepEqual(await visit.page.evaluate(() => __said), ['Mill Lane Practice is typing', 'The answer is [1]:\ncode', 'Hello from Ada']);
   assert.deepEqual(await visit.page.evaluate(() => __busy), [null, 'true'], 'busy from the first piece to the last');
   assert.equal(await visit.at('[role=log]').getAttribute('aria-live'), 'off');

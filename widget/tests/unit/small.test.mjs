@@ -83,7 +83,7 @@ test('unknown options are named, also those that look like built-in members', ()
   for (const name of ['colour', 'constructor', '__proto__x', 'toString', '']) {
     const [out, said] = warnings(() => check({ [name]: 1 }));
     assert.deepEqual(out, {});
-    assert.match(said[0], /unknown option/);
+    assert.match(said[0], /is unknown; remove it/);
   }
 });
 test('options that cannot be updated are named', () => {
