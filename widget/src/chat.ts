@@ -8,7 +8,7 @@ import { block, composer, countDown, dropUploads, focusComposer, labelComposer, 
 import { createForm } from './view/form';
 import { closeFrame, frame, isLoud, isOpen, labelFrame, openFrame, showUnread, startFrame, startPanel, tease } from './view/frame';
 import { addMessage, addPending, append, clearLog, labelLog, line, lowest, prepend, startLog, stored, suggest, toEnd, typing, unfinished } from './view/log';
-import { ask, CUT, type Failure } from './wire/call';
+import { ask, challenged, CUT, type Failure } from './wire/call';
 import { describePage } from './wire/page';
 import { activeTurn, dropTurn, followTurn, type Lead, pauseTurns, sendTurn, startTurns, type Turn, wakeTurns } from './wire/turns';
 import { adopt, forget, leave, restore, save, V } from './wire/visit';
@@ -138,7 +138,8 @@ export const offer = (definition: FormDefinition) =>
   putForm(
     definition,
     async (lead, elapsedMs, hp) => {
-      const post = () => ask<{ session: Session }>('lead', { agentId: S._options.agentId, token: V._token, ...lead, page: describePage(), elapsedMs, hp });
+      const post = () =>
+        challenged((challenge) => ask<{ session: Session }>('lead', { agentId: S._options.agentId, token: V._token, ...lead, page: describePage(), elapsedMs, challenge, hp }));
       const { session } = await post().catch((error: Failure) => {
         if (error._code != 'TOKEN_INVALID') throw error;
         forget();
@@ -185,19 +186,13 @@ const fail = (turn: Turn, retry?: () => void) => {
   const partial = unfinished();
   partial?._note(t('incomplete'));
   if (!turn._entry?._seq) turn._entry?._note();
-  const made = line('err', t('failed') + ' ');
-  made.setAttribute('role', 'alert');
-  if (retry)
-    made.append(
-      h('button', {
-        click: () => {
-          made.remove();
-          partial?._element.remove();
-          focusComposer();
-          retry();
-        },
-      }, t('retry')),
-    );
+  const again = () => {
+    made.remove();
+    partial?._element.remove();
+    focusComposer();
+    retry?.();
+  };
+  const made = line('err', t('failed') + ' ', ...(retry ? [h('button', { click: again }, t('retry'))] : []));
 };
 export const failed = (turn: Turn, retry?: () => void, failure?: Failure): void => {
   refusal = failure;

@@ -33,7 +33,7 @@ const RULES: [Rule, string][] = [
   ['number:-?\\d{1,10}', 'zIndex'],
   [SIZE, 'radius'],
   [HANDLER, 'onReady onOpen onClose onMessage onError'],
-  ['object:.*', 'launcher'],
+  [[2, 'boolean:.*|string:(chat|help)'], 'launcher'],
   ['object:.*|boolean:false', 'teaser'],
   ['string:.*|object:.*Element\\]', 'container'],
   [[6, line('80')], 'suggestions'],

@@ -115,7 +115,7 @@ export const pick = <K extends keyof Options & keyof Config>(key: K): Options[K]
 /** A text in the visitor's language; for counts in the form that belongs to `n`. */
 export const t = (key: string, n?: number | string, name = ''): string => {
   const find = (key: string): string | undefined => {
-    for (const set of [S._options.strings, S._config.strings, ENGLISH] as Record<string, string>[]) if (set?.[key]) return set[key];
+    for (const set of [S._options.strings, S._config.strings, ENGLISH] as Record<string, string>[]) if (set?.[key]?.trim()) return set[key];
     return;
   };
   const text = find(key) || find(`${key}.${new Intl.PluralRules(S._locale).select(n as number)}`) || find(key + '.other') || key;

@@ -30,7 +30,7 @@ const SHAPES = {
   'turns/cancel': { 'token!': 'string', 'turn!': 'string' },
   'sync': { 'token!': 'string', 'after!': 'number', read: 'number', open: 'boolean' },
   'history': { 'token!': 'string', before: 'number', limit: 'number' },
-  'lead': { 'agentId!': 'string', token: 'string|null', 'fields!': 'object', consent: 'object|null', page: 'object|null', 'elapsedMs!': 'number', 'hp!': 'string' },
+  'lead': { 'agentId!': 'string', token: 'string|null', 'fields!': 'object', consent: 'object|null', page: 'object|null', 'elapsedMs!': 'number', challenge: 'object', 'hp!': 'string' },
   'feedback': { 'token!': 'string', 'message!': 'string', 'value!': 'number', comment: 'string|null' },
   'close': { 'token!': 'string' },
 };
@@ -268,14 +268,14 @@ export const startHost = async () => {
     const boundary = /boundary=(.*)$/.exec(headers['content-type'])?.[1];
     const parts = raw.toString('latin1').split(`--${boundary}`).slice(1, -1);
     const names = parts.map((part) => /name="([^"]*)"/.exec(part)?.[1]);
-    if (names.length != 2 || !['token', 'agentId'].includes(names[0]) || names[1] != 'file') {
+    if (!/^(token|agentId),(challenge,)?file$/.test(names.join())) {
       host.violations.push(`uploads: parts ${names}`);
       return fail(response, 400, 'BAD_REQUEST');
     }
     const owner = parts[0].split('\r\n\r\n')[1].trim();
     const one = names[0] == 'token' ? visitor(owner) : begin();
     if (!one) return fail(response, 401, 'TOKEN_INVALID');
-    const file = { id: newId(), name: /filename="([^"]*)"/.exec(parts[1])[1], size: parts[1].split('\r\n\r\n')[1].length - 2, type: 'application/pdf' };
+    const file = { id: newId(), name: /filename="([^"]*)"/.exec(parts.at(-1))[1], size: parts.at(-1).split('\r\n\r\n')[1].length - 2, type: 'application/pdf' };
     one.uploads.push(file);
     ok(response, { ...file, session: session(one) }, 201);
   };
@@ -308,7 +308,7 @@ export const startHost = async () => {
     const chunks = [];
     for await (const chunk of request) chunks.push(chunk);
     const raw = Buffer.concat(chunks);
-    const entry = { method: request.method, path: url.pathname, query: url.search, headers: request.headers, at: Date.now() };
+    const entry = { method: request.method, path: url.pathname, query: url.search, headers: request.headers, raw, at: Date.now() };
     host.log.push(entry);
     if (request.headers.cookie) host.violations.push('a cookie was sent');
     if (request.method == 'GET' && scripts[url.pathname]) {

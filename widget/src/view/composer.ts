@@ -2,7 +2,7 @@
 import { submit as send } from '../chat';
 import { fill, h, icon, iconButton, label, set, show } from '../dom';
 import { emit, S, type Session, sleep, t, type Upload } from '../state';
-import { asFailure, request } from '../wire/call';
+import { asFailure, challenged, request } from '../wire/call';
 import { stopTurn } from '../wire/turns';
 import { adopt, V } from '../wire/visit';
 import { CLIP, CROSS, SEND, STOP } from './icons';
@@ -81,10 +81,12 @@ const refresh = () => {
   input.style.height = '36px';
   // Nothing can be measured while the panel is closed.
   input.style.height = Math.max(36, input.scrollHeight) + 'px';
+  const inside = sender.matches(':focus');
   label(sender, t(busy ? 'stop' : 'send'));
   fill(sender, icon(busy ? STOP : SEND));
   sender.disabled = !busy && !!(blocked || waiting || !(input.value.trim() || attached.length));
   input.disabled = attach.disabled = blocked;
+  if (inside && sender.disabled) focusComposer();
 };
 
 const limit = () => S._config.limits?.messageChars || 4000;
@@ -133,12 +135,16 @@ const pickFiles = () => {
 const upload = async (file: File) => {
   const one = line(file.name);
   const { signal } = one._control;
-  const body = new FormData();
-  V._token ? body.append('token', V._token) : body.append('agentId', S._options.agentId);
-  body.append('file', file);
   one._element.className = 'wait';
   try {
-    const { data } = await (await request('uploads', body, signal)).json();
+    const answer = await challenged((challenge) => {
+      const body = new FormData();
+      V._token ? body.append('token', V._token) : body.append('agentId', S._options.agentId);
+      if (challenge) body.append('challenge', JSON.stringify(challenge));
+      body.append('file', file);
+      return request('uploads', body, signal);
+    });
+    const { data } = await answer.json();
     if (signal.aborted) return;
     one._upload = data as Upload;
     one._element.className = '';

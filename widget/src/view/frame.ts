@@ -151,7 +151,7 @@ export const labelFrame = (): void => {
       } }, t('newChat'))),
     );
     const privacy = safeUrl(_config.privacyUrl);
-    fill(hint, `${_config.disclosure || t('disclosure')} ${_config.footer || ''} `, privacy && link(privacy, t('privacy')));
+    fill(hint, `${_config.disclosure?.trim() || t('disclosure')} ${_config.footer || ''} `, privacy && link(privacy, t('privacy')));
     place();
   }
   update();
@@ -197,6 +197,9 @@ export const tease = async (): Promise<void> => {
   teased = true;
   await sleep(delayMs);
   if (opened || isSmall()) return;
-  teaser = h('div.teaser', null, h('button', { dir: 'auto', click: toggle }, text), iconButton(CROSS, t('cancel'), () => teaser?.remove()));
+  teaser = h('div.teaser', null, h('button', { dir: 'auto', click: toggle }, text), iconButton(CROSS, t('cancel'), () => {
+    teaser?.remove();
+    launcher.focus();
+  }));
   frame.prepend(teaser);
 };

@@ -25,12 +25,17 @@ let growing: (Entry & { _body: Body }) | undefined;
 
 export const startLog = (): void => {
   greeting = createBody();
-  intro = h('div.m', null, greeting._element);
+  intro = h('div.m');
   list = h('div.list');
   chips = h('div.chips');
   dots = h('div.dots', null, h('i'), h('span'));
   log = h('div.log', { role: 'log', tabindex: '0', 'aria-live': 'off' }, list, dots, chips);
-  jump = h('button.jump', { click: toEnd });
+  jump = h('button.jump', {
+    click: () => {
+      toEnd();
+      log.focus();
+    },
+  });
   clearLog();
   on(log, 'scroll', () => {
     atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 32;
@@ -43,6 +48,7 @@ export const labelLog = (): void => {
   jump.textContent = t('latest');
   const words = pick('greeting') || '';
   greeting._draw(words);
+  fill(intro, sender(agentName()), greeting._element);
   show(intro, words);
 };
 export const clearLog = (but?: Entry): void => {
@@ -69,17 +75,19 @@ const grow = (change: () => void) => {
 };
 export const append = (node: HTMLElement): void => grow(() => list.append(node));
 /** A line of the widget's own. */
-export const line = (style: string, ...nodes: (Node | string)[]): HTMLElement => {
-  const made = h(`div.note ${style}`, null, ...nodes);
+export const line = (style: '' | 'err', ...nodes: (Node | string)[]): HTMLElement => {
+  const made = h(`div.note ${style}`, { role: style && 'alert' }, ...nodes);
   append(made);
   return made;
 };
 
 const time = (at: string) =>
   h('time', { datetime: at }, new Date(at).toLocaleTimeString(S._locale, { hour: 'numeric', minute: '2-digit' }));
+/** Whose message it is, for those who do not see it. */
+const sender = (who: string) => h('span.x', null, who + ': ');
 const entry = (style: string, who: string, ...content: Child[]): Entry => {
   const foot = h('div.f');
-  const _element = h(`div.m ${style}`, null, h('span.x', null, who + ': '), ...content, foot);
+  const _element = h(`div.m ${style}`, null, sender(who), ...content, foot);
   return { _element, _seq: 0, _note: (...nodes) => fill(foot, ...nodes) };
 };
 const plainEntry = (role: 'visitor' | 'human', words: string, uploads: Upload[]) =>

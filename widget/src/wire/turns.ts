@@ -3,7 +3,7 @@ import type { EventMap, SendResult } from '../public';
 import { emit, type Message, S, type Session, sleep, type Upload } from '../state';
 import { acked, add, clear, failed, handedOff, idle, offer, refused, setOffline, started } from '../chat';
 import { draft, type Entry, suggest, typing } from '../view/log';
-import { asFailure, backOff, CUT, type Failure, isTransient, request, TRIES } from './call';
+import { asFailure, backOff, CUT, type Failure, isTransient, request, solve, TRIES } from './call';
 import { describePage, uuid } from './page';
 import { eventStream } from './sse';
 import { adopt, forget, V } from './visit';
@@ -34,8 +34,6 @@ export interface Turn {
 
 const SILENT_MS = 10000;
 const STALLED_MS = 45000;
-
-declare const CHALLENGE_FILE: string;
 
 let active: Turn | undefined;
 let control: AbortController;
@@ -148,13 +146,6 @@ const attempt = async (turn: Turn, challenge: object | null): Promise<boolean> =
   }
 };
 
-/** Loads the solver, which comes only where a server asks for it. */
-export const solve = async ({ _details }: Failure): Promise<object> => {
-  const { salt, bits } = _details.challenge as { salt: string; bits: number };
-  const { solve } = await import(`${S._origin || S._options.apiBase}/${CHALLENGE_FILE}`);
-  return { salt, nonce: await solve(salt, bits) };
-};
-
 /** What a refusal means: true when the turn is over, a solved challenge, or nothing to go on. */
 const settle = async (turn: Turn, failure: Failure, first: boolean): Promise<true | object | null> => {
   const { _code, _message, _status } = failure;
@@ -166,12 +157,8 @@ const settle = async (turn: Turn, failure: Failure, first: boolean): Promise<tru
       clear(turn);
       return null;
     }
-    if (_code == 'CHALLENGE_REQUIRED')
-      try {
-        return await solve(failure);
-      } catch {
-        // Not to be had: the refusal stands.
-      }
+    const solution = await solve(failure);
+    if (solution) return solution;
   }
   emit('error', { code: _code, message: _message, retryable: isTransient(failure) });
   turn._settle({ ok: false, code: _code });

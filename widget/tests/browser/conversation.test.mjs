@@ -339,6 +339,7 @@ test('the log follows its end only while it is in sight', async () => {
   assert.equal(await log.evaluate((node) => node.scrollTop), 100);
   await visit.at('.jump').click();
   await until(async () => (await gap()) < 2, 'the end');
+  assert.equal(await visit.page.evaluate(() => document.querySelector('service-widget').shadowRoot.activeElement.className), 'log', 'the focus is not lost');
   assert.equal(await visit.at('.jump').isVisible(), false);
   await visit.done();
 });
@@ -465,6 +466,35 @@ test('a challenge is solved by a script that comes only then', async () => {
   assert.equal(host.log.filter((one) => /challenge\.[0-9a-f]{16}\.js/.test(one.path)).length, 1);
   assert.equal(last(host.calls('turns')).body.challenge.salt, 'abc');
   await visit.done();
+});
+
+test('files and forms answer a challenge too; without the solver the refusal stands', async () => {
+  const { host } = s;
+  const asked = { status: 429, code: 'CHALLENGE_REQUIRED', message: 'Solve the challenge and send this again', details: { challenge: { salt: 'abc', bits: 10, exp: 1, alg: 'sha-256' } } };
+  host.script.config = { ...host.script.config, uploads: true };
+  host.script.refuse = (path, _, count) => ['uploads', 'lead'].includes(path) && count == 1 && asked;
+  host.script.after = () => [['form', LEAD]];
+  const visit = await s.visit();
+  await visit.at('.launcher').click();
+  const pick = (name) => visit.at('input[type=file]').setInputFiles({ name, mimeType: 'application/pdf', buffer: Buffer.from('%PDF-') });
+  await pick('letter.pdf');
+  await visit.at('.composer .files li:not(.wait)').waitFor();
+  const [first, second] = host.calls('uploads').map((one) => one.raw.toString('latin1'));
+  assert.ok(!first.includes('name="challenge"'));
+  assert.match(second, /name="agentId"[^]*name="challenge"\r\n\r\n\{"salt":"abc","nonce":"\d+"\}\r\n[^]*name="file"/);
+  await visit.at('.send').click();
+  await visit.at('.form').waitFor();
+  await visit.at('.form [autocomplete=email]').fill('zoe.okafor@example.com');
+  await visit.at('.form [type=checkbox]').check();
+  await visit.at('.form .go').click();
+  await visit.at('.note').filter({ hasText: 'Thank you!' }).waitFor();
+  assert.deepEqual(host.calls('lead').map((one) => one.body.challenge?.salt), [undefined, 'abc']);
+  assert.equal(host.visitor().leads.length, 1);
+  await visit.page.route('**/challenge.*.js', (route) => route.abort());
+  host.script.refuse = (path) => path == 'uploads' && asked;
+  await pick('other.pdf');
+  await visit.at('.composer .err').filter({ hasText: 'other.pdf: Solve the challenge' }).waitFor();
+  await visit.context.close();
 });
 
 test('two silent turns: the next one is asked for as a document', async () => {

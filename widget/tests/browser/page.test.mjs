@@ -40,6 +40,16 @@ test('init twice, destroy at every stage, init again', async () => {
     'mounted': () => new Promise((resolve) => ServiceWidget.once('ready', resolve)),
     'open': () => { ServiceWidget.open(); return new Promise((resolve) => ServiceWidget.once('ready', resolve)); },
     'streaming': async () => { ServiceWidget.open(); await ServiceWidget.send('x'); await new Promise((resolve) => setTimeout(resolve, 100)); },
+    'uploading': async () => {
+      ServiceWidget.open();
+      await new Promise((resolve) => ServiceWidget.once('ready', resolve));
+      const input = document.querySelector('service-widget').shadowRoot.querySelector('[type=file]');
+      const files = new DataTransfer();
+      files.items.add(new File(['%PDF-'], 'letter.pdf'));
+      input.files = files.files;
+      input.dispatchEvent(new Event('change'));
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    },
     'sending': async () => { ServiceWidget.open(); ServiceWidget.send('x'); await new Promise((resolve) => setTimeout(resolve, 5)); },
   };
   for (const [name, stage] of Object.entries(stages)) {
@@ -323,6 +333,65 @@ test('a control that disappears hands the focus to the composer', async () => {
   await visit.page.keyboard.press('Enter');
   await replied(visit);
   assert.equal(await focused(visit), 'TEXTAREA');
+  // The send button cannot be pressed any more once the reply is there and nothing is written.
+  await visit.at('textarea').fill('x');
+  await visit.at('.send').focus();
+  await visit.page.keyboard.press('Enter');
+  await replied(visit, 2);
+  await visit.page.waitForTimeout(100);
+  assert.equal(await focused(visit), 'TEXTAREA');
+  // A control that is drawn anew keeps it.
+  await visit.page.evaluate(() => ServiceWidget.update({ sound: true }));
+  await visit.at('header [aria-label="Sound"]').focus();
+  await visit.page.keyboard.press('Enter');
+  assert.equal(await visit.page.evaluate(() => document.querySelector('service-widget').shadowRoot.activeElement.getAttribute('aria-pressed')), 'false');
+  await visit.done();
+  s.host.reset();
+  s.host.script.config = { ...s.host.script.config, teaser: { text: 'Questions?', delayMs: 1 } };
+  const teased = await s.visit({ name: 'teased' });
+  await teased.at('.teaser .i').focus();
+  await teased.page.keyboard.press('Enter');
+  assert.equal(await focused(teased), 'launcher');
+  // Once in a page view, also where the page mounts the widget again.
+  await teased.page.evaluate((agentId) => { ServiceWidget.destroy(); ServiceWidget.init({ agentId }); return new Promise((resolve) => ServiceWidget.once('ready', resolve)); }, AGENT);
+  await teased.page.waitForTimeout(100);
+  assert.equal(await teased.at('.teaser').count(), 0);
+  await teased.done();
+});
+
+test('each message begins with its sender; the disclosure cannot be emptied; print hides all', async () => {
+  const { host } = s;
+  host.script.config = { ...host.script.config, disclosure: ' ' };
+  const visit = await s.visit({ name: 'senders', headers: {} });
+  await visit.page.evaluate(() => ServiceWidget.update({ strings: { disclosure: ' ' } }));
+  await say(visit, 'x');
+  await replied(visit);
+  host.store(host.visitor(), 'human', 'Hello from Ada');
+  await visit.page.evaluate(() => window.dispatchEvent(new Event('online')));
+  await visit.at('.m.h').waitFor();
+  assert.deepEqual(await visit.at('.list .m > .x').allTextContents(), ['Mill Lane Practice: ', 'You: ', 'Mill Lane Practice: ', 'Team: ']);
+  assert.match(await visit.at('.hint').innerText(), /^Answers come from an AI/);
+  await visit.page.emulateMedia({ media: 'print' });
+  assert.equal(await visit.at('.launcher').isVisible(), false);
+  await visit.page.emulateMedia({ media: 'screen', forcedColors: 'active', reducedMotion: 'reduce' });
+  assert.equal(await visit.at('.panel').evaluate((node) => getComputedStyle(node).animationName), 'none');
+  await visit.at('textarea').focus();
+  assert.equal(await visit.at('.write').evaluate((node) => getComputedStyle(node).outlineStyle), 'solid', 'the focus is seen where shadows are not drawn');
+  await visit.done();
+});
+
+test('the launcher: what it says of itself, an icon of its own, and a word about an option that cannot be', async () => {
+  const visit = await s.visit({ name: 'launching' });
+  await visit.at('.launcher').waitFor();
+  const path = () => visit.at('.launcher path').getAttribute('d');
+  const chat = await path();
+  await visit.page.evaluate(() => ServiceWidget.update({ launcherLabel: 'Ask us', launcher: { icon: 'help' } }));
+  assert.notEqual(await path(), chat);
+  assert.equal(await visit.at('.launcher').getAttribute('aria-label'), 'Ask us');
+  await visit.page.evaluate(() => ServiceWidget.update({ launcher: { icon: 'star' } }));
+  assert.ok(visit.messages.some((line) => /option "launcher" is unusable/.test(line)));
+  await visit.page.evaluate(() => ServiceWidget.update({ launcher: { hidden: true } }));
+  assert.equal(await visit.at('.launcher').isVisible(), false);
   await visit.done();
 });
 
