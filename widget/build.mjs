@@ -10,7 +10,7 @@ const dist = here + 'dist/';
 const { version } = JSON.parse(readFileSync(here + 'package.json', 'utf8'));
 const TARGET = 'es2020';
 /** Octets: what must not grow, and the goal, which is not reached yet. */
-const LIMITS = { gzip: 20000, brotli: 18100 };
+const LIMITS = { gzip: 19000, brotli: 17200 };
 const GOALS = { gzip: 14000, brotli: 12600 };
 
 const hash = (text) => createHash('sha256').update(text).digest('hex').slice(0, 16);
@@ -51,7 +51,9 @@ const bundle = async (entry, format, define = {}) => {
 export const make = async () => {
   const challenge = (await bundle('challenge.ts', 'esm')) + '\n';
   const style = readFileSync(here + 'src/style.css', 'utf8');
-  const css = (await transform(style, { loader: 'css', minify: true, target: ['chrome109', 'firefox102', 'safari16.4'] })).code.trim();
+  const { code } = await transform(style, { loader: 'css', minify: true, target: ['chrome109', 'firefox102', 'safari16.4'] });
+  // The value of a variable may lose the blank that esbuild keeps.
+  const css = code.trim().replace(/(--\w): /g, '$1:');
   const iife = await bundle('embed.ts', 'iife', {
     STYLE: JSON.stringify(css),
     VERSION_TEXT: JSON.stringify(version),

@@ -4,62 +4,63 @@ import type { InitOptions } from './public';
 
 export type Options = Partial<InitOptions>;
 type Values = Record<string, unknown>;
-/** A pattern for type and value, or a number of members at most and the rule of each. */
-type Rule = string | [number, Rule];
 
-// The lengths are texts already: the first number that becomes one costs a table of 64 KiB in V8.
-const line = (max: string) => `string:.{0,${max}}`;
-const SIZE = 'number:\\d{1,4}(\\.\\d+)?';
-const HANDLER = 'function:.*';
+// What the options may be: a pattern for type and value, then the options that it holds for. A number before the pattern
+// says how many members an object may have, and the pattern is that of each. One text, because tables of small ones take
+// more room.
+const RULES = `string:[\\w-]{1,64} agentId chatbotId
+string:https?://[^\\s?#]*[^\\s?#/] apiBase
+string:[A-Za-z]{2,8}(-[A-Za-z\\d]{1,8}){0,6} locale
+string:(auto|light|dark) theme
+string:(auto|ltr|rtl) dir
+string:bottom-(right|left) position
+string:(bubble|inline) mode
+string:(local|session|memory) persist
+string:(path|full|none) page
+string:(config|off) prechat
+string:#([\\da-fA-F]{3}){1,2} color
+string:[^;{}]{1,200} fontFamily
+string:.{0,60} launcherLabel
+string:.{0,80} title subtitle
+string:.{0,1000} greeting nonce avatar
+boolean:.* open openOnMobile sound uploads feedback consent
+number:-?\\d{1,10} zIndex
+number:\\d{1,4}(\\.\\d+)? radius
+function:.* onReady onOpen onClose onMessage onError
+object:.*|boolean:false teaser
+string:.*|object:.*Element\\] container
+2*boolean:.*|string:(chat|help) launcher
+6*string:.{0,80} suggestions
+5*string:.{0,512}|undefined:.*|object:null user
+20*string:.{0,256}|number:-?[\\d.e+-]+|boolean:.* metadata
+99*string:.{0,400} strings
+2*number:\\d{1,4}(\\.\\d+)? offset
+20*function:.* on`;
 
-// Each rule and the options that it holds for.
-const RULES: [Rule, string][] = [
-  ['string:[\\w-]{1,64}', 'agentId chatbotId'],
-  ['string:https?://[^\\s?#]*[^\\s?#/]', 'apiBase'],
-  ['string:[A-Za-z]{2,8}(-[A-Za-z\\d]{1,8}){0,6}', 'locale'],
-  ['string:(auto|light|dark)', 'theme'],
-  ['string:(auto|ltr|rtl)', 'dir'],
-  ['string:bottom-(right|left)', 'position'],
-  ['string:(bubble|inline)', 'mode'],
-  ['string:(local|session|memory)', 'persist'],
-  ['string:(path|full|none)', 'page'],
-  ['string:(config|off)', 'prechat'],
-  ['string:#([\\da-fA-F]{3}){1,2}', 'color'],
-  ['string:[^;{}]{1,200}', 'fontFamily'],
-  [line('60'), 'launcherLabel'],
-  [line('80'), 'title subtitle'],
-  [line('1000'), 'greeting nonce avatar'],
-  ['boolean:.*', 'open openOnMobile sound uploads feedback consent'],
-  ['number:-?\\d{1,10}', 'zIndex'],
-  [SIZE, 'radius'],
-  [HANDLER, 'onReady onOpen onClose onMessage onError'],
-  [[2, 'boolean:.*|string:(chat|help)'], 'launcher'],
-  ['object:.*|boolean:false', 'teaser'],
-  ['string:.*|object:.*Element\\]', 'container'],
-  [[6, line('80')], 'suggestions'],
-  [[5, line('512') + '|undefined:.*|object:null'], 'user'],
-  [[20, line('256') + '|number:-?[\\d.e+-]+|boolean:.*'], 'metadata'],
-  [[99, line('400')], 'strings'],
-  [[2, SIZE], 'offset'],
-  [[20, HANDLER], 'on'],
-];
-
-const fits = (rule: Rule, value: unknown): boolean =>
-  typeof rule == 'string'
-    ? RegExp(`^(${rule})$`, 'su').test(`${typeof value}:${value}`)
-    : typeof value == 'object' &&
-      Object.keys(value as Values).length <= rule[0] &&
-      Object.keys(value as Values).every((key) => [...key].length < 41 && fits(rule[1], (value as Values)[key]));
+/** The pattern of an option; empty for one that is not known. */
+const ruleOf = (name: string): string => {
+  for (const line of RULES.split('\n')) {
+    const [rule, ...names] = line.split(' ');
+    if (names.includes(name)) return rule;
+  }
+  return '';
+};
+const fits = (rule: string, value: unknown): boolean => {
+  const [most, each] = rule.split('*', 2);
+  return each && +most
+    ? typeof value == 'object' && Object.entries(value as Values).every(([key, one], i) => i < +most && [...key].length < 41 && fits(rule.slice(most.length + 1), one))
+    : RegExp(`^(${rule})$`, 'su').test(`${typeof value}:${value}`);
+};
 
 /** The usable options; others are named in the console. `fixed` are those that cannot change any more. */
 export const check = (given: object, fixed = ''): Options => {
   const out: Values = {};
   for (const [key, value] of Object.entries(given)) {
-    const rule = RULES.find(([, names]) => names.split(' ').includes(key));
+    const rule = ruleOf(key);
     if (value == null) continue;
     if (!rule) warn(`option "${key}" is unknown; remove it`);
     else if (fixed.split(' ').includes(key)) warn(`option "${key}" cannot be updated; use destroy() and init()`);
-    else if (fits(rule[0], value)) out[key] = value;
+    else if (fits(rule, value)) out[key] = value;
     else warn(`option "${key}" is unusable; correct it:`, value);
   }
   return out;
@@ -68,7 +69,7 @@ export const check = (given: object, fixed = ''): Options => {
 /** What `init` starts from. Throws `TypeError` when it cannot start at all. */
 export const start = (given: Options = {}, origin: string): Options & { agentId: string; apiBase: string } => {
   const { agentId = given?.chatbotId } = given || {};
-  if (!fits(RULES[0][0], agentId)) throw TypeError('init needs the option agentId');
+  if (!fits(ruleOf('agentId'), agentId)) throw TypeError('init needs the option agentId');
   const options = check(given);
   const { chatbotId, apiBase = origin } = options;
   let { container } = options;
@@ -89,10 +90,9 @@ export const start = (given: Options = {}, origin: string): Options & { agentId:
 /** The options that the attributes of a script tag give. */
 export const fromAttributes = (read: (name: string) => string | null): Values => {
   const out: Values = {};
-  for (const key of 'agentId apiBase position locale theme color title greeting launcherLabel open zIndex'.split(' ')) {
-    // Names of attributes may be in any case.
-    const value = read('data-' + key.replace(/[A-Z]/, '-$&'));
-    if (value != null) out[key] = key == 'open' ? value != 'false' : key == 'zIndex' ? +value : value;
+  for (const name of 'agent-id api-base position locale theme color title greeting launcher-label open z-index'.split(' ')) {
+    const value = read('data-' + name);
+    if (value != null) out[name.replace(/-./, (letter) => letter[1].toUpperCase())] = name == 'open' ? value != 'false' : name == 'z-index' ? +value : value;
   }
   return out;
 };

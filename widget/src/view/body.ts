@@ -64,7 +64,7 @@ export const createBody = (around = (change: () => void): void => change()): Bod
   const change = () => {
     const part = text.slice(0, drawn);
     const made = blocks(part, stable, isImageAllowed);
-    _element.classList.toggle('wide', drawn > 400);
+    _element.className = drawn > 400 ? 'b wide' : 'b';
     while (_element.childNodes[kept]) (_element.lastChild as ChildNode).remove();
     _element.append(...made.map(([node]) => build(node)));
     // A block is settled once the first line of the next one is complete.

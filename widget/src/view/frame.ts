@@ -19,6 +19,8 @@ let unread: number;
 // Once in a page view, whatever is mounted.
 let teased = false;
 let loud: boolean;
+/** The classes of the frame, but for the one of small displays. */
+let look: string;
 let before: HTMLElement | null;
 let badge: HTMLElement;
 let launcher: HTMLElement;
@@ -40,7 +42,7 @@ export const startFrame = (): void => {
   dark = matchMedia('(prefers-color-scheme:dark)');
   badge = h('div.badge', { 'aria-hidden': 'true' });
   launcher = h('button.launcher', { 'aria-haspopup': 'dialog', click: toggle });
-  frame = h(inline ? 'div.w inline' : 'div.w', null, !inline && launcher, S._status);
+  frame = h('div', null, !inline && launcher, S._status);
   show(frame, 0);
   on(dark, 'change', labelFrame);
   on(small, 'change', place);
@@ -90,7 +92,7 @@ const ask = (is: unknown) => {
 const place = () => {
   const view = window.visualViewport;
   if (!panel) return;
-  frame.classList.toggle('small', isSmall());
+  frame.className = look + (isSmall() ? ' small' : '');
   set(panel, 'aria-modal', isSmall() && 'true');
   panel.style.cssText = '';
   if (view && isSmall()) {
@@ -123,8 +125,7 @@ export const labelFrame = (): void => {
   for (const name in vars) frame.style.setProperty('--' + name, vars[name as 'a']);
   frame.dir = dir;
   frame.lang = _locale;
-  frame.classList.toggle('dark', isDark);
-  frame.classList.toggle('left', position == 'bottom-left');
+  frame.className = look = 'w' + (inline ? ' inline' : '') + (isDark ? ' dark' : '') + (position == 'bottom-left' ? ' left' : '');
   if (panel) {
     const name = agentName();
     const avatar = pick('avatar') as string;

@@ -102,7 +102,7 @@ test('init needs an agent, an address and, inline, a place', () => {
   assert.equal(said.length, 2);
 });
 test('attributes become options', () => {
-  const read = (attributes) => fromAttributes((name) => attributes[name.toLowerCase()] ?? null);
+  const read = (attributes) => fromAttributes((name) => attributes[name] ?? null);
   assert.deepEqual(read({ 'data-agent-id': 'a', 'data-open': '', 'data-z-index': '5', 'data-colour': 'x', 'data-locale': 'de', 'data-launcher-label': 'Ask' }), { agentId: 'a', locale: 'de', launcherLabel: 'Ask', open: true, zIndex: 5 });
   assert.deepEqual(read({ 'data-open': 'false', 'data-api-base': 'https://w.example' }), { apiBase: 'https://w.example', open: false });
 });
