@@ -377,6 +377,7 @@ test('each message begins with its sender; the disclosure cannot be emptied; pri
   assert.equal(await visit.at('.panel').evaluate((node) => getComputedStyle(node).animationName), 'none');
   await visit.at('textarea').focus();
   assert.equal(await visit.at('.write').evaluate((node) => getComputedStyle(node).outlineStyle), 'solid', 'the focus is seen where shadows are not drawn');
+  assert.equal(await visit.at('textarea').evaluate((node) => getComputedStyle(node).outlineStyle), 'none', 'one ring, not two');
   await visit.done();
 });
 
