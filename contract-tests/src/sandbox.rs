@@ -17,7 +17,7 @@ pub use crate::backend::wait;
 
 use crate::backend::Store;
 use crate::document::brand;
-use crate::{Backend, Call, Reply, Script};
+use crate::{Backend, Call, FaultyStorage, Reply, Script};
 
 /// The agent of the examples.
 pub const AGENT: &str = "695b6f80de7378c4412112d3";
@@ -95,6 +95,14 @@ impl Sandbox {
     #[must_use]
     pub fn with_settings(backend: Backend, change: impl FnOnce(&mut Settings)) -> Self {
         Sandbox::on(backend.open(), change)
+    }
+
+    /// A sandbox whose store fails when it is told to.
+    #[must_use]
+    pub fn faulty(backend: Backend) -> (Self, Arc<FaultyStorage>) {
+        let store = backend.open();
+        let faulty = FaultyStorage::new(Arc::clone(&store.storage));
+        (Sandbox::on(store.through(faulty.clone()), |_| {}), faulty)
     }
 
     /// A sandbox on a given store, which holds no agent [`AGENT`] yet.

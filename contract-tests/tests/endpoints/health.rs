@@ -49,7 +49,7 @@ fn head(backend: Backend) {
 
 /// Contract 6.4, literally.
 fn a_store_that_is_down(backend: Backend) {
-    let (cx, faulty) = FaultyStorage::sandbox(backend);
+    let (cx, faulty) = Sandbox::faulty(backend);
     faulty.fail(Some(StorageErrorKind::Unavailable));
     let reply = cx.call("GET", "/health").anonymous().header("x-request-id", story::REQUEST_ID).send();
     let reply = reply.fails(503, "SERVICE_UNAVAILABLE");

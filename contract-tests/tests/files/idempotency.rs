@@ -120,7 +120,7 @@ fn poll<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
 }
 
 fn faulty(backend: Backend) -> (Sandbox, String, std::sync::Arc<FaultyStorage>) {
-    let (cx, faulty) = FaultyStorage::sandbox(backend);
+    let (cx, faulty) = Sandbox::faulty(backend);
     let (cx, contact) = with_contact(cx);
     (cx, contact, faulty)
 }

@@ -149,7 +149,7 @@ fn no_store_of_contents(backend: Backend) {
 }
 
 fn faulty(backend: Backend) -> (Sandbox, String, Arc<FaultyStorage>) {
-    let (cx, faulty) = FaultyStorage::sandbox(backend);
+    let (cx, faulty) = Sandbox::faulty(backend);
     let (cx, contact) = with_contact(cx);
     (cx, contact, faulty)
 }

@@ -313,7 +313,7 @@ fn if_none_match(backend: Backend) {
 }
 
 fn faulty(backend: Backend) -> (Sandbox, std::sync::Arc<FaultyStorage>, String) {
-    let (cx, faulty) = FaultyStorage::sandbox(backend);
+    let (cx, faulty) = Sandbox::faulty(backend);
     let _ = contact(&cx, "crm-1001");
     let template = cx.template(&note());
     (cx, faulty, template)

@@ -14,6 +14,7 @@ mod chat;
 mod effects;
 mod error;
 mod extraction;
+pub mod faulty;
 mod files;
 mod forms;
 pub mod memory;
@@ -122,9 +123,9 @@ pub trait AgentStore: Send + Sync {
     async fn update_agent(&self, agent: &Agent, audit: &AuditEntry) -> Result<()>;
 
     /// Removes up to `at_most` rows of a deleted agent (contacts, files, documents, submissions, templates, keys,
-    /// schemas, replays, rate windows, credits with their ledger, and the payloads of audit entries, not the tombstone)
-    /// and returns how many; 0 when nothing is left. The contents of its files and documents are due at once
-    /// ([`FileStore::due_blobs`]).
+    /// schemas, replays, rate windows, credits with their ledger, conversations with their messages, knowledge with its
+    /// passages, small records, and the payloads of audit entries, not the tombstone) and returns how many; 0 when
+    /// nothing is left. The contents of its files and documents are due at once ([`FileStore::due_blobs`]).
     async fn purge_agent(&self, id: &AgentId, at_most: u32) -> Result<u64>;
 }
 
@@ -236,9 +237,10 @@ pub trait ContactStore: Send + Sync {
         write: &ContactWrite,
     ) -> Result<()>;
 
-    /// Removes a contact with everything that belongs to it: its submissions with their revision log; its files, deleted
-    /// ones included, whose contents are due from the time of `audit` on ([`FileStore::due_blobs`]); of audit entries about the contact or something of it
-    /// ([`AuditEntry::contact_id`]) the payload is emptied, and stored answers ([`ReplayStore`]) whose [`Replay::resource`] is the contact go too.
+    /// Removes a contact with everything that belongs to it: its submissions with their revision log; its conversations
+    /// with their messages; its files, deleted ones included, whose contents are due from the time of `audit` on
+    /// ([`FileStore::due_blobs`]); of audit entries about the contact or something of it ([`AuditEntry::contact_id`]) the
+    /// payload is emptied, and stored answers ([`ReplayStore`]) whose [`Replay::resource`] is the contact go too.
     ///
     /// # Errors
     /// [`Missing`](StorageErrorKind::Missing) when the contact is not there.

@@ -1,6 +1,6 @@
 //! POST /contacts/chatbots/<A> (contract 2.1.3, 4.2, 6.2, 6.4). The rules of each field are in `fields`.
 
-use contract_tests::{Backend, FaultyStorage, Sandbox, on_every_backend, story};
+use contract_tests::{Backend, Sandbox, on_every_backend, story};
 use openapi_core::storage::StorageErrorKind;
 use serde_json::{Value, json};
 
@@ -249,7 +249,7 @@ fn ids_carry_their_time(backend: Backend) {
 }
 
 fn a_race_that_is_never_won(backend: Backend) {
-    let (cx, faulty) = FaultyStorage::sandbox(backend);
+    let (cx, faulty) = Sandbox::faulty(backend);
     faulty.lose_races(2);
     let id = cx.create(&json!({ "primaryEmail": "a@b.co" })).id();
     faulty.lose_races(2);
@@ -271,7 +271,7 @@ fn a_race_that_is_never_won(backend: Backend) {
 }
 
 fn a_store_that_is_down(backend: Backend) {
-    let (cx, faulty) = FaultyStorage::sandbox(backend);
+    let (cx, faulty) = Sandbox::faulty(backend);
     let id = cx.create(&json!({ "primaryEmail": "a@b.co" })).id();
     for (kind, status, code, message) in [
         (StorageErrorKind::Unavailable, 503, "SERVICE_UNAVAILABLE", "The data store is not available"),

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use contract_tests::{Backend, Call, FaultyStorage, Reply, Sandbox, on_every_backend, story};
+use contract_tests::{Backend, Call, Reply, Sandbox, on_every_backend, story};
 use openapi_core::storage::StorageErrorKind;
 use serde_json::{Value, json};
 
@@ -117,7 +117,7 @@ fn poll<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
 }
 
 fn a_key_in_use(backend: Backend) {
-    let (cx, faulty) = FaultyStorage::sandbox(backend);
+    let (cx, faulty) = Sandbox::faulty(backend);
     // The schema and the limits are in memory from here on, so that the held write is where the request waits.
     let _ = cx.try_create(&mail()).expect(201);
     faulty.stall(true);
@@ -134,7 +134,7 @@ fn a_key_in_use(backend: Backend) {
 }
 
 fn an_abandoned_request_frees_its_key(backend: Backend) {
-    let (cx, faulty) = FaultyStorage::sandbox(backend);
+    let (cx, faulty) = Sandbox::faulty(backend);
     let _ = cx.try_create(&mail()).expect(201);
     faulty.stall(true);
     {
@@ -150,7 +150,7 @@ fn an_abandoned_request_frees_its_key(backend: Backend) {
 
 /// Two processes at once: one of them creates, the other gives the answer again, or refuses another payload.
 fn a_key_in_use_by_another_process(backend: Backend) {
-    let (cx, faulty) = FaultyStorage::sandbox(backend);
+    let (cx, faulty) = Sandbox::faulty(backend);
     let elsewhere = cx.restarted();
     let _ = cx.try_create(&mail()).expect(201);
     for (key, body) in [("k1", mail()), ("k2", json!({ "primaryEmail": "b@b.co" }))] {
@@ -208,7 +208,7 @@ fn bound_to_the_path(backend: Backend) {
 }
 
 fn failures_are_not_stored(backend: Backend) {
-    let (cx, faulty) = FaultyStorage::sandbox(backend);
+    let (cx, faulty) = Sandbox::faulty(backend);
     let _ = call(&cx, "k", &json!({ "tags": 1 })).send().fails(400, "VALIDATION_ERROR");
     faulty.fail(Some(StorageErrorKind::Unavailable));
     let _ = call(&cx, "k", &mail()).send().fails(503, "SERVICE_UNAVAILABLE");

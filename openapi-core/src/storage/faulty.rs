@@ -1,23 +1,13 @@
-//! A store that fails, stalls or loses races when a test says so.
+//! A store that fails, stalls or loses races when a test says so: 503 on demand, without a server and without waiting.
 
 use std::future::poll_fn;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::Poll;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
 
 use async_trait::async_trait;
-use openapi_core::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
-use openapi_core::agents::Agent;
-use openapi_core::audit::AuditEntry;
-use openapi_core::chat::{Conversation, KnowledgeDocument, Message, Passage};
-use openapi_core::contacts::{Contact, ContactRef, UniqueValue};
-use openapi_core::credits::{CreditAccount, CreditEntry};
-use openapi_core::files::ContactFile;
-use openapi_core::forms::{FormDataRevision, FormTemplate, Submission};
-use openapi_core::ports::{BlobEntry, BlobKey};
-use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{
+
+use super::{
     AgentRecord, AgentRecordKind, AgentRecordStore, AgentStore, AuditQuery, AuditStore, ContactPage,
     ContactQuery, ContactSchemaStore, ContactStore, ContactWrite, ConversationPage, ConversationQuery,
     ConversationStore, ConversationWrite, CreditStore, CreditWrite, DocumentStore, Duplicate, FileDeletion,
@@ -26,72 +16,98 @@ use openapi_core::storage::{
     Replay, ReplayKey, ReplayStore, Result, Storage, StorageErrorKind, StoredDocument, SubmissionChange,
     SubmissionPage, SubmissionQuery, SubmissionsWrite, TemplatePage, TemplateQuery,
 };
-use openapi_core::values::{
+use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
+use crate::agents::Agent;
+use crate::audit::AuditEntry;
+use crate::chat::{Conversation, KnowledgeDocument, Message, Passage};
+use crate::contacts::{Contact, ContactRef, UniqueValue};
+use crate::credits::{CreditAccount, CreditEntry};
+use crate::files::ContactFile;
+use crate::forms::{FormDataRevision, FormTemplate, Submission};
+use crate::ports::{BlobEntry, BlobKey};
+use crate::schema::ContactSchema;
+use crate::values::{
     AgentId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, SubmissionId, TemplateId,
     Timestamp,
 };
 
-use crate::{Backend, Sandbox};
-
-/// A store around another one.
+/// A store around another one, for tests of what a program does when the store does not do as it should.
+///
+/// It behaves as the inner one until a test throws a switch. Whoever calls is always let in: agents, keys, rate windows
+/// and the audit log are the inner store's, so that a request gets as far as the work that fails.
 pub struct FaultyStorage {
     inner: Arc<dyn Storage>,
-    failure: Mutex<Option<StorageErrorKind>>,
-    /// Writes of contacts, credits and the chat that are answered with [`StorageErrorKind::Stale`] before one goes through.
-    stale_writes: AtomicU32,
-    stalled: AtomicBool,
+    switches: Mutex<Switches>,
+}
+
+#[derive(Default)]
+struct Switches {
+    failure: Option<StorageErrorKind>,
+    /// Writes that are answered with [`StorageErrorKind::Stale`] before one goes through.
+    stale_writes: u32,
+    stalled: bool,
+    /// Who waits until it no longer stalls.
+    waiting: Vec<Waker>,
 }
 
 impl FaultyStorage {
     /// A store that behaves as the inner one.
     #[must_use]
     pub fn new(inner: Arc<dyn Storage>) -> Arc<Self> {
-        Arc::new(FaultyStorage {
-            inner,
-            failure: Mutex::default(),
-            stale_writes: AtomicU32::new(0),
-            stalled: AtomicBool::new(false),
-        })
+        Arc::new(FaultyStorage { inner, switches: Mutex::default() })
     }
 
-    /// A sandbox whose store fails when it is told to.
-    #[must_use]
-    pub fn sandbox(backend: Backend) -> (Sandbox, Arc<Self>) {
-        let store = backend.open();
-        let faulty = FaultyStorage::new(Arc::clone(&store.storage));
-        (Sandbox::on(store.through(faulty.clone()), |_| {}), faulty)
+    fn switches(&self) -> MutexGuard<'_, Switches> {
+        self.switches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets every method of contacts, schemas, replays and the chat, and the health probe, fail from now on.
+    /// Lets everything that requests read or write (contacts, files, forms, credits, the chat, stored answers) and the
+    /// health probe fail from now on, or with `None` succeed again. [`StorageErrorKind::Unavailable`] is answered 503,
+    /// [`StorageErrorKind::Internal`] 500.
     pub fn fail(&self, kind: Option<StorageErrorKind>) {
-        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = kind;
+        self.switches().failure = kind;
     }
 
-    /// Lets the next `count` writes of contacts, credits or the chat lose their race.
+    /// Lets the next `count` writes lose their race against another server: the platform tries some times, and then
+    /// answers 409.
     pub fn lose_races(&self, count: u32) {
-        self.stale_writes.store(count, Ordering::SeqCst);
+        self.switches().stale_writes = count;
     }
 
-    /// Holds writes of contacts, credits and the chat, and the health probe, back, or lets them go on.
+    /// Holds writes and the health probe back, or lets them go on: requests that wait when the host shuts down, or whose
+    /// client goes away.
     pub fn stall(&self, stalled: bool) {
-        self.stalled.store(stalled, Ordering::SeqCst);
+        let mut switches = self.switches();
+        switches.stalled = stalled;
+        if !stalled {
+            switches.waiting.drain(..).for_each(Waker::wake);
+        }
     }
 
     fn ready(&self) -> Result<()> {
-        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        failure.map_or(Ok(()), |kind| Err(kind.into()))
+        self.switches().failure.clone().map_or(Ok(()), |kind| Err(kind.into()))
     }
 
     async fn unstalled(&self) {
-        poll_fn(|_| if self.stalled.load(Ordering::SeqCst) { Poll::Pending } else { Poll::Ready(()) }).await;
+        poll_fn(|cx| {
+            let mut switches = self.switches();
+            if !switches.stalled {
+                return Poll::Ready(());
+            }
+            if !switches.waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
+                switches.waiting.push(cx.waker().clone());
+            }
+            Poll::Pending
+        })
+        .await;
     }
 
     async fn before_write(&self) -> Result<()> {
         self.unstalled().await;
         self.ready()?;
-        let left = self.stale_writes.load(Ordering::SeqCst);
-        if left > 0 {
-            self.stale_writes.store(left - 1, Ordering::SeqCst);
+        let mut switches = self.switches();
+        if switches.stale_writes > 0 {
+            switches.stale_writes -= 1;
             return Err(StorageErrorKind::Stale.into());
         }
         Ok(())
