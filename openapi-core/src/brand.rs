@@ -113,6 +113,14 @@ impl Brand {
         &self.public_url
     }
 
+    /// The path of {origin}, which stands before the service's own paths where a host or a proxy serves it below one:
+    /// `/platform` of `https://example.com/platform`, empty at the root of a host.
+    #[must_use]
+    pub fn base_path(&self) -> &str {
+        let behind_scheme = self.public_url.split_once("://").map_or("", |(_, rest)| rest);
+        behind_scheme.find('/').map_or("", |at| &behind_scheme[at..])
+    }
+
     /// Refuses an external id that equals the id segment (contract 2.1.2).
     ///
     /// # Errors
@@ -150,7 +158,9 @@ mod tests {
         ] {
             assert!(Brand::new(bad).is_err(), "{bad}");
         }
-        assert!(Brand::new("http://127.0.0.1:8080/prefix").is_ok());
+        assert_eq!(brand.base_path(), "");
+        let below = Brand::new("http://127.0.0.1:8080/prefix/v2").unwrap();
+        assert_eq!(below.base_path(), "/prefix/v2");
         let id = "acme-id".parse().unwrap();
         assert!(brand.refuse_reserved(&id).is_ok());
         assert!(brand.with_id_segment("acme-id").unwrap().refuse_reserved(&id).is_err());

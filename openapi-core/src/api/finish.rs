@@ -99,7 +99,8 @@ pub(super) fn response(
     let mut code = None;
     let (status, body) = match outcome {
         Outcome::Answered { reply, body, links } => {
-            let (status, body) = answered(parts, &trace, reply, body, links, &mut headers);
+            let base_path = settings.brand.base_path();
+            let (status, body) = answered(parts, &trace, reply, body, links, base_path, &mut headers);
             (status, Body::Json(body))
         }
         Outcome::Content { status, headers: of_content, body } => {
@@ -182,6 +183,7 @@ fn answered(
     reply: Reply<()>,
     body: Vec<u8>,
     links: Option<HeaderValue>,
+    base_path: &str,
     headers: &mut HeaderMap,
 ) -> (StatusCode, Vec<u8>) {
     let (status, location, body) = match reply.replay {
@@ -196,7 +198,7 @@ fn answered(
             headers.insert(name, value);
         }
     };
-    put(header::LOCATION, location.as_deref());
+    put(header::LOCATION, location.map(|path| format!("{base_path}{path}")).as_deref());
     put(header::ETAG, reply.etag.as_deref());
     headers.extend(reply.headers);
     if let Some(links) = links {
