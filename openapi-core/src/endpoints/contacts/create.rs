@@ -41,8 +41,12 @@ impl Serialize for CreatedContact {
     }
 }
 
-/// The answer to a create as an idempotency key stores it.
-pub(crate) fn stored_reply(brand: &Brand, contact: &Contact) -> Result<StoredReply, ApiError> {
+/// The answer to a create as an idempotency key stores it: what a service of a host's own gives again as
+/// [`Created::Replayed`] (contract 5.5).
+///
+/// # Errors
+/// When the contact cannot be written as JSON.
+pub fn stored_reply(brand: &Brand, contact: &Contact) -> Result<StoredReply, ApiError> {
     let body = String::from_utf8(success_body(MESSAGE, contact, None)?).map_err(|_| ApiError::internal())?;
     Ok(StoredReply { status: 201, location: Some(path(brand, contact)), body: body.into() })
 }

@@ -17,7 +17,7 @@ pub use schema::{Schema, SchemaDocument};
 pub use unarchive::Unarchive;
 pub use update::Update;
 
-pub(crate) use create::stored_reply;
+pub use create::stored_reply;
 pub(crate) use shapes::components;
 
 use crate::brand::Brand;
