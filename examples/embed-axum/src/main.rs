@@ -1,56 +1,102 @@
-//! An axum application with the Open API beside its own routes: keys for machines, its own login for people.
-//! Argument: the address to listen on.
+//! Serves the application over a folder until it is told to stop. Arguments: the folder, the address to listen on.
 
+use std::io::Write;
 use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
-use axum::Router;
-use axum::extract::{ConnectInfo, Request};
-use axum::http::header::AUTHORIZATION;
-use axum::middleware::{Next, from_fn};
-use axum::response::Response;
-use axum::routing::get;
-use openapi_core::access::{Actor, Caller};
-use openapi_core::admin::{Admin, NewAgent};
-use openapi_core::api::{PeerAddress, Settings};
+use embed_axum::{PREFIX, application};
+use openapi_core::access::Actor;
+use openapi_core::admin::{Admin, NewAgent, NewKey};
 use openapi_core::brand::Brand;
 use openapi_core::platform::{Platform, Ports};
-use openapi_core::ports::SystemIds;
-use openapi_core::server_keys::ServerKeys;
-use openapi_core::storage::memory::MemoryStorage;
+use openapi_core::ports::{IdSource, SystemIds, Timer};
+use openapi_core::server_keys::{ServerKey, ServerKeys};
+use storage_sqlite::{SqliteConfig, SqliteStorage};
+use tokio::signal::unix::{SignalKind, signal};
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let address = std::env::args().nth(1).unwrap_or("127.0.0.1:8080".into());
+async fn main() -> Outcome<()> {
+    let mut arguments = std::env::args().skip(1);
+    let folder = PathBuf::from(arguments.next().ok_or("usage: embed-axum FOLDER [ADDRESS]")?);
+    let address = arguments.next().unwrap_or("127.0.0.1:8080".into());
+    // The application's own subscriber; the library has none.
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
     let listener = tokio::net::TcpListener::bind(address).await?;
-    let brand = Brand::new(&format!("http://{}", listener.local_addr()?))?;
-    println!("{}", brand.public_url());
+    let platform = open(&folder, &format!("http://{}{PREFIX}", listener.local_addr()?))?;
+    introduce_first_agent(&platform).await?;
+    println!("{}", platform.brand().public_url());
 
-    let ports = Ports::system(ServerKeys::generate(&SystemIds::default()));
-    let platform = Arc::new(Platform::new(Arc::new(MemoryStorage::new()), ports, brand.clone()));
-    let agent = NewAgent { id: Some("front-desk".parse()?), name: "Front desk".parse()? };
-    platform.create_agent(&Actor::Operator("example".into()), agent).await?;
-
-    let app = Router::new()
-        .route("/", get(|| async { "the application's own page\n" }))
-        .fallback_service(platform.api(Settings::new(brand)))
-        .layer(from_fn(introduce));
-    axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await?;
+    let upkeep = tokio::spawn(maintain(Arc::clone(&platform)));
+    let service = application(&platform).into_make_service_with_connect_info::<SocketAddr>();
+    // Signals are caught from here on, not from when the server first waits for one.
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let told_to_stop = async move {
+        tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
+    };
+    // Requests that run come to their end; then nothing uses the platform any more.
+    axum::serve(listener, service).with_graceful_shutdown(told_to_stop).await?;
+    upkeep.abort();
+    platform.drain().await?;
+    println!("stopped");
     Ok(())
 }
 
-/// Tells the API who calls: the address always, and the user where the application knows one.
-async fn introduce(ConnectInfo(peer): ConnectInfo<SocketAddr>, mut request: Request, next: Next) -> Response {
-    request.extensions_mut().insert(PeerAddress(peer.ip()));
-    if let Some(caller) = logged_in(&request) {
-        request.extensions_mut().insert(caller);
-    }
-    next.run(request).await
+/// The platform over a database, a folder of files and a server key, all in one folder.
+fn open(folder: &Path, public_url: &str) -> Outcome<Arc<Platform>> {
+    let store = SqliteStorage::open(SqliteConfig::new(folder.join("openapi.db")))?;
+    let contents = storage_blobs::open(&format!("file:{}", folder.join("blobs").display()).parse()?, [])?;
+    let keys = ServerKeys::new(server_key(&folder.join("server-key"))?, vec![]);
+    let ports = Ports::system(keys).with_blobs(contents).with_timer(Arc::new(TokioTimer));
+    Ok(Arc::new(Platform::new(Arc::new(store), ports, Brand::new(public_url)?)))
 }
 
-/// Stands for the application's sessions: whoever has Alice's token reads and writes at the front desk.
-fn logged_in(request: &Request) -> Option<Caller> {
-    let token = request.headers().get(AUTHORIZATION)?;
-    let is_alice = token == "Bearer alices-session";
-    is_alice.then(|| Some(Caller::user("front-desk".parse().ok()?, "alice", "contacts:all".parse().ok()?)))?
+/// The server key in a file that only this user reads; drawn at the first start.
+fn server_key(file: &Path) -> Outcome<ServerKey> {
+    if !file.exists() {
+        let mut octets = [0; 32];
+        SystemIds::default().fill(&mut octets);
+        let mut new = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
+        new.write_all(&octets)?;
+        new.sync_all()?;
+    }
+    let octets: [u8; 32] = std::fs::read(file)?.as_slice().try_into()?;
+    Ok(ServerKey::new(&octets))
+}
+
+/// At the first start there is an agent, and a key that is shown once.
+async fn introduce_first_agent(platform: &Platform) -> Outcome<()> {
+    if !platform.agents().await?.is_empty() {
+        return Ok(());
+    }
+    let by = Actor::Operator("setup".to_owned());
+    let agent = NewAgent { id: Some("front-desk".parse()?), name: "Front desk".parse()? };
+    let agent = platform.create_agent(&by, agent).await?;
+    let key = NewKey::new(agent.id, "First key".parse()?, "contacts:all".parse()?);
+    let key = platform.create_key(&by, key).await?;
+    println!("X-API-Key: {}\nX-API-Secret: {}", key.key.api_key, key.secret.expose());
+    Ok(())
+}
+
+/// Lends the library the runtime's timer.
+struct TokioTimer;
+
+impl Timer for TokioTimer {
+    fn sleep(&self, millis: u64) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(tokio::time::sleep(Duration::from_millis(millis)))
+    }
+}
+
+async fn maintain(platform: Arc<Platform>) {
+    loop {
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        if let Err(error) = platform.maintain().await {
+            tracing::warn!(%error, "maintenance failed, trying again later");
+        }
+    }
 }

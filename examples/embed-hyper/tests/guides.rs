@@ -165,9 +165,9 @@ fn dedented(text: &str) -> Vec<&str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
 }
 
-/// The Rust files of an example.
+/// The Rust files in a folder.
 fn compiled(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
-    for entry in std::fs::read_dir(folder).expect("a folder of the example") {
+    for entry in std::fs::read_dir(folder).expect("a folder of sources") {
         let path = entry.expect("an entry of the folder").path();
         if path.is_dir() {
             compiled(&path, found);
@@ -200,9 +200,7 @@ fn the_messages_that_operators_look_up_are_the_programs() {
 #[test]
 fn every_block_of_rust_in_the_guides_is_a_piece_of_compiled_code() {
     let mut sources = Vec::new();
-    compiled(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut sources);
-    compiled(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests"), &mut sources);
-    compiled(&root().join("examples/clamd-scanner/tests"), &mut sources);
+    compiled(&root().join("examples"), &mut sources);
     let mut blocks = 0;
     for guide in guides() {
         let text = std::fs::read_to_string(root().join(&guide)).expect("a guide");
@@ -220,11 +218,10 @@ fn every_block_of_rust_in_the_guides_is_a_piece_of_compiled_code() {
 
 /// The Markdown files that are written by hand, relative to the root.
 fn guides() -> Vec<PathBuf> {
-    let mut guides: Vec<PathBuf> =
-        ["README.md", "ARCHITECTURE.md", "examples/embed-hyper/README.md", "examples/embed-axum/README.md"]
-            .into_iter()
-            .map(PathBuf::from)
-            .collect();
+    let mut guides: Vec<PathBuf> = ["README.md", "ARCHITECTURE.md"].into_iter().map(PathBuf::from).collect();
+    for example in examples() {
+        guides.push(example.join("README.md"));
+    }
     for entry in std::fs::read_dir(root().join("docs")).expect("the folder docs") {
         let name = entry.expect("an entry of docs").file_name();
         if name.to_string_lossy().ends_with(".md") {
@@ -232,6 +229,34 @@ fn guides() -> Vec<PathBuf> {
         }
     }
     guides
+}
+
+/// The folders of the examples, relative to the root.
+fn examples() -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(root().join("examples")).expect("the folder examples");
+    let mut names: Vec<_> = entries.map(|entry| entry.expect("an entry of examples").file_name()).collect();
+    names.sort();
+    names.into_iter().map(|name| Path::new("examples").join(name)).collect()
+}
+
+#[test]
+fn every_example_introduces_itself_and_is_named_where_its_reader_looks() {
+    let text = |path: PathBuf| std::fs::read_to_string(root().join(path)).expect("a file of the project");
+    let guides = ["embedding", "testing", "widget"].map(|guide| text(format!("docs/{guide}.md").into()));
+    let workspace = text("Cargo.toml".into());
+    let mut known = 0;
+    for example in examples() {
+        let (folder, readme) = (example.display().to_string(), text(example.join("README.md")));
+        let lines = readme.lines().filter(|line| !line.is_empty()).count();
+        assert!((4..=8).contains(&lines), "{folder}/README.md has {lines} lines");
+        assert!(
+            guides.iter().any(|guide| guide.contains(&format!("../{folder}"))),
+            "no guide names {folder}"
+        );
+        assert!(workspace.contains(&format!("\"{folder}\"")), "{folder} is no member of the workspace");
+        known += 1;
+    }
+    assert!(known >= 10, "only {known} examples were found");
 }
 
 /// The anchor that a heading gets.

@@ -1,0 +1,69 @@
+//! A sandbox for the tests of programs that use the Open API, and such a program.
+
+pub mod courier;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use openapi_core::access::{Actor, RateLimits};
+use openapi_core::admin::{Admin, IssuedKey, NewAgent, NewKey};
+use openapi_core::api::{Api, ApiBody, Settings};
+use openapi_core::brand::Brand;
+use openapi_core::platform::{Platform, Ports};
+use openapi_core::ports::{FixedClock, SequentialIds};
+use openapi_core::server_keys::ServerKeys;
+use openapi_core::storage::faulty::FaultyStorage;
+use openapi_core::storage::memory::MemoryStorage;
+
+/// The whole service in memory, with the agent `acme`, a key for it, a clock that the test moves, and a store that
+/// fails when the test says so.
+pub struct Sandbox {
+    /// What requests go to.
+    pub api: Api,
+    /// What an operator does goes to.
+    pub platform: Arc<Platform>,
+    /// The time.
+    pub clock: Arc<FixedClock>,
+    /// The store with its switches.
+    pub store: Arc<FaultyStorage>,
+    /// A key of `acme` that may do everything, 60 times a minute.
+    pub key: IssuedKey,
+}
+
+impl Sandbox {
+    /// A sandbox of its own for each test: it takes a millisecond.
+    pub async fn new() -> Result<Self, Box<dyn std::error::Error>> {
+        let clock = Arc::new(FixedClock::at("2026-01-31T09:00:00Z".parse()?));
+        let ids = Arc::new(SequentialIds::default());
+        let keys = ServerKeys::generate(&*ids);
+        let brand = Brand::new("https://sandbox.example")?;
+        let ports = Ports::new(clock.clone(), ids, keys);
+        let store = FaultyStorage::new(Arc::new(MemoryStorage::new()));
+        let platform = Arc::new(Platform::new(store.clone(), ports, brand.clone()));
+        let by = Actor::Operator("test".to_owned());
+        let agent = NewAgent { id: Some("acme".parse()?), name: "Acme".parse()? };
+        let agent = platform.create_agent(&by, agent).await?;
+        let limits = RateLimits::new(60, 1_000)?;
+        let key = NewKey { limits, ..NewKey::new(agent.id, "Test".parse()?, "all".parse()?) };
+        let key = platform.create_key(&by, key).await?;
+        Ok(Sandbox { api: platform.api(Settings::new(brand)), platform, clock, store, key })
+    }
+
+    /// A request with the key.
+    pub fn request(&self, method: &str, path: &str, body: &str) -> Request<Full<Bytes>> {
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("/v1/open{path}"))
+            .header("X-API-Key", self.key.key.api_key.as_str())
+            .header("X-API-Secret", self.key.secret.expose())
+            .body(Full::new(Bytes::from(body.to_owned())));
+        request.expect("a test writes requests that are some")
+    }
+
+    /// Sends a request with the key.
+    pub async fn call(&self, method: &str, path: &str, body: &str) -> Response<ApiBody> {
+        self.api.handle(self.request(method, path, body)).await
+    }
+}

@@ -1,0 +1,61 @@
+//! The sessions that are open: which token belongs to whom, and until when.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use openapi_core::ports::{Clock, IdSource};
+use openapi_core::values::Timestamp;
+
+use crate::session::Session;
+
+/// How long a session lasts: a working day.
+pub const LIFETIME_MILLIS: i64 = 8 * 3_600_000;
+
+/// The most sessions that are kept; a host with more keeps them in its database.
+const MOST: usize = 100_000;
+
+/// The open sessions, in memory.
+pub struct Sessions {
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdSource>,
+    open: Mutex<HashMap<String, (Session, Timestamp)>>,
+}
+
+impl Sessions {
+    /// No session yet.
+    pub fn new(clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>) -> Self {
+        Sessions { clock, ids, open: Mutex::default() }
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<String, (Session, Timestamp)>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a session and returns its token: 32 octets that nobody can guess. None when there are too many.
+    pub fn begin(&self, session: Session) -> Option<String> {
+        let mut octets = [0; 32];
+        self.ids.fill(&mut octets);
+        let (token, now) = (URL_SAFE_NO_PAD.encode(octets), self.clock.now());
+        let mut open = self.open();
+        open.retain(|_, (_, ends_at)| *ends_at > now);
+        if open.len() >= MOST {
+            return None;
+        }
+        open.insert(token.clone(), (session, now.plus_millis(LIFETIME_MILLIS)));
+        Some(token)
+    }
+
+    /// Whose a token is, while its session lasts.
+    pub fn of(&self, token: &str) -> Option<Session> {
+        let open = self.open();
+        let (session, ends_at) = open.get(token)?;
+        (*ends_at > self.clock.now()).then(|| session.clone())
+    }
+
+    /// Ends a session.
+    pub fn end(&self, token: &str) {
+        self.open().remove(token);
+    }
+}

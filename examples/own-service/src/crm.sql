@@ -1,0 +1,13 @@
+-- What the host had before the API came. Times are milliseconds since 1970.
+CREATE TABLE customers (
+    id          INTEGER PRIMARY KEY,
+    tenant      TEXT NOT NULL,
+    number      TEXT,
+    given_name  TEXT,
+    family_name TEXT,
+    mail        TEXT,
+    phone       TEXT,
+    created     INTEGER NOT NULL,
+    changed     INTEGER NOT NULL,
+    UNIQUE (tenant, number)
+);

@@ -1,0 +1,168 @@
+//! Conversations, knowledge, and the small records of agents.
+
+use std::cmp::Reverse;
+
+use async_trait::async_trait;
+use openapi_core::audit::AuditEntry;
+use openapi_core::chat::{Conversation, KnowledgeDocument, Message, Passage};
+use openapi_core::json::RawObject;
+use openapi_core::storage::StorageErrorKind::{AlreadyExists, Missing};
+use openapi_core::storage::{
+    AgentRecord, AgentRecordKind, AgentRecordStore, ConversationPage, ConversationQuery, ConversationStore,
+    ConversationWrite, KnowledgeStore, KnowledgeWrite, MessageQuery, Result, WhichMessages,
+};
+use openapi_core::values::{AgentId, ConversationId, KnowledgeId, Timestamp};
+
+use crate::MapStorage;
+use crate::tables::refuse_stale;
+
+#[async_trait]
+impl ConversationStore for MapStorage {
+    async fn conversation(
+        &self,
+        agent: &AgentId,
+        conversation: ConversationId,
+    ) -> Result<Option<Conversation>> {
+        Ok(self.of(agent).and_then(|tables| tables.conversations.row(agent, &conversation).cloned()))
+    }
+
+    async fn conversations(&self, agent: &AgentId, query: &ConversationQuery) -> Result<ConversationPage> {
+        let Some(tables) = self.of(agent) else { return Ok(ConversationPage::default()) };
+        let all = tables.conversations.of(agent).map(|(_, conversation)| conversation);
+        let mut found: Vec<&Conversation> = all.filter(|it| query.filter.admits(it)).collect();
+        found.sort_by_key(|it| Reverse((it.last_message_at, it.id)));
+        let total = found.len() as u64;
+        let first = usize::try_from(query.offset).unwrap_or(usize::MAX);
+        let shown = found.into_iter().skip(first).take(query.limit as usize);
+        Ok(ConversationPage { conversations: shown.cloned().collect(), total })
+    }
+
+    async fn messages(&self, agent: &AgentId, query: &MessageQuery) -> Result<Vec<Message>> {
+        let Some(tables) = self.of(agent) else { return Ok(Vec::new()) };
+        let is_asked = |message: &Message| match &query.which {
+            WhichMessages::After(seq) => message.seq > *seq,
+            WhichMessages::Before(seq) => message.seq < *seq,
+            WhichMessages::Id(id) => message.id == *id,
+            WhichMessages::Turn(turn) => message.turn.as_ref() == Some(turn),
+        };
+        let all = tables.messages.of(agent).filter(|((of, _), _)| *of == query.conversation);
+        let mut found: Vec<Message> =
+            all.map(|(_, message)| message).filter(|message| is_asked(message)).cloned().collect();
+        let limit = query.limit as usize;
+        if matches!(query.which, WhichMessages::Before(_)) {
+            found.drain(..found.len().saturating_sub(limit));
+        }
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    async fn save_conversation(&self, agent: &AgentId, write: &ConversationWrite) -> Result<()> {
+        let mut tables = self.change(agent)?;
+        let conversation = &write.conversation;
+        let stored = tables.conversations.row(agent, &conversation.id).map(|stored| stored.version);
+        refuse_stale(stored, conversation.version)?;
+        tables.conversations.put(agent, conversation.id, conversation.clone());
+        for message in &write.messages {
+            tables.messages.put(agent, (conversation.id, message.seq), message.clone());
+        }
+        if let Some(audit) = &write.audit {
+            tables.note(audit);
+        }
+        Ok(())
+    }
+
+    async fn erase_conversation(
+        &self,
+        agent: &AgentId,
+        conversation: ConversationId,
+        audit: &AuditEntry,
+    ) -> Result<()> {
+        let mut tables = self.change(agent)?;
+        tables.conversations.remove(agent, &conversation).ok_or(Missing)?;
+        tables.messages.sift(agent, |(of, _), _| *of != conversation);
+        tables.note(audit);
+        Ok(())
+    }
+
+    async fn expired_conversations(
+        &self,
+        now: Timestamp,
+        at_most: u32,
+    ) -> Result<Vec<(AgentId, ConversationId)>> {
+        let tables = self.tables();
+        let living = tables.conversations.all().filter(|(agent, _, _)| tables.is_living(agent));
+        let mut due: Vec<(Timestamp, &AgentId, ConversationId)> = living
+            .filter(|(_, _, conversation)| conversation.expires_at <= now)
+            .map(|(agent, id, conversation)| (conversation.expires_at, agent, *id))
+            .collect();
+        due.sort();
+        Ok(due.into_iter().take(at_most as usize).map(|(_, agent, id)| (agent.clone(), id)).collect())
+    }
+}
+
+#[async_trait]
+impl KnowledgeStore for MapStorage {
+    async fn knowledge(&self, agent: &AgentId) -> Result<Vec<KnowledgeDocument>> {
+        let Some(tables) = self.of(agent) else { return Ok(Vec::new()) };
+        Ok(tables.knowledge.of(agent).map(|(_, document)| document.clone()).collect())
+    }
+
+    async fn passages(
+        &self,
+        agent: &AgentId,
+        after: Option<(KnowledgeId, u32)>,
+        at_most: u32,
+    ) -> Result<Vec<(KnowledgeId, Passage)>> {
+        let Some(tables) = self.of(agent) else { return Ok(Vec::new()) };
+        let behind = tables.passages.of(agent).filter(|(place, _)| after.is_none_or(|after| **place > after));
+        let shown = behind.take(at_most as usize);
+        Ok(shown.map(|((document, _), passage)| (*document, passage.clone())).collect())
+    }
+
+    async fn change_knowledge(&self, agent: &AgentId, write: &KnowledgeWrite) -> Result<()> {
+        let mut tables = self.change(agent)?;
+        let kind = AgentRecordKind::Knowledge;
+        refuse_stale(tables.records.row(agent, &kind).map(|record| record.version), write.version)?;
+        let is_used =
+            |id: &KnowledgeId| tables.knowledge.row(agent, id).is_some() && !write.remove.contains(id);
+        if write.add.as_ref().is_some_and(|(document, _)| is_used(&document.id)) {
+            return Err(AlreadyExists.into());
+        }
+        for id in &write.remove {
+            tables.knowledge.remove(agent, id);
+            tables.passages.sift(agent, |(document, _), _| document != id);
+        }
+        if let Some((document, passages)) = &write.add {
+            tables.knowledge.put(agent, document.id, document.clone());
+            for passage in passages {
+                tables.passages.put(agent, (document.id, passage.position), passage.clone());
+            }
+        }
+        let record = AgentRecord { kind, version: write.version, body: RawObject::default() };
+        tables.records.put(agent, kind, record);
+        tables.note(&write.audit);
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl AgentRecordStore for MapStorage {
+    async fn agent_record(&self, agent: &AgentId, kind: AgentRecordKind) -> Result<Option<AgentRecord>> {
+        Ok(self.of(agent).and_then(|tables| tables.records.row(agent, &kind).cloned()))
+    }
+
+    async fn save_agent_record(
+        &self,
+        agent: &AgentId,
+        record: &AgentRecord,
+        audit: Option<&AuditEntry>,
+    ) -> Result<()> {
+        let mut tables = self.change(agent)?;
+        refuse_stale(tables.records.row(agent, &record.kind).map(|stored| stored.version), record.version)?;
+        tables.records.put(agent, record.kind, record.clone());
+        if let Some(audit) = audit {
+            tables.note(audit);
+        }
+        Ok(())
+    }
+}

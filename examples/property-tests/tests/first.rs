@@ -1,0 +1,31 @@
+//! The first property test of a program: whatever is valid is stored. It needs nothing but the library.
+
+use openapi_core::{access::*, admin::*, brand::Brand, platform::*, ports::*, server_keys::ServerKeys};
+use openapi_core::{service::*, storage::memory::MemoryStorage, strategies};
+use pollster::block_on;
+use proptest::prelude::*;
+use std::sync::Arc;
+
+proptest! {
+    #[test]
+    fn whatever_is_valid_is_stored(fields in strategies::contact_fields()) {
+        let (now, ids) = ("2026-01-31T09:00:00Z".parse().unwrap(), Arc::new(SequentialIds::default()));
+        let ports = Ports::new(Arc::new(FixedClock::at(now)), ids.clone(), ServerKeys::generate(&*ids));
+        let (store, brand) = (Arc::new(MemoryStorage::new()), Brand::new("https://test.example").unwrap());
+        let platform = Platform::new(store, ports, brand);
+        let agent = NewAgent::new("Acme".parse().unwrap());
+        let agent = block_on(platform.create_agent(&Actor::Operator("test".into()), agent)).unwrap();
+        let caller = Caller::user(agent.id, "test", "contacts:all".parse().unwrap());
+        let created = block_on(platform.create_contact(&caller, CreateContact::from(fields)));
+        prop_assert!(matches!(created, Ok(Created::New(_))), "{created:?}");
+    }
+}
+
+/// Counts the lines of the test above that are neither blank, comments nor `use`.
+#[test]
+fn a_first_test_takes_less_than_fifteen_lines() {
+    let (first, _) = include_str!("first.rs").split_once("\n/// Counts").unwrap();
+    let is_code = |line: &&str| !line.is_empty() && !line.starts_with("//") && !line.starts_with("use ");
+    let lines = first.lines().map(str::trim).filter(is_code).count();
+    assert!((8..15).contains(&lines), "{lines} lines");
+}
