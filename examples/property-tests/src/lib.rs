@@ -2,13 +2,10 @@
 
 use openapi_core::contacts::Contact;
 
-/// The most characters of a line of the label printer.
-pub const WIDTH: usize = 40;
-
-/// What stands in the first line of a label: the names that a contact has, else the address before its `@`; at most
-/// [`WIDTH`] characters, never none, and no white space at its ends.
+/// What stands in the first line of a label that has room for `width` characters: the names that a contact has, else
+/// the address before its `@`. Never none, and no white space at its ends.
 #[must_use]
-pub fn label(contact: &Contact) -> String {
+pub fn label(contact: &Contact, width: usize) -> String {
     let names = [&contact.first_name, &contact.last_name];
     let names: Vec<&str> = names.into_iter().flatten().map(|name| name.as_str().trim()).collect();
     let whole = names.join(" ");
@@ -16,6 +13,6 @@ pub fn label(contact: &Contact) -> String {
         "" => contact.primary_email.as_str().split('@').next().unwrap_or_default(),
         whole => whole,
     };
-    let cut: String = whole.chars().take(WIDTH).collect();
+    let cut: String = whole.chars().take(width).collect();
     cut.trim_end().to_owned()
 }
