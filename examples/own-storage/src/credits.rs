@@ -21,6 +21,9 @@ impl CreditStore for MapStorage {
         if let Some(account) = &write.account {
             refuse_stale(tables.credits.row(agent, &()).map(|stored| stored.version), account.version)?;
         }
+        if let Some(document) = &write.document {
+            tables.refuse_document(agent, document)?;
+        }
         let place = write.entry.as_ref().map(|entry| (entry.at, entry.id));
         if place.is_some_and(|place| tables.ledger.row(agent, &place).is_some()) {
             return Err(AlreadyExists.into());
@@ -30,6 +33,9 @@ impl CreditStore for MapStorage {
         }
         if let Some(entry) = &write.entry {
             tables.ledger.put(agent, (entry.at, entry.id), entry.clone());
+        }
+        if let Some(write) = &write.document {
+            tables.keep_document(agent, &write.document);
         }
         tables.keep_answer(agent, write.replay.as_ref());
         if let Some(audit) = &write.audit {

@@ -6,8 +6,8 @@ use openapi_core::files::ContactFile;
 use openapi_core::ports::{BlobEntry, BlobKey};
 use openapi_core::storage::StorageErrorKind::{AlreadyExists, Missing, QuotaExceeded};
 use openapi_core::storage::{
-    DocumentStore, Excess, ExcessUnit, FileDeletion, FilePage, FilePosition, FileQuery, FileStore,
-    FileTombstone, FileUsage, FileWrite, Result, StoredDocument,
+    DocumentStore, DocumentWrite, Excess, ExcessUnit, FileDeletion, FilePage, FilePosition, FileQuery,
+    FileStore, FileTombstone, FileUsage, FileWrite, Result, StoredDocument,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 
@@ -24,6 +24,25 @@ impl Tables {
     pub fn is_file_of(&self, agent: &AgentId, contact: ContactId, file: FileId) -> bool {
         let row = self.files.row(agent, &file);
         row.is_some_and(|row| row.tombstone.is_none() && row.file.contact_id == contact)
+    }
+
+    /// Refuses a document for which there is no room, or whose id is used: contents of files and of documents lie under
+    /// ids of one kind.
+    pub fn refuse_document(&self, agent: &AgentId, write: &DocumentWrite) -> Result<()> {
+        let DocumentWrite { document, max_octets } = write;
+        let actual = self.octets(agent).saturating_add(document.stored_size);
+        if let Some(limit) = max_octets.filter(|limit| actual > *limit) {
+            return Err(QuotaExceeded(Excess { unit: ExcessUnit::Bytes, limit, actual }).into());
+        }
+        let is_used = self.documents.row(agent, &document.id).is_some()
+            || self.files.row(agent, &document.id).is_some();
+        if is_used { Err(AlreadyExists.into()) } else { Ok(()) }
+    }
+
+    /// Stores a document; its content is to go at its end.
+    pub fn keep_document(&mut self, agent: &AgentId, document: &StoredDocument) {
+        self.documents.put(agent, document.id, document.clone());
+        self.purges.insert(BlobKey::new(agent.clone(), document.id), document.expires_at);
     }
 
     fn usage(&self, agent: &AgentId, contact: ContactId) -> FileUsage {
@@ -147,36 +166,6 @@ impl FileStore for MapStorage {
 
 #[async_trait]
 impl DocumentStore for MapStorage {
-    async fn insert_document(
-        &self,
-        agent: &AgentId,
-        document: &StoredDocument,
-        max_octets: Option<u64>,
-    ) -> Result<()> {
-        let mut tables = self.change(agent)?;
-        let actual = tables.octets(agent).saturating_add(document.stored_size);
-        if let Some(limit) = max_octets.filter(|limit| actual > *limit) {
-            return Err(QuotaExceeded(Excess { unit: ExcessUnit::Bytes, limit, actual }).into());
-        }
-        // Contents of files and of documents lie under ids of one kind.
-        let is_used = tables.documents.row(agent, &document.id).is_some()
-            || tables.files.row(agent, &document.id).is_some();
-        if is_used {
-            return Err(AlreadyExists.into());
-        }
-        tables.documents.put(agent, document.id, document.clone());
-        tables.purges.insert(BlobKey::new(agent.clone(), document.id), document.expires_at);
-        Ok(())
-    }
-
-    async fn discard_document(&self, agent: &AgentId, document: FileId, now: Timestamp) -> Result<()> {
-        let Some(mut tables) = self.of(agent) else { return Ok(()) };
-        if tables.documents.remove(agent, &document).is_some() {
-            tables.purges.insert(BlobKey::new(agent.clone(), document), now);
-        }
-        Ok(())
-    }
-
     async fn document(&self, agent: &AgentId, document: FileId) -> Result<Option<StoredDocument>> {
         Ok(self.of(agent).and_then(|tables| tables.documents.row(agent, &document).cloned()))
     }
