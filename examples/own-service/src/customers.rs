@@ -73,7 +73,9 @@ fn contact(row: &Row<'_>, tenant: &AgentId) -> rusqlite::Result<Option<Contact>>
         // 1 for a customer that the API has not touched.
         version: row.get::<_, i64>("version")?.max(1).unsigned_abs(),
     };
-    Ok(Some(match stored {
+    // The CRM may give a number again: then the record beside it is of somebody who is gone.
+    let of_this_one = |stored: &Contact| stored.id == columns.id && stored.agent_id == columns.agent_id;
+    Ok(Some(match stored.filter(of_this_one) {
         None => columns,
         Some(stored) => Contact {
             id: columns.id,

@@ -47,13 +47,27 @@ pub fn api(crm: Connection, clock: Arc<dyn Clock>, platform: &Arc<Platform>) -> 
 }
 
 impl OwnCrm {
-    /// One step in the CRM, all of it or nothing; the CRM's own programs wait meanwhile.
-    fn step<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, ApiError>) -> Result<T, ApiError> {
+    /// One step in the CRM, all of it or nothing.
+    fn transact<T>(
+        &self,
+        behavior: TransactionBehavior,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, ApiError>,
+    ) -> Result<T, ApiError> {
         let mut crm = self.crm.lock().unwrap_or_else(PoisonError::into_inner);
-        let step = crm.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        let step = crm.transaction_with_behavior(behavior).map_err(failed)?;
         let done = work(&step)?;
         step.commit().map_err(failed)?;
         Ok(done)
+    }
+
+    /// Reads; the CRM's own programs go on meanwhile.
+    fn look<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, ApiError>) -> Result<T, ApiError> {
+        self.transact(TransactionBehavior::Deferred, work)
+    }
+
+    /// Reads and writes; what was read holds until it is written.
+    fn step<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, ApiError>) -> Result<T, ApiError> {
+        self.transact(TransactionBehavior::Immediate, work)
     }
 
     fn schema(&self, caller: &Caller) -> Result<CompiledSchema, ApiError> {
@@ -121,14 +135,9 @@ fn no_forms() -> ApiError {
 #[async_trait]
 impl OpenApiService for OwnCrm {
     async fn health(&self) -> Result<(), ApiError> {
-        self.step(|crm| {
-            crm.query_row("SELECT 1 FROM customers LIMIT 1", [], |_| Ok(())).or_else(|error| {
-                if matches!(error, rusqlite::Error::QueryReturnedNoRows) {
-                    Ok(())
-                } else {
-                    Err(failed(error))
-                }
-            })
+        let query = "SELECT 1 FROM customers JOIN customer_records ON customer = id";
+        self.look(|crm| {
+            crm.prepare_cached(query).and_then(|mut query| query.exists([])).map(|_| ()).map_err(failed)
         })
     }
 
@@ -166,12 +175,12 @@ impl OpenApiService for OwnCrm {
     async fn list_contacts(&self, caller: &Caller, request: ListContacts) -> Result<Page<Contact>, ApiError> {
         let query = request.query.check()?;
         let (page, schema) = (list::page_number(&query)?, self.schema(caller)?);
-        let all = self.step(|crm| customers::all(crm, &caller.agent_id).map_err(failed))?;
+        let all = self.look(|crm| customers::all(crm, &caller.agent_id).map_err(failed))?;
         Ok(list::page(all, page, &query, schema.schema()))
     }
 
     async fn contact(&self, caller: &Caller, target: &ContactTarget) -> Result<Contact, ApiError> {
-        self.step(|crm| found(crm, caller, target))
+        self.look(|crm| found(crm, caller, target))
     }
 
     async fn update_contact(

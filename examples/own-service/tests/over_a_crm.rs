@@ -201,8 +201,14 @@ fn what_either_side_writes_the_other_sees() {
         Json::from(0_u64)
     );
     assert_eq!(host.call("PATCH /contacts/C-1/chatbots/acme/unarchive", &[], "").status, 200);
-    host.crm.execute("DELETE FROM customers WHERE id = 1", []).unwrap();
+    // A CRM that deletes a customer, leaves what lies beside it, and gives the number to somebody else.
+    host.crm.execute_batch("PRAGMA foreign_keys = OFF; DELETE FROM customers WHERE id = 1").unwrap();
     assert_eq!(host.call("GET /contacts/C-1/chatbots/acme", &[], "").status, 404);
+    let new =
+        "INSERT INTO customers VALUES (1, 'globex', 'C-7', NULL, NULL, 'ada@example.com', NULL, ?1, ?1)";
+    host.crm.execute(new, [MORNING + 100_000]).unwrap();
+    let other = host.call_as(&host.globex, "GET /contacts/C-7/chatbots/globex", &[], "");
+    assert_eq!((other.status, other.at("data.tags")), (200, Json::Array(Vec::new())), "{:?}", other.body);
 }
 
 #[test]
