@@ -18,7 +18,8 @@ let sheet: CSSStyleSheet | undefined;
 const loaded = () =>
   new Promise<void>((resolve) => {
     const late = () => void sleep(3000).then(resolve);
-    if (document.readyState == 'complete') return resolve();
+    // In a task of its own: the script's is long enough on a slow machine.
+    if (document.readyState == 'complete') return void sleep(0).then(resolve);
     on(window, 'load', () => (window as Partial<Window>).requestIdleCallback?.(() => resolve(), { timeout: 1000 }) ?? resolve());
     document.readyState == 'loading' ? on(document, 'DOMContentLoaded', late) : late();
   });
@@ -64,23 +65,23 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
   startChat();
 
   const host = document.createElement(TAG);
-  const root = host.attachShadow({ mode: 'open' });
-  try {
-    if (!sheet) {
-      const made = new CSSStyleSheet();
-      made.replaceSync(styleText);
-      sheet = made;
-    }
-    root.adoptedStyleSheets = [sheet];
-  } catch {
-    const style = document.createElement('style');
-    if (nonce) style.nonce = nonce;
-    style.textContent = styleText;
-    root.append(style);
-  }
-  root.append(frame);
 
   const mount = () => {
+    const root = host.attachShadow({ mode: 'open' });
+    try {
+      if (!sheet) {
+        const made = new CSSStyleSheet();
+        made.replaceSync(styleText);
+        sheet = made;
+      }
+      root.adoptedStyleSheets = [sheet];
+    } catch {
+      const style = document.createElement('style');
+      if (nonce) style.nonce = nonce;
+      style.textContent = styleText;
+      root.append(style);
+    }
+    root.append(frame);
     const parent = (options.container as HTMLElement) || document.documentElement;
     let recent: number[] = [];
     const put = () => {
