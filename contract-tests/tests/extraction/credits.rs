@@ -3,7 +3,7 @@
 use std::task::{Context, Waker};
 
 use contract_tests::sandbox::{operator, wait};
-use contract_tests::{Backend, Reply, Sandbox, on_every_backend};
+use contract_tests::{Backend, FaultyStorage, Reply, Sandbox, on_every_backend};
 use openapi_core::admin::{Admin, CreditChange};
 use openapi_core::credits::CreditPool;
 use openapi_core::storage::LedgerQuery;
@@ -23,8 +23,21 @@ on_every_backend!(
     rates_of_the_agent,
     the_ledger,
     many_at_once,
+    changed_by_others_all_the_time,
     of_each_agent,
 );
+
+/// The contract lists no `CONCURRENT_UPDATE` for an extraction.
+fn changed_by_others_all_the_time(backend: Backend) {
+    let (cx, faulty) = FaultyStorage::sandbox(backend);
+    plan(&cx, 10);
+    faulty.lose_races(u32::MAX);
+    let reply = send(&cx, &form("total: 1")).fails(503, "SERVICE_UNAVAILABLE");
+    assert!(reply.header("retry-after").is_some());
+    faulty.lose_races(0);
+    assert_eq!(balance(&cx), (10, 0));
+    cost(&send(&cx, &form("total: 1")).expect(200), 1, 9);
+}
 
 #[track_caller]
 fn cost(reply: &Reply, charged: u64, remaining: u64) {

@@ -1,6 +1,6 @@
 //! What an extraction costs: set aside before the engine runs, spent with the answer, given back otherwise.
 
-use super::errors::too_few_credits;
+use super::errors::{credits_in_use, too_few_credits};
 use super::running::{Abandoned, Of};
 use super::{Refused, replay_of};
 use crate::access::Caller;
@@ -8,7 +8,7 @@ use crate::audit::AuditAction;
 use crate::credits::{CreditAccount, CreditEntry, CreditEntryKind};
 use crate::extraction::Usage;
 use crate::json::{Json, Object};
-use crate::platform::errors::{agent_gone, concurrent_update, quota_exceeded};
+use crate::platform::errors::{agent_gone, quota_exceeded};
 use crate::platform::idempotency::Claim;
 use crate::platform::{ATTEMPTS, Platform};
 use crate::ports::DocumentText;
@@ -69,7 +69,7 @@ impl<'a> Payment<'a> {
                 },
             }
         }
-        Err(concurrent_update())
+        Err(credits_in_use())
     }
 
     /// Spends what was set aside, and stores it with the answer that it paid and the document that is kept.
@@ -118,7 +118,7 @@ impl<'a> Payment<'a> {
                 _ => return Err(Refused::Unclear(error.into())),
             }
         }
-        Err(Refused::Definite(concurrent_update()))
+        Err(Refused::Definite(credits_in_use()))
     }
 
     /// The account with the reservation spent, and the entry that tells.

@@ -28,6 +28,11 @@ pub(super) fn too_few_credits(shortage: CreditShortage) -> ApiError {
         .with_detail("available", available)
 }
 
+/// 503 of an account that others change all the time: nothing was charged.
+pub(super) fn credits_in_use() -> ApiError {
+    ApiError::new(ErrorCode::ServiceUnavailable, "The credits are being changed by others; try again")
+}
+
 pub(super) fn too_many_running(limit: u32) -> ApiError {
     let message = format!("{limit} extractions are already running for this key");
     ApiError::new(ErrorCode::ConcurrencyLimitExceeded, message).with_detail("limit", limit)
