@@ -1,9 +1,7 @@
 //! The schema of an extraction: the fields that a caller wants (contract 12.1).
 
-use regex::Regex;
-
 use crate::json::{Json, Number};
-use crate::schema::rules::compile_pattern;
+use crate::schema::Pattern;
 use crate::values::{Date, TextValue, Timestamp};
 use crate::violation::{Fault, Rule};
 
@@ -129,7 +127,7 @@ pub struct ExtractionField {
     /// A value as the caller expects it: guidance.
     pub example: Option<Json>,
     /// What the text of a value must match; linear in the text.
-    pub pattern: Option<Regex>,
+    pub pattern: Option<Pattern>,
     /// The least value.
     pub minimum: Option<Bound>,
     /// The greatest value.
@@ -182,7 +180,7 @@ impl PartialEq for ExtractionField {
             && self.options == other.options
             && self.format == other.format
             && self.example == other.example
-            && self.pattern.as_ref().map(Regex::as_str) == other.pattern.as_ref().map(Regex::as_str)
+            && self.pattern.as_ref().map(Pattern::as_str) == other.pattern.as_ref().map(Pattern::as_str)
             && self.minimum == other.minimum
             && self.maximum == other.maximum
     }
@@ -252,6 +250,6 @@ fn shown(option: &Json) -> String {
 }
 
 /// The regular expression of a `pattern`.
-pub(super) fn pattern(text: &str) -> Option<Regex> {
-    compile_pattern(text).ok()
+pub(super) fn pattern(text: &str) -> Option<Pattern> {
+    Pattern::new(text).ok()
 }

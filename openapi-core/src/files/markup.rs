@@ -2,7 +2,9 @@
 
 use std::sync::LazyLock;
 
-use regex::bytes::Regex;
+use regex_automata::meta::Regex;
+
+use crate::schema::over_octets;
 
 /// What a text begins as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +92,7 @@ pub(super) struct ActiveScan {
 static ACTIVE: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = r#"(?i-u)<\s*(?:[a-z0-9_-]+:)?(?:script|foreignobject|iframe|object|embed|handler|listener)[\s>/]|javascript\s*:|vbscript\s*:|[\s"'/]on[a-z]{2,40}\s*=|<!entity|data:\s*(?:text/html|image/svg|application/)|@import"#;
     #[expect(clippy::expect_used, reason = "the pattern is a constant that the tests compile")]
-    Regex::new(pattern).expect("a pattern")
+    over_octets(pattern).expect("a pattern")
 });
 
 impl ActiveScan {

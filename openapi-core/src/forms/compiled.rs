@@ -4,11 +4,10 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use regex::Regex;
-
 use super::{FormField, FormFieldType, FormTemplate, Operator, ShowIf};
 use crate::json::{Json, Object, RawObject};
-use crate::schema::rules::{Form, Limit, Rules, compile_pattern, too_few_items};
+use crate::schema::rules::{Form, Limit, Rules, too_few_items};
+use crate::schema::{InvalidPattern, Pattern};
 use crate::values::FileId;
 use crate::violation::{Fault, Place, Rule, Violation, Violations};
 
@@ -36,7 +35,7 @@ pub(super) struct Level {
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) field: FormField,
-    pattern: Option<Regex>,
+    pattern: Option<Pattern>,
     pub(super) level: Level,
 }
 
@@ -92,7 +91,7 @@ impl CompiledTemplate {
     ///
     /// # Errors
     /// When a pattern is not a regular expression; templates made through the operator's port are checked before.
-    pub fn new(template: FormTemplate) -> Result<Self, regex::Error> {
+    pub fn new(template: FormTemplate) -> Result<Self, InvalidPattern> {
         Ok(CompiledTemplate { level: Level::new(&template.fields)?, template })
     }
 
@@ -141,7 +140,7 @@ impl CompiledTemplate {
 }
 
 impl Level {
-    pub(super) fn new(fields: &[FormField]) -> Result<Self, regex::Error> {
+    pub(super) fn new(fields: &[FormField]) -> Result<Self, InvalidPattern> {
         let nodes = fields.iter().map(Node::new).collect::<Result<Vec<_>, _>>()?;
         let names = nodes.iter().enumerate().map(|(at, node)| (node.field.name.clone(), at)).collect();
         let is_conditional = nodes.iter().any(|node| node.field.show_if.is_some());
@@ -234,10 +233,10 @@ impl Level {
 }
 
 impl Node {
-    fn new(field: &FormField) -> Result<Self, regex::Error> {
+    fn new(field: &FormField) -> Result<Self, InvalidPattern> {
         let pattern = field.validation.as_ref().and_then(|rules| rules.pattern.as_deref());
         Ok(Node {
-            pattern: pattern.map(compile_pattern).transpose()?,
+            pattern: pattern.map(Pattern::new).transpose()?,
             level: Level::new(field.fields.as_deref().unwrap_or_default())?,
             field: FormField { fields: None, ..field.clone() },
         })

@@ -1,8 +1,8 @@
 //! The definition of one field, standard or custom: one shape for both.
 
-use regex::Regex;
 use serde::{Deserialize, Serialize};
 
+use super::pattern::Pattern;
 use super::rules::{Form, Limit, Rules};
 use crate::json::Json;
 
@@ -159,7 +159,7 @@ const MAX_TEXT: usize = 5_000;
 
 impl FieldDefinition {
     /// The rules of a value of this field, with its pattern compiled.
-    pub(crate) fn rules<'a>(&'a self, pattern: Option<&'a Regex>) -> Rules<'a> {
+    pub(crate) fn rules<'a>(&'a self, pattern: Option<&'a Pattern>) -> Rules<'a> {
         let form = match self.kind {
             FieldType::String => Form::Line,
             FieldType::Text => Form::Block(MAX_TEXT),

@@ -1,7 +1,7 @@
 //! Readers of an operator's definitions that contact schemas and form templates share.
 
 use super::FieldOption;
-use super::rules::compile_pattern;
+use super::pattern::Pattern;
 use crate::json::Json;
 use crate::values::{refuse_controls, refuse_longer};
 use crate::violation::{Fault, Rule};
@@ -44,7 +44,7 @@ pub(crate) fn text(value: &Json, most: usize) -> Result<Option<String>, Fault> {
 pub(crate) fn pattern_text(value: &Json) -> Result<String, Fault> {
     let text = value.as_str().ok_or_else(|| Fault::wrong_type("a string"))?;
     refuse_longer(text, MAX_PATTERN)?;
-    match compile_pattern(text) {
+    match Pattern::new(text) {
         Ok(_) => Ok(text.to_owned()),
         Err(error) => Err(Fault::new(
             Rule::Format,

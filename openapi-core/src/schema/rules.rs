@@ -3,9 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
-use regex::Regex;
-
-use super::FieldOption;
+use super::{FieldOption, Pattern};
 use crate::json::{Json, Number};
 use crate::values::{
     Date, Email, Phone, PhoneCode, Tag, TextValue, Timestamp, refuse_controls, refuse_longer,
@@ -69,7 +67,7 @@ pub(crate) struct Rules<'a> {
     /// The most characters.
     pub(crate) max_length: Option<u32>,
     /// What the text must match.
-    pub(crate) pattern: Option<&'a Regex>,
+    pub(crate) pattern: Option<&'a Pattern>,
     /// What people read when it does not.
     pub(crate) pattern_message: Option<&'a str>,
     /// The least value.
@@ -378,11 +376,6 @@ pub(crate) fn is_before(form: Form, a: &str, b: &str) -> bool {
         Form::Time => (a.get(..5), a.get(5..8).unwrap_or(":00")) < (b.get(..5), b.get(5..8).unwrap_or(":00")),
         _ => a < b,
     }
-}
-
-/// Compiles an operator's pattern: linear time, anchored only as written, bounded in size.
-pub(crate) fn compile_pattern(pattern: &str) -> Result<Regex, regex::Error> {
-    regex::RegexBuilder::new(pattern).size_limit(256 * 1024).dfa_size_limit(256 * 1024).build()
 }
 
 /// A value that is none of the options.

@@ -9,9 +9,7 @@ pub(super) use custom::key;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use regex::Regex;
-
-use super::rules::compile_pattern;
+use super::pattern::{InvalidPattern, Pattern};
 use super::{ContactSchema, FieldDefinition};
 use crate::brand::Brand;
 use crate::contacts::{Contact, ContactFields};
@@ -23,7 +21,7 @@ use crate::violation::{Fault, MAX_LISTED, Place, Rule, Violation, Violations};
 #[derive(Clone, Debug)]
 pub struct CompiledSchema {
     schema: ContactSchema,
-    patterns: HashMap<String, Regex>,
+    patterns: HashMap<String, Pattern>,
     /// Defaults that differ from the built-in ones, by member.
     defaults: Vec<(String, Json)>,
     /// Defaults of declared custom fields, by name.
@@ -85,12 +83,12 @@ impl CompiledSchema {
     ///
     /// # Errors
     /// When a pattern is not a regular expression; schemas set through the operator's port are checked before.
-    pub fn new(schema: ContactSchema, brand: &Brand) -> Result<Self, regex::Error> {
+    pub fn new(schema: ContactSchema, brand: &Brand) -> Result<Self, InvalidPattern> {
         let mut patterns = HashMap::new();
         for field in schema.fields.iter().chain(&schema.custom_fields) {
             // The published pattern of a standard phone code holds after its normalisation, which the value does.
             if let Some(pattern) = &field.pattern {
-                patterns.insert(path_of(field), compile_pattern(pattern)?);
+                patterns.insert(path_of(field), Pattern::new(pattern)?);
             }
         }
         let builtin = ContactSchema::builtin(schema.agent_id.clone(), schema.updated_at);
