@@ -16,6 +16,7 @@ pub(super) const WRITERS: usize = 8;
 pub(super) type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Runs one future on each of several threads at once.
+#[expect(clippy::disallowed_methods, reason = "a suite is run by a test, and threads are its own")]
 pub(super) fn race(backend: &dyn Backend, work: &(dyn Fn(usize) -> Work + Sync)) {
     std::thread::scope(|scope| {
         for n in 0..WRITERS {
@@ -144,6 +145,10 @@ pub(super) fn a_dropped_write_is_whole_or_absent(backend: &mut dyn Backend) {
                     if polled.is_ready() {
                         break;
                     }
+                    #[expect(
+                        clippy::disallowed_methods,
+                        reason = "a suite may wait for a store's own thread"
+                    )]
                     std::thread::sleep(std::time::Duration::from_millis(2));
                 }
             }

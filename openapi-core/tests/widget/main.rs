@@ -1,5 +1,7 @@
 //! The widget's side of the service, over its HTTP requests: tokens, turns, events, leads, limits, humans.
 
+#![expect(clippy::disallowed_methods, reason = "a test is a host: threads are its own")]
+
 mod conversation;
 mod cuts;
 mod leads;
