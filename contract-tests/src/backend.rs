@@ -1,26 +1,15 @@
 //! The backends that tests run on.
 
-use std::path::Path;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-use database_servers::{mongo, postgres};
 use openapi_core::storage::memory::MemoryStorage;
 use openapi_core::storage::{Storage, TransferStore};
 use openapi_core::transfer;
-use storage_mongo::{MongoConfig, MongoStorage};
-use storage_postgres::{PostgresConfig, PostgresStorage};
-use storage_sqlite::{SqliteConfig, SqliteStorage};
-use tokio::runtime::Runtime;
-
-/// The runtime of the stores that speak to a server.
-static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
-    let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    runtime.worker_threads(2).enable_all().build().expect("a runtime")
-});
 
 /// Waits for a future; those of stores that speak to a server find their runtime.
 pub fn wait<F: Future>(future: F) -> F::Output {
-    let _guard = RUNTIME.enter();
+    #[cfg(feature = "stores")]
+    let _guard = stores::RUNTIME.enter();
     pollster::block_on(future)
 }
 
@@ -30,10 +19,13 @@ pub enum Backend {
     /// The model behind a lock.
     Memory,
     /// One file.
+    #[cfg(feature = "stores")]
     Sqlite,
     /// A database of its own on the PostgreSQL server of the tests.
+    #[cfg(feature = "stores")]
     Postgres,
     /// A database of its own on the MongoDB server of the tests.
+    #[cfg(feature = "stores")]
     Mongo,
 }
 
@@ -57,29 +49,12 @@ impl Backend {
     pub fn open(self) -> Store {
         match self {
             Backend::Memory => Store::of(Arc::new(MemoryStorage::new()), None),
-            Backend::Sqlite => {
-                // Durability is another suite's subject: where there is a file system in memory, syncs cost nothing.
-                let folder = match Path::new("/dev/shm") {
-                    shared if shared.is_dir() => tempfile::tempdir_in(shared),
-                    _ => tempfile::tempdir(),
-                };
-                let folder = folder.expect("a temporary folder");
-                let config = SqliteConfig::new(folder.path().join("openapi.db"));
-                let storage = SqliteStorage::open(config).expect("an empty file");
-                Store::of(Arc::new(storage), Some(Arc::new(folder)))
-            }
-            Backend::Postgres => {
-                let database = postgres::Database::create();
-                let config = PostgresConfig::from_url(&database.url()).expect("a URL");
-                let storage = wait(PostgresStorage::open(config)).expect("an empty database");
-                Store::of(Arc::new(storage), Some(Arc::new(database)))
-            }
-            Backend::Mongo => {
-                let database = mongo::Database::create();
-                let config = MongoConfig::from_url(&database.url()).expect("a URL");
-                let storage = wait(MongoStorage::open(config)).expect("an empty database");
-                Store::of(Arc::new(storage), Some(Arc::new(database)))
-            }
+            #[cfg(feature = "stores")]
+            Backend::Sqlite => stores::sqlite(),
+            #[cfg(feature = "stores")]
+            Backend::Postgres => stores::postgres(),
+            #[cfg(feature = "stores")]
+            Backend::Mongo => stores::mongo(),
         }
     }
 }
@@ -116,6 +91,53 @@ impl Store {
     #[must_use]
     pub fn through(&self, storage: Arc<dyn Storage>) -> Store {
         Store { storage, moves: Arc::clone(&self.moves), place: self.place.clone() }
+    }
+}
+
+/// The stores beside memory.
+#[cfg(feature = "stores")]
+mod stores {
+    use std::path::Path;
+    use std::sync::{Arc, LazyLock};
+
+    use database_servers::{mongo, postgres};
+    use storage_mongo::{MongoConfig, MongoStorage};
+    use storage_postgres::{PostgresConfig, PostgresStorage};
+    use storage_sqlite::{SqliteConfig, SqliteStorage};
+    use tokio::runtime::Runtime;
+
+    use super::{Store, wait};
+
+    /// The runtime of the stores that speak to a server.
+    pub(super) static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        runtime.worker_threads(2).enable_all().build().expect("a runtime")
+    });
+
+    pub(super) fn sqlite() -> Store {
+        // Durability is another suite's subject: where there is a file system in memory, syncs cost nothing.
+        let folder = match Path::new("/dev/shm") {
+            shared if shared.is_dir() => tempfile::tempdir_in(shared),
+            _ => tempfile::tempdir(),
+        };
+        let folder = folder.expect("a temporary folder");
+        let config = SqliteConfig::new(folder.path().join("openapi.db"));
+        let storage = SqliteStorage::open(config).expect("an empty file");
+        Store::of(Arc::new(storage), Some(Arc::new(folder)))
+    }
+
+    pub(super) fn postgres() -> Store {
+        let database = postgres::Database::create();
+        let config = PostgresConfig::from_url(&database.url()).expect("a URL");
+        let storage = wait(PostgresStorage::open(config)).expect("an empty database");
+        Store::of(Arc::new(storage), Some(Arc::new(database)))
+    }
+
+    pub(super) fn mongo() -> Store {
+        let database = mongo::Database::create();
+        let config = MongoConfig::from_url(&database.url()).expect("a URL");
+        let storage = wait(MongoStorage::open(config)).expect("an empty database");
+        Store::of(Arc::new(storage), Some(Arc::new(database)))
     }
 }
 

@@ -6,12 +6,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Method, Request};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
 use openapi_core::access::Caller;
-use openapi_core::api::{Handled, PeerAddress};
-use openapi_core::json::Json;
+use openapi_core::api::PeerAddress;
 use serde_json::Value;
 
 use crate::sandbox::{ADDRESS, Credentials, Sandbox, wait};
@@ -40,6 +39,10 @@ pub enum Chunk {
     Timeout,
     /// The client went away.
     Gone,
+    /// Nothing has arrived yet.
+    Pause,
+    /// Fields behind the body.
+    Trailers(HeaderMap),
 }
 
 impl<'a> Call<'a> {
@@ -104,6 +107,20 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// Sends the body in two pieces, with pauses around them.
+    #[must_use]
+    pub fn slowly(self) -> Self {
+        let Some(body) = self.body.clone() else { return self };
+        let (first, second) = (body.slice(..body.len() / 2), body.slice(body.len() / 2..));
+        self.chunks(vec![
+            Chunk::Pause,
+            Chunk::Octets(first),
+            Chunk::Pause,
+            Chunk::Octets(second),
+            Chunk::Pause,
+        ])
+    }
+
     /// Sends a form.
     #[must_use]
     pub fn form(self, form: &Form) -> Self {
@@ -157,7 +174,7 @@ impl<'a> Call<'a> {
                 request.header("X-API-Key", &credentials.key).header("X-API-Secret", &credentials.secret);
         }
         let body = match (&self.body, &self.chunks) {
-            (_, Some(chunks)) => ChunkedBody(chunks.iter().cloned().collect()).boxed_unsync(),
+            (_, Some(chunks)) => ChunkedBody::from(chunks.clone()).boxed_unsync(),
             (Some(octets), None) => {
                 http_body_util::Full::new(octets.clone()).map_err(|never| match never {}).boxed_unsync()
             }
@@ -192,44 +209,7 @@ impl<'a> Call<'a> {
     /// # Panics
     /// When the body cannot be read to its end, or calls itself JSON and is not.
     pub async fn answer(&self) -> Reply {
-        let (parts, body) = self.sandbox.api.handle(self.request()).await.into_parts();
-        let octets = body.collect().await.expect("a body that comes to its end").to_bytes();
-        let text = String::from_utf8_lossy(&octets).into_owned();
-        let media_type = parts.headers.get(http::header::CONTENT_TYPE);
-        let is_json =
-            media_type.is_some_and(|media_type| media_type.as_bytes().starts_with(b"application/json;"));
-        let json = if is_json && !text.is_empty() { read(&text) } else { Value::Null };
-        let handled = parts.extensions.get::<Handled>().expect("the response tells what became of it");
-        Reply {
-            status: parts.status.as_u16(),
-            headers: parts.headers,
-            octets,
-            text,
-            json,
-            operation: handled.operation,
-        }
-    }
-}
-
-/// Reads JSON; a number beyond the range of doubles, which a validation error may echo, becomes its text.
-fn read(text: &str) -> Value {
-    fn value(json: &Json) -> Value {
-        match json {
-            Json::Array(items) => items.iter().map(value).collect(),
-            Json::Object(members) => {
-                members.iter().map(|(name, member)| (name.to_owned(), value(member))).collect()
-            }
-            Json::Number(number) => serde_json::from_str(number.as_str())
-                .unwrap_or_else(|_| Value::String(number.as_str().to_owned())),
-            scalar => serde_json::from_str(&scalar.to_text()).unwrap_or(Value::Null),
-        }
-    }
-    match serde_json::from_str(text) {
-        Ok(value) => value,
-        Err(error) if error.to_string().contains("out of range") => {
-            value(&openapi_core::json::parse(text.as_bytes()).expect("JSON"))
-        }
-        Err(error) => panic!("{error}: {text}"),
+        Reply::read(self.sandbox.api.handle(self.request()).await).await
     }
 }
 
@@ -237,7 +217,14 @@ fn read(text: &str) -> Value {
 pub type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A body of unknown length.
-struct ChunkedBody(VecDeque<Chunk>);
+#[derive(Clone, Debug)]
+pub struct ChunkedBody(VecDeque<Chunk>);
+
+impl From<Vec<Chunk>> for ChunkedBody {
+    fn from(chunks: Vec<Chunk>) -> Self {
+        ChunkedBody(chunks.into())
+    }
+}
 
 impl http_body::Body for ChunkedBody {
     type Data = Bytes;
@@ -245,12 +232,18 @@ impl http_body::Body for ChunkedBody {
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
+        cx: &mut Context<'_>,
     ) -> Poll<Option<Result<http_body::Frame<Bytes>, BodyError>>> {
-        Poll::Ready(self.0.pop_front().map(|chunk| match chunk {
+        let Some(chunk) = self.0.pop_front() else { return Poll::Ready(None) };
+        Poll::Ready(Some(match chunk {
             Chunk::Octets(octets) => Ok(http_body::Frame::data(octets)),
+            Chunk::Trailers(fields) => Ok(http_body::Frame::trailers(fields)),
             Chunk::Timeout => Err(Box::new(openapi_core::api::ReceiptTimeout) as BodyError),
             Chunk::Gone => Err("connection reset".into()),
+            Chunk::Pause => {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
         }))
     }
 }

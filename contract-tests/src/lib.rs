@@ -6,6 +6,7 @@
 
 pub mod backend;
 pub mod call;
+mod dice;
 pub mod document;
 pub mod extractor;
 pub mod form;
@@ -13,10 +14,13 @@ pub mod reply;
 pub mod rules;
 pub mod sandbox;
 pub mod story;
+pub mod table;
 mod templates;
+pub mod traffic;
 
 pub use backend::Backend;
 pub use call::Call;
+pub use dice::Dice;
 pub use extractor::Script;
 pub use form::Form;
 pub use openapi_core::storage::faulty::FaultyStorage;

@@ -1,7 +1,10 @@
 //! A reply as a test reads it.
 
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, Response, StatusCode};
+use http_body_util::BodyExt;
+use openapi_core::api::{ApiBody, Handled};
+use openapi_core::json::Json;
 use serde_json::Value;
 
 /// The answer to one request, its body read.
@@ -22,6 +25,29 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// Reads a response to its end.
+    ///
+    /// # Panics
+    /// When the body cannot be read to its end, or calls itself JSON and is not.
+    pub async fn read(response: Response<ApiBody>) -> Self {
+        let (parts, body) = response.into_parts();
+        let octets = body.collect().await.expect("a body that comes to its end").to_bytes();
+        let text = String::from_utf8_lossy(&octets).into_owned();
+        let media_type = parts.headers.get(http::header::CONTENT_TYPE);
+        let is_json =
+            media_type.is_some_and(|media_type| media_type.as_bytes().starts_with(b"application/json;"));
+        let json = if is_json && !text.is_empty() { read(&text) } else { Value::Null };
+        let handled = parts.extensions.get::<Handled>().expect("the response tells what became of it");
+        Reply {
+            status: parts.status.as_u16(),
+            headers: parts.headers,
+            octets,
+            text,
+            json,
+            operation: handled.operation,
+        }
+    }
+
     /// The text of a header; `None` when it is absent.
     ///
     /// # Panics
@@ -129,5 +155,27 @@ impl Reply {
         let reply = self.fails(400, "VALIDATION_ERROR");
         assert_eq!(reply.violations(), expected, "{}", reply.shown());
         reply
+    }
+}
+
+/// Reads JSON; a number beyond the range of doubles, which a validation error may echo, becomes its text.
+fn read(text: &str) -> Value {
+    fn value(json: &Json) -> Value {
+        match json {
+            Json::Array(items) => items.iter().map(value).collect(),
+            Json::Object(members) => {
+                members.iter().map(|(name, member)| (name.to_owned(), value(member))).collect()
+            }
+            Json::Number(number) => serde_json::from_str(number.as_str())
+                .unwrap_or_else(|_| Value::String(number.as_str().to_owned())),
+            scalar => serde_json::from_str(&scalar.to_text()).unwrap_or(Value::Null),
+        }
+    }
+    match serde_json::from_str(text) {
+        Ok(value) => value,
+        Err(error) if error.to_string().contains("out of range") => {
+            value(&openapi_core::json::parse(text.as_bytes()).expect("JSON"))
+        }
+        Err(error) => panic!("{error}: {text}"),
     }
 }

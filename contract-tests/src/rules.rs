@@ -4,6 +4,7 @@ use http::request::Parts;
 use http::{HeaderMap, Method};
 use openapi_core::access::Caller;
 use openapi_core::api::Settings;
+use openapi_core::json::{self, Json};
 use openapi_core::reply::ErrorCode;
 use openapi_core::values::Timestamp;
 use openapi_core::violation::Rule;
@@ -309,7 +310,10 @@ fn violations(reply: &Reply, code: &str) {
         let value = &error["value"];
         assert!(!value.is_object() && !value.is_array(), "{error}");
         assert!(place != "header" || value.is_null(), "the value of a header is echoed");
-        assert!(value.as_str().is_none_or(|text| text.chars().count() <= 257), "{value} is too long");
+        // Numbers are repeated as they are; of those beyond the range of doubles the reply was read as text.
+        let is_number = |text: &str| matches!(json::parse(text.as_bytes()), Ok(Json::Number(_)));
+        let is_short = |text: &str| text.chars().count() <= 257 || is_number(text);
+        assert!(value.as_str().is_none_or(is_short), "{value} is too long");
     }
     if code == "VALIDATION_ERROR" {
         let total = reply.json["details"]["totalErrors"].as_u64().unwrap_or(listed.len() as u64);

@@ -165,6 +165,24 @@ impl Sandbox {
         self.over(self.store.clone(), ports, files, extraction)
     }
 
+    /// The same process as another agent sees it, which is created with a key of its own.
+    #[must_use]
+    pub fn of_agent(&self, id: &str) -> Self {
+        let agent = self.new_agent(id);
+        let credentials = self.issue(|key| key.agent_id = agent.clone());
+        Sandbox {
+            clock: Arc::clone(&self.clock),
+            store: self.store.clone(),
+            blobs: self.blobs.clone(),
+            platform: Arc::clone(&self.platform),
+            api: self.api.clone(),
+            agent,
+            credentials,
+            settings: self.settings.clone(),
+            ports: self.ports.clone(),
+        }
+    }
+
     fn over(&self, store: Store, ports: Ports, files: FileSettings, extraction: ExtractionSettings) -> Self {
         let platform = Platform::new(Arc::clone(&store.storage), ports.clone(), self.settings.brand.clone());
         let platform = Arc::new(platform.with_file_settings(files).with_extraction_settings(extraction));

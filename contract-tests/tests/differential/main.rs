@@ -5,20 +5,17 @@
 //!
 //! `DIFFERENTIAL_REQUESTS` sets how many requests are sent to each store.
 
-mod requests;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use contract_tests::backend::Store;
-use contract_tests::sandbox::{object, operator, wait};
-use contract_tests::{Backend, Reply, Sandbox};
+use contract_tests::sandbox::wait;
+use contract_tests::traffic::{Known, Request, Step, definition, step};
+use contract_tests::{Backend, Dice, Reply, Sandbox};
 use openapi_core::admin::Admin;
 use openapi_core::conformance::{Faulty, PlantedFault, chat_deeds};
-use openapi_core::contacts::ContactRef;
 use openapi_core::ports::Clock as _;
 use openapi_core::storage::AuditQuery;
-use requests::{Deed, Dice, Known, Request, Step, definition, step};
 
 /// How many steps a history has: a store of its own for each history keeps one small and the failing steps few.
 const STEPS: usize = 500;
@@ -41,41 +38,7 @@ fn sandbox(store: Store) -> (Sandbox, Vec<String>) {
 }
 
 fn answer(cx: &Sandbox, request: &Request) -> Reply {
-    let mut call = match request.path.strip_prefix('/') {
-        Some(path) if path.starts_with('/') => cx.at(request.method, path).anonymous(),
-        _ => cx.call(request.method, &request.path),
-    };
-    for (name, value) in &request.headers {
-        call = call.header(name, value);
-    }
-    if let Some(body) = &request.body {
-        call = call.octets(body);
-    }
-    wait(call.answer())
-}
-
-/// What the operator is told, as text.
-fn told(cx: &Sandbox, deed: &Deed) -> String {
-    let (platform, by, agent) = (&cx.platform, &operator(), &cx.agent);
-    let template = |id: &str| id.parse().expect("a platform id");
-    match deed {
-        Deed::DefineContacts(definition) => format!("{:?}", cx.redefine(definition)),
-        Deed::EditTemplate(id, definition) => {
-            format!("{:?}", wait(platform.edit_template(by, agent, template(id), &object(definition))))
-        }
-        Deed::ArchiveTemplate(id) => {
-            format!("{:?}", wait(platform.archive_template(by, agent, template(id))))
-        }
-        Deed::ActivateTemplate(id) => {
-            format!("{:?}", wait(platform.activate_template(by, agent, template(id))))
-        }
-        Deed::Erase(id) => {
-            let contact = ContactRef::Id(id.parse().expect("a platform id"));
-            format!("{:?}", wait(platform.erase_contact(by, agent, &contact)))
-        }
-        Deed::PurgeFiles => format!("{:?}", wait(platform.purge_files(by, agent))),
-        Deed::Maintain => format!("{:?}", wait(platform.maintain())),
-    }
+    wait(request.call(cx).answer())
 }
 
 impl Both {
@@ -93,7 +56,7 @@ impl Both {
         match step(seed, &self.known) {
             Step::Wait(millis) => [&self.model, &self.ours].into_iter().for_each(|cx| cx.advance(millis)),
             Step::Operator(deed) => {
-                let (expected, found) = (told(&self.model, &deed), told(&self.ours, &deed));
+                let (expected, found) = (deed.told(&self.model), deed.told(&self.ours));
                 if expected != found {
                     return Err(format!("{deed:?}\n{found}\nis not\n{expected}"));
                 }

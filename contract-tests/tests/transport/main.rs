@@ -8,4 +8,5 @@ mod methods;
 mod paths;
 mod precedence;
 mod queries;
-mod table;
+
+use contract_tests::table;

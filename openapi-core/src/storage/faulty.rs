@@ -48,6 +48,10 @@ struct Switches {
     stalled: bool,
     /// Who waits until it no longer stalls.
     waiting: Vec<Waker>,
+    halting: bool,
+    /// Whether every agent is answered the contact schema that is read first, and that schema.
+    shares_schemas: bool,
+    shared_schema: Option<ContactSchema>,
 }
 
 impl FaultyStorage {
@@ -84,6 +88,24 @@ impl FaultyStorage {
         }
     }
 
+    /// Lets every method halt before and behind what it does, so that whoever calls it can be dropped there.
+    pub fn halt(&self, halting: bool) {
+        self.switches().halting = halting;
+    }
+
+    /// Answers every agent the contact schema that is read first, like a cache whose key lacks the agent.
+    pub fn share_schemas(&self) {
+        self.switches().shares_schemas = true;
+    }
+
+    async fn through<T>(&self, work: impl Future<Output = T> + Send) -> T {
+        let halting = self.switches().halting;
+        halt(halting).await;
+        let done = work.await;
+        halt(halting).await;
+        done
+    }
+
     fn ready(&self) -> Result<()> {
         self.switches().failure.clone().map_or(Ok(()), |kind| Err(kind.into()))
     }
@@ -114,45 +136,58 @@ impl FaultyStorage {
     }
 }
 
+/// Is pending once, where it is told to be.
+pub async fn halt(halting: bool) {
+    let mut is_over = !halting;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut is_over, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
 #[async_trait]
 impl AgentStore for FaultyStorage {
     async fn insert_agent(&self, agent: &Agent, schema: &ContactSchema, audit: &AuditEntry) -> Result<()> {
-        self.inner.insert_agent(agent, schema, audit).await
+        self.through(self.inner.insert_agent(agent, schema, audit)).await
     }
 
     async fn agent(&self, id: &AgentId) -> Result<Option<Agent>> {
-        self.inner.agent(id).await
+        self.through(self.inner.agent(id)).await
     }
 
     async fn agents(&self) -> Result<Vec<Agent>> {
-        self.inner.agents().await
+        self.through(self.inner.agents()).await
     }
 
     async fn update_agent(&self, agent: &Agent, audit: &AuditEntry) -> Result<()> {
-        self.inner.update_agent(agent, audit).await
+        self.through(self.inner.update_agent(agent, audit)).await
     }
 
     async fn purge_agent(&self, id: &AgentId, at_most: u32) -> Result<u64> {
-        self.inner.purge_agent(id, at_most).await
+        self.through(self.inner.purge_agent(id, at_most)).await
     }
 }
 
 #[async_trait]
 impl KeyStore for FaultyStorage {
     async fn key_grant(&self, api_key: &ApiKey) -> Result<Option<KeyGrant>> {
-        self.inner.key_grant(api_key).await
+        self.through(self.inner.key_grant(api_key)).await
     }
 
     async fn find_key(&self, selector: &KeySelector) -> Result<Option<StoredKey>> {
-        self.inner.find_key(selector).await
+        self.through(self.inner.find_key(selector)).await
     }
 
     async fn keys(&self, agent: &AgentId) -> Result<Vec<StoredKey>> {
-        self.inner.keys(agent).await
+        self.through(self.inner.keys(agent)).await
     }
 
     async fn insert_key(&self, agent: &AgentId, key: &StoredKey, audit: &AuditEntry) -> Result<()> {
-        self.inner.insert_key(agent, key, audit).await
+        self.through(self.inner.insert_key(agent, key, audit)).await
     }
 
     async fn update_key(
@@ -162,7 +197,7 @@ impl KeyStore for FaultyStorage {
         key: &StoredKey,
         audit: &AuditEntry,
     ) -> Result<()> {
-        self.inner.update_key(agent, expected_version, key, audit).await
+        self.through(self.inner.update_key(agent, expected_version, key, audit)).await
     }
 
     async fn record_key_use(
@@ -172,7 +207,7 @@ impl KeyStore for FaultyStorage {
         at: Timestamp,
         address: Option<IpAddr>,
     ) -> Result<()> {
-        self.inner.record_key_use(agent, key, at, address).await
+        self.through(self.inner.record_key_use(agent, key, at, address)).await
     }
 }
 
@@ -180,11 +215,18 @@ impl KeyStore for FaultyStorage {
 impl ContactSchemaStore for FaultyStorage {
     async fn contact_schema(&self, agent: &AgentId) -> Result<Option<ContactSchema>> {
         self.ready()?;
-        self.inner.contact_schema(agent).await
+        let schema = self.through(self.inner.contact_schema(agent)).await?;
+        let mut switches = self.switches();
+        if !switches.shares_schemas {
+            return Ok(schema);
+        }
+        let shared = switches.shared_schema.take().or(schema);
+        switches.shared_schema.clone_from(&shared);
+        Ok(shared)
     }
 
     async fn contact_schema_history(&self, agent: &AgentId) -> Result<Vec<ContactSchema>> {
-        self.inner.contact_schema_history(agent).await
+        self.through(self.inner.contact_schema_history(agent)).await
     }
 
     async fn replace_contact_schema(
@@ -193,7 +235,7 @@ impl ContactSchemaStore for FaultyStorage {
         schema: &ContactSchema,
         audit: &AuditEntry,
     ) -> Result<()> {
-        self.inner.replace_contact_schema(agent, schema, audit).await
+        self.through(self.inner.replace_contact_schema(agent, schema, audit)).await
     }
 }
 
@@ -201,12 +243,12 @@ impl ContactSchemaStore for FaultyStorage {
 impl ContactStore for FaultyStorage {
     async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<Contact>> {
         self.ready()?;
-        self.inner.contact(agent, contact).await
+        self.through(self.inner.contact(agent, contact)).await
     }
 
     async fn contacts(&self, agent: &AgentId, query: &ContactQuery) -> Result<ContactPage> {
         self.ready()?;
-        self.inner.contacts(agent, query).await
+        self.through(self.inner.contacts(agent, query)).await
     }
 
     async fn duplicate_contact(
@@ -217,12 +259,12 @@ impl ContactStore for FaultyStorage {
         unique: &[UniqueValue],
     ) -> Result<Option<Duplicate>> {
         self.ready()?;
-        self.inner.duplicate_contact(agent, except, external_reference_id, unique).await
+        self.through(self.inner.duplicate_contact(agent, except, external_reference_id, unique)).await
     }
 
     async fn insert_contact(&self, agent: &AgentId, write: &ContactWrite) -> Result<()> {
         self.before_write().await?;
-        self.inner.insert_contact(agent, write).await
+        self.through(self.inner.insert_contact(agent, write)).await
     }
 
     async fn update_contact(
@@ -232,11 +274,11 @@ impl ContactStore for FaultyStorage {
         write: &ContactWrite,
     ) -> Result<()> {
         self.before_write().await?;
-        self.inner.update_contact(agent, expected_version, write).await
+        self.through(self.inner.update_contact(agent, expected_version, write)).await
     }
 
     async fn erase_contact(&self, agent: &AgentId, contact: ContactId, audit: &AuditEntry) -> Result<()> {
-        self.inner.erase_contact(agent, contact, audit).await
+        self.through(self.inner.erase_contact(agent, contact, audit)).await
     }
 }
 
@@ -244,7 +286,7 @@ impl ContactStore for FaultyStorage {
 impl FormStore for FaultyStorage {
     async fn template(&self, agent: &AgentId, template: TemplateId) -> Result<Option<FormTemplate>> {
         self.ready()?;
-        self.inner.template(agent, template).await
+        self.through(self.inner.template(agent, template)).await
     }
 
     async fn template_version(
@@ -254,12 +296,12 @@ impl FormStore for FaultyStorage {
         version: u64,
     ) -> Result<Option<FormTemplate>> {
         self.ready()?;
-        self.inner.template_version(agent, template, version).await
+        self.through(self.inner.template_version(agent, template, version)).await
     }
 
     async fn templates(&self, agent: &AgentId, query: &TemplateQuery) -> Result<TemplatePage> {
         self.ready()?;
-        self.inner.templates(agent, query).await
+        self.through(self.inner.templates(agent, query)).await
     }
 
     async fn insert_template(
@@ -269,7 +311,7 @@ impl FormStore for FaultyStorage {
         audit: &AuditEntry,
     ) -> Result<()> {
         self.before_write().await?;
-        self.inner.insert_template(agent, template, audit).await
+        self.through(self.inner.insert_template(agent, template, audit)).await
     }
 
     async fn replace_template(
@@ -279,17 +321,17 @@ impl FormStore for FaultyStorage {
         audit: &AuditEntry,
     ) -> Result<()> {
         self.before_write().await?;
-        self.inner.replace_template(agent, template, audit).await
+        self.through(self.inner.replace_template(agent, template, audit)).await
     }
 
     async fn submission(&self, agent: &AgentId, submission: SubmissionId) -> Result<Option<Submission>> {
         self.ready()?;
-        self.inner.submission(agent, submission).await
+        self.through(self.inner.submission(agent, submission)).await
     }
 
     async fn submissions(&self, agent: &AgentId, query: &SubmissionQuery) -> Result<SubmissionPage> {
         self.ready()?;
-        self.inner.submissions(agent, query).await
+        self.through(self.inner.submissions(agent, query)).await
     }
 
     async fn head_submission(
@@ -299,12 +341,12 @@ impl FormStore for FaultyStorage {
         template: TemplateId,
     ) -> Result<Option<Submission>> {
         self.ready()?;
-        self.inner.head_submission(agent, contact, template).await
+        self.through(self.inner.head_submission(agent, contact, template)).await
     }
 
     async fn latest_submission(&self, agent: &AgentId, query: &LatestQuery) -> Result<Option<Submission>> {
         self.ready()?;
-        self.inner.latest_submission(agent, query).await
+        self.through(self.inner.latest_submission(agent, query)).await
     }
 
     async fn files_of_contact(
@@ -314,17 +356,17 @@ impl FormStore for FaultyStorage {
         files: &[FileId],
     ) -> Result<Vec<bool>> {
         self.ready()?;
-        self.inner.files_of_contact(agent, contact, files).await
+        self.through(self.inner.files_of_contact(agent, contact, files)).await
     }
 
     async fn insert_submissions(&self, agent: &AgentId, write: &SubmissionsWrite) -> Result<()> {
         self.before_write().await?;
-        self.inner.insert_submissions(agent, write).await
+        self.through(self.inner.insert_submissions(agent, write)).await
     }
 
     async fn update_submission(&self, agent: &AgentId, change: &SubmissionChange) -> Result<()> {
         self.before_write().await?;
-        self.inner.update_submission(agent, change).await
+        self.through(self.inner.update_submission(agent, change)).await
     }
 
     async fn form_data_revisions(
@@ -333,7 +375,7 @@ impl FormStore for FaultyStorage {
         submission: SubmissionId,
     ) -> Result<Vec<FormDataRevision>> {
         self.ready()?;
-        self.inner.form_data_revisions(agent, submission).await
+        self.through(self.inner.form_data_revisions(agent, submission)).await
     }
 }
 
@@ -341,51 +383,51 @@ impl FormStore for FaultyStorage {
 impl FileStore for FaultyStorage {
     async fn file(&self, agent: &AgentId, file: FileId) -> Result<Option<ContactFile>> {
         self.ready()?;
-        self.inner.file(agent, file).await
+        self.through(self.inner.file(agent, file)).await
     }
 
     async fn files(&self, agent: &AgentId, query: &FileQuery) -> Result<FilePage> {
         self.ready()?;
-        self.inner.files(agent, query).await
+        self.through(self.inner.files(agent, query)).await
     }
 
     async fn file_usage(&self, agent: &AgentId, contact: ContactId) -> Result<FileUsage> {
         self.ready()?;
-        self.inner.file_usage(agent, contact).await
+        self.through(self.inner.file_usage(agent, contact)).await
     }
 
     async fn insert_file(&self, agent: &AgentId, write: &FileWrite) -> Result<()> {
         self.before_write().await?;
-        self.inner.insert_file(agent, write).await
+        self.through(self.inner.insert_file(agent, write)).await
     }
 
     async fn delete_file(&self, agent: &AgentId, deletion: &FileDeletion) -> Result<()> {
         self.before_write().await?;
-        self.inner.delete_file(agent, deletion).await
+        self.through(self.inner.delete_file(agent, deletion)).await
     }
 
     async fn file_tombstone(&self, agent: &AgentId, file: FileId) -> Result<Option<FileTombstone>> {
-        self.inner.file_tombstone(agent, file).await
+        self.through(self.inner.file_tombstone(agent, file)).await
     }
 
     async fn hasten_purges(&self, agent: &AgentId, now: Timestamp, audit: &AuditEntry) -> Result<u64> {
-        self.inner.hasten_purges(agent, now, audit).await
+        self.through(self.inner.hasten_purges(agent, now, audit)).await
     }
 
     async fn due_blobs(&self, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>> {
-        self.inner.due_blobs(now, at_most).await
+        self.through(self.inner.due_blobs(now, at_most)).await
     }
 
     async fn forget_blobs(&self, keys: &[BlobKey]) -> Result<()> {
-        self.inner.forget_blobs(keys).await
+        self.through(self.inner.forget_blobs(keys)).await
     }
 
     async fn known_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>> {
-        self.inner.known_blobs(keys).await
+        self.through(self.inner.known_blobs(keys)).await
     }
 
     async fn needed_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>> {
-        self.inner.needed_blobs(after, at_most).await
+        self.through(self.inner.needed_blobs(after, at_most)).await
     }
 }
 
@@ -393,23 +435,23 @@ impl FileStore for FaultyStorage {
 impl CreditStore for FaultyStorage {
     async fn credit_account(&self, agent: &AgentId) -> Result<Option<CreditAccount>> {
         self.ready()?;
-        self.inner.credit_account(agent).await
+        self.through(self.inner.credit_account(agent)).await
     }
 
     async fn save_credits(&self, agent: &AgentId, write: &CreditWrite) -> Result<()> {
         self.before_write().await?;
-        self.inner.save_credits(agent, write).await
+        self.through(self.inner.save_credits(agent, write)).await
     }
 
     async fn credit_entries(&self, query: &LedgerQuery) -> Result<Vec<CreditEntry>> {
-        self.inner.credit_entries(query).await
+        self.through(self.inner.credit_entries(query)).await
     }
 }
 
 #[async_trait]
 impl DocumentStore for FaultyStorage {
     async fn document(&self, agent: &AgentId, document: FileId) -> Result<Option<StoredDocument>> {
-        self.inner.document(agent, document).await
+        self.through(self.inner.document(agent, document)).await
     }
 
     async fn documents(
@@ -418,7 +460,7 @@ impl DocumentStore for FaultyStorage {
         after: Option<FileId>,
         at_most: u32,
     ) -> Result<Vec<StoredDocument>> {
-        self.inner.documents(agent, after, at_most).await
+        self.through(self.inner.documents(agent, after, at_most)).await
     }
 }
 
@@ -426,22 +468,22 @@ impl DocumentStore for FaultyStorage {
 impl ConversationStore for FaultyStorage {
     async fn conversation(&self, agent: &AgentId, id: ConversationId) -> Result<Option<Conversation>> {
         self.ready()?;
-        self.inner.conversation(agent, id).await
+        self.through(self.inner.conversation(agent, id)).await
     }
 
     async fn conversations(&self, agent: &AgentId, query: &ConversationQuery) -> Result<ConversationPage> {
         self.ready()?;
-        self.inner.conversations(agent, query).await
+        self.through(self.inner.conversations(agent, query)).await
     }
 
     async fn messages(&self, agent: &AgentId, query: &MessageQuery) -> Result<Vec<Message>> {
         self.ready()?;
-        self.inner.messages(agent, query).await
+        self.through(self.inner.messages(agent, query)).await
     }
 
     async fn save_conversation(&self, agent: &AgentId, write: &ConversationWrite) -> Result<()> {
         self.before_write().await?;
-        self.inner.save_conversation(agent, write).await
+        self.through(self.inner.save_conversation(agent, write)).await
     }
 
     async fn erase_conversation(
@@ -450,7 +492,7 @@ impl ConversationStore for FaultyStorage {
         id: ConversationId,
         audit: &AuditEntry,
     ) -> Result<()> {
-        self.inner.erase_conversation(agent, id, audit).await
+        self.through(self.inner.erase_conversation(agent, id, audit)).await
     }
 
     async fn expired_conversations(
@@ -458,7 +500,7 @@ impl ConversationStore for FaultyStorage {
         now: Timestamp,
         at_most: u32,
     ) -> Result<Vec<(AgentId, ConversationId)>> {
-        self.inner.expired_conversations(now, at_most).await
+        self.through(self.inner.expired_conversations(now, at_most)).await
     }
 }
 
@@ -466,7 +508,7 @@ impl ConversationStore for FaultyStorage {
 impl KnowledgeStore for FaultyStorage {
     async fn knowledge(&self, agent: &AgentId) -> Result<Vec<KnowledgeDocument>> {
         self.ready()?;
-        self.inner.knowledge(agent).await
+        self.through(self.inner.knowledge(agent)).await
     }
 
     async fn passages(
@@ -476,12 +518,12 @@ impl KnowledgeStore for FaultyStorage {
         at_most: u32,
     ) -> Result<Vec<(KnowledgeId, Passage)>> {
         self.ready()?;
-        self.inner.passages(agent, after, at_most).await
+        self.through(self.inner.passages(agent, after, at_most)).await
     }
 
     async fn change_knowledge(&self, agent: &AgentId, write: &KnowledgeWrite) -> Result<()> {
         self.before_write().await?;
-        self.inner.change_knowledge(agent, write).await
+        self.through(self.inner.change_knowledge(agent, write)).await
     }
 }
 
@@ -489,7 +531,7 @@ impl KnowledgeStore for FaultyStorage {
 impl AgentRecordStore for FaultyStorage {
     async fn agent_record(&self, agent: &AgentId, kind: AgentRecordKind) -> Result<Option<AgentRecord>> {
         self.ready()?;
-        self.inner.agent_record(agent, kind).await
+        self.through(self.inner.agent_record(agent, kind)).await
     }
 
     async fn save_agent_record(
@@ -499,7 +541,7 @@ impl AgentRecordStore for FaultyStorage {
         audit: Option<&AuditEntry>,
     ) -> Result<()> {
         self.before_write().await?;
-        self.inner.save_agent_record(agent, record, audit).await
+        self.through(self.inner.save_agent_record(agent, record, audit)).await
     }
 }
 
@@ -507,33 +549,33 @@ impl AgentRecordStore for FaultyStorage {
 impl ReplayStore for FaultyStorage {
     async fn replay(&self, agent: &AgentId, key: &ReplayKey, now: Timestamp) -> Result<Option<Replay>> {
         self.ready()?;
-        self.inner.replay(agent, key, now).await
+        self.through(self.inner.replay(agent, key, now)).await
     }
 
     async fn sweep_replays(&self, now: Timestamp, at_most: u32) -> Result<u64> {
-        self.inner.sweep_replays(now, at_most).await
+        self.through(self.inner.sweep_replays(now, at_most)).await
     }
 }
 
 #[async_trait]
 impl RateWindowStore for FaultyStorage {
     async fn rate_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateWindow>> {
-        self.inner.rate_window(agent, key).await
+        self.through(self.inner.rate_window(agent, key)).await
     }
 
     async fn save_rate_window(&self, agent: &AgentId, key: KeyId, window: &RateWindow) -> Result<()> {
-        self.inner.save_rate_window(agent, key, window).await
+        self.through(self.inner.save_rate_window(agent, key, window)).await
     }
 }
 
 #[async_trait]
 impl AuditStore for FaultyStorage {
     async fn append_audit(&self, entry: &AuditEntry) -> Result<()> {
-        self.inner.append_audit(entry).await
+        self.through(self.inner.append_audit(entry)).await
     }
 
     async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>> {
-        self.inner.audit_entries(query).await
+        self.through(self.inner.audit_entries(query)).await
     }
 }
 
@@ -542,6 +584,6 @@ impl HealthProbe for FaultyStorage {
     async fn probe(&self) -> Result<()> {
         self.unstalled().await;
         self.ready()?;
-        self.inner.probe().await
+        self.through(self.inner.probe()).await
     }
 }

@@ -1,27 +1,30 @@
 //! The table of endpoints as the loops read it: how to reach each one with a request that succeeds.
 
-use contract_tests::{Call, Form, Sandbox, story};
+use crate::{Backend, Call, Form, Sandbox, story};
 use openapi_core::endpoints::ENDPOINTS;
 use openapi_core::operation::{Base, BodyKind, Meta};
 use serde_json::{Value, json};
 
 /// Every endpoint.
+#[must_use]
 pub fn all() -> impl Iterator<Item = &'static Meta> {
     ENDPOINTS.iter().map(|endpoint| endpoint.meta)
 }
 
 /// The endpoints behind the key headers.
+#[must_use]
 pub fn with_key() -> impl Iterator<Item = &'static Meta> {
     all().filter(|meta| !meta.access.is_public())
 }
 
 /// The endpoints that take a JSON body.
+#[must_use]
 pub fn with_json() -> impl Iterator<Item = &'static Meta> {
     all().filter(|meta| meta.body.is_json())
 }
 
 /// What is stored: the contact of the examples, a file of it, a template and a submission.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Known {
     /// The contact.
     pub contact: String,
@@ -37,6 +40,7 @@ pub struct Known {
 
 impl Known {
     /// How paths name it.
+    #[must_use]
     pub fn named(&self) -> Named<'_> {
         Named {
             external_id: "crm-1001",
@@ -50,24 +54,32 @@ impl Known {
 }
 
 /// What stands in a path.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Named<'a> {
+    /// The external id of a contact.
     pub external_id: &'a str,
+    /// The platform id of a contact.
     pub contact: &'a str,
+    /// A file.
     pub file: &'a str,
+    /// A template.
     pub template: &'a str,
+    /// A submission.
     pub submission: &'a str,
+    /// The agent.
     pub agent: &'a str,
 }
 
 impl<'a> Named<'a> {
     /// Everything by one name.
+    #[must_use]
     pub fn all(name: &'a str, agent: &'a str) -> Self {
         Named { external_id: name, contact: name, file: name, template: name, submission: name, agent }
     }
 }
 
 /// A path of an endpoint below {origin}.
+#[must_use]
 pub fn path(meta: &Meta, named: Named<'_>) -> String {
     let base = match meta.base {
         Base::OpenApi => openapi_core::reply::BASE_PATH,
@@ -85,14 +97,23 @@ pub fn path(meta: &Meta, named: Named<'_>) -> String {
 }
 
 /// A sandbox with the contact of the examples, a file, a template that keeps all, and a submission.
-pub fn prepared(backend: contract_tests::Backend) -> (Sandbox, Known) {
-    let cx = Sandbox::new(backend);
+#[must_use]
+pub fn prepared(backend: Backend) -> (Sandbox, Known) {
+    prepare(Sandbox::new(backend))
+}
+
+/// Adds the same to an empty sandbox.
+///
+/// # Panics
+/// When something is refused.
+#[must_use]
+pub fn prepare(cx: Sandbox) -> (Sandbox, Known) {
     let contact = cx.create(&story::new_contact()).id();
     let file = upload(&cx, &contact);
     let at = format!("/v1/open/files/chatbots/<A>/{contact}/files/{file}/signed-url");
     let signed = cx.at("GET", &at).send().expect(200);
     let url = signed.data()["url"].as_str().expect("a URL");
-    let link = url.strip_prefix(contract_tests::document::ORIGIN).expect("below the origin").to_owned();
+    let link = url.strip_prefix(crate::document::ORIGIN).expect("below the origin").to_owned();
     let template = cx.template(&story::feedback());
     let target = format!("/v1/open/forms/submit/{template}/contacts/crm-1001");
     let submission = cx.at("POST", &target).json(&submission_body()).send().expect(201).id();
@@ -100,6 +121,7 @@ pub fn prepared(backend: contract_tests::Backend) -> (Sandbox, Known) {
 }
 
 /// Uploads a file and returns its id.
+#[must_use]
 pub fn upload(cx: &Sandbox, contact: &str) -> String {
     let target = format!("/v1/open/files/chatbots/<A>/{contact}");
     cx.at("POST", &target).form(&form()).send().expect(201).id()
@@ -118,6 +140,7 @@ fn extraction() -> Form {
 }
 
 /// The path of an endpoint that leads to the contact of the examples and its file.
+#[must_use]
 pub fn real_path(meta: &Meta, known: &Known) -> String {
     if meta.id == "downloadFile" {
         return known.link.clone();
@@ -126,11 +149,13 @@ pub fn real_path(meta: &Meta, known: &Known) -> String {
 }
 
 /// A target with another parameter.
+#[must_use]
 pub fn with_query(target: &str, query: &str) -> String {
     format!("{target}{}{query}", if target.contains('?') { '&' } else { '?' })
 }
 
 /// A body that the endpoint accepts.
+#[must_use]
 pub fn body(meta: &Meta, known: &Known) -> Option<Value> {
     Some(match (meta.body, meta.id) {
         (BodyKind::None | BodyKind::File | BodyKind::Document, _) => return None,
@@ -146,11 +171,13 @@ pub fn body(meta: &Meta, known: &Known) -> Option<Value> {
 }
 
 /// The status of a success.
+#[must_use]
 pub fn success(meta: &Meta) -> u16 {
     if matches!(meta.id, "createContact" | "uploadFile" | "submitForm" | "submitForms") { 201 } else { 200 }
 }
 
 /// A request to a target with a body that the endpoint accepts.
+#[must_use]
 pub fn to<'a>(cx: &'a Sandbox, meta: &Meta, known: &Known, target: &str) -> Call<'a> {
     let call = cx.at(meta.method.as_str(), target);
     match body(meta, known) {
@@ -162,6 +189,7 @@ pub fn to<'a>(cx: &'a Sandbox, meta: &Meta, known: &Known, target: &str) -> Call
 }
 
 /// A request that succeeds. What it deletes is made for it.
+#[must_use]
 pub fn good<'a>(cx: &'a Sandbox, meta: &Meta, known: &Known) -> Call<'a> {
     if meta.id == "deleteFile" {
         let file = upload(cx, &known.contact);

@@ -1,0 +1,39 @@
+//! Requests about files.
+
+use super::{Known, Request, request};
+use crate::{Dice, Form};
+
+pub(super) fn files(dice: &mut Dice, known: &Known) -> Request {
+    // Few contacts have all the files, so that lists are long.
+    let owner = known.contacts.get(dice.below(3) as usize).cloned().unwrap_or_else(|| known.contact(dice));
+    let of = format!("/files/chatbots/<A>/{owner}");
+    let (contact, file) = if known.files.is_empty() {
+        (String::new(), "697d00000000000000000000".to_owned())
+    } else {
+        dice.pick(&known.files)
+    };
+    let one = format!("/files/chatbots/<A>/{contact}/files/{file}");
+    match dice.below(12) {
+        0..=3 => {
+            let name = dice.pick(&["a.txt", "A.txt", "é.txt", "b.pdf", "100%.txt", "李.txt"]);
+            let content = dice.pick(&["hello", "%PDF-1.7\n%%EOF\n", "x"]);
+            let form = Form::of_file(name, content.as_bytes());
+            let mut upload = request("POST", of);
+            upload.headers.push(("content-type", form.content_type()));
+            upload.body = Some(form.octets());
+            upload
+        }
+        4 => request("GET", one),
+        5 => request("DELETE", one),
+        6 => request("GET", format!("{one}/signed-url")),
+        7 if !known.links.is_empty() => request("GET", dice.pick(&known.links)),
+        _ => {
+            let sort = dice.pick(&["", "&sortBy=fileName", "&sortBy=fileSize", "&sortBy=createdAt"]);
+            let order = dice.pick(&["", "&sortOrder=asc", "&sortOrder=desc"]);
+            request(
+                "GET",
+                format!("{of}?limit={}&page={}{sort}{order}", dice.below(4) + 1, dice.below(3) + 1),
+            )
+        }
+    }
+}

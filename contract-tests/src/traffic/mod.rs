@@ -1,0 +1,177 @@
+//! Random requests of a small world: names, tags, states and times are few, so that they meet.
+
+mod contacts;
+mod extraction;
+mod files;
+mod forms;
+mod operator;
+
+use serde_json::Value;
+
+pub use operator::{Deed, definition};
+
+use crate::{Call, Dice, Reply, Sandbox};
+
+/// What happens next.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// A request by key.
+    Request(Request),
+    /// A deed of the operator's.
+    Operator(Deed),
+    /// So many milliseconds pass.
+    Wait(i64),
+}
+
+/// A request by key.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The method.
+    pub method: &'static str,
+    /// Below {base_url}, or below {origin} where it begins with `//`: such a request has no key.
+    pub path: String,
+    /// Headers, the key's apart.
+    pub headers: Vec<(&'static str, String)>,
+    /// The body.
+    pub body: Option<Vec<u8>>,
+}
+
+impl Request {
+    /// The request as it is sent to a sandbox.
+    #[must_use]
+    pub fn call<'a>(&self, cx: &'a Sandbox) -> Call<'a> {
+        let mut call = match self.path.strip_prefix('/') {
+            Some(path) if path.starts_with('/') => cx.at(self.method, path).anonymous(),
+            _ => cx.call(self.method, &self.path),
+        };
+        for (name, value) in &self.headers {
+            call = call.header(name, value);
+        }
+        match &self.body {
+            Some(body) => call.octets(body),
+            None => call,
+        }
+    }
+}
+
+/// What the replies so far have shown.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    templates: Vec<String>,
+    contacts: Vec<String>,
+    files: Vec<(String, String)>,
+    submissions: Vec<String>,
+    etags: Vec<String>,
+    /// Lists with a next page: path and cursor.
+    pages: Vec<(String, String)>,
+    links: Vec<String>,
+    times: Vec<String>,
+}
+
+impl Known {
+    /// What is known at the beginning.
+    #[must_use]
+    pub fn of(templates: Vec<String>) -> Self {
+        Known { templates, ..Known::default() }
+    }
+
+    /// Learns from a reply.
+    pub fn learn(&mut self, request: &Request, reply: &Reply) {
+        fn keep<T>(list: &mut Vec<T>, item: T) {
+            if list.len() >= 60 {
+                list.remove(0);
+            }
+            list.push(item);
+        }
+        if let Some(etag) = reply.headers.get("etag").and_then(|etag| etag.to_str().ok()) {
+            keep(&mut self.etags, etag.to_owned());
+        }
+        let data = reply.data();
+        let id = data["id"].as_str().map(str::to_owned);
+        match (request.path.split('/').nth(1), id) {
+            (Some("contacts"), Some(id)) if reply.status == 201 => keep(&mut self.contacts, id),
+            (Some("files"), Some(id)) if reply.status == 201 => {
+                let contact = data["contactId"].as_str().unwrap_or_default().to_owned();
+                keep(&mut self.files, (contact, id));
+            }
+            (Some("forms"), Some(id)) if reply.status == 201 => keep(&mut self.submissions, id),
+            _ => {}
+        }
+        if let Some(cursor) = reply.pagination()["nextCursor"].as_str() {
+            keep(&mut self.pages, (request.path.clone(), cursor.to_owned()));
+        }
+        for name in ["createdAt", "updatedAt"] {
+            if let Some(time) = data[name].as_str() {
+                keep(&mut self.times, time.to_owned());
+            }
+        }
+        if let Some(url) = data["url"].as_str() {
+            let path = url.split_once("://").and_then(|(_, rest)| rest.split_once('/'));
+            keep(&mut self.links, path.map_or_else(String::new, |(_, path)| format!("//{path}")));
+        }
+    }
+
+    /// What somebody else knows, but for what lets everybody in who has it: signed links.
+    #[must_use]
+    pub fn without_links(&self) -> Self {
+        Known { links: Vec::new(), ..self.clone() }
+    }
+
+    fn contact(&self, dice: &mut Dice) -> String {
+        match dice.below(20) {
+            0 => "697d00000000000000000000".to_owned(),
+            _ if self.contacts.is_empty() => "697d00000000000000000000".to_owned(),
+            _ => dice.pick(&self.contacts),
+        }
+    }
+}
+
+fn external(dice: &mut Dice) -> String {
+    format!("crm-{}", dice.below(12))
+}
+
+fn maybe<T: Into<Value>>(dice: &mut Dice, body: &mut Value, name: &str, one_in: u64, value: T) {
+    if dice.one_in(one_in) {
+        body[name] = if dice.one_in(8) { Value::Null } else { value.into() };
+    }
+}
+
+fn request(method: &'static str, path: String) -> Request {
+    Request { method, path, headers: Vec::new(), body: None }
+}
+
+fn with_json(mut request: Request, body: &Value) -> Request {
+    request.headers.push(("content-type", "application/json".to_owned()));
+    request.body = Some(body.to_string().into_bytes());
+    request
+}
+
+/// The next step.
+#[must_use]
+pub fn step(seed: u64, known: &Known) -> Step {
+    let mut dice = Dice(seed);
+    let mut request = match dice.below(100) {
+        0..=1 => return Step::Operator(operator::deed(&mut dice, known)),
+        2..=5 => return Step::Wait(dice.pick(&[1, 999, 5_000, 70_000])),
+        6 => return Step::Wait(dice.pick(&[3_700_000, 3_700_000, 90_000_000])),
+        7..=57 => contacts::contacts(&mut dice, known),
+        58..=69 => files::files(&mut dice, known),
+        70..=74 => extraction::extraction(&mut dice),
+        75 => public(&mut dice),
+        _ => forms::forms(&mut dice, known),
+    };
+    if request.method == "POST" && dice.one_in(6) {
+        request.headers.push(("idempotency-key", format!("key-{}", dice.below(5))));
+    }
+    if dice.one_in(10) && !known.etags.is_empty() {
+        let name = if request.method == "GET" { "if-none-match" } else { "if-match" };
+        request.headers.push((name, dice.pick(&known.etags)));
+    }
+    Step::Request(request)
+}
+
+/// What needs no key.
+fn public(dice: &mut Dice) -> Request {
+    let path = dice.pick(&["//v1/open/health", "//openapi.json", "//v1/open/nothing", "//"]);
+    request("GET", path.to_owned())
+}

@@ -1,0 +1,101 @@
+//! What the operator does between requests.
+
+use openapi_core::admin::{Admin, CreditChange};
+use openapi_core::contacts::ContactRef;
+use openapi_core::credits::CreditPool;
+use serde_json::{Value, json};
+
+use super::Known;
+use crate::sandbox::{object, operator, wait};
+use crate::{Dice, Sandbox};
+
+/// Something that the operator does.
+#[derive(Clone, Debug)]
+pub enum Deed {
+    /// Replaces the contact schema.
+    DefineContacts(Value),
+    /// Replaces the definition of a template.
+    EditTemplate(String, Value),
+    /// Takes a template out of use.
+    ArchiveTemplate(String),
+    /// Puts a template to use.
+    ActivateTemplate(String),
+    /// Erases a contact.
+    Erase(String),
+    /// Removes the contents of deleted files before their time.
+    PurgeFiles,
+    /// Sets the credits of the plan.
+    SetCredits(u64),
+    /// Maintenance, as it runs now and then.
+    Maintain,
+}
+
+impl Deed {
+    /// Does it, and returns what the operator is told, as text.
+    ///
+    /// # Panics
+    /// When the id of a template or contact is none.
+    #[must_use]
+    pub fn told(&self, cx: &Sandbox) -> String {
+        let (platform, by, agent) = (&cx.platform, &operator(), &cx.agent);
+        let template = |id: &str| id.parse().expect("a platform id");
+        match self {
+            Deed::DefineContacts(definition) => format!("{:?}", cx.redefine(definition)),
+            Deed::EditTemplate(id, definition) => {
+                format!("{:?}", wait(platform.edit_template(by, agent, template(id), &object(definition))))
+            }
+            Deed::ArchiveTemplate(id) => {
+                format!("{:?}", wait(platform.archive_template(by, agent, template(id))))
+            }
+            Deed::ActivateTemplate(id) => {
+                format!("{:?}", wait(platform.activate_template(by, agent, template(id))))
+            }
+            Deed::Erase(id) => {
+                let contact = ContactRef::Id(id.parse().expect("a platform id"));
+                format!("{:?}", wait(platform.erase_contact(by, agent, &contact)))
+            }
+            Deed::PurgeFiles => format!("{:?}", wait(platform.purge_files(by, agent))),
+            Deed::SetCredits(credits) => {
+                let change = CreditChange::Set { pool: CreditPool::Plan, credits: *credits, note: None };
+                format!("{:?}", wait(platform.change_credits(by, agent, &change)))
+            }
+            Deed::Maintain => format!("{:?}", wait(platform.maintain())),
+        }
+    }
+}
+
+pub(super) fn deed(dice: &mut Dice, known: &Known) -> Deed {
+    let template = dice.pick(&known.templates);
+    match dice.below(14) {
+        0..=1 => Deed::DefineContacts(dice.pick(&[
+            json!({}),
+            json!({ "fields": [{ "name": "lastName", "sensitive": true }] }),
+            json!({ "fields": [{ "name": "primaryPhone", "sensitive": true }, { "name": "firstName", "required": true }] }),
+            json!({ "customFields": [{ "name": "plan", "type": "string", "unique": true }] }),
+            json!({ "fields": [{ "name": "primaryEmail", "unique": true }] }),
+        ])),
+        2..=3 => {
+            let name = dice.pick(&["Feedback", "feedback", "Éclair", "Aufnahme"]);
+            let policy = dice.pick(&["supersede", "keepAll"]);
+            Deed::EditTemplate(template, definition(name, policy, dice.one_in(2)))
+        }
+        4 => Deed::ArchiveTemplate(template),
+        5..=7 => Deed::ActivateTemplate(template),
+        8..=9 => Deed::Erase(known.contact(dice)),
+        10 => Deed::PurgeFiles,
+        11..=12 => Deed::SetCredits(dice.pick(&[0, 2, 20, 1_000])),
+        _ => Deed::Maintain,
+    }
+}
+
+/// A template with a rating and perhaps a comment.
+#[must_use]
+pub fn definition(name: &str, policy: &str, has_comment: bool) -> Value {
+    let mut fields = vec![
+        json!({ "name": "rating", "type": "number", "required": true, "validation": { "minimum": 1, "maximum": 5 } }),
+    ];
+    if has_comment {
+        fields.push(json!({ "name": "comment", "type": "textarea" }));
+    }
+    json!({ "name": name, "submissionPolicy": policy, "fields": fields })
+}
