@@ -1,0 +1,199 @@
+//! Random requests against the OpenAPI document: every answer has a documented status, code, headers and body.
+//!
+//! Requests of the small world, some of them mutated, by keys that may and keys that may not, on a store that now and
+//! then fails. `DOCUMENTED_REQUESTS` sets how many.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, LazyLock};
+
+use contract_tests::sandbox::{operator, wait};
+use contract_tests::traffic::{Known, Step, definition, step};
+use contract_tests::{Backend, Credentials, Dice, FaultyStorage, Reply, Sandbox, document, rules, story};
+use http::HeaderValue;
+use openapi_core::access::RateLimits;
+use openapi_core::admin::Admin;
+use openapi_core::api::PeerAddress;
+use openapi_core::endpoints::ENDPOINTS;
+use openapi_core::storage::StorageErrorKind;
+
+use crate::fuzzing::{Case, Who, mutated, seeds};
+use crate::{caught, length};
+
+/// How many steps a world has.
+const STEPS: u64 = 500;
+
+static SEEDS: LazyLock<Vec<Case>> = LazyLock::new(seeds::all);
+
+/// An answer as the document lists it: operation, status and error code.
+type Kind = (&'static str, u16, String);
+
+struct World {
+    cx: Sandbox,
+    faulty: Arc<FaultyStorage>,
+    known: Known,
+    /// A key that may do everything, and others that lack something.
+    keys: Vec<Credentials>,
+    /// Milliseconds between requests: few of them, and limits are reached.
+    pace: i64,
+}
+
+impl World {
+    fn new(dice: &mut Dice) -> Self {
+        let store = Backend::Memory.open();
+        let faulty = FaultyStorage::new(Arc::clone(&store.storage));
+        let cx = Sandbox::on(store.through(faulty.clone()), |_| {});
+        let cx = cx.rebuilt(cx.ports(), |files| files.max_octets_of_agent = Some(2_000));
+        let templates = [("Feedback", "supersede", true), ("Éclair", "keepAll", false)]
+            .map(|(name, policy, comment)| cx.template(&definition(name, policy, comment)));
+        let revoked = cx.issue(|_| {});
+        wait(cx.platform.revoke_key(&operator(), &Sandbox::selector(&revoked))).expect("a key");
+        let soon = contract_tests::sandbox::instant(contract_tests::sandbox::START).plus_millis(2_000);
+        let keys = vec![
+            cx.credentials.clone(),
+            cx.key_that_may("contacts:read"),
+            cx.key_that_may("document-extraction:read"),
+            cx.issue(|key| key.limits = RateLimits { per_minute: 3, per_hour: 100 }),
+            cx.issue(|key| key.allowed_addresses = vec!["203.0.113.0/24".parse().expect("a network")]),
+            cx.issue(|key| key.expires_at = Some(soon)),
+            revoked,
+            Credentials { secret: "wrong".to_owned(), ..cx.credentials.clone() },
+        ];
+        let pace = if dice.one_in(6) { 1 } else { 450 };
+        World { cx, faulty, known: Known::of(templates.to_vec()), keys, pace }
+    }
+
+    /// Sends a case and holds the reply to the document; `None` where it is no request.
+    fn ask(&self, case: &Case, key: Option<&Credentials>, address: u8) -> Option<Reply> {
+        let mut request = case.request(&[("<A>", self.cx.agent.to_string())])?;
+        request.extensions_mut().insert(PeerAddress([192, 0, 2, address].into()));
+        for (name, value) in
+            key.iter().flat_map(|key| [("x-api-key", &key.key), ("x-api-secret", &key.secret)])
+        {
+            let _ = request.headers_mut().append(name, HeaderValue::from_str(value).expect("a value"));
+        }
+        let (parts, body) = request.into_parts();
+        let asked = rules::Asked { request: parts.clone(), settings: self.cx.settings() };
+        let request = http::Request::from_parts(parts, body);
+        let reply = wait(async { Reply::read(self.cx.api.handle(request).await).await });
+        rules::check(&asked, &reply);
+        Some(reply)
+    }
+
+    fn step(&mut self, dice: &mut Dice, seen: &mut BTreeMap<Kind, u64>) -> u64 {
+        self.cx.advance(self.pace);
+        let request = match step(dice.next(), &self.known) {
+            Step::Wait(millis) => {
+                self.cx.advance(millis);
+                return 0;
+            }
+            Step::Operator(deed) => {
+                let _ = deed.told(&self.cx);
+                return 0;
+            }
+            Step::Request(request) => request,
+        };
+        let mut case = Case::of(&request);
+        if dice.one_in(4) {
+            let other = dice.pick(&SEEDS);
+            case = mutated(dice, &case, &other);
+        }
+        let key = if dice.one_in(5) { dice.pick(&self.keys) } else { self.keys[0].clone() };
+        let key = (case.who != Who::Nobody).then_some(key);
+        match dice.below(80) {
+            0 => self.faulty.fail(Some(StorageErrorKind::Unavailable)),
+            1 => self.faulty.lose_races(dice.pick(&[1, 100])),
+            _ => {}
+        }
+        let reply = match caught(|| self.ask(&case, key.as_ref(), dice.pick(&[10, 10, 11]))) {
+            Ok(Some(reply)) => reply,
+            Ok(None) => return 0,
+            Err(words) => panic!("{words}\n{}", case.octets().escape_ascii()),
+        };
+        self.faulty.fail(None);
+        self.faulty.lose_races(0);
+        self.known.learn(&request, &reply);
+        let operation = reply.operation.unwrap_or("outside of any operation");
+        *seen.entry((operation, reply.status, reply.code().to_owned())).or_default() += 1;
+        1
+    }
+}
+
+/// Every answer that the document lists.
+fn listed() -> BTreeSet<Kind> {
+    let mut listed = BTreeSet::new();
+    for meta in ENDPOINTS.iter().map(|endpoint| endpoint.meta) {
+        let responses = document::members(&document::operation(meta.id)["responses"]);
+        for status in responses.keys().filter_map(|status| status.parse().ok()) {
+            let codes = if status < 400 { vec![""] } else { document::codes(meta.id, status) };
+            listed.extend(codes.into_iter().map(|code| (meta.id, status, code.to_owned())));
+        }
+    }
+    listed
+}
+
+#[test]
+fn every_answer_is_documented() {
+    let wanted = length("DOCUMENTED_REQUESTS", 3_000);
+    let mut dice = Dice(length("DOCUMENTED_SEED", 1));
+    let (mut seen, mut sent) = (BTreeMap::new(), 0);
+    while sent < wanted {
+        let mut world = World::new(&mut dice);
+        for _ in 0..STEPS {
+            sent += world.step(&mut dice, &mut seen);
+        }
+    }
+    let listed = listed();
+    let missed: Vec<String> = listed
+        .iter()
+        .filter(|kind| !seen.contains_key(*kind))
+        .map(|(operation, status, code)| format!("{operation} {status} {code}"))
+        .collect();
+    println!(
+        "{sent} requests, 0 undocumented answers, 0 panics; of {} documented answers {} were seen, not {missed:#?}",
+        listed.len(),
+        listed.len() - missed.len(),
+    );
+    // Answers of all kinds are looked at, or nothing is shown.
+    let statuses: BTreeSet<u16> = seen.keys().map(|(_, status, _)| *status).collect();
+    for status in [200, 201, 304, 400, 401, 402, 403, 404, 405, 409, 412, 415, 422, 429, 503] {
+        assert!(statuses.contains(&status), "no {status} among {statuses:?}");
+    }
+    for meta in ENDPOINTS.iter().map(|endpoint| endpoint.meta) {
+        let succeeds = seen.keys().any(|(operation, status, _)| *operation == meta.id && *status < 300);
+        assert!(succeeds, "{} never succeeds", meta.id);
+    }
+}
+
+/// Answers that are not as documented are noticed.
+#[test]
+fn undocumented_answers_are_seen() {
+    let cx = story::sandbox(Backend::Memory);
+    let _ = cx.create(&story::new_contact());
+    let path = "/contacts/crm-1001/chatbots/<A>";
+    let call = cx.call("GET", path);
+    let (found, absent) = (call.send(), cx.get("/contacts/none/chatbots/<A>"));
+    let refused = |reply: &Reply| {
+        let asked = rules::Asked { request: call.request().into_parts().0, settings: cx.settings() };
+        caught(|| rules::check(&asked, reply)).is_err()
+    };
+    assert!(!refused(&found) && !refused(&absent));
+    let change = |reply: &Reply, change: &dyn Fn(&mut Reply)| {
+        let mut reply = reply.clone();
+        change(&mut reply);
+        refused(&reply)
+    };
+    assert!(change(&found, &|reply| reply.status = 206), "a status");
+    assert!(change(&absent, &|reply| reply.status = 410), "a status of an error");
+    assert!(change(&absent, &|reply| reply.json["code"] = "FILE_NOT_FOUND".into()), "a code");
+    assert!(change(&absent, &|reply| reply.json["code"] = "OTHER".into()), "a code that is none");
+    assert!(
+        change(&found, &|reply| drop(reply.headers.insert("x-other", HeaderValue::from_static("1")))),
+        "a header"
+    );
+    assert!(change(&found, &|reply| drop(reply.headers.remove("x-request-id"))), "a header that is missing");
+    assert!(change(&found, &|reply| reply.json["data"]["tags"] = "vip".into()), "the type of a member");
+    let without_id =
+        |reply: &mut Reply| drop(reply.json["data"].as_object_mut().and_then(|data| data.remove("id")));
+    assert!(change(&found, &without_id), "a member that is missing");
+    assert!(change(&found, &|reply| reply.json["other"] = 1.into()), "a member of the envelope");
+}

@@ -1,0 +1,234 @@
+//! A request as octets that people can read, keep and edit.
+//!
+//! The first line says who asks, how the body arrives and how it ends: `key 0 end`. A request as in HTTP/1.1 follows, its
+//! lines ended by a line feed alone. Names in angle brackets stand for what the sandbox holds: `<A>`, `<CONTACT>`, `<FILE>`,
+//! `<LINK>`, `<TEMPLATE>`, `<SUBMISSION>`, `<TOKEN>`.
+
+use bytes::Bytes;
+use contract_tests::call::{Chunk, ChunkedBody};
+use contract_tests::traffic;
+use http::{HeaderMap, HeaderName, HeaderValue, Request};
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// A key with every permission.
+    Key,
+    /// The same key with another secret.
+    WrongSecret,
+    /// Nobody who says so.
+    Nobody,
+    /// The host itself, which has authenticated somebody.
+    Host,
+    /// A visitor of the widget.
+    Visitor,
+}
+
+/// How a body ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It is all there.
+    Whole,
+    /// Fields follow.
+    Trailers,
+    /// The client goes away.
+    Gone,
+    /// It is not received in time.
+    Late,
+}
+
+const WHO: [(&str, Who); 5] = [
+    ("key", Who::Key),
+    ("wrong", Who::WrongSecret),
+    ("nobody", Who::Nobody),
+    ("host", Who::Host),
+    ("visitor", Who::Visitor),
+];
+const ENDS: [(&str, End); 4] =
+    [("end", End::Whole), ("trailers", End::Trailers), ("gone", End::Gone), ("late", End::Late)];
+
+/// A request in the making: nothing says that it can be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    pub who: Who,
+    /// Octets that arrive at a time, with a pause behind each; 0 is all at once.
+    pub piece: usize,
+    pub end: End,
+    pub method: Vec<u8>,
+    pub target: Vec<u8>,
+    pub version: Vec<u8>,
+    pub headers: Vec<(Vec<u8>, Vec<u8>)>,
+    pub body: Vec<u8>,
+}
+
+impl Case {
+    /// A request without headers and body.
+    pub fn new(who: Who, method: &str, target: &str) -> Self {
+        Case {
+            who,
+            piece: 0,
+            end: End::Whole,
+            method: method.into(),
+            target: target.into(),
+            version: b"HTTP/1.1".to_vec(),
+            headers: Vec::new(),
+            body: Vec::new(),
+        }
+    }
+
+    /// With a body of this type.
+    pub fn with_body(mut self, media_type: &str, body: impl Into<Vec<u8>>) -> Self {
+        self.headers.push((b"content-type".to_vec(), media_type.into()));
+        self.body = body.into();
+        self
+    }
+
+    /// A request of the small world.
+    pub fn of(request: &traffic::Request) -> Self {
+        let (who, target) = match request.path.strip_prefix('/') {
+            Some(path) if path.starts_with('/') => (Who::Nobody, path.to_owned()),
+            _ => (Who::Key, format!("/v1/open{}", request.path)),
+        };
+        let mut case = Case::new(who, request.method, &target);
+        case.headers = request
+            .headers
+            .iter()
+            .map(|(name, value)| ((*name).into(), value.clone().into_bytes()))
+            .collect();
+        case.body = request.body.clone().unwrap_or_default();
+        case
+    }
+
+    /// The octets that [`Case::read`] reads.
+    pub fn octets(&self) -> Vec<u8> {
+        let who = WHO.iter().find(|(_, who)| *who == self.who).map_or("", |(name, _)| name);
+        let end = ENDS.iter().find(|(_, end)| *end == self.end).map_or("", |(name, _)| name);
+        let mut octets = format!("{who} {} {end}\n", self.piece).into_bytes();
+        octets.extend([&self.method[..], b" ", &self.target, b" ", &self.version, b"\n"].concat());
+        for (name, value) in &self.headers {
+            octets.extend([name, &b": "[..], value, b"\n"].concat());
+        }
+        octets.push(b'\n');
+        octets.extend(&self.body);
+        octets
+    }
+
+    /// Reads what is nearly a request; `None` where nothing can be made of it.
+    pub fn read(octets: &[u8]) -> Option<Self> {
+        let (first, rest) = line(octets)?;
+        let mut words = std::str::from_utf8(first).ok()?.split(' ');
+        let word = words.next()?;
+        let who = WHO.iter().find(|(name, _)| *name == word)?.1;
+        let piece = words.next()?.parse().ok()?;
+        let word = words.next()?;
+        let end = ENDS.iter().find(|(name, _)| *name == word)?.1;
+        let (start, mut rest) = line(rest)?;
+        // A target may hold spaces here: it cannot be sent then, but mutated on.
+        let (method, start) = start.split_at_checked(start.iter().position(|octet| *octet == b' ')?)?;
+        let (target, version) = start.split_at_checked(start.iter().rposition(|octet| *octet == b' ')?)?;
+        let mut case = Case::new(who, "", "");
+        (case.piece, case.end) = (piece, end);
+        case.method = method.to_vec();
+        case.target = target.get(1..).unwrap_or_default().to_vec();
+        case.version = version[1..].to_vec();
+        while let Some((field, after)) = line(rest) {
+            rest = after;
+            if field.is_empty() {
+                break;
+            }
+            let colon = field.iter().position(|octet| *octet == b':')?;
+            let value = field[colon + 1..].strip_prefix(b" ").unwrap_or(&field[colon + 1..]);
+            case.headers.push((field[..colon].to_vec(), value.to_vec()));
+        }
+        case.body = rest.to_vec();
+        Some(case)
+    }
+
+    /// The request, its names replaced; `None` where it is none that a server could hand on.
+    pub fn request(&self, names: &[(&str, String)]) -> Option<Request<ChunkedBody>> {
+        let version = match &self.version[..] {
+            b"HTTP/1.0" => http::Version::HTTP_10,
+            b"HTTP/1.1" => http::Version::HTTP_11,
+            b"HTTP/2" => http::Version::HTTP_2,
+            b"HTTP/3" => http::Version::HTTP_3,
+            _ => return None,
+        };
+        let mut request = Request::builder()
+            .method(&self.method[..])
+            .uri(&named(&self.target, names)[..])
+            .version(version)
+            .body(ChunkedBody::from(self.chunks(names)))
+            .ok()?;
+        for (name, value) in &self.headers {
+            let name = HeaderName::from_bytes(name).ok()?;
+            let value = HeaderValue::from_bytes(&named(value, names)).ok()?;
+            request.headers_mut().try_append(name, value).ok()?;
+        }
+        Some(request)
+    }
+
+    fn chunks(&self, names: &[(&str, String)]) -> Vec<Chunk> {
+        let body = Bytes::from(named(&self.body, names));
+        let mut chunks = Vec::new();
+        // However small the pieces are, there are not many.
+        let piece = if self.piece == 0 { body.len() } else { self.piece.max(body.len() / 200) };
+        for at in (0..body.len()).step_by(piece.max(1)) {
+            chunks.push(Chunk::Octets(body.slice(at..body.len().min(at + piece))));
+            chunks.extend((self.piece > 0).then_some(Chunk::Pause));
+        }
+        chunks.extend(match self.end {
+            End::Whole => None,
+            End::Gone => Some(Chunk::Gone),
+            End::Late => Some(Chunk::Timeout),
+            End::Trailers => {
+                let mut fields = HeaderMap::new();
+                fields.insert("x-api-key", HeaderValue::from_static("trailer"));
+                Some(Chunk::Trailers(fields))
+            }
+        });
+        chunks
+    }
+}
+
+fn line(octets: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = octets.iter().position(|octet| *octet == b'\n')?;
+    Some((&octets[..end], &octets[end + 1..]))
+}
+
+/// Octets with names replaced by what they stand for.
+fn named(octets: &[u8], names: &[(&str, String)]) -> Vec<u8> {
+    if !octets.contains(&b'<') {
+        return octets.to_vec();
+    }
+    let mut replaced = Vec::with_capacity(octets.len());
+    let mut rest = octets;
+    while let Some((first, after)) = rest.split_first() {
+        let name = (*first == b'<').then(|| names.iter().find(|(name, _)| rest.starts_with(name.as_bytes())));
+        match name.flatten() {
+            Some((name, value)) => {
+                replaced.extend(value.bytes());
+                rest = &rest[name.len()..];
+            }
+            None => {
+                replaced.push(*first);
+                rest = after;
+            }
+        }
+    }
+    replaced
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let mut case = Case::new(Who::Host, "POST", "/a b?<A>").with_body("text/plain", *b"\n\xff\n");
+    case.headers.push((b"x".to_vec(), b" : \xfe".to_vec()));
+    (case.piece, case.end) = (3, End::Gone);
+    assert_eq!(Case::read(&case.octets()), Some(case.clone()));
+    assert!(case.request(&[]).is_none(), "there is a space in its target");
+    case.target = b"/<A>/<B>".to_vec();
+    let request = case.request(&[("<A>", "agent".to_owned())]);
+    assert!(request.is_none(), "angle brackets are none of a target's");
+    case.target = b"/<A>".to_vec();
+    let request = case.request(&[("<A>", "agent".to_owned())]).expect("a request");
+    assert_eq!(request.uri(), "/agent");
+}

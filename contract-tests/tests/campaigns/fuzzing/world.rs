@@ -1,0 +1,221 @@
+//! What cases are sent to: the API and the widget's side over one small store in memory.
+
+use std::collections::VecDeque;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use contract_tests::sandbox::{object, operator, wait};
+use contract_tests::{Backend, Form, Reply, Sandbox, rules, story};
+use futures_core::Stream;
+use http_body_util::BodyExt;
+use openapi_core::access::{Actor, Caller, Permissions};
+use openapi_core::admin::ChatAdmin;
+use openapi_core::api::PeerAddress;
+use openapi_core::chat::{ChatEvent, ChatEvents, ChatResponder, ChatTurn, Outcome, Usage};
+use openapi_core::widget::{WidgetApi, WidgetSettings};
+use serde_json::json;
+
+use super::case::{Case, Who};
+
+/// A future that is not ready after so many polls waits for something that never comes: nothing in memory does.
+const POLLS: usize = 2_000;
+
+/// Says one sentence at once.
+struct Parrot;
+
+struct Said(VecDeque<ChatEvent>);
+
+impl Stream for Said {
+    type Item = ChatEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<ChatEvent>> {
+        Poll::Ready(self.0.pop_front())
+    }
+}
+
+impl ChatResponder for Parrot {
+    fn name(&self) -> &str {
+        "parrot"
+    }
+
+    fn most(&self, _: &ChatTurn) -> Usage {
+        Usage::default()
+    }
+
+    fn respond(&self, _: ChatTurn) -> ChatEvents {
+        let done =
+            ChatEvent::Done { outcome: Outcome::Answered, sources: Vec::new(), usage: Usage::default() };
+        Box::pin(Said([ChatEvent::Delta("Hello.".to_owned()), done].into()))
+    }
+}
+
+/// What became of a case.
+#[derive(Debug)]
+pub enum Sent {
+    /// It is no request.
+    Nothing,
+    /// The API answered.
+    Reply(Box<Reply>),
+    /// The widget's side answered, with this status and error code.
+    Widget(u16, String),
+}
+
+impl Sent {
+    /// What is new about an answer is new behaviour: the operation, how it ended, and what was found wrong.
+    pub fn signature(&self) -> String {
+        match self {
+            Sent::Nothing => String::new(),
+            Sent::Widget(status, code) => format!("widget {status} {code}"),
+            Sent::Reply(reply) => {
+                let mut kinds: Vec<String> = reply.json["validationErrors"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .map(|error| format!("{} {}", error["type"], error["in"]))
+                    .collect();
+                kinds.sort_unstable();
+                kinds.dedup();
+                let message = reply.json["message"].as_str().unwrap_or_default();
+                // Names, values and numbers are the request's own.
+                let mut is_quoted = false;
+                let plain = message.chars().filter(|c| {
+                    is_quoted ^= matches!(c, '\'' | '"' | '`');
+                    !is_quoted && !c.is_ascii_digit()
+                });
+                let plain: String = plain.take(60).collect();
+                let cut = if reply.code() == "VALIDATION_ERROR" { "" } else { &plain };
+                format!("{:?} {} {} {kinds:?} {cut}", reply.operation, reply.status, reply.code())
+            }
+        }
+    }
+}
+
+/// The small store with everything that cases name.
+pub struct World {
+    cx: Sandbox,
+    widget: WidgetApi,
+    names: Vec<(&'static str, String)>,
+    sent: i64,
+}
+
+impl World {
+    pub fn new() -> Self {
+        let cx = Sandbox::with_settings(Backend::Memory, |settings| {
+            settings.address_limits.health = 0;
+            settings.address_limits.download = 0;
+            settings.address_limits.unrouted = 0;
+            settings.address_limits.failed_authentication = 0;
+        });
+        let cx = cx.rebuilt(cx.ports().with_responder(Arc::new(Parrot)), |_| {});
+        let chat = object(&json!({ "chat": { "responder": "parrot" } }));
+        wait(cx.platform.configure_agent(&operator(), &cx.agent, &chat)).expect("settings");
+        let contact = cx.create(&story::new_contact()).id();
+        let files = format!("/files/chatbots/<A>/{contact}");
+        let upload = cx.call("POST", &files).form(&Form::of_file("a.pdf", story::PDF));
+        let file = upload.send().expect(201).id();
+        let signed = cx.get(&format!("{files}/files/{file}/signed-url")).expect(200);
+        let link = signed.data()["url"].as_str().expect("a URL");
+        let link = link.strip_prefix(contract_tests::document::ORIGIN).expect("below the origin").to_owned();
+        let template = cx.template(&story::feedback());
+        let submit = format!("/forms/submit/{template}/contacts/crm-1001");
+        let submission = cx.post(&submit, &json!({ "formData": { "rating": 5 } })).expect(201).id();
+        let mut settings = WidgetSettings::default();
+        settings.limits.address_calls.clear();
+        settings.limits.address_turns.clear();
+        settings.limits.address_leads.clear();
+        let widget = cx.platform.widget_api(settings);
+        let names = vec![
+            ("<A>", cx.agent.to_string()),
+            ("<CONTACT>", contact),
+            ("<FILE>", file),
+            ("<LINK>", link),
+            ("<TEMPLATE>", template),
+            ("<SUBMISSION>", submission),
+        ];
+        let mut world = World { cx, widget, names, sent: 0 };
+        let token = world.visitor_token();
+        world.names.push(("<TOKEN>", token));
+        world
+    }
+
+    fn visitor_token(&mut self) -> String {
+        let turn = super::seeds::of_widget().swap_remove(0);
+        let body = String::from_utf8_lossy(&turn.body).replace("\"<TOKEN>\"", "null").replace("2\",", "1\",");
+        let turn = Case { body: body.into_bytes(), ..turn };
+        let request = turn.request(&self.names).expect("a request");
+        let answer = finished(async {
+            let response = self.widget.handle(request).await;
+            response.into_body().collect().await.expect("a body").to_bytes()
+        });
+        let text = String::from_utf8_lossy(&answer.expect("an answer")).into_owned();
+        let token = text.split_once("\"token\":\"").and_then(|(_, rest)| rest.split('"').next());
+        token.unwrap_or_else(|| panic!("no token in {text}")).to_owned()
+    }
+
+    /// Sends a case and holds the reply to the rules of all replies.
+    ///
+    /// # Panics
+    /// When the reply breaks one, does not come, or what answers panics.
+    pub fn send(&mut self, case: &Case) -> Sent {
+        let Some(mut request) = case.request(&self.names) else { return Sent::Nothing };
+        self.sent += 1;
+        // Below the limits of the key.
+        self.cx.advance(450);
+        request.extensions_mut().insert(PeerAddress([192, 0, 2, (self.sent % 250) as u8].into()));
+        if case.who == Who::Visitor {
+            return self.visit(request);
+        }
+        let headers = request.headers_mut();
+        let credentials = &self.cx.credentials;
+        let secret = if case.who == Who::Key { credentials.secret.as_str() } else { "wrong" };
+        match case.who {
+            Who::Key | Who::WrongSecret => {
+                let _ = headers.append("x-api-key", credentials.key.parse().expect("a value"));
+                let _ = headers.append("x-api-secret", secret.parse().expect("a value"));
+            }
+            Who::Host => drop(request.extensions_mut().insert(Caller {
+                agent_id: self.cx.agent.clone(),
+                actor: Actor::User("host".into()),
+                permissions: Permissions::all(),
+                address: None,
+                request_id: String::new(),
+            })),
+            Who::Nobody | Who::Visitor => {}
+        }
+        let (parts, body) = request.into_parts();
+        let asked = rules::Asked { request: parts.clone(), settings: self.cx.settings() };
+        let request = http::Request::from_parts(parts, body);
+        let reply = finished(async { Reply::read(self.cx.api.handle(request).await).await });
+        let reply = reply.expect("an answer");
+        rules::check(&asked, &reply);
+        // A script of an extractor fails as its documents say.
+        let is_own = reply.status < 500 || reply.operation == Some("extractDocument");
+        assert!(is_own && reply.code() != "INTERNAL_ERROR", "{}", reply.text);
+        Sent::Reply(Box::new(reply))
+    }
+
+    fn visit(&self, request: http::Request<contract_tests::call::ChunkedBody>) -> Sent {
+        let answer = finished(async {
+            let (parts, body) = self.widget.handle(request).await.into_parts();
+            let octets = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+            (parts.status.as_u16(), String::from_utf8_lossy(&octets).into_owned())
+        });
+        // Some listen to an answer that is told elsewhere.
+        let (status, text) = answer.unwrap_or((0, String::new()));
+        let code = text.split_once("\"code\":\"").and_then(|(_, rest)| rest.split('"').next());
+        assert_ne!(code, Some("INTERNAL_ERROR"), "{text}");
+        Sent::Widget(status, code.unwrap_or_default().to_owned())
+    }
+}
+
+/// What a future comes to; `None` when it waits for ever.
+fn finished<T>(future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
+    for _ in 0..POLLS {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            return Some(value);
+        }
+    }
+    None
+}
