@@ -1,0 +1,232 @@
+//! A request that is dropped wherever it waits leaves nothing or everything, and harms nobody who asks again.
+
+use std::ops::Range;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use contract_tests::faulty::halt;
+use contract_tests::sandbox::{operator, wait};
+use contract_tests::table::{Known, all, good, prepare, success};
+use contract_tests::{Backend, Call, FaultyStorage, Reply, Sandbox, Script};
+use openapi_core::admin::{Admin, CreditChange};
+use openapi_core::credits::CreditPool;
+use openapi_core::files::FileName;
+use openapi_core::operation::Meta;
+use openapi_core::ports::{
+    BlobKey, BlobListing, BlobResult, BlobStore, BlobStream, BlobWriter, DocumentExtractor, DocumentLimits,
+    DocumentText, ExtractError, ExtractionTask, Findings, MemoryBlobs, OpenDocument, SentDocument,
+    UnsupportedDocument,
+};
+use openapi_core::storage::RecordKind;
+use openapi_core::transfer::{self, AgentDigest};
+use openapi_core::values::Timestamp;
+
+/// Halts before and behind everything it does.
+struct Halting<T>(T);
+
+#[async_trait]
+impl BlobStore for Halting<MemoryBlobs> {
+    async fn create(&self, key: &BlobKey, name: &FileName) -> BlobResult<Box<dyn BlobWriter>> {
+        halt(true).await;
+        let writer = self.0.create(key, name).await?;
+        halt(true).await;
+        Ok(Box::new(Halting(writer)))
+    }
+
+    async fn read(&self, key: &BlobKey, range: Range<u64>) -> BlobResult<BlobStream> {
+        halt(true).await;
+        self.0.read(key, range).await
+    }
+
+    async fn size(&self, key: &BlobKey) -> BlobResult<Option<u64>> {
+        halt(true).await;
+        self.0.size(key).await
+    }
+
+    async fn link(&self, key: &BlobKey, seconds: u64) -> BlobResult<Option<String>> {
+        halt(true).await;
+        self.0.link(key, seconds).await
+    }
+
+    async fn remove(&self, key: &BlobKey) -> BlobResult<()> {
+        halt(true).await;
+        self.0.remove(key).await?;
+        halt(true).await;
+        Ok(())
+    }
+
+    async fn list(&self) -> BlobResult<BlobListing> {
+        self.0.list().await
+    }
+
+    async fn sweep_unfinished(&self, before: Timestamp) -> BlobResult<u64> {
+        self.0.sweep_unfinished(before).await
+    }
+
+    async fn probe(&self) -> BlobResult<()> {
+        halt(true).await;
+        self.0.probe().await
+    }
+}
+
+#[async_trait]
+impl BlobWriter for Halting<Box<dyn BlobWriter>> {
+    async fn write(&mut self, octets: Bytes) -> BlobResult<()> {
+        halt(true).await;
+        self.0.write(octets).await
+    }
+
+    async fn finish(self: Box<Self>) -> BlobResult<()> {
+        halt(true).await;
+        self.0.finish().await?;
+        halt(true).await;
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl DocumentExtractor for Halting<Script> {
+    fn detect(&self, document: &SentDocument) -> Result<&'static str, UnsupportedDocument> {
+        self.0.detect(document)
+    }
+
+    async fn open(
+        &self,
+        document: SentDocument,
+        limits: DocumentLimits,
+        deadline: Duration,
+    ) -> Result<Box<dyn OpenDocument>, ExtractError> {
+        halt(true).await;
+        Ok(Box::new(Halting(self.0.open(document, limits, deadline).await?)))
+    }
+}
+
+#[async_trait]
+impl OpenDocument for Halting<Box<dyn OpenDocument>> {
+    fn text(&self) -> DocumentText {
+        self.0.text()
+    }
+
+    async fn extract(self: Box<Self>, task: ExtractionTask) -> Result<Findings, ExtractError> {
+        halt(true).await;
+        let found = self.0.extract(task).await;
+        halt(true).await;
+        found
+    }
+}
+
+/// A sandbox in which everything waits once `faulty` halts, the same each time.
+fn world() -> (Sandbox, Known, Arc<FaultyStorage>) {
+    let (cx, faulty) = FaultyStorage::sandbox(Backend::Memory);
+    let ports = cx.ports().with_extractor(Arc::new(Halting(Script::default())));
+    let cx = cx.rebuilt(ports.with_blobs(Arc::new(Halting(cx.blobs.clone()))), |_| {});
+    let plan = CreditChange::Set { pool: CreditPool::Plan, credits: 10, note: None };
+    let _ = wait(cx.platform.change_credits(&operator(), &cx.agent, &plan)).expect("credits are set");
+    let (cx, known) = prepare(cx);
+    (cx, known, faulty)
+}
+
+fn request<'a>(cx: &'a Sandbox, meta: &Meta, known: &Known) -> Call<'a> {
+    let call = good(cx, meta, known).slowly();
+    if meta.idempotent { call.header("idempotency-key", "once") } else { call }
+}
+
+/// What is stored once everything is done that a process does behind a request that was given up.
+struct State {
+    digest: AgentDigest,
+    credits: u64,
+}
+
+impl State {
+    fn of(cx: &Sandbox) -> Self {
+        wait(cx.platform.maintain()).expect("maintained");
+        let _ = wait(cx.platform.sweep_orphans(0)).expect("swept");
+        let check = wait(cx.platform.check_contents()).expect("checked");
+        assert!(check.faults.is_empty(), "{:?}", check.faults);
+        let account = wait(cx.platform.credits(&cx.agent)).expect("an account");
+        assert_eq!(account.reserved(), 0, "credits are set aside for nobody");
+        let digest = wait(transfer::digest(&*cx.store.moves(), &cx.agent)).expect("a digest");
+        State { digest, credits: account.available() }
+    }
+
+    /// Whether both are the same, but for what counts requests rather than what they did. Credits that were set aside
+    /// and given back are as they were, though their account was saved twice.
+    fn is(&self, other: &State) -> bool {
+        let counting = [RecordKind::RateWindow, RecordKind::Key, RecordKind::CreditAccount];
+        let different = self.digest.differences(&other.digest);
+        self.credits == other.credits && different.iter().all(|kind| counting.contains(kind))
+    }
+}
+
+/// Polls a request so often; its reply, where it came.
+fn polled(call: &Call<'_>, times: usize) -> Option<Reply> {
+    let mut running = pin!(call.answer());
+    for _ in 0..times {
+        if let Poll::Ready(reply) = running.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            return Some(reply);
+        }
+    }
+    None
+}
+
+#[test]
+fn a_dropped_request_leaves_nothing_or_everything() {
+    let mut dropped = 0;
+    for meta in all() {
+        let (cx, known, _) = world();
+        // What it needs is made for it before.
+        let _ = request(&cx, meta, &known);
+        let nothing = State::of(&cx);
+        let (cx, known, faulty) = world();
+        let call = request(&cx, meta, &known);
+        faulty.halt(true);
+        assert_eq!(wait(call.answer()).status, success(meta), "{}", meta.id);
+        faulty.halt(false);
+        let everything = State::of(&cx);
+        assert_eq!(
+            nothing.is(&everything),
+            meta.method.as_str() == "GET",
+            "{}: what is compared tells",
+            meta.id
+        );
+        for times in 1.. {
+            let (cx, known, faulty) = world();
+            let call = request(&cx, meta, &known);
+            faulty.halt(true);
+            let reply = polled(&call, times);
+            faulty.halt(false);
+            if reply.is_some() {
+                break;
+            }
+            dropped += 1;
+            let left = State::of(&cx);
+            assert!(
+                left.is(&nothing) || left.is(&everything),
+                "{} dropped behind {times} polls: it differs from nothing in {:?} and from everything in {:?}",
+                meta.id,
+                left.digest.differences(&nothing.digest),
+                left.digest.differences(&everything.digest)
+            );
+            // Whoever asks again is not kept out by what is left.
+            let again = call.send();
+            assert!(again.status < 500 && again.status != 429, "{} {}", meta.id, again.text);
+            if meta.idempotent {
+                assert_eq!(again.status, success(meta), "{} {}", meta.id, again.text);
+                let once = State::of(&cx);
+                for kind in
+                    [RecordKind::Contact, RecordKind::File, RecordKind::Submission, RecordKind::Replay]
+                {
+                    let (found, wanted) = (once.digest.count(kind), everything.digest.count(kind));
+                    assert_eq!(found, wanted, "{} {kind:?}: it was done once", meta.id);
+                }
+                assert_eq!(once.credits, everything.credits, "{}: it was paid once", meta.id);
+            }
+        }
+    }
+    println!("{dropped} requests were dropped");
+    assert!(dropped > 150, "only {dropped} were dropped");
+}
