@@ -223,7 +223,7 @@ fn whatever_is_sent_is_answered() {
     let findings: Vec<String> = findings.map(|(number, finding)| finding.kept(number)).collect();
     assert!(findings.is_empty(), "{} findings:\n{}", findings.len(), findings.join("\n\n"));
     // Mutations that only ever made nonsense would find nothing.
-    for status in [200, 201, 204, 400, 401, 404, 405, 408, 409, 412, 413, 415] {
+    for status in [200, 201, 204, 400, 401, 403, 404, 405, 408, 415] {
         assert!(campaign.statuses.contains_key(&status), "no {status} among {:?}", campaign.statuses);
     }
 }
