@@ -3,7 +3,7 @@
 use std::task::{Context, Waker};
 
 use contract_tests::sandbox::{operator, wait};
-use contract_tests::{Backend, FaultyStorage, Reply, Sandbox, on_every_backend};
+use contract_tests::{Backend, Reply, Sandbox, on_every_backend};
 use openapi_core::admin::{Admin, CreditChange};
 use openapi_core::credits::CreditPool;
 use openapi_core::storage::LedgerQuery;
@@ -29,7 +29,7 @@ on_every_backend!(
 
 /// The contract lists no `CONCURRENT_UPDATE` for an extraction.
 fn changed_by_others_all_the_time(backend: Backend) {
-    let (cx, faulty) = FaultyStorage::sandbox(backend);
+    let (cx, faulty) = Sandbox::faulty(backend);
     plan(&cx, 10);
     faulty.lose_races(u32::MAX);
     let reply = send(&cx, &form("total: 1")).fails(503, "SERVICE_UNAVAILABLE");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use contract_tests::faulty::halt;
+
 use contract_tests::sandbox::{operator, wait};
 use contract_tests::table::{Known, all, good, prepare, real_path, success};
 use contract_tests::{Backend, Call, FaultyStorage, Reply, Sandbox, Script};
@@ -22,6 +22,7 @@ use openapi_core::ports::{
     UnsupportedDocument,
 };
 use openapi_core::storage::RecordKind;
+use openapi_core::storage::faulty::halt;
 use openapi_core::transfer::{self, AgentDigest};
 use openapi_core::values::Timestamp;
 use serde_json::json;
@@ -122,7 +123,7 @@ impl OpenDocument for Halting<Box<dyn OpenDocument>> {
 
 /// A sandbox in which everything waits once `faulty` halts, the same each time.
 fn world() -> (Sandbox, Known, Arc<FaultyStorage>) {
-    let (cx, faulty) = FaultyStorage::sandbox(Backend::Memory);
+    let (cx, faulty) = Sandbox::faulty(Backend::Memory);
     let ports = cx.ports().with_extractor(Arc::new(Halting(Script::default())));
     let cx = cx.rebuilt(ports.with_blobs(Arc::new(Halting(cx.blobs.clone()))), |_| {});
     let plan = CreditChange::Set { pool: CreditPool::Plan, credits: 10, note: None };
