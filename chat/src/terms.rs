@@ -66,16 +66,41 @@ pub(crate) fn words(text: &str, mut each: impl FnMut(Word<'_>)) {
             Some((end, _)) => &part[..end],
             None => part,
         };
-        if part.is_ascii() {
-            lower.clear();
-            lower.push_str(part);
-            lower.make_ascii_lowercase();
-            each(Word { folded: &lower, lower: &lower });
-        } else {
-            each(Word { folded: &fold(part), lower: &part.nfc().collect::<String>().to_lowercase() });
-        }
+        let mut tell = |part: &str| {
+            if part.is_ascii() {
+                lower.clear();
+                lower.push_str(part);
+                lower.make_ascii_lowercase();
+                each(Word { folded: &lower, lower: &lower });
+            } else {
+                each(Word { folded: &fold(part), lower: &part.nfc().collect::<String>().to_lowercase() });
+            }
+        };
+        tell(part);
+        parts_of_name(part, tell);
     }
     pairs(&text[run], &mut each);
+}
+
+/// Calls `each` for the words that a name such as `max_file_size` or `fileName` is put together from; of a plain word for
+/// none. Whoever asks writes them apart.
+fn parts_of_name(name: &str, mut each: impl FnMut(&str)) {
+    let is_joined = |before: char, after: char| before.is_lowercase() && after.is_uppercase();
+    let mut start = 0;
+    let mut before = '_';
+    for (at, letter) in name.char_indices().chain([(name.len(), '_')]) {
+        let is_end = letter == '_' || is_joined(before, letter);
+        if is_end && (start > 0 || at < name.len()) {
+            let part = name[start..at].trim_matches('_');
+            if part.chars().nth(1).is_some() {
+                each(part);
+            }
+        }
+        if is_end {
+            start = at;
+        }
+        before = letter;
+    }
 }
 
 /// The first of the longest parts between apostrophes.
@@ -151,6 +176,29 @@ mod tests {
             folded("l’abonnement d'été; the customer's don't"),
             ["abonnement", "ete", "the", "customer", "don"]
         );
+    }
+
+    #[test]
+    fn names_are_found_by_their_words_too() {
+        assert_eq!(
+            folded("set max_file_size or fileName, HTTPServer iPhone _x"),
+            [
+                "set",
+                "max_file_size",
+                "max",
+                "file",
+                "size",
+                "or",
+                "filename",
+                "file",
+                "name",
+                "httpserver",
+                "iphone",
+                "phone",
+                "_x"
+            ]
+        );
+        assert_eq!(folded("RATE_LIMIT_EXCEEDED"), ["rate_limit_exceeded", "rate", "limit", "exceeded"]);
     }
 
     #[test]

@@ -4,10 +4,14 @@
 
 use std::time::{Duration, Instant};
 
-use chat::{Index, IndexBuilder};
-use openapi_core::chat::{KnowledgeDocument, Passage, Question};
+use chat::{Index, IndexBuilder, KnowledgeResponder};
+use futures_util::StreamExt as _;
+use openapi_core::chat::{
+    ChatAgent, ChatEvent, ChatLine, ChatResponder as _, ChatSettings, ChatTurn, ChatVisitor,
+    KnowledgeDocument, Passage, Question, Retrieved, Speaker,
+};
 use openapi_core::files::Sha256Digest;
-use openapi_core::values::{KnowledgeId, PlatformId, Timestamp};
+use openapi_core::values::{AgentId, ConversationId, KnowledgeId, PlatformId, Timestamp};
 
 const NOW: Timestamp = Timestamp::from_millis(1_780_000_000_000);
 const DOCUMENTS: u64 = 1_000;
@@ -116,6 +120,43 @@ fn a_large_index() {
         times.push(begun.elapsed());
         assert!(found.passages.len() <= 6);
     }
+    print("a question", &mut times);
+    // From the question to the first words of the answer.
+    let mut times: Vec<Duration> = Vec::new();
+    for _ in 0..1_000 {
+        let length = 4 + words.draw() % 12;
+        let text = words.text(length);
+        let begun = Instant::now();
+        let found = index.search(&Question { text: text.clone(), before: None, locale: "en".to_owned() }, 12);
+        let mut events = KnowledgeResponder.respond(turn(text, found));
+        let first = pollster::block_on(events.next());
+        times.push(begun.elapsed());
+        assert!(matches!(first, Some(ChatEvent::Delta(_))), "{first:?}");
+    }
+    print("its first words", &mut times);
+}
+
+fn print(what: &str, times: &mut [Duration]) {
     times.sort_unstable();
-    println!("a question: median {:?}, p95 {:?}, slowest {:?}", times[500], times[950], times[999]);
+    println!("{what}: median {:?}, p95 {:?}, slowest {:?}", times[500], times[950], times[999]);
+}
+
+fn turn(text: String, found: Retrieved) -> ChatTurn {
+    let id = PlatformId::new(NOW, [1; 8]);
+    ChatTurn {
+        agent: ChatAgent {
+            id: AgentId::from(id),
+            name: "Agent".to_owned(),
+            settings: ChatSettings::default(),
+            link_hosts: Vec::new(),
+        },
+        conversation: ConversationId::from(id),
+        turn: "turn".to_owned(),
+        history: vec![ChatLine { speaker: Speaker::Visitor, text }],
+        visitor: ChatVisitor { locale: "en".to_owned(), ..ChatVisitor::default() },
+        found,
+        can_offer_form: true,
+        now: NOW,
+        deadline: Timestamp::from_millis(NOW.millis() + 90_000),
+    }
 }

@@ -22,11 +22,13 @@ const SHORTEST: usize = 200;
 /// The most characters of a passage.
 const LONGEST: usize = 1_200;
 /// What passages are best at: long enough to say something whole, short enough to be about one thing.
-const WANTED: usize = 600;
+const WANTED: usize = 800;
 /// Characters of a title.
 const LONGEST_TITLE: usize = 200;
 /// Pieces of a passage: a bound for texts of very short lines.
 const MOST_PIECES: usize = 200;
+/// What it costs to go on over the end of a page: more than to be short, unless a page has next to nothing.
+const CROSSING_COST: u64 = 3_000;
 /// Between two pages.
 const PAGE_BREAK: &str = "\n\n";
 
@@ -77,7 +79,8 @@ pub fn cut(pages: &[&str], format: Format) -> CutDocument {
     let mut counter = Counter { text: &text, octet: 0, character: 0 };
     for section in sections {
         let pieces = pieces(&text, section.body, format);
-        for range in packed(&text, &pieces) {
+        let page_of = |piece: &Piece| page_starts.partition_point(|page| *page <= piece.range.start);
+        for range in packed(&text, &pieces, page_of) {
             let start = counter.characters_before(range.start);
             let end = counter.characters_before(range.end);
             let page = page_starts.partition_point(|page| *page <= range.start);
@@ -135,7 +138,8 @@ fn length_cost(characters: usize) -> u64 {
 }
 
 /// The way to put pieces together that costs least.
-fn packed(text: &str, pieces: &[Piece]) -> Vec<Range<usize>> {
+fn packed(text: &str, pieces: &[Piece], page_of: impl Fn(&Piece) -> usize) -> Vec<Range<usize>> {
+    let pages: Vec<usize> = pieces.iter().map(page_of).collect();
     // The least cost of everything before a piece, and where the last passage of that begins.
     let mut best: Vec<(u64, usize)> = vec![(0, 0)];
     for end in 1..=pieces.len() {
@@ -148,7 +152,9 @@ fn packed(text: &str, pieces: &[Piece]) -> Vec<Range<usize>> {
             if (characters > LONGEST || end - start > MOST_PIECES) && start + 1 < end {
                 break;
             }
-            let cost = best[start].0 + length_cost(characters) + break_cost(&pieces[end - 1]);
+            let crossed = (pages[end - 1] - pages[start]) as u64;
+            let shape = length_cost(characters) + break_cost(&pieces[end - 1]) + crossed * CROSSING_COST;
+            let cost = best[start].0 + shape;
             if cost < least.0 {
                 least = (cost, start);
             }

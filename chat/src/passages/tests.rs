@@ -109,6 +109,14 @@ fn pages_are_kept() {
     assert_eq!(document.passages.first().and_then(|passage| passage.page), Some(1));
     assert_eq!(document.passages.last().and_then(|passage| passage.page), Some(3));
     assert_eq!(cut(&["One page."], Format::Plain).passages[0].page, None);
+    // Short pages are passages of their own, so that each is cited as what it is; next to nothing joins its neighbour.
+    let short: Vec<String> =
+        (1..=4).map(|n| format!("Page {n}. {}", "A slide of a talk. ".repeat(6))).collect();
+    let pages: Vec<&str> = short.iter().map(String::as_str).chain(["The end."]).collect();
+    let document = cut(&pages, Format::Plain);
+    let numbers: Vec<Option<u32>> = document.passages.iter().map(|passage| passage.page).collect();
+    assert_eq!(numbers, [Some(1), Some(2), Some(3), Some(4)]);
+    assert!(document.passages[3].text.ends_with("The end."));
     for blank in [&[][..], &[""][..], &[" \n", "\t"][..]] {
         assert_eq!(cut(blank, Format::Markdown).passages, []);
     }

@@ -24,9 +24,10 @@ use set::{Asked, NOW, Part, documents, index, questions};
 /// Passages that are retrieved for a turn.
 const AT_MOST: usize = 6;
 
-/// The share of right passages in the first place that must not be lost again. To reach is 0.85, which only the questions
-/// do that the search was made better for.
-const FIRST: f64 = 0.75;
+/// The share of right passages in the first place: of all questions, and what must not be lost again of each part, the
+/// smaller of which is a few dozen.
+const FIRST: f64 = 0.85;
+const FIRST_OF_PART: f64 = 0.80;
 
 /// What became of some questions.
 #[derive(Clone, Copy, Default)]
@@ -34,6 +35,8 @@ struct Tally {
     answerable: u32,
     first: u32,
     first_three: u32,
+    /// The sum of 1 / the place of the right passage.
+    reciprocal: f64,
     answered: u32,
     unanswerable: u32,
     unknown: u32,
@@ -147,6 +150,7 @@ fn questions_are_answered_from_the_right_passages() {
         if !asked.expected.is_empty() {
             tally.answerable += 1;
             tally.first += u32::from(place == Some(1));
+            tally.reciprocal += place.map_or(0.0, |place| 1.0 / place as f64);
             tally.first_three += u32::from(place.is_some_and(|place| place <= 3));
             tally.answered += u32::from(!is_unknown);
         } else {
@@ -163,7 +167,7 @@ fn questions_are_answered_from_the_right_passages() {
     }
     println!("{failures}");
     println!("{} documents, {} passages, {quotations} quotations", documents.len(), index.len());
-    println!("part  language  first  first three  answered  unknown");
+    println!("part  language  first  first three  answered  unknown  mean reciprocal");
     let mut whole: BTreeMap<Part, Tally> = BTreeMap::new();
     for ((part, locale), tally) in &tallies {
         print(*part, locale, tally);
@@ -171,13 +175,14 @@ fn questions_are_answered_from_the_right_passages() {
         sum.answerable += tally.answerable;
         sum.first += tally.first;
         sum.first_three += tally.first_three;
+        sum.reciprocal += tally.reciprocal;
         sum.answered += tally.answered;
         sum.unanswerable += tally.unanswerable;
         sum.unknown += tally.unknown;
     }
     for (part, tally) in &whole {
         print(*part, "all", tally);
-        assert!(Tally::share(tally.first, tally.answerable) >= FIRST, "the right passage first");
+        assert!(Tally::share(tally.first, tally.answerable) >= FIRST_OF_PART, "the right passage first");
         assert!(
             Tally::share(tally.first_three, tally.answerable) >= 0.90,
             "the right passage in the first three"
@@ -189,18 +194,22 @@ fn questions_are_answered_from_the_right_passages() {
         );
     }
     let count = |count: fn(&Tally) -> u32| whole.values().map(count).sum::<u32>();
+    let first = Tally::share(count(|tally| tally.first), count(|tally| tally.answerable));
+    println!("of all questions {first:.3} have the right passage first");
+    assert!(first >= FIRST, "the right passage first: {first:.3}");
     assert!(count(|tally| tally.answerable) >= 100 && count(|tally| tally.unanswerable) >= 50);
     assert!(documents.len() >= 20 && tallies.len() >= 6 && quotations >= 100);
 }
 
 fn print(part: Part, locale: &str, tally: &Tally) {
     println!(
-        "{:5} {locale:9} {:5.3} {:8.3} {:13.3} {:8.3}   of {} and {}",
+        "{:5} {locale:9} {:5.3} {:8.3} {:13.3} {:8.3} {:6.3}   of {} and {}",
         format!("{part:?}").to_lowercase(),
         Tally::share(tally.first, tally.answerable),
         Tally::share(tally.first_three, tally.answerable),
         Tally::share(tally.answered, tally.answerable),
         Tally::share(tally.unknown, tally.unanswerable),
+        tally.reciprocal / f64::from(tally.answerable.max(1)),
         tally.answerable,
         tally.unanswerable,
     );
