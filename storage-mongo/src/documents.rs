@@ -10,7 +10,7 @@ use openapi_core::storage::{
 };
 use openapi_core::values::{AgentId, FileId, Timestamp};
 
-use crate::document::{Fields, ids, integer, json, key, of_agent};
+use crate::document::{Fields, ids, integer, json, key, keyed, of_agent};
 use crate::error::{Result, corrupt};
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Reads, Transaction};
@@ -44,6 +44,13 @@ pub(crate) fn find(agent: &AgentId, after: Option<FileId>, at_most: u32) -> Find
     }
 }
 
+/// As [`DocumentStore::insert_document`], inside a transaction.
+async fn insert_alone(tx: &mut Transaction, agent: &AgentId, write: &DocumentWrite) -> Result<()> {
+    let ledger = ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    refuse_excess(ledger.octets, write)?;
+    insert(tx, agent, &write.document).await
+}
+
 /// Refuses a document for which there is no room beside the octets that the agent has.
 pub(crate) fn refuse_excess(octets: i64, write: &DocumentWrite) -> Result<()> {
     let Some(limit) = write.max_octets else { return Ok(()) };
@@ -56,8 +63,10 @@ pub(crate) fn refuse_excess(octets: i64, write: &DocumentWrite) -> Result<()> {
 }
 
 /// Stores a document with the time of its content.
+///
+/// # Errors
+/// [`StorageErrorKind::AlreadyExists`] for the id of a document or a file: they share the place where their contents are.
 pub(crate) async fn insert(tx: &mut Transaction, agent: &AgentId, document: &StoredDocument) -> Result<()> {
-    // Files and documents share the place where their contents are.
     for name in [collection::DOCUMENTS, collection::FILES] {
         let id = doc! { "_id": key(agent, document.id.as_bytes()) };
         if tx.reads().one(name, id, Some(doc! { "_id": 1 })).await?.is_some() {
@@ -67,6 +76,49 @@ pub(crate) async fn insert(tx: &mut Transaction, agent: &AgentId, document: &Sto
     tx.insert(collection::DOCUMENTS, &[stored(agent, document)?]).await?;
     files::add_octets(tx, agent, integer(document.stored_size)?).await?;
     files::make_due(tx, agent, [document.id], document.expires_at).await
+}
+
+/// As [`DocumentStore::discard_document`], inside a transaction.
+async fn discard(tx: &mut Transaction, agent: &AgentId, document: FileId, now: Timestamp) -> Result<()> {
+    if ledger::take(tx, agent).await?.is_none() {
+        return Ok(());
+    }
+    if remove(tx, keyed(agent, vec![key(agent, document.as_bytes())])).await? > 0 {
+        files::make_due(tx, agent, [document], now).await?;
+    }
+    Ok(())
+}
+
+/// Makes the contents of documents due no more. The agent's turn is taken.
+///
+/// # Errors
+/// [`StorageErrorKind::Stale`] when one is not there.
+pub(crate) async fn keep(tx: &mut Transaction, agent: &AgentId, kept: &[FileId]) -> Result<()> {
+    for document in kept {
+        let id = doc! { "_id": key(agent, document.as_bytes()) };
+        if tx.reads().one(collection::DOCUMENTS, id.clone(), Some(doc! { "_id": 1 })).await?.is_none() {
+            return Err(StorageErrorKind::Stale.into());
+        }
+        tx.delete(collection::BLOB_PURGES, id).await?;
+    }
+    Ok(())
+}
+
+/// Removes the records of these documents, as far as they are there; their contents are due. The agent's turn is taken.
+pub(crate) async fn erase(
+    tx: &mut Transaction,
+    agent: &AgentId,
+    documents: &[FileId],
+    now: Timestamp,
+) -> Result<()> {
+    if documents.is_empty() {
+        return Ok(());
+    }
+    let keys = documents.iter().map(|document| key(agent, document.as_bytes())).collect();
+    let find =
+        Find { filter: keyed(agent, keys), projection: Some(doc! { "storedSize": 1 }), ..Find::default() };
+    let removed = remove_found(tx, find).await?;
+    if removed.is_empty() { Ok(()) } else { files::make_due(tx, agent, removed, now).await }
 }
 
 /// Removes the records that a filter lets through, whosever they are, and returns how many. Their octets count no more.
@@ -110,6 +162,23 @@ pub(crate) async fn purge(tx: &mut Transaction, agent: &AgentId, at_most: u32) -
 
 #[async_trait]
 impl DocumentStore for MongoStorage {
+    async fn insert_document(&self, agent: &AgentId, write: &DocumentWrite) -> Result<(), StorageError> {
+        let input = (agent.clone(), write.clone());
+        self.writer.write(agent, input, |tx, (agent, write)| Box::pin(insert_alone(tx, agent, write))).await
+    }
+
+    async fn discard_document(
+        &self,
+        agent: &AgentId,
+        document: FileId,
+        now: Timestamp,
+    ) -> Result<(), StorageError> {
+        let input = (agent.clone(), document, now);
+        self.writer
+            .write(agent, input, |tx, (agent, document, now)| Box::pin(discard(tx, agent, *document, *now)))
+            .await
+    }
+
     async fn document(
         &self,
         agent: &AgentId,

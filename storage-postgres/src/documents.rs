@@ -6,16 +6,37 @@ use openapi_core::ports::BlobKey;
 use openapi_core::storage::{
     DocumentStore, DocumentWrite, Excess, ExcessUnit, StorageError, StorageErrorKind, StoredDocument,
 };
-use openapi_core::values::{AgentId, FileId};
+use openapi_core::values::{AgentId, FileId, Timestamp};
 use sqlx::PgConnection;
 
 use crate::connect::{execute, fetch_one};
-use crate::error::{Result, corrupt};
+use crate::error::{Fault, Result, corrupt};
 use crate::rows::{Columns, Statement, json_text, signed};
-use crate::{PostgresStorage, files};
+use crate::{PostgresStorage, agents, files};
 
 #[async_trait]
 impl DocumentStore for PostgresStorage {
+    async fn insert_document(&self, agent: &AgentId, write: &DocumentWrite) -> Result<(), StorageError> {
+        self.db
+            .write((agent.clone(), write.clone()), |db, (agent, write)| {
+                Box::pin(insert_alone(db, agent, write))
+            })
+            .await
+    }
+
+    async fn discard_document(
+        &self,
+        agent: &AgentId,
+        document: FileId,
+        now: Timestamp,
+    ) -> Result<(), StorageError> {
+        self.db
+            .write((agent.clone(), document, now), |db, (agent, document, now)| {
+                Box::pin(discard(db, agent, *document, *now))
+            })
+            .await
+    }
+
     async fn document(
         &self,
         agent: &AgentId,
@@ -55,6 +76,13 @@ pub(crate) fn list(agent: &AgentId, after: Option<FileId>, at_most: u32) -> Resu
     .bind(i64::from(at_most))
 }
 
+/// As [`DocumentStore::insert_document`], in a transaction of its own.
+async fn insert_alone(db: &mut PgConnection, agent: &AgentId, write: &DocumentWrite) -> Result<()> {
+    agents::hold(db, agent).await?;
+    refuse_excess(db, agent, write).await?;
+    insert(db, agent, &write.document).await
+}
+
 /// Refuses a document for which there is no room. The agent is held.
 pub(crate) async fn refuse_excess(
     db: &mut PgConnection,
@@ -71,8 +99,10 @@ pub(crate) async fn refuse_excess(
 }
 
 /// Stores a document with the time of its content. The agent is held.
+///
+/// # Errors
+/// [`StorageErrorKind::AlreadyExists`] for the id of a document or a file: they share the place where their contents are.
 pub(crate) async fn insert(db: &mut PgConnection, agent: &AgentId, document: &StoredDocument) -> Result<()> {
-    // Files and documents share the place where their contents are.
     let of_file = Statement::new("SELECT 1 FROM file WHERE agent = $1 AND id = $2")
         .bind(agent.as_str())?
         .bind(document.id.as_bytes().as_slice())?;
@@ -97,6 +127,50 @@ pub(crate) async fn put_new(
     .bind(signed(document.stored_size)?)?
     .bind(json_text(document)?)?;
     Ok(execute(db, statement).await? == 1)
+}
+
+/// As [`DocumentStore::discard_document`], in a transaction of its own.
+async fn discard(db: &mut PgConnection, agent: &AgentId, document: FileId, now: Timestamp) -> Result<()> {
+    match agents::hold(db, agent).await {
+        Err(Fault::Known(StorageErrorKind::Missing)) => return Ok(()),
+        held => held.map(drop)?,
+    }
+    remove(db, agent, document, now).await
+}
+
+/// Removes the record of a document, if there is one; its content is due. The agent is held.
+pub(crate) async fn remove(
+    db: &mut PgConnection,
+    agent: &AgentId,
+    document: FileId,
+    now: Timestamp,
+) -> Result<()> {
+    let statement = Statement::new("DELETE FROM document WHERE agent = $1 AND id = $2 RETURNING stored_size")
+        .bind(agent.as_str())?
+        .bind(document.as_bytes().as_slice())?;
+    let Some(row) = fetch_one(db, statement).await? else { return Ok(()) };
+    files::add_octets(db, agent, -Columns::of(&row).integer()?).await?;
+    files::make_due(db, agent, document, now).await
+}
+
+/// Makes the contents of documents due no more. The agent is held.
+///
+/// # Errors
+/// [`StorageErrorKind::Stale`] when one is not there.
+pub(crate) async fn keep(db: &mut PgConnection, agent: &AgentId, kept: &[FileId]) -> Result<()> {
+    for document in kept {
+        let statement = Statement::new("SELECT 1 FROM document WHERE agent = $1 AND id = $2")
+            .bind(agent.as_str())?
+            .bind(document.as_bytes().as_slice())?;
+        if fetch_one(db, statement).await?.is_none() {
+            return Err(StorageErrorKind::Stale.into());
+        }
+        let statement = Statement::new("DELETE FROM blob_purge WHERE agent = $1 AND file = $2")
+            .bind(agent.as_str())?
+            .bind(document.as_bytes().as_slice())?;
+        execute(db, statement).await?;
+    }
+    Ok(())
 }
 
 /// Removes the records of documents whose contents are gone; their octets count no more. The agents are held.

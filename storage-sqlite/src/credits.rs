@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
-use crate::{SqliteStorage, agents, audit, documents, files, replays};
+use crate::{SqliteStorage, agents, audit, documents, replays};
 
 /// Entries of an agent's ledger behind a time and an id, oldest first.
 pub(crate) const ENTRIES_AFTER: &str =
@@ -95,11 +95,7 @@ fn save(db: &Connection, agent_id: &AgentId, write: &CreditWrite) -> Result<()> 
         return Err(StorageErrorKind::AlreadyExists.into());
     }
     if let Some(DocumentWrite { document, .. }) = &write.document {
-        if documents::is_used(db, agent, document.id)? {
-            return Err(StorageErrorKind::AlreadyExists.into());
-        }
-        documents::put_new(db, agent, document)?;
-        files::make_due(db, agent_id, document.id, document.expires_at)?;
+        documents::insert(db, agent_id, agent, document)?;
     }
     if let Some(account) = &write.account {
         put(db, agent, account)?;

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
-use crate::{SqliteStorage, files};
+use crate::{SqliteStorage, agents, files};
 
 /// Documents of an agent behind an id, by id; what is counted of each stands behind the record.
 pub(crate) const AFTER: &str =
@@ -45,17 +45,33 @@ pub(crate) fn refuse_excess(db: &Connection, agent: i64, write: &DocumentWrite) 
     Ok(())
 }
 
-/// Whether there is a document or a file of this id: they share the place where their contents are.
-pub(crate) fn is_used(db: &Connection, agent: i64, document: FileId) -> Result<bool> {
+/// Stores a document with the time of its content.
+///
+/// # Errors
+/// [`StorageErrorKind::AlreadyExists`] for the id of a document or a file: they share the place where their contents are.
+pub(crate) fn insert(
+    db: &Connection,
+    agent_id: &AgentId,
+    agent: i64,
+    document: &StoredDocument,
+) -> Result<()> {
     for sql in [
         "SELECT 1 FROM document WHERE agent = ?1 AND id = ?2",
         "SELECT 1 FROM file WHERE agent = ?1 AND id = ?2",
     ] {
-        if db.prepare_cached(sql)?.exists(params![agent, document.as_bytes()])? {
-            return Ok(true);
+        if db.prepare_cached(sql)?.exists(params![agent, document.id.as_bytes()])? {
+            return Err(StorageErrorKind::AlreadyExists.into());
         }
     }
-    Ok(false)
+    put_new(db, agent, document)?;
+    files::make_due(db, agent_id, document.id, document.expires_at)
+}
+
+/// As [`DocumentStore::insert_document`], inside the writer's transaction.
+fn insert_alone(db: &Connection, agent_id: &AgentId, write: &DocumentWrite) -> Result<()> {
+    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
+    refuse_excess(db, agent, write)?;
+    insert(db, agent_id, agent, &write.document)
 }
 
 /// Removes the record of a document; whether there was one. Its octets count no more.
@@ -66,6 +82,29 @@ pub(crate) fn remove(db: &Connection, agent: i64, document: FileId) -> Result<bo
         .optional()?;
     octets.map(|octets| files::add_octets(db, agent, -octets)).transpose()?;
     Ok(octets.is_some())
+}
+
+/// As [`DocumentStore::discard_document`], inside the writer's transaction.
+pub(crate) fn discard(db: &Connection, agent_id: &AgentId, document: FileId, now: Timestamp) -> Result<()> {
+    let Some(agent) = agents::living(db, agent_id)? else { return Ok(()) };
+    if remove(db, agent.number, document)? {
+        files::make_due(db, agent_id, document, now)?;
+    }
+    Ok(())
+}
+
+/// Makes the content of a document due no more.
+///
+/// # Errors
+/// [`StorageErrorKind::Stale`] when the document is not there.
+pub(crate) fn keep(db: &Connection, agent_id: &AgentId, agent: i64, document: FileId) -> Result<()> {
+    let mut found = db.prepare_cached("SELECT 1 FROM document WHERE agent = ?1 AND id = ?2")?;
+    if !found.exists(params![agent, document.as_bytes()])? {
+        return Err(StorageErrorKind::Stale.into());
+    }
+    db.prepare_cached("DELETE FROM blob_purge WHERE agent = ?1 AND file = ?2")?
+        .execute(params![agent_id.as_str(), document.as_bytes()])?;
+    Ok(())
 }
 
 /// Removes up to `at_most` documents of a deleted agent and returns how many; their contents are due at once.
@@ -105,6 +144,21 @@ fn list(
 
 #[async_trait]
 impl DocumentStore for SqliteStorage {
+    async fn insert_document(&self, agent: &AgentId, write: &DocumentWrite) -> Result<(), StorageError> {
+        let (agent, write) = (agent.clone(), write.clone());
+        self.writer.write(move |db| insert_alone(db, &agent, &write)).await
+    }
+
+    async fn discard_document(
+        &self,
+        agent: &AgentId,
+        document: FileId,
+        now: Timestamp,
+    ) -> Result<(), StorageError> {
+        let agent = agent.clone();
+        self.writer.write(move |db| discard(db, &agent, document, now)).await
+    }
+
     async fn document(
         &self,
         agent: &AgentId,

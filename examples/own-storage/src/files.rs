@@ -166,6 +166,21 @@ impl FileStore for MapStorage {
 
 #[async_trait]
 impl DocumentStore for MapStorage {
+    async fn insert_document(&self, agent: &AgentId, write: &DocumentWrite) -> Result<()> {
+        let mut tables = self.change(agent)?;
+        tables.refuse_document(agent, write)?;
+        tables.keep_document(agent, &write.document);
+        Ok(())
+    }
+
+    async fn discard_document(&self, agent: &AgentId, document: FileId, now: Timestamp) -> Result<()> {
+        let Some(mut tables) = self.of(agent) else { return Ok(()) };
+        if tables.documents.remove(agent, &document).is_some() {
+            tables.purges.insert(BlobKey::new(agent.clone(), document), now);
+        }
+        Ok(())
+    }
+
     async fn document(&self, agent: &AgentId, document: FileId) -> Result<Option<StoredDocument>> {
         Ok(self.of(agent).and_then(|tables| tables.documents.row(agent, &document).cloned()))
     }

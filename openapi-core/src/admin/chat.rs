@@ -133,6 +133,15 @@ pub trait ChatAdmin: Send + Sync {
         conversation: ConversationId,
     ) -> Result<Conversation, AdminError>;
 
+    /// Ends all tokens of a conversation: its visitor can neither read nor continue it, and begins another one with the
+    /// next message. What was said stays.
+    async fn revoke_conversation(
+        &self,
+        by: &Actor,
+        agent: &AgentId,
+        conversation: ConversationId,
+    ) -> Result<Conversation, AdminError>;
+
     /// Erases a conversation with its messages. The visitor's tokens end with it.
     async fn erase_conversation(
         &self,

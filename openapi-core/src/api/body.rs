@@ -95,7 +95,7 @@ fn declared_octets<B: Body>(parts: &Parts, body: &B) -> Option<u64> {
 
 /// Opens a form with a file; none where there is no body. Nothing is read of one whose head tells its length; of another
 /// the begin, which tells whether there is a body at all.
-pub(super) async fn open_form<B>(parts: &Parts, body: B, part: FilePart) -> Result<Option<Form>, ApiError>
+pub(crate) async fn open_form<B>(parts: &Parts, body: B, part: FilePart) -> Result<Option<Form>, ApiError>
 where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,

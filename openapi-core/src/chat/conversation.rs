@@ -74,6 +74,9 @@ pub struct Conversation {
     pub network: Option<String>,
     /// When the visitor's last turns and forms began: what the limits count. The newest last.
     pub counted: Counted,
+    /// Files that the visitor has sent, with a message or not yet: documents that are erased with the conversation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uploads: Vec<FileId>,
     /// The turn that is being answered.
     pub running: Option<RunningTurn>,
 }

@@ -8,8 +8,7 @@ use crate::audit::AuditAction;
 use crate::files::Sha256Digest;
 use crate::ports::{BlobEntry, BlobKey};
 use crate::storage::{
-    CreditWrite, DocumentWrite, Excess, ExcessUnit, FileQuota, FileWrite, Result, StorageErrorKind,
-    StoredDocument,
+    DocumentWrite, Excess, ExcessUnit, FileQuota, FileWrite, Result, StorageErrorKind, StoredDocument,
 };
 use crate::values::{AgentId, ContactId, FileId};
 
@@ -19,7 +18,7 @@ fn id(number: u8) -> FileId {
     FileId::from_bytes([number; 12])
 }
 
-fn key(agent: &AgentId, number: u8) -> BlobKey {
+pub(super) fn key(agent: &AgentId, number: u8) -> BlobKey {
     BlobKey::new(agent.clone(), id(number))
 }
 
@@ -35,12 +34,8 @@ pub(super) fn document(number: u8, stored_size: u64) -> StoredDocument {
         uploaded_by: Actor::User("häßlich \"quoted\"".to_owned()),
         created_at: at(i64::from(number)),
         expires_at: at(i64::from(number) * 100),
+        conversation: None,
     }
-}
-
-/// A change that stores a document and nothing else.
-pub(super) fn keeping(document: StoredDocument, max_octets: Option<u64>) -> CreditWrite {
-    CreditWrite { document: Some(DocumentWrite { document, max_octets }), ..super::credits::nothing(0) }
 }
 
 fn excess(limit: u64, actual: u64) -> StorageErrorKind {
@@ -49,7 +44,8 @@ fn excess(limit: u64, actual: u64) -> StorageErrorKind {
 
 impl World {
     async fn try_document(&self, agent: &AgentId, number: u8, size: u64, most: Option<u64>) -> Result<()> {
-        self.storage.save_credits(agent, &keeping(document(number, size), most)).await
+        let write = DocumentWrite { document: document(number, size), max_octets: most };
+        self.storage.insert_document(agent, &write).await
     }
 
     async fn add_document(&self, agent: &AgentId, number: u8, size: u64) -> StoredDocument {
@@ -58,7 +54,12 @@ impl World {
         document(number, size)
     }
 
-    async fn document(&self, agent: &AgentId, number: u8) -> Option<StoredDocument> {
+    async fn discard(&self, agent: &AgentId, number: u8, millis: i64) {
+        let discarded = self.storage.discard_document(agent, id(number), at(millis)).await;
+        discarded.unwrap_or_else(|error| panic!("discard {number}: {error}"));
+    }
+
+    pub(super) async fn document(&self, agent: &AgentId, number: u8) -> Option<StoredDocument> {
         self.storage.document(agent, id(number)).await.unwrap_or_else(|error| panic!("document: {error}"))
     }
 
@@ -146,12 +147,13 @@ pub(super) fn documents_and_files_share_one_quota(backend: &mut dyn Backend) {
         assert_fails(world.try_document(&a, 3, u64::MAX, Some(100)).await, &excess(100, u64::MAX));
         world.try_document(&a, 5, 1, None).await.expect("without a bound there is room");
         assert_fails(world.try_document(&a, 6, 0, Some(100)).await, &excess(100, 101));
-        // What is forgotten counts no more; what is due still does.
-        assert_eq!(world.octets(&a).await, 101);
-        assert_eq!(world.due(200, 10).await.len(), 1);
-        assert_fails(world.try_document(&a, 3, 1, Some(100)).await, &excess(100, 102));
+        // What is discarded or forgotten counts no more; what is due still does.
+        world.discard(&a, 5, 50).await;
+        assert_eq!(world.octets(&a).await, 100);
+        assert_eq!(world.due(200, 10).await.len(), 2);
+        assert_fails(world.try_document(&a, 3, 1, Some(100)).await, &excess(100, 101));
         world.storage.forget_blobs(&[key(&a, 2)]).await.expect("forget");
-        assert_eq!(world.octets(&a).await, 41);
+        assert_eq!(world.octets(&a).await, 40);
         world.storage.forget_blobs(&[key(&a, 2), key(&a, 5), key(&a, 1)]).await.expect("forget");
         assert_eq!(world.octets(&a).await, 40, "each counts once, and the file is not deleted");
         world.try_document(&a, 3, 60, Some(100)).await.expect("room again");
@@ -172,7 +174,8 @@ pub(super) fn refused_documents_leave_nothing(backend: &mut dyn Backend) {
         // Files and documents share the place of their contents.
         for number in [1, 8] {
             let again = StoredDocument { file_name: "other".to_owned(), ..document(number, 10) };
-            let again = world.storage.save_credits(&a, &keeping(again, Some(25))).await;
+            let again = DocumentWrite { document: again, max_octets: Some(25) };
+            let again = world.storage.insert_document(&a, &again).await;
             assert_fails(again, &StorageErrorKind::AlreadyExists);
         }
         assert_eq!(world.document(&a, 1).await, Some(stored));
@@ -207,6 +210,31 @@ pub(super) fn contents_of_documents_are_due_at_their_end(backend: &mut dyn Backe
     });
 }
 
+pub(super) fn a_discarded_document_leaves_its_content_due(backend: &mut dyn Backend) {
+    on(backend, async |storage| {
+        let (world, a, _) = World::with_agents(storage).await;
+        world.add_document(&a, 5, 10).await;
+        world.add_document(&a, 6, 20).await;
+        world.discard(&a, 5, 40).await;
+        assert_eq!(world.document(&a, 5).await, None);
+        assert_eq!(world.documents(&a, None, 10).await, [document(6, 20)]);
+        assert_eq!(world.octets(&a).await, 20);
+        assert!(world.due(39, 10).await.is_empty());
+        assert_eq!(world.due(40, 10).await, [key(&a, 5)]);
+        assert_eq!(world.known(&[key(&a, 5)]).await, [true], "what is to go is no orphan");
+        // Nothing happens without such a document: its content stays due as it is.
+        world.discard(&a, 5, 45).await;
+        world.discard(&a, 7, 45).await;
+        world.discard(&agent_id("nobody"), 6, 45).await;
+        assert_eq!(world.due(45, 10).await, [key(&a, 5)]);
+        assert_eq!(world.due(40, 10).await, [key(&a, 5)]);
+        assert_eq!((world.octets(&a).await, world.known(&[key(&a, 7)]).await), (20, vec![false]));
+        world.storage.forget_blobs(&[key(&a, 5)]).await.expect("forget");
+        assert_eq!(world.known(&[key(&a, 5)]).await, [false]);
+        assert_eq!(world.octets(&a).await, 20);
+    });
+}
+
 pub(super) fn contents_of_documents_are_known_and_not_needed(backend: &mut dyn Backend) {
     on(backend, async |storage| {
         let (world, a, b) = World::with_agents(storage).await;
@@ -238,6 +266,8 @@ pub(super) fn documents_of_deleted_agents_go(backend: &mut dyn Backend) {
         assert!(world.documents(&a, None, 10).await.is_empty());
         assert_eq!(world.octets(&a).await, 0);
         assert_fails(world.try_document(&a, 4, 10, None).await, &StorageErrorKind::Missing);
+        world.discard(&a, 1, 20).await;
+        assert!(world.due(99, 10).await.is_empty(), "a deleted agent has none to discard");
         let all = [1, 2, 3].map(|number| key(&a, number));
         assert_eq!(world.known(&all).await, [true; 3], "what is still to be purged is no orphan");
         let payloads = world.audit_of(Some(&a)).await.len() as u64;
@@ -269,12 +299,15 @@ pub(super) fn documents_belong_to_their_agent(backend: &mut dyn Backend) {
         assert_eq!(world.document(&b, 1).await, None);
         assert!(world.documents(&b, None, 10).await.is_empty());
         assert_eq!(world.octets(&b).await, 0);
+        world.discard(&b, 1, 20).await;
+        assert_eq!(world.document(&a, 1).await, Some(document(1, 10)));
         let audit = world.audit(Some(&b), AuditAction::FilePurge, b.as_str(), 30);
         assert_eq!(world.storage.hasten_purges(&b, at(30), &audit).await.expect("hasten"), 0);
         assert!(world.due(99, 10).await.is_empty());
         // The same id under another agent is another document.
         let theirs = StoredDocument { file_name: "theirs".to_owned(), ..document(1, 7) };
-        world.storage.save_credits(&b, &keeping(theirs.clone(), Some(7))).await.expect("keep");
+        let write = DocumentWrite { document: theirs.clone(), max_octets: Some(7) };
+        world.storage.insert_document(&b, &write).await.expect("insert");
         world.storage.forget_blobs(&[key(&a, 1)]).await.expect("forget");
         assert_eq!((world.document(&a, 1).await, world.document(&b, 1).await), (None, Some(theirs)));
         assert_eq!((world.octets(&a).await, world.octets(&b).await), (0, 7));

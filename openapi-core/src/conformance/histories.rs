@@ -13,8 +13,8 @@ use crate::ports::BlobKey;
 use crate::schema::ContactSchema;
 use crate::storage::memory::MemoryStorage;
 use crate::storage::{
-    ContactFilter, ContactPage, ContactQuery, ContactSort, FilePage, FileQuery, FileQuota, FileSort, Order,
-    ReplayKey, SortPosition, Storage, StorageErrorKind, StoredDocument, Window,
+    ContactFilter, ContactPage, ContactQuery, ContactSort, DocumentWrite, FilePage, FileQuery, FileQuota,
+    FileSort, Order, ReplayKey, SortPosition, Storage, StorageErrorKind, StoredDocument, Window,
 };
 use crate::strategies;
 use crate::values::{AgentId, ContactId, FileId};
@@ -91,6 +91,13 @@ pub enum Step {
         /// Which agent.
         agent: usize,
         /// Which document; its size and times follow from it.
+        document: u8,
+    },
+    /// Discards a document, or one that is not there.
+    DiscardDocument {
+        /// Which agent.
+        agent: usize,
+        /// Which document.
         document: u8,
     },
     /// Sets, reserves, pays or gives back credits.
@@ -208,6 +215,7 @@ pub fn history(steps: usize) -> impl Strategy<Value = Vec<Step>> {
         2 => (agent(), small_file_query()).prop_map(|(agent, query)| Step::ListFiles { agent, query }),
         1 => (1..4_u32).prop_map(|at_most| Step::ForgetDue { at_most }),
         2 => (agent(), 106..112_u8).prop_map(|(agent, document)| Step::InsertDocument { agent, document }),
+        1 => (agent(), 106..112_u8).prop_map(|(agent, document)| Step::DiscardDocument { agent, document }),
         3 => (agent(), 0..9_u8, proptest::bool::weighted(0.1))
             .prop_map(|(agent, change, stale)| Step::ChangeCredits { agent, change, stale }),
         1 => (agent(), 0..SCHEMAS.len()).prop_map(|(agent, schema)| Step::Redefine { agent, schema }),
@@ -303,8 +311,12 @@ async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, n: i64) -> Out
             let size = u64::from(document % 3) + 1;
             let document =
                 StoredDocument { expires_at: at(millis + 8), ..super::documents::document(*document, size) };
-            let keeping = super::documents::keeping(document, Some(12));
-            outcome(world.storage.save_credits(&agents[*agent], &keeping).await)
+            let write = DocumentWrite { document, max_octets: Some(12) };
+            outcome(world.storage.insert_document(&agents[*agent], &write).await)
+        }
+        Step::DiscardDocument { agent, document } => {
+            let document = FileId::from_bytes([*document; 12]);
+            outcome(world.storage.discard_document(&agents[*agent], document, at(millis)).await)
         }
         Step::ChangeCredits { agent, change, stale } => {
             let agent = &agents[*agent];

@@ -31,7 +31,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 pub use chat::histories::chat_deeds;
-use chat::{agent_records, conversations, endings, histories as chat_histories, knowledge, messages};
+use chat::{
+    agent_records, conversations, endings, histories as chat_histories, knowledge, messages, uploads,
+};
 pub use faults::{Faulty, PlantedFault, missed_faults};
 pub use forms::histories::compare_forms;
 use forms::{histories as form_histories, submissions, templates, writes};
@@ -181,6 +183,7 @@ cases! {
         documents_and_files_share_one_quota
         refused_documents_leave_nothing
         contents_of_documents_are_due_at_their_end
+        a_discarded_document_leaves_its_content_due
         contents_of_documents_are_known_and_not_needed
         documents_of_deleted_agents_go
         documents_belong_to_their_agent
@@ -229,6 +232,11 @@ cases! {
         erasing_a_contact_removes_its_conversations
         chats_of_deleted_agents_go
         conversations_belong_to_their_agent
+    }
+    uploads {
+        kept_uploads_have_no_end_of_their_own
+        uploads_go_with_their_conversation
+        uploads_go_with_their_contact
     }
     knowledge {
         knowledge_comes_back_as_stored

@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use sha2::{Digest, Sha256};
 
 use super::ExtractionSchema;
-use crate::files::{ECHOED_OCTETS, FileName, FilePart, Form, Piece, Sha256Digest, echo};
+use crate::files::{ECHOED_OCTETS, FileName, FilePart, Form, MAX_BEYOND_FILE, Piece, Sha256Digest, echo};
 use crate::json::Json;
 use crate::operation::parse_boolean;
 use crate::ports::SentDocument;
@@ -92,6 +92,7 @@ impl DocumentForm {
         FilePart {
             name: DOCUMENT,
             max_octets,
+            max_beyond: MAX_BEYOND_FILE,
             too_large: |limit, actual| {
                 let actual = actual.map_or(Json::Null, |octets| Json::Number(octets.into()));
                 document_too_large("bytes", limit, actual)

@@ -19,5 +19,5 @@ pub use name::FileName;
 pub use range::{Selection, selection};
 pub(crate) use record::media_type;
 pub use record::{ContactFile, Sha256Digest};
-pub(crate) use upload::{BodyStream, ECHOED_OCTETS, FilePart, Form, Piece, echo};
+pub(crate) use upload::{BodyStream, ECHOED_OCTETS, FilePart, Form, MAX_BEYOND_FILE, Piece, echo};
 pub use upload::{Received, ReceivedFile, Upload};

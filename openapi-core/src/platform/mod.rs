@@ -5,6 +5,7 @@ mod audit;
 mod cache;
 mod contacts;
 mod cursor;
+mod documents;
 mod errors;
 mod extraction;
 mod files;

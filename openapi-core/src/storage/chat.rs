@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::audit::AuditEntry;
 use crate::chat::{Conversation, ConversationMode, ConversationStatus, KnowledgeDocument, Message, Passage};
 use crate::json::RawObject;
-use crate::values::{ContactId, ConversationId, KnowledgeId, MessageId, Timestamp};
+use crate::values::{ContactId, ConversationId, FileId, KnowledgeId, MessageId, Timestamp};
 
 /// What a step of a conversation writes, all of it or nothing.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +14,9 @@ pub struct ConversationWrite {
     pub conversation: Conversation,
     /// Messages that are added, or replaced where one of their number is there.
     pub messages: Vec<Message>,
+    /// Documents ([`StoredDocument`](super::StoredDocument)) that have no end of their own from now on: they go when the
+    /// conversation is erased, which names them among its [`uploads`](Conversation::uploads).
+    pub keep: Vec<FileId>,
     /// What goes into the audit log.
     pub audit: Option<AuditEntry>,
 }

@@ -7,7 +7,7 @@ use crate::access::Actor;
 use crate::audit::AuditEntry;
 use crate::credits::{CreditAccount, CreditEntry};
 use crate::files::Sha256Digest;
-use crate::values::{AgentId, FileId, PlatformId, Timestamp};
+use crate::values::{AgentId, ConversationId, FileId, PlatformId, Timestamp};
 
 /// What a change of credits writes, all of it or nothing.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,7 +46,8 @@ pub struct LedgerQuery {
     pub limit: u32,
 }
 
-/// A document that was kept on the wish of who sent it (`saveToStorage`). Its content is in the blob store, sealed.
+/// A document that was kept on the wish of who sent it (`saveToStorage`), or that a visitor has sent in the widget. Its
+/// content is in the blob store, sealed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StoredDocument {
@@ -66,6 +67,9 @@ pub struct StoredDocument {
     pub uploaded_by: Actor,
     /// When it came.
     pub created_at: Timestamp,
-    /// When it goes.
+    /// When it goes; one that was sent along with a message of a conversation goes with that instead.
     pub expires_at: Timestamp,
+    /// The conversation whose visitor has sent it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<ConversationId>,
 }

@@ -10,11 +10,12 @@ use async_trait::async_trait;
 use super::{
     AgentRecord, AgentRecordKind, AgentRecordStore, AgentStore, AuditQuery, AuditStore, ContactPage,
     ContactQuery, ContactSchemaStore, ContactStore, ContactWrite, ConversationPage, ConversationQuery,
-    ConversationStore, ConversationWrite, CreditStore, CreditWrite, DocumentStore, Duplicate, FileDeletion,
-    FilePage, FileQuery, FileStore, FileTombstone, FileUsage, FileWrite, FormStore, HealthProbe, KeyStore,
-    KnowledgeStore, KnowledgeWrite, LatestQuery, LedgerQuery, MessageQuery, RateWindow, RateWindowStore,
-    Replay, ReplayKey, ReplayStore, Result, Storage, StorageErrorKind, StoredDocument, SubmissionChange,
-    SubmissionPage, SubmissionQuery, SubmissionsWrite, TemplatePage, TemplateQuery,
+    ConversationStore, ConversationWrite, CreditStore, CreditWrite, DocumentStore, DocumentWrite, Duplicate,
+    FileDeletion, FilePage, FileQuery, FileStore, FileTombstone, FileUsage, FileWrite, FormStore,
+    HealthProbe, KeyStore, KnowledgeStore, KnowledgeWrite, LatestQuery, LedgerQuery, MessageQuery,
+    RateWindow, RateWindowStore, Replay, ReplayKey, ReplayStore, Result, Storage, StorageErrorKind,
+    StoredDocument, SubmissionChange, SubmissionPage, SubmissionQuery, SubmissionsWrite, TemplatePage,
+    TemplateQuery,
 };
 use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use crate::agents::Agent;
@@ -450,6 +451,16 @@ impl CreditStore for FaultyStorage {
 
 #[async_trait]
 impl DocumentStore for FaultyStorage {
+    async fn insert_document(&self, agent: &AgentId, write: &DocumentWrite) -> Result<()> {
+        self.ready()?;
+        self.through(self.inner.insert_document(agent, write)).await
+    }
+
+    async fn discard_document(&self, agent: &AgentId, document: FileId, now: Timestamp) -> Result<()> {
+        self.ready()?;
+        self.through(self.inner.discard_document(agent, document, now)).await
+    }
+
     async fn document(&self, agent: &AgentId, document: FileId) -> Result<Option<StoredDocument>> {
         self.through(self.inner.document(agent, document)).await
     }

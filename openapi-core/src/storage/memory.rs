@@ -10,11 +10,12 @@ use super::model::World;
 use super::{
     AgentRecord, AgentRecordKind, AgentRecordStore, AgentStore, AuditQuery, AuditStore, ContactPage,
     ContactQuery, ContactSchemaStore, ContactStore, ContactWrite, ConversationPage, ConversationQuery,
-    ConversationStore, ConversationWrite, CreditStore, CreditWrite, DocumentStore, Duplicate, FileDeletion,
-    FilePage, FileQuery, FileStore, FileTombstone, FileUsage, FileWrite, FormStore, HealthProbe, KeyStore,
-    KnowledgeStore, KnowledgeWrite, LatestQuery, LedgerQuery, MessageQuery, RateWindow, RateWindowStore,
-    Record, RecordKey, RecordKind, Replay, ReplayKey, ReplayStore, Result, StoredDocument, SubmissionChange,
-    SubmissionPage, SubmissionQuery, SubmissionsWrite, TemplatePage, TemplateQuery, TransferStore,
+    ConversationStore, ConversationWrite, CreditStore, CreditWrite, DocumentStore, DocumentWrite, Duplicate,
+    FileDeletion, FilePage, FileQuery, FileStore, FileTombstone, FileUsage, FileWrite, FormStore,
+    HealthProbe, KeyStore, KnowledgeStore, KnowledgeWrite, LatestQuery, LedgerQuery, MessageQuery,
+    RateWindow, RateWindowStore, Record, RecordKey, RecordKind, Replay, ReplayKey, ReplayStore, Result,
+    StoredDocument, SubmissionChange, SubmissionPage, SubmissionQuery, SubmissionsWrite, TemplatePage,
+    TemplateQuery, TransferStore,
 };
 use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use crate::agents::Agent;
@@ -321,6 +322,15 @@ impl CreditStore for MemoryStorage {
 
 #[async_trait]
 impl DocumentStore for MemoryStorage {
+    async fn insert_document(&self, agent: &AgentId, write: &DocumentWrite) -> Result<()> {
+        self.write().insert_document(agent, write)
+    }
+
+    async fn discard_document(&self, agent: &AgentId, document: FileId, now: Timestamp) -> Result<()> {
+        self.write().discard_document(agent, document, now);
+        Ok(())
+    }
+
     async fn document(&self, agent: &AgentId, document: FileId) -> Result<Option<StoredDocument>> {
         Ok(self.read().document(agent, document))
     }

@@ -415,13 +415,24 @@ pub trait CreditStore: Send + Sync {
     async fn credit_entries(&self, query: &LedgerQuery) -> Result<Vec<CreditEntry>>;
 }
 
-/// Documents that are kept of extractions (contract 12.3): their records, which come with the answers of the extractions
-/// ([`CreditWrite::document`]). The contents themselves are in a [`BlobStore`](crate::ports::BlobStore), and due at the
-/// end of each record's time ([`FileStore::due_blobs`]). The `stored_size` of each counts among the octets of the agent's
-/// files ([`FileUsage::octets_of_agent`]) until its content is forgotten ([`FileStore::forget_blobs`]), which removes the
-/// record too.
+/// Documents that are kept: of extractions (contract 12.3), whose records come with the answers of the extractions
+/// ([`CreditWrite::document`]), and those that visitors send in the widget. The contents themselves are in a
+/// [`BlobStore`](crate::ports::BlobStore), and due at the end of each record's time ([`FileStore::due_blobs`]). The
+/// `stored_size` of each counts among the octets of the agent's files ([`FileUsage::octets_of_agent`]) until its content
+/// is forgotten ([`FileStore::forget_blobs`]), which removes the record too.
 #[async_trait]
 pub trait DocumentStore: Send + Sync {
+    /// Stores the record of a document by itself.
+    ///
+    /// # Errors
+    /// In this order: [`Missing`](StorageErrorKind::Missing) without such an agent,
+    /// [`QuotaExceeded`](StorageErrorKind::QuotaExceeded) when the files and documents of the agent would have more
+    /// octets than `max_octets`, [`AlreadyExists`](StorageErrorKind::AlreadyExists) for a used id.
+    async fn insert_document(&self, agent: &AgentId, write: &DocumentWrite) -> Result<()>;
+
+    /// Removes the record of a document; its content is due at `now`. Nothing happens without such a document.
+    async fn discard_document(&self, agent: &AgentId, document: FileId, now: Timestamp) -> Result<()>;
+
     /// One document.
     async fn document(&self, agent: &AgentId, document: FileId) -> Result<Option<StoredDocument>>;
 
@@ -451,13 +462,16 @@ pub trait ConversationStore: Send + Sync {
     async fn messages(&self, agent: &AgentId, query: &MessageQuery) -> Result<Vec<Message>>;
 
     /// Stores a step of a conversation if the stored version is `write.conversation.version - 1`, 0 standing for none.
+    /// The contents of the documents in `write.keep` are due no more.
     ///
     /// # Errors
     /// In this order: [`Missing`](StorageErrorKind::Missing) without such an agent,
-    /// [`Stale`](StorageErrorKind::Stale) when another version is stored.
+    /// [`Stale`](StorageErrorKind::Stale) when another version is stored, or one of the documents is not there.
     async fn save_conversation(&self, agent: &AgentId, write: &ConversationWrite) -> Result<()>;
 
-    /// Removes a conversation with its messages.
+    /// Removes a conversation with its messages, and as [`DocumentStore::discard_document`] its
+    /// [`uploads`](Conversation::uploads), at the time of the audit entry. The erasure of a contact does the same with
+    /// its conversations ([`ContactStore::erase_contact`]).
     ///
     /// # Errors
     /// [`Missing`](StorageErrorKind::Missing) when the conversation is not there.

@@ -9,6 +9,7 @@ pub(crate) mod config;
 pub(crate) mod identity;
 pub(crate) mod live;
 mod open;
+pub(crate) mod repeats;
 pub(crate) mod request;
 mod settings;
 pub(crate) mod texts;

@@ -67,6 +67,9 @@ pub struct WidgetLimits {
     pub address_turns: Vec<Window>,
     /// Lead forms of an address.
     pub address_leads: Vec<Window>,
+    /// Conversations in which one text of an address may be written before a challenge is asked for: in the last of so
+    /// many within a window.
+    pub address_repeats: Vec<Window>,
     /// Everything else of an address: configuration, scripts, what is at no path.
     pub address_calls: Vec<Window>,
     /// Turns of an agent, in this process.
@@ -94,6 +97,7 @@ impl Default for WidgetLimits {
             address_sessions: vec![window("minute", 10 * MINUTE, 5)],
             address_turns: vec![window("minute", MINUTE, 30), window("hour", HOUR, 300)],
             address_leads: vec![window("hour", HOUR, 10)],
+            address_repeats: vec![window("minute", 10 * MINUTE, 3)],
             address_calls: vec![window("minute", MINUTE, 300)],
             agent_turns: vec![window("minute", MINUTE, 120)],
             streams: StreamLimits::default(),

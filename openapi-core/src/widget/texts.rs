@@ -1,33 +1,60 @@
 //! What the service itself says to visitors, in their language.
 
+/// A sentence by the language of its visitor.
+type Texts = [(&'static str, &'static str); 13];
+
+const LIMITED: Texts = [
+    ("en", "I cannot answer right now. Leave us your details and we will get back to you."),
+    ("de", "Im Moment kann ich nicht antworten. Hinterlassen Sie uns Ihre Kontaktdaten, wir melden uns."),
+    ("fr", "Je ne peux pas répondre pour le moment. Laissez-nous vos coordonnées, nous vous recontacterons."),
+    ("es", "Ahora mismo no puedo responder. Déjenos sus datos y nos pondremos en contacto con usted."),
+    ("it", "Al momento non posso rispondere. Ci lasci i suoi dati e la ricontatteremo."),
+    ("pt", "No momento não consigo responder. Deixe seus dados e entraremos em contato."),
+    ("nl", "Ik kan nu niet antwoorden. Laat uw gegevens achter, dan nemen we contact met u op."),
+    ("pl", "W tej chwili nie mogę odpowiedzieć. Proszę zostawić dane kontaktowe, odezwiemy się."),
+    ("tr", "Şu anda yanıt veremiyorum. İletişim bilgilerinizi bırakın, size dönelim."),
+    ("ar", "لا يمكنني الرد الآن. اترك بيانات الاتصال وسنعاود التواصل معك."),
+    ("he", "אין באפשרותי לענות כעת. אפשר להשאיר פרטים ונחזור אליכם."),
+    ("ja", "ただいまお答えできません。ご連絡先をお知らせいただければ、折り返しご連絡いたします。"),
+    ("zh", "目前无法回答。请留下您的联系方式，我们会与您联系。"),
+];
+
+const NOBODY_CAME: Texts = [
+    ("en", "Nobody is free right now. Leave us your details and we will get back to you."),
+    ("de", "Gerade ist niemand frei. Hinterlassen Sie uns Ihre Kontaktdaten, wir melden uns."),
+    (
+        "fr",
+        "Personne n’est disponible pour le moment. Laissez-nous vos coordonnées, nous vous recontacterons.",
+    ),
+    ("es", "Ahora mismo no hay nadie disponible. Déjenos sus datos y nos pondremos en contacto con usted."),
+    ("it", "Al momento non è disponibile nessuno. Ci lasci i suoi dati e la ricontatteremo."),
+    ("pt", "Ninguém está disponível no momento. Deixe seus dados e entraremos em contato."),
+    ("nl", "Er is nu niemand beschikbaar. Laat uw gegevens achter, dan nemen we contact met u op."),
+    ("pl", "W tej chwili nikt nie jest dostępny. Proszę zostawić dane kontaktowe, odezwiemy się."),
+    ("tr", "Şu anda kimse müsait değil. İletişim bilgilerinizi bırakın, size dönelim."),
+    ("ar", "لا يوجد أحد متاح الآن. اترك بيانات الاتصال وسنعاود التواصل معك."),
+    ("he", "אין כרגע נציג פנוי. אפשר להשאיר פרטים ונחזור אליכם."),
+    ("ja", "ただいま担当者が対応できません。ご連絡先をお知らせいただければ、折り返しご連絡いたします。"),
+    ("zh", "目前没有客服人员有空。请留下您的联系方式，我们会与您联系。"),
+];
+
 /// The sentence for a visitor whom the agent cannot answer now: a budget is used up, or nothing answers.
 pub(crate) fn limited(locale: &str) -> &'static str {
+    of_locale(&LIMITED, locale)
+}
+
+/// The sentence for a visitor who has waited for a person in vain.
+pub(crate) fn nobody_came(locale: &str) -> &'static str {
+    of_locale(&NOBODY_CAME, locale)
+}
+
+/// The text in a language, English where there is none.
+fn of_locale(texts: &Texts, locale: &str) -> &'static str {
     let is = |tag: &str| {
         locale.get(..tag.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(tag))
             && matches!(locale.as_bytes().get(tag.len()), None | Some(b'-'))
     };
-    const TEXTS: [(&str, &str); 12] = [
-        ("de", "Im Moment kann ich nicht antworten. Hinterlassen Sie uns Ihre Kontaktdaten, wir melden uns."),
-        (
-            "fr",
-            "Je ne peux pas répondre pour le moment. Laissez-nous vos coordonnées, nous vous recontacterons.",
-        ),
-        ("es", "Ahora mismo no puedo responder. Déjenos sus datos y nos pondremos en contacto con usted."),
-        ("it", "Al momento non posso rispondere. Ci lasci i suoi dati e la ricontatteremo."),
-        ("pt", "No momento não consigo responder. Deixe seus dados e entraremos em contato."),
-        ("nl", "Ik kan nu niet antwoorden. Laat uw gegevens achter, dan nemen we contact met u op."),
-        ("pl", "W tej chwili nie mogę odpowiedzieć. Proszę zostawić dane kontaktowe, odezwiemy się."),
-        ("tr", "Şu anda yanıt veremiyorum. İletişim bilgilerinizi bırakın, size dönelim."),
-        ("ar", "لا يمكنني الرد الآن. اترك بيانات الاتصال وسنعاود التواصل معك."),
-        ("he", "אין באפשרותי לענות כעת. אפשר להשאיר פרטים ונחזור אליכם."),
-        ("ja", "ただいまお答えできません。ご連絡先をお知らせいただければ、折り返しご連絡いたします。"),
-        ("zh", "目前无法回答。请留下您的联系方式，我们会与您联系。"),
-    ];
-    let found = TEXTS.iter().find(|(tag, _)| is(tag));
-    found.map_or(
-        "I cannot answer right now. Leave us your details and we will get back to you.",
-        |(_, text)| text,
-    )
+    texts.iter().find(|(tag, _)| is(tag)).map_or(texts[0].1, |(_, text)| text)
 }
 
 #[cfg(test)]

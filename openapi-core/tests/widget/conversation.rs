@@ -208,3 +208,75 @@ fn the_mode_is_part_of_the_session() {
     assert_eq!(first.session()["mode"], "ai");
     assert_eq!(first.session()["exp"], "2026-03-02T09:45:35.000Z");
 }
+
+#[test]
+fn who_has_waited_for_a_person_in_vain_is_offered_the_form() {
+    let world = boundless();
+    let first = world.turn(1, "One", None);
+    let (token, id) = (first.token(), world.conversation(&first).id);
+    let sync = |after: u64| {
+        world.post("/sync", &json!({ "token": token, "after": after, "open": true })).json()["data"].clone()
+    };
+    block_on(world.platform.take_conversation(&operator(), &agent(), id)).expect("taken");
+    world.turn(2, "Is anybody there?", Some(&token));
+    world.clock.advance_millis(9 * 60_000);
+    let state = sync(3);
+    assert_eq!((&state["mode"], &state["form"]), (&json!("human"), &json!(null)));
+    world.clock.advance_millis(60_000);
+    let state = sync(3);
+    assert_eq!((&state["mode"], &state["nextPollMs"]), (&json!("ai"), &json!(null)));
+    assert_eq!(state["messages"].as_array().map(Vec::len), Some(1));
+    let said = &state["messages"][0];
+    assert_eq!((&said["role"], &said["seq"]), (&json!("agent"), &json!(4)));
+    assert!(said["text"].as_str().is_some_and(|text| text.starts_with("Nobody is free")));
+    assert_eq!(state["form"]["fields"][0]["name"], "primaryEmail");
+    assert_eq!(sync(3)["messages"], state["messages"], "it is said once");
+    assert_eq!(sync(4)["form"], json!(null), "with its message");
+    let form = json!({ "agentId": AGENT, "token": token, "fields": { "primaryEmail": "zoe@example.com" },
+        "consent": null, "page": null, "elapsedMs": 8200, "hp": "" });
+    assert_eq!(world.post("/lead", &form).status, 200);
+    assert_eq!(sync(3)["form"], json!(null), "who has filled it in is not asked again");
+    // Without a form there is nothing to say.
+    block_on(world.platform.take_conversation(&operator(), &agent(), id)).expect("taken");
+    world.clock.advance_millis(10 * 60_000);
+    assert_eq!(sync(4)["messages"], json!([]));
+}
+
+#[test]
+fn a_question_after_a_wait_in_vain_is_answered_with_the_form() {
+    let world = boundless();
+    let first = world.turn(1, "One", None);
+    let id = world.conversation(&first).id;
+    block_on(world.platform.take_conversation(&operator(), &agent(), id)).expect("taken");
+    world.clock.advance_millis(10 * 60_000);
+    let answered = world.turn(2, "Is anybody there?", Some(&first.token()));
+    assert_eq!(answered.names(), ["session", "ack", "status", "delta", "message", "form", "done"]);
+    assert!(world.messages(&answered)[3].after.form);
+    let next = world.turn(3, "And now?", Some(&first.token()));
+    assert!(!next.names().contains(&"form".to_owned()));
+}
+
+#[test]
+fn tokens_that_are_revoked_open_nothing() {
+    let world = boundless();
+    let first = world.turn(1, "One", None);
+    let (token, id) = (first.token(), world.conversation(&first).id);
+    let other = world.turn(2, "Other", None);
+    block_on(world.platform.revoke_conversation(&operator(), &agent(), id)).expect("revoked");
+    for (path, body) in [
+        ("/sync", json!({ "token": token, "after": 0 })),
+        ("/history", json!({ "token": token })),
+        ("/turns/resume", json!({ "token": token, "turn": turn_id(1), "after": 0 })),
+        ("/turns", turn(3, "Two", Some(&token))),
+    ] {
+        let answered = world.post(path, &body);
+        assert_eq!((answered.status, answered.code().as_str()), (401, "TOKEN_INVALID"), "{path}");
+    }
+    assert_eq!(world.post("/sync", &json!({ "token": other.token(), "after": 0 })).status, 200);
+    let next = world.turn(3, "Two", None);
+    assert_ne!(next.session()["conversation"], first.session()["conversation"]);
+    assert_eq!(world.messages(&first).len(), 2, "what was said stays");
+    // Nor does the turn that began it lead back to it.
+    let again = world.turn(1, "One", None);
+    assert_ne!(again.session()["conversation"], first.session()["conversation"]);
+}

@@ -226,3 +226,22 @@ fn an_archived_contact_stays_as_it_is() {
     assert_eq!(contacts(&world), before);
     let _ = ContactRef::Id(id);
 }
+
+#[test]
+fn a_form_whose_conversation_was_not_stored_makes_no_second_contact() {
+    let world = boundless();
+    let form = lead(None, json!({ "primaryEmail": "zoe@example.com" }));
+    let first = world.post("/lead", &form);
+    // As after a process that died between the two.
+    let id = world.conversation(&first).id;
+    block_on(world.platform.erase_conversation(&operator(), &agent(), id)).expect("erased");
+    let again = world.post("/lead", &form);
+    let made = contacts(&world);
+    assert_eq!(made.len(), 1);
+    assert_eq!(world.conversation(&again).contact_id, Some(made[0].id));
+    // Once it is stored, whoever sends the like may be somebody else: nothing of the first is theirs.
+    let other = world.post("/lead", &form);
+    assert_ne!(other.session()["conversation"], again.session()["conversation"]);
+    assert_ne!(world.conversation(&other).visitor_id, world.conversation(&again).visitor_id);
+    assert_eq!(contacts(&world).len(), 2);
+}

@@ -86,7 +86,6 @@ fn what_is_no_call() {
     assert_eq!(world.post("/turns", &json!([1])).code(), "INVALID_JSON");
     let mut body = turn(1, "x", None);
     body["id"] = json!("not a uuid");
-    body["uploads"] = json!(["697dcf3a5b0c8e14d2f7a690"]);
     body["user"] = json!({ "email": 5 });
     let fields: Vec<String> = world.post("/turns", &body).json()["validationErrors"]
         .as_array()
@@ -94,7 +93,7 @@ fn what_is_no_call() {
         .iter()
         .map(|fault| fault["field"].as_str().unwrap_or_default().to_owned())
         .collect();
-    assert_eq!(fields, ["id", "uploads", "user.email"]);
+    assert_eq!(fields, ["id", "user.email"]);
     assert_eq!(world.post("/turns", &turn(1, " \n ", None)).json()["validationErrors"][0]["field"], "text");
 }
 
@@ -130,7 +129,7 @@ fn four_in_ten_seconds_and_the_wait_is_enough() {
 fn new_sessions_of_an_address() {
     let world = world();
     for number in 0..5 {
-        assert_eq!(world.turn(number, "Hi", None).status, 200);
+        assert_eq!(world.turn(number, &format!("Hi {number}"), None).status, 200);
     }
     let refused = world.turn(9, "Hi", None);
     assert_eq!(refused.json()["details"]["scope"], "address");
@@ -188,7 +187,9 @@ fn open_streams_are_counted() {
     settings.limits.streams = StreamLimits { per_address: 2, per_agent: 64, per_process: 3 };
     let world = world_with(settings, true);
     world.script.will([Act::Hang]);
-    let open = |number| block_on(world.api.handle(request("/turns", &turn(number, "Hi", None), |_| ())));
+    let open = |number| {
+        block_on(world.api.handle(request("/turns", &turn(number, &format!("Hi {number}"), None), |_| ())))
+    };
     let (first, second) = (open(1), open(2));
     assert_eq!((first.status().as_u16(), second.status().as_u16()), (200, 200));
     let third = open(3);
@@ -330,4 +331,35 @@ fn identity_secrets_are_made_kept_for_a_while_and_not_stored() {
     world.clock.advance_millis(60_000);
     assert_eq!(live(), [second]);
     assert!(rotate(8 * 86_400_000).is_err());
+}
+
+#[test]
+fn one_text_in_three_conversations_is_asked_about() {
+    let mut settings = WidgetSettings::default();
+    settings.limits.address_sessions.clear();
+    let world = world_with(settings, false);
+    let first = world.turn(1, "Buy this", None);
+    assert_eq!(world.turn(2, "Buy this", Some(&first.token())).status, 200, "in its own conversation");
+    assert_eq!(world.turn(3, "Buy this", None).status, 200);
+    let asked = world.turn(4, "Buy this", None);
+    assert_eq!((asked.status, asked.code().as_str()), (429, "CHALLENGE_REQUIRED"));
+    assert_eq!(world.turn(5, "Something else", None).status, 200);
+    let elsewhere = world.send(&world.api, "/turns", &turn(6, "Buy this", None), |request| {
+        request.extensions_mut().insert(openapi_core::api::PeerAddress([192, 0, 2, 8].into()));
+    });
+    assert_eq!(elsewhere.status, 200);
+    world.clock.advance_millis(600_000);
+    assert_eq!(world.turn(4, "Buy this", None).status, 200, "ten minutes later");
+}
+
+#[test]
+fn agents_that_are_not_served_are_not_kept() {
+    // One that is kept would be refused faster than one that is not there.
+    let world = boundless();
+    world.turn(1, "One", None);
+    block_on(world.platform.disable_agent(&operator(), &agent())).expect("disabled");
+    world.clock.advance_millis(5_000);
+    assert_eq!(world.turn(2, "Two", None).code(), "AGENT_NOT_AVAILABLE");
+    block_on(world.platform.enable_agent(&operator(), &agent())).expect("enabled");
+    assert_eq!(world.turn(2, "Two", None).status, 200, "it is read again for every call");
 }

@@ -3,8 +3,10 @@
 #![expect(clippy::disallowed_methods, reason = "a test is a host: threads are its own")]
 
 mod conversation;
+mod credits;
 mod cuts;
 mod leads;
 mod limits;
 mod support;
 mod turns;
+mod uploads;

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -14,10 +15,13 @@ use openapi_core::access::Actor;
 use openapi_core::admin::{Admin, ChatAdmin, NewAgent};
 use openapi_core::api::{ApiBody, PeerAddress};
 use openapi_core::brand::Brand;
-use openapi_core::chat::{ChatEvent, ChatEvents, ChatResponder, ChatTurn, Outcome, Usage};
+use openapi_core::chat::{
+    ChatEvent, ChatEvents, ChatResponder, ChatTurn, Outcome, Question, RetrieveError, Retrieved, Retriever,
+    Usage,
+};
 use openapi_core::json::{Json, Object, parse};
 use openapi_core::platform::{Platform, Ports};
-use openapi_core::ports::{FixedClock, SequentialIds, Task, Tasks, Timer};
+use openapi_core::ports::{Clock, FixedClock, MemoryBlobs, SequentialIds, Task, Tasks, Timer};
 use openapi_core::server_keys::{ServerKey, ServerKeys};
 use openapi_core::storage::memory::MemoryStorage;
 use openapi_core::values::{AgentId, Timestamp};
@@ -62,6 +66,31 @@ pub fn delta(text: &str) -> Act {
 
 pub fn done() -> Act {
     Act::Say(ChatEvent::Done { outcome: Outcome::Answered, sources: Vec::new(), usage: Usage::default() })
+}
+
+/// Finds nothing, as soon as it is let.
+#[derive(Default)]
+pub struct Slow {
+    pub is_held: AtomicBool,
+    pub asked: AtomicUsize,
+}
+
+#[async_trait::async_trait]
+impl Retriever for Slow {
+    async fn retrieve(&self, _: &AgentId, _: &Question, _: usize) -> Result<Retrieved, RetrieveError> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        std::future::poll_fn(|cx| match self.is_held.load(Ordering::SeqCst) {
+            true => {
+                // As one that builds an index, page by page.
+                cx.waker().wake_by_ref();
+                std::thread::sleep(Duration::from_millis(1));
+                Poll::Pending
+            }
+            false => Poll::Ready(()),
+        })
+        .await;
+        Ok(Retrieved::default())
+    }
 }
 
 struct Acting(VecDeque<Act>);
@@ -138,8 +167,10 @@ pub struct World {
     pub api: WidgetApi,
     pub script: Arc<Script>,
     pub knowledge: Arc<Script>,
+    pub slow: Arc<Slow>,
     settings: WidgetSettings,
     storage: Arc<MemoryStorage>,
+    blobs: MemoryBlobs,
     has_tasks: bool,
 }
 
@@ -162,6 +193,7 @@ pub fn world_without_limits(has_tasks: bool) -> World {
         &mut limits.address_sessions,
         &mut limits.address_turns,
         &mut limits.address_leads,
+        &mut limits.address_repeats,
         &mut limits.address_calls,
         &mut limits.agent_turns,
     ] {
@@ -173,13 +205,15 @@ pub fn world_without_limits(has_tasks: bool) -> World {
 pub fn world_with(settings: WidgetSettings, has_tasks: bool) -> World {
     let clock = Arc::new(FixedClock::at(Timestamp::from_millis(1_769_852_730_000)));
     let storage = Arc::new(MemoryStorage::new());
+    let blobs = MemoryBlobs::new();
     let script = Arc::new(Script { name: "script", ..Script::default() });
+    let slow = Arc::new(Slow::default());
     let knowledge = Arc::new(Script { name: "knowledge", ..Script::default() });
-    let platform = platform(&clock, &storage, &script, &knowledge, has_tasks);
+    let platform = platform(&clock, &storage, &blobs, &script, &knowledge, &slow, has_tasks);
     let api = platform.widget_api(settings.clone());
     let agent = NewAgent { id: Some(agent()), ..NewAgent::new("Mill Lane".parse().expect("a name")) };
     block_on(platform.create_agent(&operator(), agent)).expect("an agent");
-    let world = World { clock, platform, api, script, knowledge, settings, storage, has_tasks };
+    let world = World { clock, platform, api, script, knowledge, slow, settings, storage, blobs, has_tasks };
     world.script.says("Hello.");
     world.configure(json!({ "chat": { "responder": "script" } }));
     world
@@ -188,14 +222,18 @@ pub fn world_with(settings: WidgetSettings, has_tasks: bool) -> World {
 fn platform(
     clock: &Arc<FixedClock>,
     storage: &Arc<MemoryStorage>,
+    blobs: &MemoryBlobs,
     script: &Arc<Script>,
     knowledge: &Arc<Script>,
+    slow: &Arc<Slow>,
     has_tasks: bool,
 ) -> Arc<Platform> {
     let keys = ServerKeys::new(ServerKey::new(&[7; 32]), vec![ServerKey::new(&[6; 32])]);
     let mut ports = Ports::new(Arc::clone(clock) as _, Arc::new(SequentialIds::default()), keys)
+        .with_blobs(Arc::new(blobs.clone()))
         .with_responder(Arc::clone(script) as _)
-        .with_responder(Arc::clone(knowledge) as _);
+        .with_responder(Arc::clone(knowledge) as _)
+        .with_retriever(Arc::clone(slow) as _);
     if has_tasks {
         ports = ports.with_tasks(Arc::new(Threads)).with_timer(Arc::new(Hasty));
     }
@@ -221,7 +259,15 @@ pub fn object(value: &Value) -> Object {
 impl World {
     /// Another process over the same store.
     pub fn another(&self) -> WidgetApi {
-        let platform = platform(&self.clock, &self.storage, &self.script, &self.knowledge, self.has_tasks);
+        let platform = platform(
+            &self.clock,
+            &self.storage,
+            &self.blobs,
+            &self.script,
+            &self.knowledge,
+            &self.slow,
+            self.has_tasks,
+        );
         platform.widget_api(self.settings.clone())
     }
 
@@ -254,6 +300,15 @@ impl World {
     pub fn conversation(&self, answered: &Answered) -> openapi_core::chat::Conversation {
         let id = answered.session()["conversation"].as_str().expect("an id").parse().expect("an id");
         block_on(self.platform.conversation(&agent(), id)).expect("a conversation")
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// How many messages the conversation of an answer has.
+    pub fn messages_of(&self, answered: &Answered) -> u64 {
+        self.conversation(answered).message_count
     }
 
     pub fn messages(&self, answered: &Answered) -> Vec<openapi_core::chat::Message> {

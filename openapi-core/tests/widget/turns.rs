@@ -1,6 +1,10 @@
 //! Turns: their events, their repetition, their resumption, their failures.
 
+use std::sync::atomic::Ordering;
+
+use openapi_core::admin::ChatAdmin;
 use openapi_core::chat::{ChatError, ChatEvent, MessageState, Outcome, Source, StatusKind, Usage};
+use openapi_core::storage::ConversationQuery;
 use openapi_core::widget::WidgetSettings;
 use pollster::block_on;
 use serde_json::json;
@@ -348,4 +352,27 @@ fn a_reply_has_an_end() {
     let answered = world.turn(1, "One", None);
     assert_eq!(answered.event("message")["text"].as_str().map(str::len), Some(64 * 1024));
     assert_eq!(answered.event("done"), json!({ "outcome": "answered" }));
+}
+
+#[test]
+fn a_long_search_is_ended_and_keeps_its_lease() {
+    let world = world_without_limits(true);
+    world.slow.is_held.store(true, Ordering::SeqCst);
+    let open = block_on(world.api.handle(request("/turns", &turn(1, "One", None), |_| ())));
+    wait_until(|| world.slow.asked.load(Ordering::SeqCst) == 1);
+    let lease = || {
+        let query = ConversationQuery { filter: Default::default(), offset: 0, limit: 1 };
+        let page = block_on(world.platform.conversations(&agent(), &query)).expect("a page");
+        page.conversations[0].running.as_ref().map(|running| running.lease_until)
+    };
+    let first = lease().expect("a lease");
+    world.clock.advance_millis(12_000);
+    wait_until(|| lease() > Some(first));
+    world.api.cancel_all();
+    let ended = block_on(read(open));
+    assert_eq!(ended.event("error")["retryable"], true);
+    assert_eq!(lease(), None);
+    world.slow.is_held.store(false, Ordering::SeqCst);
+    let again = world.turn(1, "One", Some(&ended.token()));
+    assert_eq!(again.event("message")["text"], "Hello.");
 }

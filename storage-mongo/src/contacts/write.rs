@@ -213,7 +213,7 @@ pub(super) async fn erase(
     replays::remove_of(tx, agent, id).await?;
     files::erase_of(tx, agent, id, entry.at).await?;
     forms::erase_of(tx, agent, id).await?;
-    conversations::erase_of(tx, agent, id).await?;
+    conversations::erase_of(tx, agent, id, entry.at).await?;
     audit::empty_payloads(tx, agent, id).await?;
     audit::append(tx, [entry]).await
 }

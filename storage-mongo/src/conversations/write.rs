@@ -4,14 +4,14 @@ use mongodb::bson::{Document, doc};
 use openapi_core::audit::AuditEntry;
 use openapi_core::chat::{Conversation, Message};
 use openapi_core::storage::{ConversationWrite, StorageErrorKind};
-use openapi_core::values::{AgentId, ContactId, ConversationId};
+use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 
 use super::read::{message_key, messages_of, mode_number, status_number};
 use crate::document::{Fields, integer, json, key, keyed, octets, put, time};
 use crate::error::Result;
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Transaction, Update};
-use crate::{audit, ledger};
+use crate::{audit, documents, ledger};
 
 /// The document of a conversation.
 pub(crate) fn document(agent: &AgentId, conversation: &Conversation) -> Result<Document> {
@@ -53,6 +53,7 @@ pub(super) async fn save(tx: &mut Transaction, agent: &AgentId, write: &Conversa
     if stored.checked_add(1) != Some(conversation.version) {
         return Err(StorageErrorKind::Stale.into());
     }
+    documents::keep(tx, agent, &write.keep).await?;
     tx.update(collection::CONVERSATIONS, &[Update::upsert(id, document(agent, conversation)?)]).await?;
     let update = |message: &Message| {
         let id = message_key(agent, conversation.id.as_bytes(), message.seq)?;
@@ -71,7 +72,12 @@ pub(super) async fn erase(
     entry: &AuditEntry,
 ) -> Result<()> {
     ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
-    if remove(tx, agent, &[id]).await? == 0 {
+    let find = Find {
+        filter: doc! { "_id": key(agent, id.as_bytes()) },
+        projection: Some(doc! { "body": 1 }),
+        ..Find::default()
+    };
+    if remove(tx, agent, find, entry.at).await? == 0 {
         return Err(StorageErrorKind::Missing.into());
     }
     audit::append(tx, [entry]).await
@@ -81,21 +87,31 @@ pub(super) async fn erase(
 pub(crate) fn find_of_contact(agent: &AgentId, contact: ContactId) -> Find {
     Find {
         filter: doc! { "_id.agent": agent.as_str(), "contact": octets(contact.as_bytes()) },
-        projection: Some(doc! { "_id": 1 }),
+        projection: Some(doc! { "body": 1 }),
         hint: Some(index::CONVERSATIONS_BY_CONTACT),
         ..Find::default()
     }
 }
 
-/// Removes the conversations of a contact with their messages.
-pub(crate) async fn erase_of(tx: &mut Transaction, agent: &AgentId, contact: ContactId) -> Result<()> {
-    let found = tx.reads().find(collection::CONVERSATIONS, find_of_contact(agent, contact)).await?;
-    let gone = found.iter().map(|document| Ok(ConversationId::from_bytes(Fields(document).id()?)));
-    remove(tx, agent, &gone.collect::<Result<Vec<_>>>()?).await.map(drop)
+/// Removes the conversations of a contact with their messages and what their visitors have sent.
+pub(crate) async fn erase_of(
+    tx: &mut Transaction,
+    agent: &AgentId,
+    contact: ContactId,
+    now: Timestamp,
+) -> Result<()> {
+    remove(tx, agent, find_of_contact(agent, contact), now).await.map(drop)
 }
 
-/// Removes conversations with their messages and returns how many were there.
-async fn remove(tx: &mut Transaction, agent: &AgentId, gone: &[ConversationId]) -> Result<u64> {
+/// Removes conversations with their messages and what their visitors have sent, and returns how many were there.
+async fn remove(tx: &mut Transaction, agent: &AgentId, find: Find, now: Timestamp) -> Result<u64> {
+    let found = tx.reads().find(collection::CONVERSATIONS, find).await?;
+    let (mut gone, mut uploads) = (Vec::with_capacity(found.len()), Vec::new());
+    for document in &found {
+        let fields = Fields(document);
+        gone.push(ConversationId::from_bytes(fields.id()?));
+        uploads.extend(fields.json::<Conversation>("body")?.uploads);
+    }
     let mut removed = 0;
     // So many that one command stays small.
     for some in gone.chunks(100) {
@@ -103,5 +119,6 @@ async fn remove(tx: &mut Transaction, agent: &AgentId, gone: &[ConversationId]) 
         removed += tx.delete(collection::CONVERSATIONS, keyed(agent, keys)).await?;
         tx.delete(collection::MESSAGES, messages_of(agent, some)).await?;
     }
+    documents::erase(tx, agent, &uploads, now).await?;
     Ok(removed)
 }

@@ -31,7 +31,7 @@ pub(super) async fn erase(
     replays::remove_of(db, agent, id).await?;
     files::erase_of(db, agent, id, entry.at).await?;
     forms::erase_of(db, agent, id).await?;
-    conversations::erase_of(db, agent, id).await?;
+    conversations::erase_of(db, agent, id, entry.at).await?;
     audit::empty_payloads(db, agent, id).await?;
     audit::append(db, entry).await
 }

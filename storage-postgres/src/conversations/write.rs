@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use openapi_core::audit::AuditEntry;
 use openapi_core::chat::{Conversation, Message};
 use openapi_core::storage::{ConversationWrite, StorageErrorKind};
-use openapi_core::values::{AgentId, ContactId, ConversationId};
+use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 use sqlx::PgConnection;
+use sqlx::postgres::PgRow;
 
 use super::read::{mode_number, status_number};
 use crate::connect::{execute, fetch, fetch_one};
 use crate::error::Result;
 use crate::rows::{Columns, Statement, json_text, signed};
-use crate::{agents, audit};
+use crate::{agents, audit, documents};
 
 /// As [`openapi_core::storage::ConversationStore::save_conversation`].
 pub(super) async fn save(db: &mut PgConnection, agent: &AgentId, write: &ConversationWrite) -> Result<()> {
@@ -26,6 +27,7 @@ pub(super) async fn save(db: &mut PgConnection, agent: &AgentId, write: &Convers
     if stored.checked_add(1) != Some(conversation.version) {
         return Err(StorageErrorKind::Stale.into());
     }
+    documents::keep(db, agent, &write.keep).await?;
     let sql = format!(
         "{INSERT} ON CONFLICT (agent, id) DO UPDATE SET version = excluded.version, status = excluded.status, \
          mode = excluded.mode, contact = excluded.contact, last_message_at = excluded.last_message_at, \
@@ -107,29 +109,51 @@ pub(super) async fn erase(
     entry: &AuditEntry,
 ) -> Result<()> {
     agents::hold(db, agent).await?;
-    let statement = Statement::new("DELETE FROM conversation WHERE agent = $1 AND id = $2")
-        .bind(agent.as_str())?
-        .bind(id.as_bytes().as_slice())?;
-    if execute(db, statement).await? == 0 {
+    let statement =
+        Statement::new("DELETE FROM conversation WHERE agent = $1 AND id = $2 RETURNING id, body")
+            .bind(agent.as_str())?
+            .bind(id.as_bytes().as_slice())?;
+    let rows = fetch(db, statement).await?;
+    if rows.is_empty() {
         return Err(StorageErrorKind::Missing.into());
     }
-    execute(db, messages_of(agent, &[id.as_bytes()])?).await?;
+    leave_nothing(db, agent, &rows, entry.at).await?;
     audit::append(db, entry).await
 }
 
-/// Removes the conversations of a contact with their messages.
-pub(crate) async fn erase_of(db: &mut PgConnection, agent: &AgentId, contact: ContactId) -> Result<()> {
+/// Removes the conversations of a contact with their messages and what their visitors have sent.
+pub(crate) async fn erase_of(
+    db: &mut PgConnection,
+    agent: &AgentId,
+    contact: ContactId,
+    now: Timestamp,
+) -> Result<()> {
     let rows = fetch(db, of_contact(agent, contact)?).await?;
-    let gone: Vec<[u8; 12]> = rows.iter().map(|row| Columns::of(row).octets()).collect::<Result<_>>()?;
-    if gone.is_empty() {
-        return Ok(());
-    }
-    execute(db, messages_of(agent, &gone.iter().collect::<Vec<_>>())?).await.map(drop)
+    leave_nothing(db, agent, &rows, now).await
 }
 
-/// Removes the conversations of a contact and returns their ids.
+/// Removes the messages and the documents of conversations that are gone: rows with their ids and records.
+async fn leave_nothing(db: &mut PgConnection, agent: &AgentId, gone: &[PgRow], now: Timestamp) -> Result<()> {
+    let mut ids: Vec<[u8; 12]> = Vec::with_capacity(gone.len());
+    let mut uploads = Vec::new();
+    for row in gone {
+        let mut columns = Columns::of(row);
+        ids.push(columns.octets()?);
+        uploads.extend(columns.json::<Conversation>()?.uploads);
+    }
+    if ids.is_empty() {
+        return Ok(());
+    }
+    execute(db, messages_of(agent, &ids.iter().collect::<Vec<_>>())?).await?;
+    for document in uploads {
+        documents::remove(db, agent, document, now).await?;
+    }
+    Ok(())
+}
+
+/// Removes the conversations of a contact and returns their ids and records.
 pub(crate) fn of_contact(agent: &AgentId, contact: ContactId) -> Result<Statement> {
-    Statement::new("DELETE FROM conversation WHERE agent = $1 AND contact = $2 RETURNING id")
+    Statement::new("DELETE FROM conversation WHERE agent = $1 AND contact = $2 RETURNING id, body")
         .bind(agent.as_str())?
         .bind(contact.as_bytes().as_slice())
 }

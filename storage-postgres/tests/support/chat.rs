@@ -56,6 +56,7 @@ fn conversation(agent: &AgentId, number: u64, contact: Option<ContactId>) -> Con
         epoch: 7,
         network: Some("192.0.2.0/24".to_owned()),
         counted: Counted { turns: vec![began], ..Counted::default() },
+        uploads: Vec::new(),
         running: (number == 1).then(|| RunningTurn {
             turn: "turn-2".to_owned(),
             owner: id(4),
@@ -138,7 +139,12 @@ pub async fn fill(memory: &dyn TransferStore, agent: &AgentId, number: u64) {
     for number in 0..4 {
         let conversation = conversation(agent, number, linked.filter(|_| number == 2));
         let messages = (1..=3).map(|seq| message(number, seq, "Grüße 👋\n\u{0}")).collect();
-        let write = ConversationWrite { conversation, messages, audit: (number == 0).then(|| audit(0)) };
+        let write = ConversationWrite {
+            conversation,
+            messages,
+            keep: Vec::new(),
+            audit: (number == 0).then(|| audit(0)),
+        };
         memory.save_conversation(agent, &write).await.unwrap();
     }
     for version in 1..=2 {
@@ -242,7 +248,7 @@ pub async fn change(store: &dyn TransferStore, agent: &AgentId, number: u64) {
         ..stored
     };
     let messages = vec![message(1, 3, "replaced"), message(1, 4, "new")];
-    let write = ConversationWrite { conversation, messages, audit: None };
+    let write = ConversationWrite { conversation, messages, keep: Vec::new(), audit: None };
     store.save_conversation(agent, &write).await.unwrap();
     store.erase_conversation(agent, id(3).into(), &audit(1)).await.unwrap();
     let add = Some((document(1, 2), passages(2, "Nun kostet es mehr.")));

@@ -15,7 +15,7 @@ use super::messages;
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
 use crate::readers::snapshot;
-use crate::{SqliteStorage, agents, audit};
+use crate::{SqliteStorage, agents, audit, documents};
 
 /// Conversations of an agent behind an id, by id, each behind the record with what stands beside it.
 pub(crate) const AFTER: &str = "SELECT body, id, agent_id, version, status, mode, contact, last_message_at, \
@@ -159,6 +159,9 @@ fn save(db: &Connection, agent_id: &AgentId, write: &ConversationWrite) -> Resul
     let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     let conversation = &write.conversation;
     super::refuse_stale(stored_version(db, agent, conversation.id)?, conversation.version)?;
+    for document in &write.keep {
+        documents::keep(db, agent_id, agent, *document)?;
+    }
     put(db, agent_id, agent, conversation)?;
     for message in &write.messages {
         messages::put(db, agent, conversation.id, message)?;
@@ -170,25 +173,44 @@ fn save(db: &Connection, agent_id: &AgentId, write: &ConversationWrite) -> Resul
 fn erase(db: &Connection, agent_id: &AgentId, id: ConversationId, entry: &AuditEntry) -> Result<()> {
     let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     messages::remove_of(db, agent, id)?;
-    let removed = db
-        .prepare_cached("DELETE FROM conversation WHERE agent = ?1 AND id = ?2")?
-        .execute(params![agent, id.as_bytes()])?;
-    if removed == 0 {
-        return Err(StorageErrorKind::Missing.into());
-    }
+    let removed: Option<Conversation> = db
+        .prepare_cached("DELETE FROM conversation WHERE agent = ?1 AND id = ?2 RETURNING body")?
+        .query_row(params![agent, id.as_bytes()], |row| Ok(read(row)))
+        .optional()?
+        .transpose()?;
+    let removed = removed.ok_or(StorageErrorKind::Missing)?;
+    discard_uploads(db, agent_id, &removed, entry.at)?;
     audit::append(db, entry)
 }
 
-/// Removes the conversations of a contact with their messages.
-pub(crate) fn erase_of(db: &Connection, agent: i64, contact: ContactId) -> Result<()> {
-    for sql in [
+/// What the visitor of an erased conversation has sent goes with it.
+fn discard_uploads(db: &Connection, agent: &AgentId, erased: &Conversation, now: Timestamp) -> Result<()> {
+    erased.uploads.iter().try_for_each(|document| documents::discard(db, agent, *document, now))
+}
+
+/// Removes the conversations of a contact with their messages and what their visitors have sent.
+pub(crate) fn erase_of(
+    db: &Connection,
+    agent_id: &AgentId,
+    agent: i64,
+    contact: ContactId,
+    now: Timestamp,
+) -> Result<()> {
+    db.prepare_cached(
         "DELETE FROM message WHERE agent = ?1 AND conversation IN (SELECT id FROM conversation \
          INDEXED BY conversation_by_contact WHERE agent = ?1 AND contact = ?2)",
-        "DELETE FROM conversation INDEXED BY conversation_by_contact WHERE agent = ?1 AND contact = ?2",
-    ] {
-        db.prepare_cached(sql)?.execute(params![agent, contact.as_bytes()])?;
+    )?
+    .execute(params![agent, contact.as_bytes()])?;
+    let mut removal = db.prepare_cached(
+        "DELETE FROM conversation INDEXED BY conversation_by_contact WHERE agent = ?1 AND contact = ?2 \
+         RETURNING body",
+    )?;
+    let mut rows = removal.query(params![agent, contact.as_bytes()])?;
+    let mut erased = Vec::new();
+    while let Some(row) = rows.next()? {
+        erased.push(read(row)?);
     }
-    Ok(())
+    erased.iter().try_for_each(|conversation| discard_uploads(db, agent_id, conversation, now))
 }
 
 /// The rows that a filter lets through, along the index that has them by their last message.

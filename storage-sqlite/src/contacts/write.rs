@@ -62,7 +62,7 @@ pub(super) fn erase(db: &Connection, agent_id: &AgentId, id: ContactId, entry: &
     replays::remove_of(db, agent.number, id)?;
     files::erase_of(db, agent_id, agent.number, id, entry.at)?;
     forms::erase_of(db, agent.number, id)?;
-    conversations::erase_of(db, agent.number, id)?;
+    conversations::erase_of(db, agent_id, agent.number, id, entry.at)?;
     audit::empty_payloads(db, agent_id, id)?;
     audit::append(db, entry)
 }

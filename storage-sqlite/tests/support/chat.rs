@@ -53,6 +53,7 @@ pub fn conversation(agent: &AgentId, number: u8) -> Conversation {
         epoch: 1,
         network: Some("192.0.2.0/24".to_owned()),
         counted: Counted { turns: vec![at(71)], ..Counted::default() },
+        uploads: Vec::new(),
         running: Some(RunningTurn {
             turn: "turn".to_owned(),
             owner: PlatformId::from_bytes([number; 12]),
@@ -123,6 +124,7 @@ pub fn fill(store: &(impl Storage + ?Sized), agent: &AgentId) {
         let write = ConversationWrite {
             conversation: conversation(agent, number),
             messages: vec![message(1), message(2)],
+            keep: Vec::new(),
             audit: None,
         };
         wait(store.save_conversation(agent, &write)).expect("test support");

@@ -48,6 +48,7 @@ pub fn document(number: u8) -> StoredDocument {
         uploaded_by: Actor::User("tests".to_owned()),
         created_at: at(61),
         expires_at: at(6_000),
+        conversation: None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reading settings: unknown members, types, bounds, and what the contact schema says.
 
 use super::{AgentSettings, Appearance, LeadSettings};
+use crate::files::FileKind;
 use crate::json::{Json, Object};
 use crate::schema::ContactSchema;
 use crate::violation::{Fault, Rule, Violations};
@@ -48,9 +49,16 @@ impl AgentSettings {
             }
         }
         within(violations, "retentionDays", u64::from(self.retention_days), 1, 3_650);
-        if self.uploads.enabled {
-            let words = "cannot be switched on: this version takes no files from visitors";
-            violations.body("uploads.enabled", Some(&Json::Bool(true)), Fault::new(Rule::Enum, words));
+        for (at, name) in self.uploads.types.iter().enumerate() {
+            if FileKind::of_extension(name).is_none() {
+                let fault =
+                    Fault::new(Rule::Enum, "is no type of file; give extensions such as pdf, jpeg, png");
+                violations.body(format!("uploads.types[{at}]"), Some(&name.as_str().into()), fault);
+            }
+        }
+        if self.uploads.enabled && self.uploads.types.is_empty() {
+            let fault = Fault::new(Rule::MinItems, "must name a type of file where files are taken");
+            violations.body("uploads.types", None, fault);
         }
         self.lead.check(schema, violations);
         let chat = &self.chat;
@@ -251,7 +259,8 @@ mod tests {
             (r#"{"chat":{"llm":{"temperature":3}}}"#, "chat.llm.temperature must be from 0 to 2"),
             (r#"{"chat":{"fallback":"none"}}"#, "chat.fallback cannot be read"),
             (r#"{"origins":["example.com"]}"#, "origins[0] must be https://host[:port]"),
-            (r#"{"uploads":{"enabled":true}}"#, "uploads.enabled cannot be switched on"),
+            (r#"{"uploads":{"types":["pdf","shoe"]}}"#, "uploads.types[1] is no type of file"),
+            (r#"{"uploads":{"enabled":true,"types":[]}}"#, "uploads.types must name a type of file"),
             (r#"{"retentionDays":0}"#, "retentionDays must be from 1 to 3650"),
             (r#"{"lead":{"fields":["firstName"]}}"#, "lead.fields must name primaryEmail"),
             (r#"{"lead":{"fields":["primaryEmail","shoeSize"]}}"#, "lead.fields[1] is no field"),

@@ -179,6 +179,7 @@ async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, millis: i64) -
                     ..full_conversation(agent, conversation.number)
                 },
                 messages: messages.iter().map(|(seq, variant)| said(*seq, *variant, millis)).collect(),
+                keep: Vec::new(),
                 audit: noted.then(|| world.chat_audit(agent, "conversation", millis)),
             };
             outcome(world.storage.save_conversation(agent, &write).await)

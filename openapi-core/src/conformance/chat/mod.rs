@@ -6,6 +6,7 @@ pub(super) mod endings;
 pub(super) mod histories;
 pub(super) mod knowledge;
 pub(super) mod messages;
+pub(super) mod uploads;
 
 use super::fixture::{World, at, object};
 use crate::audit::{AuditAction, AuditEntry};
@@ -70,6 +71,7 @@ fn conversation(agent: &AgentId, number: u8) -> Conversation {
         epoch: 0,
         network: None,
         counted: Counted::default(),
+        uploads: Vec::new(),
         running: None,
     }
 }
@@ -112,6 +114,7 @@ fn full_conversation(agent: &AgentId, number: u8) -> Conversation {
             leads: vec![at(3)],
             uploads: vec![at(-4), at(5)],
         },
+        uploads: vec![FileId::from_bytes([200 + number % 50; 12]), FileId::from_bytes([7; 12])],
         running: Some(RunningTurn {
             turn: "turn-1".to_owned(),
             owner: PlatformId::from_bytes([number; 12]),
@@ -239,7 +242,8 @@ impl World {
     }
 
     async fn try_conversation(&self, conversation: &Conversation, messages: Vec<Message>) -> Result<()> {
-        let write = ConversationWrite { conversation: conversation.clone(), messages, audit: None };
+        let write =
+            ConversationWrite { conversation: conversation.clone(), messages, keep: Vec::new(), audit: None };
         self.storage.save_conversation(&conversation.agent_id, &write).await
     }
 

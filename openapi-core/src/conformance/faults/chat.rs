@@ -49,6 +49,45 @@ impl Faulty {
         Ok(records)
     }
 
+    /// The documents of a conversation that a fault is to leave.
+    async fn sent_documents(
+        &self,
+        agent: &AgentId,
+        conversation: Option<&Conversation>,
+        fault: PlantedFault,
+    ) -> Result<Vec<StoredDocument>> {
+        let mut documents = Vec::new();
+        for id in conversation.filter(|_| self.is(fault)).map_or(&[] as &[FileId], |it| &it.uploads) {
+            documents.extend(self.inner.document(agent, *id).await?);
+        }
+        Ok(documents)
+    }
+
+    /// Those of the conversations of a contact.
+    pub(super) async fn uploads_of(
+        &self,
+        agent: &AgentId,
+        contact: ContactId,
+    ) -> Result<Vec<StoredDocument>> {
+        let mut documents = Vec::new();
+        for conversation in self.conversations_of(agent).await? {
+            if conversation.contact_id == Some(contact) {
+                let fault = PlantedFault::EraseContactKeepsUploads;
+                documents.extend(self.sent_documents(agent, Some(&conversation), fault).await?);
+            }
+        }
+        Ok(documents)
+    }
+
+    /// Stores documents as if they had not been removed: their contents are not due.
+    pub(super) async fn put_back(&self, agent: &AgentId, documents: Vec<StoredDocument>) -> Result<()> {
+        let keys: Vec<BlobKey> =
+            documents.iter().map(|document| BlobKey::new(agent.clone(), document.id)).collect();
+        self.inner.forget_blobs(&keys).await?;
+        let records: Vec<Record> = documents.into_iter().map(Record::Document).collect();
+        self.inner.put_records(agent, &records).await
+    }
+
     /// Erases those of the conversations that are linked with a contact.
     pub(super) async fn erase_linked(
         &self,
@@ -182,6 +221,14 @@ impl Faulty {
         match self.fault {
             Some(PlantedFault::ConversationForgetsTurn) => write.conversation.running = None,
             Some(PlantedFault::ConversationWithoutAudit) => write.audit = None,
+            Some(PlantedFault::KeptUploadsEnd) => write.keep.clear(),
+            Some(PlantedFault::AbsentUploadsKept) => {
+                let mut there = Vec::new();
+                for document in write.keep {
+                    there.extend(self.inner.document(agent, document).await?.map(|document| document.id));
+                }
+                write.keep = there;
+            }
             Some(PlantedFault::ConversationVersionIgnored) => {
                 let stored = self.inner.conversation(agent, id).await?;
                 write.conversation.version = stored.map_or(0, |stored| stored.version) + 1;
@@ -270,6 +317,7 @@ impl ConversationStore for Faulty {
     ) -> Result<()> {
         let messages = self.message_records(agent, id).await?;
         let before = self.inner.conversation(agent, id).await?;
+        let uploads = self.sent_documents(agent, before.as_ref(), PlantedFault::EraseKeepsUploads).await?;
         if self.is(PlantedFault::EraseConversationCrossesAgents) && before.is_none() {
             for other in self.others(agent) {
                 if self.inner.erase_conversation(&other, id, audit).await.is_ok() {
@@ -291,6 +339,7 @@ impl ConversationStore for Faulty {
         if self.is(PlantedFault::EraseKeepsMessages) {
             self.inner.put_records(agent, &messages).await?;
         }
+        self.put_back(agent, uploads).await?;
         let contact = before.and_then(|before| before.contact_id);
         if self.is(PlantedFault::EraseConversationErasesContacts)
             && let Some(contact) = contact

@@ -342,7 +342,9 @@ impl ContactStore for Faulty {
             answers.extend(self.inner.replay(agent, key, audit.at).await?);
         }
         let chat = self.chat_of(agent, contact).await?;
+        let uploads = self.uploads_of(agent, contact).await?;
         self.inner.erase_contact(agent, contact, audit).await?;
+        self.put_back(agent, uploads).await?;
         if !chat.is_empty() {
             self.inner.put_records(agent, &chat).await?;
         }

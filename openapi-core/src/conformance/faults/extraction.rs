@@ -127,6 +127,38 @@ impl CreditStore for Faulty {
 
 #[async_trait]
 impl DocumentStore for Faulty {
+    async fn insert_document(&self, agent: &AgentId, write: &DocumentWrite) -> Result<()> {
+        let mut write = write.clone();
+        self.spoil_document(agent, &mut write).await?;
+        match self.inner.insert_document(agent, &write).await {
+            Err(error)
+                if self.is(PlantedFault::DocumentIdTakenTwice)
+                    && error.kind == StorageErrorKind::AlreadyExists =>
+            {
+                Ok(())
+            }
+            result => result,
+        }
+    }
+
+    async fn discard_document(&self, agent: &AgentId, document: FileId, now: Timestamp) -> Result<()> {
+        let mut now = now;
+        match self.fault {
+            Some(PlantedFault::DiscardLeavesDocument) => return Ok(()),
+            Some(PlantedFault::DiscardKeepsTime) => {
+                let stored = self.inner.document(agent, document).await?;
+                now = stored.map_or(now, |stored| stored.expires_at);
+            }
+            Some(PlantedFault::DiscardCrossesAgents) => {
+                for agent in self.others(agent) {
+                    self.inner.discard_document(&agent, document, now).await?;
+                }
+            }
+            _ => {}
+        }
+        self.inner.discard_document(agent, document, now).await
+    }
+
     async fn document(&self, agent: &AgentId, document: FileId) -> Result<Option<StoredDocument>> {
         if self.is(PlantedFault::DocumentCrossesAgents) {
             for agent in self.every_agent(agent) {

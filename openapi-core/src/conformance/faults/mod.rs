@@ -351,6 +351,12 @@ faults! {
     DocumentsListedAgain,
     /// More documents are listed than were asked for.
     DocumentsUnbounded,
+    /// A document that is discarded stays.
+    DiscardLeavesDocument,
+    /// The content of a discarded document is due when it would have been.
+    DiscardKeepsTime,
+    /// A document can be discarded under any agent.
+    DiscardCrossesAgents,
     /// A document is stored although the change it came with is refused.
     DocumentStoredBeforeCredits,
     /// Contents of documents are never due.
@@ -425,6 +431,14 @@ faults! {
     TurnIgnoresCase,
     /// The messages of an erased conversation stay.
     EraseKeepsMessages,
+    /// What a step of a conversation keeps goes at its own time.
+    KeptUploadsEnd,
+    /// A step of a conversation may keep what is not there.
+    AbsentUploadsKept,
+    /// The documents of an erased conversation stay.
+    EraseKeepsUploads,
+    /// Erasing a contact leaves the documents of its conversations.
+    EraseContactKeepsUploads,
     /// A conversation can be erased under any agent.
     EraseConversationCrossesAgents,
     /// Erasing a conversation erases those of its contact.

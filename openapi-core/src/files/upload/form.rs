@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures_core::Stream;
 use multer::{Field, Multipart};
 
-use super::{MAX_BEYOND_FILE, Piece, head};
+use super::{Piece, head};
 use crate::reply::{ApiError, ErrorCode};
 
 /// The most octets that are given to the parser at once.
@@ -34,6 +34,8 @@ pub(crate) struct FilePart {
     pub(crate) name: &'static str,
     /// How large the file may be.
     pub(crate) max_octets: u64,
+    /// What a body may hold beyond it, in octets.
+    pub(crate) max_beyond: u64,
     /// The answer to a larger one, with the limit and the length that was declared.
     pub(crate) too_large: fn(u64, Option<u64>) -> ApiError,
 }
@@ -41,7 +43,7 @@ pub(crate) struct FilePart {
 impl FilePart {
     /// Refuses a body whose declared length is more than the file and what may stand beside it.
     pub(crate) fn refuse_declared(&self, octets: Option<u64>) -> Result<(), ApiError> {
-        match octets.filter(|octets| *octets > self.max_octets.saturating_add(MAX_BEYOND_FILE)) {
+        match octets.filter(|octets| *octets > self.max_octets.saturating_add(self.max_beyond)) {
             Some(octets) => Err((self.too_large)(self.max_octets, Some(octets))),
             None => Ok(()),
         }
@@ -243,14 +245,14 @@ impl Form {
         Ok(())
     }
 
-    /// Refuses a body with more than 1 MiB beside its file, and one that is longer than any that would be accepted: parts
+    /// Refuses a body with more beside its file than may be, and one that is longer than any that would be accepted: parts
     /// named as the file may be many. What the parser still holds may be the file's.
     fn refuse_excess(&self) -> Result<(), ApiError> {
         let feed = lock(&self.feed);
         let unparsed = if self.is_over { 0 } else { 2 * CHUNK_OCTETS as u64 };
         let beyond = feed.given.saturating_sub(self.file_octets).saturating_sub(unparsed);
-        let FilePart { max_octets, too_large, .. } = self.part;
-        if beyond > MAX_BEYOND_FILE || feed.given > max_octets.saturating_add(MAX_BEYOND_FILE) {
+        let FilePart { max_octets, max_beyond, too_large, .. } = self.part;
+        if beyond > max_beyond || feed.given > max_octets.saturating_add(max_beyond) {
             Err(too_large(max_octets, None))
         } else {
             Ok(())

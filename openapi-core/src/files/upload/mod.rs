@@ -26,7 +26,7 @@ use crate::violation::{Fault, Place, Rule, Violation, Violations};
 const FILE_PART: &str = "file";
 
 /// What a body may hold beyond the file, in octets (contract 9).
-const MAX_BEYOND_FILE: u64 = 1024 * 1024;
+pub(crate) const MAX_BEYOND_FILE: u64 = 1024 * 1024;
 
 /// Octets that are kept of a part that should not be there: enough for the 256 characters that its fault repeats.
 pub(crate) const ECHOED_OCTETS: usize = 257 * 4;
@@ -142,7 +142,15 @@ impl Upload {
 
     /// The part of a form that holds the file.
     pub(crate) fn part(max_octets: u64) -> FilePart {
-        FilePart { name: FILE_PART, max_octets, too_large: file_too_large }
+        FilePart { name: FILE_PART, max_octets, max_beyond: MAX_BEYOND_FILE, too_large: file_too_large }
+    }
+
+    /// The rest of a form whose file part has just begun.
+    pub(crate) fn of_begun_form(form: Form, file_name: Option<String>) -> Self {
+        let max_octets = form.max_octets();
+        let mut upload = Upload::of_form(form, max_octets);
+        upload.begin(FILE_PART.to_owned(), file_name, true);
+        upload
     }
 
     /// Has what is large hashed by these means, beside the reading of what comes next; otherwise all is hashed where

@@ -2,10 +2,10 @@
 
 use super::Task;
 use super::running::Abandoned;
-use super::seal::{SEAL_OCTETS, seal};
+use super::seal::SEAL_OCTETS;
 use crate::access::Caller;
-use crate::files::FileName;
 use crate::platform::Platform;
+use crate::platform::documents::NewDocument;
 use crate::platform::errors::quota_exceeded;
 use crate::ports::BlobKey;
 use crate::reply::ApiError;
@@ -42,27 +42,20 @@ impl<'a> Keeping<'a> {
         id: FileId,
         task: &Task,
     ) -> Result<Self, ApiError> {
-        let key = BlobKey::new(caller.agent_id.clone(), id);
-        let sealed = seal(&platform.ports.server_keys, &key, &task.document.content)?;
-        let now = platform.now();
         let retention = i64::try_from(platform.extraction.retention_millis).unwrap_or(i64::MAX);
-        let document = StoredDocument {
+        let document = NewDocument {
             id,
             file_name: task.document.file_name.clone(),
             content_type: task.content_type.to_owned(),
-            file_size: task.document.content.len() as u64,
+            content: &task.document.content,
             sha256: task.sha256,
-            stored_size: sealed.len() as u64,
             uploaded_by: caller.actor.clone(),
-            created_at: now,
-            expires_at: now.plus_millis(retention),
+            expires_at: platform.now().plus_millis(retention),
+            conversation: None,
         };
-        let mut writer = platform.ports.blobs.create(&key, &FileName::of_sent(None, "bin")).await?;
-        writer.write(sealed).await?;
-        // From here on it may be stored, whatever the store says.
-        let kept = Keeping { platform, key, document, stays: false };
-        writer.finish().await?;
-        Ok(kept)
+        let document = platform.store_sealed(&caller.agent_id, document).await?;
+        let key = BlobKey::new(caller.agent_id.clone(), id);
+        Ok(Keeping { platform, key, document, stays: false })
     }
 
     /// Its record.

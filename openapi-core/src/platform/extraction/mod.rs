@@ -5,11 +5,12 @@ mod credits;
 mod documents;
 mod errors;
 mod running;
-mod seal;
+pub(in crate::platform) mod seal;
 
 use std::time::Duration;
 
 pub(super) use admin::{change_credits, credits as credits_of, document};
+use running::Room;
 pub(super) use running::{Extractions, Of};
 
 use self::credits::Payment;
@@ -23,7 +24,7 @@ use crate::files::Sha256Digest;
 use crate::ports::{DocumentLimits, DocumentText, ExtractionTask, Findings, SentDocument, within};
 use crate::reply::ApiError;
 use crate::service::{ExtractDocument, Extracted, ExtractedDocument, Idempotency};
-use crate::values::{FileId, PlatformId, Timestamp};
+use crate::values::{AgentId, FileId, PlatformId, Timestamp};
 
 /// What an operator decides about extractions; the defaults are the contract's (9, 12.3).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +66,11 @@ struct Task {
     begun: Timestamp,
 }
 
+/// Octets of one document that is in memory as a whole, until it is dropped.
+pub(super) fn room<'a>(platform: &'a Platform, agent: &AgentId) -> Room<'a> {
+    platform.extractions.room(agent, platform.extraction.max_held_octets)
+}
+
 pub(super) async fn extract(
     platform: &Platform,
     caller: &Caller,
@@ -72,7 +78,7 @@ pub(super) async fn extract(
 ) -> Result<Extracted, ApiError> {
     let ExtractDocument { form, idempotency, mut faults } = request;
     // Held until the answer is there.
-    let mut room = platform.extractions.room(&caller.agent_id, platform.extraction.max_held_octets);
+    let mut room = room(platform, &caller.agent_id);
     let received = form.receive(&mut |octets| room.take(octets)).await?;
     let begun = platform.now();
     let fingerprint = received.fingerprint;

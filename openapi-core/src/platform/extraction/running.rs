@@ -70,7 +70,7 @@ impl Drop for Returning<'_> {
 const SHARE_OF_AGENT: u64 = 4;
 
 /// Octets of one form, until it is dropped.
-pub(super) struct Room<'a> {
+pub(in crate::platform) struct Room<'a> {
     extractions: &'a Extractions,
     agent: AgentId,
     limit: u64,
@@ -79,7 +79,7 @@ pub(super) struct Room<'a> {
 
 impl Room<'_> {
     /// Makes room for some more octets.
-    pub(super) fn take(&mut self, octets: usize) -> Result<(), ApiError> {
+    pub(in crate::platform) fn take(&mut self, octets: usize) -> Result<(), ApiError> {
         let octets = octets as u64;
         let mut held = lock(&self.extractions.held);
         let all: u64 = held.values().sum();
@@ -131,7 +131,7 @@ impl Extractions {
     }
 
     /// Room for the octets of a form.
-    pub(super) fn room(&self, agent: &AgentId, limit: u64) -> Room<'_> {
+    pub(in crate::platform) fn room(&self, agent: &AgentId, limit: u64) -> Room<'_> {
         Room { extractions: self, agent: agent.clone(), limit, octets: 0 }
     }
 

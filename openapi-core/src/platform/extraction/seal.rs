@@ -28,7 +28,7 @@ fn cipher(key: &[u8; 32]) -> ChaCha20Poly1305 {
 }
 
 /// Seals a content. Its key is used for nothing else, so that the nonce may be fixed.
-pub(super) fn seal(keys: &ServerKeys, key: &BlobKey, content: &[u8]) -> Result<Bytes, ApiError> {
+pub(in crate::platform) fn seal(keys: &ServerKeys, key: &BlobKey, content: &[u8]) -> Result<Bytes, ApiError> {
     let name = name(key);
     let sealed = cipher(&keys.tag(PURPOSE, &name))
         .encrypt(&Nonce::default(), Payload { msg: content, aad: &name })

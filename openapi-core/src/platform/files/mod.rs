@@ -9,7 +9,7 @@ pub use check::{ContentCheck, ContentFault};
 pub(super) use download::{download, sign_url};
 pub use sweep::MaintainError;
 pub(super) use sweep::Sweeps;
-pub(super) use upload::upload;
+pub(super) use upload::{begin_scan, push_scan, refuse_content, upload};
 
 use super::cursor::FileCursors;
 use super::errors::{concurrent_update, contact_archived, file_not_found, stale_tag};

@@ -7,7 +7,7 @@ use crate::access::Caller;
 use crate::audit::AuditAction;
 use crate::contacts::Contact;
 use crate::endpoints::files::stored_reply;
-use crate::files::{ContactFile, FileName, Received, ReceivedFile};
+use crate::files::{ContactFile, FileName, FileTypes, Received, ReceivedFile};
 use crate::platform::errors::{
     contact_archived, infected_file, quota_exceeded, scanner_failed, unsupported_file, upload_overtaken,
 };
@@ -75,7 +75,7 @@ pub(in crate::platform) async fn upload(
         Kept::Failed(error) => (Err(error), None),
     };
     let scanned = match &file {
-        Some(file) => refuse_content(platform, file, scan).await?,
+        Some(file) => refuse_content(&platform.files.types, file, scan).await?,
         None => Ok(()),
     };
     faults.extend(of_form);
@@ -113,24 +113,36 @@ async fn has_room(
 }
 
 async fn begin(platform: &Platform, key: &BlobKey, name: &FileName) -> Result<Intake, ApiError> {
-    let scan = platform.ports.scanner.begin().await.map_err(|error| scanner_failed(&error))?;
+    let scan = begin_scan(platform).await?;
     Ok(Intake { writer: platform.ports.blobs.create(key, name).await?, scan })
+}
+
+/// Begins to look at a file.
+pub(in crate::platform) async fn begin_scan(platform: &Platform) -> Result<Box<dyn FileScan>, ApiError> {
+    platform.ports.scanner.begin().await.map_err(|error| scanner_failed(&error))
+}
+
+/// Lets a scanner look at the next octets.
+pub(in crate::platform) async fn push_scan(
+    scan: &mut Box<dyn FileScan>,
+    octets: &bytes::Bytes,
+) -> Result<(), ApiError> {
+    scan.push(octets).await.map_err(|error| scanner_failed(&error))
 }
 
 impl Intake {
     async fn push(&mut self, octets: bytes::Bytes) -> Result<(), ApiError> {
-        self.scan.push(&octets).await.map_err(|error| scanner_failed(&error))?;
+        push_scan(&mut self.scan, &octets).await?;
         Ok(self.writer.write(octets).await?)
     }
 }
 
 /// Step 11: what the content is. A scanner that fails is another matter, of step 16: what is given back.
-async fn refuse_content(
-    platform: &Platform,
+pub(in crate::platform) async fn refuse_content(
+    types: &FileTypes,
     file: &ReceivedFile,
     scan: Option<Box<dyn FileScan>>,
 ) -> Result<Result<(), ApiError>, ApiError> {
-    let types = &platform.files.types;
     if file.detected.dangerous || !types.allow(file.detected.kind) {
         return Err(unsupported_file(&file.detected, types));
     }

@@ -86,7 +86,7 @@ impl Platform {
             conversation.version += 1;
             conversation.updated_at = now;
             let audit = self.conversation_audit(by, AuditAction::ConversationChange, agent, id, what, now);
-            let write = ConversationWrite { conversation, messages, audit: Some(audit) };
+            let write = ConversationWrite { conversation, messages, keep: Vec::new(), audit: Some(audit) };
             match self.storage.save_conversation(agent, &write).await {
                 Ok(()) => return Ok(write.conversation),
                 Err(error) if error.kind == StorageErrorKind::Stale => {}
@@ -131,7 +131,12 @@ impl Platform {
                     }
                     conversation.expires_at = expires_at;
                     conversation.version += 1;
-                    let write = ConversationWrite { conversation, messages: Vec::new(), audit: None };
+                    let write = ConversationWrite {
+                        conversation,
+                        messages: Vec::new(),
+                        keep: Vec::new(),
+                        audit: None,
+                    };
                     match self.storage.save_conversation(agent, &write).await {
                         Err(error) if error.kind == StorageErrorKind::Stale => {}
                         outcome => {
@@ -469,6 +474,21 @@ impl ChatAdmin for Platform {
             conversation.status = ConversationStatus::Closed;
             conversation.closed_at.get_or_insert(now);
             Ok(is_open.then(Vec::new))
+        })
+        .await
+    }
+
+    async fn revoke_conversation(
+        &self,
+        by: &Actor,
+        agent: &AgentId,
+        id: ConversationId,
+    ) -> Result<Conversation, AdminError> {
+        self.change_conversation(by, agent, id, "revoke", |conversation, now| {
+            conversation.epoch = conversation.epoch.checked_add(1).ok_or_else(lost_race)?;
+            conversation.status = ConversationStatus::Closed;
+            conversation.closed_at.get_or_insert(now);
+            Ok(Some(Vec::new()))
         })
         .await
     }

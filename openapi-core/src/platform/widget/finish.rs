@@ -19,10 +19,10 @@ pub(super) fn finish(parts: &Parts, answer: Result<Answer, ApiError>, visit: Vis
     let mut code = None;
     const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
     let (status, body) = match answer {
-        Ok(Answer::Json { message, data }) => {
+        Ok(Answer::Json { status, message, data }) => {
             headers.insert(header::CONTENT_TYPE, JSON);
             let body = serde_json::json!({ "success": true, "message": message, "data": data });
-            (StatusCode::OK, ApiBody::from(body.to_string()))
+            (status, ApiBody::from(body.to_string()))
         }
         Ok(Answer::Config { body }) => {
             caching = fixed("max-age=60, stale-while-revalidate=600");

@@ -335,11 +335,6 @@ impl Inner {
         let solution = members.challenge();
         let text = body.get("token").and_then(Json::as_str).unwrap_or_default();
         let came = token.as_ref().map(|token| (token, text));
-        // A new visitor's repeated call cannot be told from another visitor's.
-        let key = match &token {
-            Some(token) => format!("lead of {}", token.conversation),
-            None => format!("lead of call {}", visit.request_id),
-        };
         for _ in 0..ATTEMPTS {
             let stored = match &token {
                 Some(token) => Some(self.conversation_of(token).await?),
@@ -365,12 +360,23 @@ impl Inner {
             if is_new {
                 self.admit_address(visit, "session", &self.settings.limits.address_sessions)?;
                 conversation.page.clone_from(&page);
+                let form = serde_json::to_string(&lead.fields).unwrap_or_default();
+                if let Some(begins) = self.conversation_of_form(view, visit, &form).await? {
+                    conversation.id = begins.id;
+                    conversation.visitor_id = begins.visitor.unwrap_or(conversation.visitor_id);
+                }
             }
+            let key = format!("lead of {}", conversation.id);
             let filled = self.fill_in(visit, view, &mut conversation, &lead, &key).await?;
             self.link(visit, view, &mut conversation, Some(&filled)).await?;
             conversation.version += 1;
             conversation.updated_at = visit.now;
-            let write = ConversationWrite { conversation, messages: Vec::new(), audit: Some(filled.audit) };
+            let write = ConversationWrite {
+                conversation,
+                messages: Vec::new(),
+                keep: Vec::new(),
+                audit: Some(filled.audit),
+            };
             match self.platform.storage.save_conversation(&view.agent.id, &write).await {
                 Ok(()) => {
                     let session = self.session(visit, &write.conversation, came, false);

@@ -10,6 +10,7 @@ mod settings;
 mod store;
 mod told;
 mod turns;
+mod uploads;
 mod usage;
 mod visits;
 
@@ -22,7 +23,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, Response, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body::Body;
 use serde::Serialize;
 
@@ -33,6 +34,7 @@ use super::cache::Cache;
 use crate::api::body::{JsonTypes, read_json};
 use crate::api::{ApiBody, PeerAddress};
 use crate::chat::VisitorId;
+use crate::files::Upload;
 use crate::json::{Json, Object};
 use crate::limits::{Full, Window, Windows, network};
 use crate::operation::JsonBody;
@@ -40,6 +42,7 @@ use crate::reply::{ApiError, ErrorCode};
 use crate::values::{AgentId, PlatformId, Timestamp};
 use crate::widget::config::Configuration;
 use crate::widget::live::{Ending, EventStream, LiveTurns};
+use crate::widget::repeats::Repeats;
 use crate::widget::token::VisitorToken;
 use crate::widget::{BASE_PATH, Crowded, OpenStream, OpenStreams, WidgetSettings};
 
@@ -74,6 +77,7 @@ struct Process {
     visitors: Windows<VisitorId>,
     agents: Windows<AgentId>,
     usage: usage::Queues,
+    repeats: Repeats,
     /// Names this process in the turns that it answers.
     server: PlatformId,
 }
@@ -172,7 +176,7 @@ struct Visit {
 
 /// What a call came to.
 enum Answer {
-    Json { message: &'static str, data: serde_json::Value },
+    Json { status: StatusCode, message: &'static str, data: serde_json::Value },
     Config { body: Vec<u8> },
     Empty,
     Events(EventStream),
@@ -182,7 +186,15 @@ enum Answer {
 impl Answer {
     fn json(message: &'static str, data: &impl Serialize) -> Result<Self, ApiError> {
         let data = serde_json::to_value(data).map_err(|_| ApiError::internal())?;
-        Ok(Answer::Json { message, data })
+        Ok(Answer::Json { status: StatusCode::OK, message, data })
+    }
+
+    /// The same under another status.
+    fn with(self, status: StatusCode) -> Self {
+        match self {
+            Answer::Json { message, data, .. } => Answer::Json { status, message, data },
+            other => other,
+        }
     }
 }
 
@@ -197,6 +209,7 @@ impl Platform {
             visitors: Windows::default(),
             agents: Windows::default(),
             usage: usage::Queues::default(),
+            repeats: Repeats::default(),
             server: self.ports.ids.platform_id(self.now()),
         };
         let process = Arc::new(process);
@@ -223,6 +236,17 @@ impl WidgetApi {
         let mut visit = self.0.visit(&parts);
         let answer = self.0.answer(&parts, body, &mut visit).await;
         finish(&parts, answer, visit)
+    }
+
+    /// Counts a request of a host's own for what belongs to the widget, such as its script, among the calls of its
+    /// address.
+    ///
+    /// # Errors
+    /// The answer to one that is too many: 429 RATE_LIMIT_EXCEEDED.
+    pub fn admit(&self, parts: &Parts) -> Result<(), Box<Response<ApiBody>>> {
+        let visit = self.0.visit(parts);
+        let admitted = self.0.admit_address(&visit, "call", &self.0.settings.limits.address_calls);
+        admitted.map(drop).map_err(|error| Box::new(finish(parts, Err(error), visit)))
     }
 
     /// The same over another platform, such as one with other server keys: answers that run go on, and limits count on.
@@ -328,23 +352,27 @@ impl Inner {
             self.admit_address(visit, "call", &limits.address_calls)?;
             return self.config(parts, visit).await;
         }
-        if call == Call::Uploads {
-            self.admit_address(visit, "call", &limits.address_calls)?;
-            return Err(ApiError::new(ErrorCode::UploadsDisabled, "This agent takes no files"));
-        }
         if matches!(call, Call::Turns | Call::Resume) && !self.streams.has_room() {
             return Err(crowded(Crowded::Process));
         }
         let share = match call {
             Call::Turns => self.admit_address(visit, "turn", &limits.address_turns)?,
             Call::Lead => self.admit_address(visit, "lead", &limits.address_leads)?,
+            Call::Uploads => self.admit_address(visit, "call", &limits.address_calls)?,
             // Whoever has a token is limited as a visitor, so that people behind one address do not suffer.
             _ => 0.0,
         };
-        let most = if matches!(call, Call::Turns | Call::Lead) { LARGE_BODY } else { SMALL_BODY };
-        let body = match read_json(parts, body, most, JsonTypes::AlsoPlain).await? {
-            JsonBody::Value(Json::Object(body)) => body,
-            _ => return Err(ApiError::new(ErrorCode::InvalidJson, "The request body is not a JSON object")),
+        let (body, file) = if call == Call::Uploads {
+            uploads::begin(parts, body).await?
+        } else {
+            let most = if matches!(call, Call::Turns | Call::Lead) { LARGE_BODY } else { SMALL_BODY };
+            match read_json(parts, body, most, JsonTypes::AlsoPlain).await? {
+                JsonBody::Value(Json::Object(body)) => (body, Upload::absent()),
+                _ => {
+                    let message = "The request body is not a JSON object";
+                    return Err(ApiError::new(ErrorCode::InvalidJson, message));
+                }
+            }
         };
         let token = match self.token(&body, visit) {
             Ok(token) => token,
@@ -358,7 +386,9 @@ impl Inner {
             (Some(token), Some(named)) if named != token.agent.as_str() => return Err(token_invalid()),
             (Some(token), _) => token.agent.clone(),
             (None, Some(named)) => named.parse().map_err(|_| agent_not_available())?,
-            (None, None) if matches!(call, Call::Turns | Call::Lead) => return Err(agent_not_available()),
+            (None, None) if matches!(call, Call::Turns | Call::Lead | Call::Uploads) => {
+                return Err(agent_not_available());
+            }
             (None, None) => return Err(token_invalid()),
         };
         let view = self.view(&agent, visit).await?;
@@ -370,6 +400,7 @@ impl Inner {
         match (call, token) {
             (Call::Turns, token) => self.turn(visit, view, token, &body, share).await,
             (Call::Lead, token) => self.lead(visit, &view, token, &body, share).await,
+            (Call::Uploads, token) => self.upload(visit, &view, token, &body, file, share).await,
             (_, None) => Err(token_invalid()),
             (Call::Resume, Some(token)) => self.resume(visit, view, &token, &body).await,
             (Call::Cancel, Some(token)) => self.cancel(&view, &token, &body).await,
@@ -377,7 +408,7 @@ impl Inner {
             (Call::History, Some(token)) => self.history(visit, &view, &token, &body).await,
             (Call::Feedback, Some(token)) => self.feedback(visit, &view, &token, &body).await,
             (Call::Close, Some(token)) => self.close(visit, &view, &token).await,
-            (Call::Config | Call::Uploads, _) => Err(ApiError::internal()),
+            (Call::Config, _) => Err(ApiError::internal()),
         }
     }
 

@@ -2,7 +2,7 @@
 //! to the same place, so that it is stored once.
 
 use super::settings::AgentView;
-use super::turns::SentTurn;
+use super::turns::{FIRST_EPOCH, SentTurn};
 use super::{Inner, Visit};
 use crate::chat::{Conversation, ConversationStatus, VerifiedUser, VisitorId};
 use crate::reply::ApiError;
@@ -83,6 +83,22 @@ impl Inner {
         Beginning { id, visitor: Some(visitor) }
     }
 
+    /// What a form without a token begins: the same for the same form of a page and an address on one day. A call that
+    /// made a contact and died finds it again by that. Whoever sends the like of a form that is stored already gets
+    /// another conversation: it may be somebody else.
+    pub(super) async fn conversation_of_form(
+        &self,
+        view: &AgentView,
+        visit: &Visit,
+        form: &str,
+    ) -> Result<Option<Beginning>, ApiError> {
+        let day = visit.now.millis().div_euclid(DAY_MILLIS) * DAY_MILLIS;
+        let message = format!("{}\n{}\n{}\n{form}", view.agent.id, visit.origin, visit.network);
+        let (id, visitor) = self.derived("first form", &message, Timestamp::from_millis(day));
+        let stored = self.platform.storage.conversation(&view.agent.id, id).await?;
+        Ok(stored.is_none().then_some(Beginning { id, visitor: Some(visitor) }))
+    }
+
     /// The conversation that comes after one that is closed, or after that of another user.
     fn next_conversation(
         &self,
@@ -110,10 +126,11 @@ impl Inner {
             let Some(stored) = self.platform.storage.conversation(&view.agent.id, begun.id).await? else {
                 continue;
             };
-            if now.millis_since(stored.created_at) < REPEATED_MILLIS {
+            let is_revoked = stored.epoch > FIRST_EPOCH;
+            if now.millis_since(stored.created_at) < REPEATED_MILLIS && !is_revoked {
                 return Ok(Place { stored: Some(stored), begins: None });
             }
-            // Who comes so late is taken for somebody else.
+            // Who comes so late, or after its tokens were ended, is taken for somebody else.
             let ids = &self.platform.ports.ids;
             let mut octets = [0; 16];
             ids.fill(&mut octets);

@@ -15,8 +15,11 @@ use crate::widget::live::{Ending, LiveTurn};
 use crate::widget::request::Members;
 use crate::widget::token::VisitorToken;
 
-/// How often another process is asked for what it has written.
-const FOLLOW_MILLIS: u64 = 500;
+/// How soon what another process has written is looked for again: it stores that once a second or every 2 KiB. While
+/// there is nothing new the wait doubles.
+const FOLLOW_MILLIS: u64 = 250;
+/// The longest such wait.
+const MOST_FOLLOW_MILLIS: u64 = 2_000;
 
 /// What is known of a turn of some name.
 pub(super) enum Known {
@@ -118,6 +121,7 @@ impl Inner {
         Box::pin(async move {
             let agent = &view.agent.id;
             let mut written = String::new();
+            let mut wait = FOLLOW_MILLIS;
             loop {
                 let Ok(Some(stored)) = inner.platform.storage.conversation(agent, id).await else { break };
                 let now = inner.platform.now();
@@ -126,13 +130,14 @@ impl Inner {
                 else {
                     break;
                 };
+                wait = if running.text == written { MOST_FOLLOW_MILLIS.min(wait * 2) } else { FOLLOW_MILLIS };
                 match running.text.strip_prefix(&written) {
                     Some("") => {}
                     Some(more) if !written.is_empty() => live.delta(more),
                     _ => live.emit("replace", &Text { text: &running.text }),
                 }
                 written = running.text;
-                inner.platform.ports.timer.sleep(FOLLOW_MILLIS).await;
+                inner.platform.ports.timer.sleep(wait).await;
             }
             let messages = inner.messages_of_turn(agent, id, &turn).await.unwrap_or_default();
             let (asked, answered) = asked_and_answered(messages);

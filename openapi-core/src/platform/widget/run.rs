@@ -44,6 +44,8 @@ pub(super) struct Job {
     pub(super) conversation: Conversation,
     pub(super) asked: Message,
     pub(super) turn: String,
+    /// Whether the reply offers the lead form, whatever answers: the visitor has waited for a person in vain.
+    pub(super) offers_form: bool,
     pub(super) live: Arc<LiveTurn>,
     pub(super) request_id: String,
 }
@@ -89,6 +91,16 @@ enum End {
     Lost,
 }
 
+impl End {
+    /// That of a turn which somebody has ended.
+    const fn by(by: Ending) -> Self {
+        match by {
+            Ending::Visitor => End::Stopped,
+            Ending::Service => End::Failed(ChatError::Unavailable),
+        }
+    }
+}
+
 /// What comes next while a responder works.
 enum Step {
     Event(ChatEvent),
@@ -117,7 +129,10 @@ impl Inner {
             return Ok(self.limited(job));
         }
         job.live.emit("status", &Status { kind: StatusKind::Searching });
-        let turn = self.chat_turn(job).await?;
+        let turn = match self.meanwhile(job, self.chat_turn(job)).await {
+            Ok(turn) => turn?,
+            Err(end) => return Ok(Reply { end, ..Reply::default() }),
+        };
         let find = |name: &str| self.platform.ports.responders.iter().find(|it| it.name() == name).cloned();
         let first = find(&chat.responder);
         if first.is_none() {
@@ -153,6 +168,44 @@ impl Inner {
         Reply { text, after, end: End::Done(Outcome::Limited), ..Reply::default() }
     }
 
+    /// Waits for what comes before a responder: a search may have to build its index first. Meanwhile the wish to end
+    /// the turn is heard, and its lease renewed.
+    async fn meanwhile<T>(&self, job: &Job, work: impl Future<Output = T> + Send) -> Result<T, End> {
+        enum Waited<T> {
+            Done(T),
+            Ended(End),
+            Draft,
+        }
+        let timer = &self.platform.ports.timer;
+        let mut work = std::pin::pin!(work);
+        let mut whole = timer.sleep(self.settings.deadlines.whole);
+        let mut draft = timer.sleep(DRAFT_MILLIS);
+        loop {
+            let waited = poll_fn(|cx| {
+                if let Some(by) = job.live.poll_cancelled(cx) {
+                    return Poll::Ready(Waited::Ended(End::by(by)));
+                }
+                if let Poll::Ready(done) = work.as_mut().poll(cx) {
+                    return Poll::Ready(Waited::Done(done));
+                }
+                if whole.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(Waited::Ended(End::Failed(ChatError::Timeout)));
+                }
+                draft.as_mut().poll(cx).map(|()| Waited::Draft)
+            });
+            match waited.await {
+                Waited::Done(done) => return Ok(done),
+                Waited::Ended(end) => return Err(end),
+                Waited::Draft => {
+                    draft = timer.sleep(DRAFT_MILLIS);
+                    if !self.save_draft(job, "", self.platform.now()).await {
+                        return Err(End::Stopped);
+                    }
+                }
+            }
+        }
+    }
+
     /// What a responder is told.
     async fn chat_turn(&self, job: &Job) -> Result<ChatTurn, StorageError> {
         let (view, conversation) = (&job.view, &job.conversation);
@@ -180,11 +233,12 @@ impl Inner {
         let mut history: Vec<ChatLine> = Vec::new();
         let mut left = HISTORY_OCTETS;
         for message in std::iter::once(&job.asked).chain(before.iter().rev()) {
-            if !history.is_empty() && message.text.len() > left {
+            let text = line(message);
+            if !history.is_empty() && text.len() > left {
                 break;
             }
-            left = left.saturating_sub(message.text.len());
-            history.push(ChatLine { speaker: message.role, text: message.text.clone() });
+            left = left.saturating_sub(text.len());
+            history.push(ChatLine { speaker: message.role, text });
         }
         history.reverse();
         let now = self.platform.now();
@@ -348,10 +402,7 @@ impl Inner {
                     return reply;
                 }
                 Step::Cancelled(by) => {
-                    reply.end = match by {
-                        Ending::Visitor => End::Stopped,
-                        Ending::Service => End::Failed(ChatError::Unavailable),
-                    };
+                    reply.end = End::by(by);
                     return reply;
                 }
                 Step::Draft => {
@@ -414,7 +465,7 @@ impl Inner {
         let mut stored: Option<Message> = None;
         let now = self.platform.now();
         let days = job.view.settings.retention_days;
-        let form = reply.after.form && can_offer_form(&job.view, &job.conversation);
+        let form = (reply.after.form || job.offers_form) && can_offer_form(&job.view, &job.conversation);
         reply.after.form = form;
         let saved = self.change(agent, job.conversation.id, |conversation| {
             stored = None;
@@ -484,8 +535,18 @@ fn failure_of(error: ChatError) -> Failure {
     }
 }
 
+/// A message as a responder reads it: of the files that came with it only the names.
+fn line(message: &Message) -> String {
+    let mut line = message.text.clone();
+    for upload in &message.uploads {
+        let blank = if line.is_empty() { "" } else { "\n" };
+        line.push_str(&format!("{blank}[{}]", upload.name));
+    }
+    line
+}
+
 /// Whether there is a form that this visitor has not filled in.
-fn can_offer_form(view: &AgentView, conversation: &Conversation) -> bool {
+pub(super) fn can_offer_form(view: &AgentView, conversation: &Conversation) -> bool {
     !view.settings.lead.fields.is_empty() && conversation.lead.is_none()
 }
 

@@ -104,7 +104,9 @@ impl Inner {
         // The same work for an agent that is not there.
         let (settings, _) = platform.agent_settings(id).await?;
         let (identity, _) = platform.identity_secrets(id).await?;
-        let Some(agent) = agent else { return Err(agent_not_available()) };
+        // Kept are only those that are served: whoever asks for another one waits for the same reads each time.
+        let agent =
+            agent.filter(|agent| agent.status == AgentStatus::Active).ok_or_else(agent_not_available)?;
         let previous = identity.previous.filter(|_| identity.previous_until.is_some_and(|until| until > now));
         let secrets = identity
             .current

@@ -154,7 +154,7 @@ impl Inner {
             let Some(messages) = change(&mut conversation) else { return Ok(Some(conversation)) };
             conversation.version += 1;
             conversation.updated_at = self.platform.now();
-            let write = ConversationWrite { conversation, messages, audit: None };
+            let write = ConversationWrite { conversation, messages, keep: Vec::new(), audit: None };
             match self.platform.storage.save_conversation(agent, &write).await {
                 Ok(()) => return Ok(Some(write.conversation)),
                 Err(error) if error.kind == StorageErrorKind::Stale => {}

@@ -83,7 +83,7 @@ pub(super) fn document(events: &[Sent]) -> Result<Answer, ApiError> {
         "handoff": or_null(read("handoff")),
         "outcome": or_null(outcome),
     });
-    Ok(Answer::Json { message: "The turn has ended", data })
+    Answer::json("The turn has ended", &data)
 }
 
 /// Data of the event `status`.

@@ -21,8 +21,8 @@ use crate::platform::errors::concurrent_update;
 use crate::ports::Task;
 use crate::reply::{ApiError, ErrorCode};
 use crate::storage::{ConversationWrite, StorageErrorKind};
-use crate::values::Timestamp;
-use crate::violation::{Fault, Rule, Violations};
+use crate::values::{FileId, Timestamp};
+use crate::violation::Violations;
 use crate::widget::challenge::{Challenge, is_solved};
 use crate::widget::identity;
 use crate::widget::live::{EventStream, LiveTurn};
@@ -32,6 +32,8 @@ use crate::widget::token::VisitorToken;
 /// How long a turn counts as running when nothing is heard of its process.
 pub(super) const LEASE_MILLIS: i64 = 15_000;
 const DAY_MILLIS: i64 = 86_400_000;
+/// What the tokens of a conversation carry before any were revoked.
+pub(super) const FIRST_EPOCH: u32 = 1;
 /// From which share of an address's or an agent's limit on a challenge is asked for.
 const CHALLENGED_SHARE: f64 = 0.8;
 
@@ -39,6 +41,7 @@ const CHALLENGED_SHARE: f64 = 0.8;
 pub(super) struct SentTurn {
     pub(super) id: String,
     pub(super) text: String,
+    uploads: Vec<FileId>,
     lead: Option<SentLead>,
     user: Option<SentUser>,
     page: Option<crate::chat::ChatPage>,
@@ -56,14 +59,11 @@ impl SentTurn {
         let mut members = Members::new(body);
         let id = members.turn("id").unwrap_or_default();
         let uploads = members.uploads();
-        if !uploads.is_empty() {
-            members
-                .fault("uploads", Fault::new(Rule::Reference, "names files that this visitor has not sent"));
-        }
         let lead = SentLead::of_turn(&mut members);
-        let may_be_empty = lead.is_some();
+        let may_be_empty = lead.is_some() || !uploads.is_empty();
         SentTurn {
             text: members.message(may_be_empty),
+            uploads,
             lead,
             user: members.user(),
             page: members.page(),
@@ -98,6 +98,8 @@ struct NewTurn {
     conversation: Conversation,
     asked: Message,
     session: Session,
+    /// No person has come: the reply offers the lead form.
+    offers_form: bool,
 }
 
 impl Inner {
@@ -159,7 +161,19 @@ impl Inner {
                 let turns = conversation.counted.turns.iter().map(|at| at.millis());
                 fits(turns, &limits.turns, now.millis()).map_err(|full| too_many("visitor", full))?;
             }
-            self.challenge(visit, sent.challenge.as_ref(), address_share.max(agent_share))?;
+            let conversation = begins.as_ref().map(|begins| begins.id);
+            let conversation = conversation.or_else(|| stored.as_ref().map(|stored| stored.id));
+            let share = match self.repeats.is_spread(
+                visit.network,
+                &sent.text,
+                conversation,
+                &limits.address_repeats,
+                now,
+            ) {
+                true => 1.0,
+                false => address_share.max(agent_share),
+            };
+            self.challenge(visit, sent.challenge.as_ref(), share)?;
         }
         if !sent.faults.is_empty() {
             return Err(sent.faults.clone().into());
@@ -176,9 +190,14 @@ impl Inner {
             self.agents.admit(agent, &limits.agent_turns, now).map_err(|full| too_many("agent", full))?;
             once.is_counted = true;
         }
+        // What was sent in the conversation before and waits for its message moves into the new one.
+        let mut moved = None;
         let mut conversation = match (stored, begins) {
             (Some(stored), None) => stored,
             (before, begins) => {
+                let waiting = before.as_ref().map(|before| before.uploads.clone()).unwrap_or_default();
+                let taken: Vec<FileId> = waiting.into_iter().filter(|id| sent.uploads.contains(id)).collect();
+                moved = before.as_ref().filter(|_| !taken.is_empty()).map(|before| before.id);
                 let counted = before.as_ref().map(|before| before.counted.clone()).unwrap_or_default();
                 let visitor = before.as_ref().map(|before| before.visitor_id);
                 let mut new = self.new_conversation(view, visitor, counted, visit);
@@ -186,10 +205,15 @@ impl Inner {
                     new.id = begins.id;
                     new.visitor_id = begins.visitor.unwrap_or(new.visitor_id);
                 }
+                new.uploads = taken;
                 new
             }
         };
-        if conversation.message_count == 0 && conversation.version == 0 {
+        let uploads = match asked_before {
+            Some(_) => Vec::new(),
+            None => self.taken_along(&conversation, &sent.uploads, now).await?,
+        };
+        if conversation.message_count == 0 && conversation.page.is_none() {
             conversation.locale.clone_from(&sent.locale);
             conversation.time_zone.clone_from(&sent.time_zone);
             conversation.page.clone_from(&sent.page);
@@ -205,7 +229,7 @@ impl Inner {
             conversation.verified_until = Some(now.plus_millis(DAY_MILLIS));
             conversation.verified_as = Some(verified.clone());
         }
-        self.back_to_ai(view, &mut conversation, now);
+        let is_back = self.back_to_ai(view, &mut conversation, now);
         let filled = match &sent.lead {
             Some(lead) => Some(self.fill_in(visit, view, &mut conversation, lead, &sent.id).await?),
             None => None,
@@ -225,6 +249,7 @@ impl Inner {
                     self.append(&mut conversation, Speaker::Visitor, sent.text.clone(), now, days);
                 asked.turn = Some(sent.id.clone());
                 asked.outcome = is_human.then_some(Outcome::Queued);
+                asked.uploads.clone_from(&uploads);
                 messages.push(asked.clone());
                 asked
             }
@@ -244,7 +269,8 @@ impl Inner {
         conversation.version += 1;
         conversation.updated_at = now;
         let audit = filled.map(|filled| filled.audit);
-        let write = ConversationWrite { conversation, messages, audit };
+        let keep = uploads.iter().map(|upload| upload.id).collect();
+        let write = ConversationWrite { conversation, messages, keep, audit };
         match self.platform.storage.save_conversation(&view.agent.id, &write).await {
             Ok(()) => {}
             Err(error) if error.kind == StorageErrorKind::Stale => return Ok(None),
@@ -252,9 +278,18 @@ impl Inner {
             Err(error) => return Err(error.into()),
         }
         let conversation = write.conversation;
+        self.repeats.note(visit.network, &sent.text, conversation.id, &limits.address_repeats, now);
+        if let Some(before) = moved {
+            // Until then the erasure of either takes the files along.
+            let left = self.change(&view.agent.id, before, |before| {
+                before.uploads.retain(|upload| !conversation.uploads.contains(upload));
+                Some(Vec::new())
+            });
+            left.await?;
+        }
         let mut session = self.session(visit, &conversation, came, sent.is_session);
         session.identity = is_rejected.then_some("rejected");
-        Ok(Some(Begun::New(Box::new(NewTurn { conversation, asked, session }))))
+        Ok(Some(Begun::New(Box::new(NewTurn { conversation, asked, session, offers_form: is_back }))))
     }
 
     /// Answers a turn that was stored, beside this call.
@@ -264,7 +299,7 @@ impl Inner {
         view: Arc<AgentView>,
         new: NewTurn,
     ) -> Result<Answer, ApiError> {
-        let NewTurn { conversation, asked, session } = new;
+        let NewTurn { conversation, asked, session, offers_form } = new;
         let turn = asked.turn.clone().unwrap_or_default();
         let key = (view.agent.id.clone(), conversation.id, turn.clone());
         let live = self.turns.begin(key, session.token.clone(), visit.now);
@@ -277,6 +312,7 @@ impl Inner {
                 conversation,
                 asked,
                 turn: turn.clone(),
+                offers_form,
                 live: Arc::clone(&live),
                 request_id: visit.request_id.clone(),
             };
@@ -355,9 +391,10 @@ impl Inner {
             created_at: now,
             updated_at: now,
             expires_at: now.plus_millis(i64::from(view.settings.retention_days) * DAY_MILLIS),
-            epoch: 1,
+            epoch: FIRST_EPOCH,
             network: truncated(visit.address),
             counted,
+            uploads: Vec::new(),
             running: None,
         }
     }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::run::can_offer_form;
 use super::settings::AgentView;
 use super::store::{Session, Shown, shown};
 use super::{Answer, Inner, Visit, too_many};
@@ -11,8 +12,10 @@ use crate::reply::{ApiError, ErrorCode};
 use crate::storage::{MessageQuery, WhichMessages};
 use crate::values::MessageId;
 use crate::violation::Fault;
+use crate::widget::config::LeadForm;
 use crate::widget::live::Ending;
 use crate::widget::request::Members;
+use crate::widget::texts;
 use crate::widget::token::VisitorToken;
 
 /// Messages of one answer.
@@ -33,6 +36,8 @@ struct State<'a> {
     status: ConversationStatus,
     running: Option<&'a str>,
     next_poll_ms: Option<u32>,
+    /// The lead form, where the last of the messages offers it.
+    form: Option<LeadForm>,
     session: Session,
 }
 
@@ -86,7 +91,8 @@ impl Inner {
                 let read = newly_read.unwrap_or(0).min(stored.message_count);
                 let is_read = read > stored.visitor_read;
                 stored.visitor_read = stored.visitor_read.max(read);
-                (is_back || is_read).then(Vec::new)
+                let apology = is_back.then(|| self.nobody_came(visit, view, stored)).flatten();
+                (is_back || is_read).then(|| apology.into_iter().collect())
             });
             conversation = changed.await?.ok_or_else(super::token_invalid)?;
         }
@@ -100,6 +106,11 @@ impl Inner {
             let behind = self.read_messages(&conversation, WhichMessages::After(read), MOST_UNREAD).await?;
             behind.iter().filter(|message| message.role != Speaker::Visitor).count() as u64
         };
+        let offers_form = messages.last().is_some_and(|last| last.after.form);
+        let form = match offers_form && can_offer_form(view, &conversation) {
+            true => self.lead_form(view).await?,
+            false => None,
+        };
         let running = conversation.running.as_ref().filter(|running| running.lease_until > visit.now);
         let text = body.get("token").and_then(Json::as_str).unwrap_or_default();
         let is_polled = conversation.mode == ConversationMode::Human;
@@ -110,10 +121,28 @@ impl Inner {
             mode: conversation.mode,
             status: conversation.status_at(visit.now),
             running: running.map(|running| running.turn.as_str()),
+            form,
             next_poll_ms: is_polled.then_some(if is_open { POLL_OPEN_MILLIS } else { POLL_CLOSED_MILLIS }),
             session: self.session(visit, &conversation, Some((token, text)), false),
         };
         Answer::json("Conversation state", &state)
+    }
+
+    /// What is said to a visitor who has waited for a person in vain; nothing where no form can be offered.
+    fn nobody_came(
+        &self,
+        visit: &Visit,
+        view: &AgentView,
+        conversation: &mut Conversation,
+    ) -> Option<Message> {
+        if !can_offer_form(view, conversation) {
+            return None;
+        }
+        let text = texts::nobody_came(&conversation.locale).to_owned();
+        let days = view.settings.retention_days;
+        let mut message = self.append(conversation, Speaker::Agent, text, visit.now, days);
+        message.after.form = true;
+        Some(message)
     }
 
     pub(super) async fn history(

@@ -7,11 +7,12 @@ use crate::agents::AgentStatus;
 use crate::audit::AuditEntry;
 use crate::chat::{Conversation, KnowledgeDocument, Message, Passage};
 use crate::json::RawObject;
+use crate::ports::BlobKey;
 use crate::storage::{
     AgentRecord, AgentRecordKind, ConversationPage, ConversationQuery, ConversationWrite, KnowledgeWrite,
     MessageQuery, Result, StorageErrorKind, WhichMessages,
 };
-use crate::values::{AgentId, ConversationId, KnowledgeId, Timestamp};
+use crate::values::{AgentId, ConversationId, FileId, KnowledgeId, Timestamp};
 
 /// Whether `version` comes right behind what is stored.
 fn refuse_stale(stored: Option<u64>, version: u64) -> Result<()> {
@@ -23,15 +24,30 @@ fn refuse_stale(stored: Option<u64>, version: u64) -> Result<()> {
 }
 
 impl Tenant {
-    /// Removes conversations with their messages.
-    pub(super) fn erase_conversations(&mut self, erased: impl Fn(&Conversation) -> bool) {
-        self.conversations.retain(|_, conversation| !erased(conversation));
+    /// Removes conversations with their messages and the documents of their visitors; returns those.
+    pub(super) fn erase_conversations(&mut self, erased: impl Fn(&Conversation) -> bool) -> Vec<FileId> {
+        let mut uploads = Vec::new();
+        self.conversations.retain(|_, conversation| {
+            let stays = !erased(conversation);
+            if !stays {
+                uploads.append(&mut conversation.uploads);
+            }
+            stays
+        });
         let conversations = &self.conversations;
         self.messages.retain(|(conversation, _), _| conversations.contains_key(conversation));
+        uploads.retain(|document| self.documents.remove(document).is_some());
+        uploads
     }
 }
 
 impl World {
+    /// The contents of documents are to go.
+    pub(super) fn make_due(&mut self, agent: &AgentId, documents: Vec<FileId>, now: Timestamp) {
+        let due = documents.into_iter().map(|document| (BlobKey::new(agent.clone(), document), now));
+        self.purges.extend(due);
+    }
+
     pub(crate) fn conversation(&self, agent: &AgentId, id: ConversationId) -> Option<Conversation> {
         self.tenant(agent)?.conversations.get(&id).cloned()
     }
@@ -69,9 +85,15 @@ impl World {
         let conversation = &write.conversation;
         let stored = tenant.conversations.get(&conversation.id).map(|stored| stored.version);
         refuse_stale(stored, conversation.version)?;
+        if write.keep.iter().any(|document| !tenant.documents.contains_key(document)) {
+            return Err(StorageErrorKind::Stale.into());
+        }
         tenant.conversations.insert(conversation.id, conversation.clone());
         for message in &write.messages {
             tenant.messages.insert((conversation.id, message.seq), message.clone());
+        }
+        for document in &write.keep {
+            self.purges.remove(&BlobKey::new(agent.clone(), *document));
         }
         if let Some(audit) = &write.audit {
             self.append_audit(audit);
@@ -89,7 +111,8 @@ impl World {
         if !tenant.conversations.contains_key(&id) {
             return Err(StorageErrorKind::Missing.into());
         }
-        tenant.erase_conversations(|conversation| conversation.id == id);
+        let uploads = tenant.erase_conversations(|conversation| conversation.id == id);
+        self.make_due(agent, uploads, audit.at);
         self.append_audit(audit);
         Ok(())
     }

@@ -1,12 +1,28 @@
 //! Credits and documents in the model.
 
-use super::World;
+use super::{Tenant, World};
 use crate::credits::{CreditAccount, CreditEntry};
 use crate::ports::BlobKey;
 use crate::storage::{
     CreditWrite, DocumentWrite, Excess, ExcessUnit, LedgerQuery, Result, StorageErrorKind, StoredDocument,
 };
-use crate::values::{AgentId, FileId};
+use crate::values::{AgentId, FileId, Timestamp};
+
+impl Tenant {
+    /// Refuses a document for which there is no room, or whose id a document or a file has: they share the place where
+    /// their contents are.
+    fn refuse_document(&self, DocumentWrite { document, max_octets }: &DocumentWrite) -> Result<()> {
+        let actual = self.octets().saturating_add(document.stored_size);
+        if let Some(limit) = max_octets.filter(|limit| actual > *limit) {
+            let excess = Excess { unit: ExcessUnit::Bytes, limit, actual };
+            return Err(StorageErrorKind::QuotaExceeded(excess).into());
+        }
+        if self.documents.contains_key(&document.id) || self.files.contains_key(&document.id) {
+            return Err(StorageErrorKind::AlreadyExists.into());
+        }
+        Ok(())
+    }
+}
 
 impl World {
     pub(crate) fn credit_account(&self, agent: &AgentId) -> Option<CreditAccount> {
@@ -22,20 +38,12 @@ impl World {
                 return Err(StorageErrorKind::Stale.into());
             }
         }
-        if let Some(DocumentWrite { document, max_octets: Some(limit) }) = &write.document {
-            let actual = tenant.octets().saturating_add(document.stored_size);
-            if actual > *limit {
-                let excess = Excess { unit: ExcessUnit::Bytes, limit: *limit, actual };
-                return Err(StorageErrorKind::QuotaExceeded(excess).into());
-            }
+        if let Some(document) = &write.document {
+            tenant.refuse_document(document)?;
         }
-        let is_noted = |entry: &CreditEntry| tenant.ledger.contains_key(&(entry.at, entry.id));
-        // Files and documents share the place where their contents are.
-        let is_used = |write: &DocumentWrite| {
-            let id = &write.document.id;
-            tenant.documents.contains_key(id) || tenant.files.contains_key(id)
-        };
-        if write.entry.as_ref().is_some_and(is_noted) || write.document.as_ref().is_some_and(is_used) {
+        if let Some(entry) = &write.entry
+            && tenant.ledger.contains_key(&(entry.at, entry.id))
+        {
             return Err(StorageErrorKind::AlreadyExists.into());
         }
         if let Some(account) = &write.account {
@@ -58,6 +66,22 @@ impl World {
         let older =
             tenant.ledger.iter().rev().filter(|(place, _)| query.before.is_none_or(|it| **place < it));
         older.take(query.limit as usize).map(|(_, entry)| entry.clone()).collect()
+    }
+
+    pub(crate) fn insert_document(&mut self, agent: &AgentId, write: &DocumentWrite) -> Result<()> {
+        let tenant = self.tenant_mut(agent)?;
+        tenant.refuse_document(write)?;
+        let document = &write.document;
+        tenant.documents.insert(document.id, document.clone());
+        self.purges.insert(BlobKey::new(agent.clone(), document.id), document.expires_at);
+        Ok(())
+    }
+
+    pub(crate) fn discard_document(&mut self, agent: &AgentId, document: FileId, now: Timestamp) {
+        let Ok(tenant) = self.tenant_mut(agent) else { return };
+        if tenant.documents.remove(&document).is_some() {
+            self.purges.insert(BlobKey::new(agent.clone(), document), now);
+        }
     }
 
     pub(crate) fn document(&self, agent: &AgentId, document: FileId) -> Option<StoredDocument> {

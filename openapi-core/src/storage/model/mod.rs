@@ -466,8 +466,9 @@ impl World {
             }
             stays
         });
-        tenant.erase_conversations(|conversation| conversation.contact_id == Some(id));
+        let uploads = tenant.erase_conversations(|conversation| conversation.contact_id == Some(id));
         self.purges.extend(contents);
+        self.make_due(agent, uploads, audit.at);
         let resource = id.to_string();
         for entry in self.audit.values_mut() {
             let is_about = entry.resource.as_deref() == Some(&resource) || entry.contact_id == Some(id);

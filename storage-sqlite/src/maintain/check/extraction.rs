@@ -9,11 +9,12 @@ use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
 use crate::{credits, documents};
 
-/// Documents whose contents would never go.
+/// Documents whose contents would never go: those of conversations go with these.
 pub(super) fn references(db: &Connection, findings: &mut Findings) -> Result<()> {
     let mut statement = db.prepare(
         "SELECT d.id FROM document d JOIN agent a ON a.n = d.agent \
-         LEFT JOIN blob_purge p ON p.agent = a.id AND p.file = d.id WHERE p.file IS NULL",
+         LEFT JOIN blob_purge p ON p.agent = a.id AND p.file = d.id WHERE p.file IS NULL \
+         AND json_extract(d.body, '$.conversation') IS NULL",
     )?;
     let mut rows = statement.query(())?;
     while let Some(row) = rows.next()? {
