@@ -75,6 +75,11 @@ pub enum Conversations {
     /// Close a conversation: the visitor can read it, and begins another one with the next message
     #[command(after_help = "Examples:\n  openapi-server conversations close \"$CONVERSATION\" --agent acme")]
     Close(Named),
+    /// End all tokens of a conversation: whoever has one can neither read nor continue it
+    #[command(after_help = "Examples:\n  \
+        openapi-server conversations revoke \"$CONVERSATION\" --agent acme\n\n\
+        For a token that has come into wrong hands. What was said stays; the visitor begins another conversation.")]
+    Revoke(Named),
     /// Print conversations with their messages as NDJSON, the newest message first
     #[command(after_help = "Examples:\n  \
         openapi-server conversations export --agent acme > conversations.ndjson\n  \
@@ -208,6 +213,9 @@ impl Conversations {
                 }
                 Conversations::Close(Named { conversation, agent }) => {
                     platform.close_conversation(&by, &agent, conversation).await?
+                }
+                Conversations::Revoke(Named { conversation, agent }) => {
+                    platform.revoke_conversation(&by, &agent, conversation).await?
                 }
                 Conversations::Erase(Named { conversation, agent }) => {
                     let erased = platform.erase_conversation(&by, &agent, conversation).await?;

@@ -165,7 +165,14 @@ pub const SETTINGS: &[Setting] = &[
         Many,
         "NAME=COUNT/DURATION",
         "",
-        "Limits of the widget in place of the built-in ones of that name, such as turns=8/60s; off for none. turns, syncs and leads are of a visitor; address_turns, address_sessions, address_leads and address_calls of an address; agent_turns of an agent. address_streams, agent_streams and streams are open streams, such as streams=1024",
+        "Limits of the widget in place of the built-in ones of that name, such as turns=8/60s; off for none. turns, syncs, leads and uploads are of a visitor; address_turns, address_sessions, address_leads, address_repeats (conversations with one text) and address_calls of an address; agent_turns of an agent. address_streams, agent_streams and streams are open streams, such as streams=1024",
+    ),
+    serving(
+        "answer_timeout",
+        Many,
+        "NAME=DURATION",
+        "",
+        "How long an answer to a visitor may take, in place of the built-in first_event=10s, first_delta=30s, between_deltas=20s and whole=90s",
     ),
     serving(
         "llm_endpoint",

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use chat::{EndpointKey, LlmEndpoint, Prices};
-use openapi_core::widget::{WidgetLimits, Window};
+use openapi_core::widget::{TurnDeadlines, WidgetLimits, Window};
 
 use super::typed::Reader;
 use super::values;
@@ -19,6 +19,8 @@ pub struct WidgetServing {
     pub listen: Option<SocketAddr>,
     /// What visitors and addresses may do.
     pub limits: WidgetLimits,
+    /// How long an answer may take.
+    pub deadlines: TurnDeadlines,
     /// The endpoints of models, by the names under which agents choose them.
     pub endpoints: BTreeMap<String, LlmEndpoint>,
     /// Credits for each 1,000 tokens begun.
@@ -35,6 +37,7 @@ impl WidgetServing {
         WidgetServing {
             listen,
             limits: limits(reader),
+            deadlines: deadlines(reader),
             endpoints: endpoints(reader),
             credits_per_thousand_tokens: reader.number("llm_credits", 1),
             knowledge_memory: usize::try_from(reader.octets("knowledge_memory", 256 << 20, 1 << 20, 1 << 40))
@@ -50,6 +53,30 @@ pub(super) fn public_origin(text: &str) -> Result<String, String> {
         Ok(origin) if origin != "*" && origin.starts_with("http") => Ok(origin),
         _ => Err(format!("'{text}' is no origin; write such as https://widget.example.com, without a path")),
     }
+}
+
+fn deadlines(reader: &mut Reader<'_>) -> TurnDeadlines {
+    let mut deadlines = TurnDeadlines::default();
+    let given = reader.many("answer_timeout", |text| {
+        let (name, duration) = text
+            .split_once('=')
+            .ok_or_else(|| format!("'{text}' is not NAME=DURATION, such as whole=90s"))?;
+        let millis = u64::try_from(values::duration(duration)?.as_millis()).unwrap_or(u64::MAX);
+        if !(100..=3_600_000).contains(&millis) {
+            return Err(format!("'{duration}' must be from 100ms to 1h"));
+        }
+        Ok((name.to_owned(), millis))
+    });
+    for (name, millis) in given {
+        match name.as_str() {
+            "first_event" => deadlines.first_event = millis,
+            "first_delta" => deadlines.first_delta = millis,
+            "between_deltas" => deadlines.between_deltas = millis,
+            "whole" => deadlines.whole = millis,
+            _ => reader.fault("answer_timeout", &format!("there is no deadline named '{name}'")),
+        }
+    }
+    deadlines
 }
 
 fn limits(reader: &mut Reader<'_>) -> WidgetLimits {
@@ -83,6 +110,8 @@ fn limits(reader: &mut Reader<'_>) -> WidgetLimits {
             "address_turns" => &mut limits.address_turns,
             "address_sessions" => &mut limits.address_sessions,
             "address_leads" => &mut limits.address_leads,
+            "uploads" => &mut limits.uploads,
+            "address_repeats" => &mut limits.address_repeats,
             "address_calls" => &mut limits.address_calls,
             "agent_turns" => &mut limits.agent_turns,
             "streams" | "agent_streams" | "address_streams" => {

@@ -182,6 +182,7 @@ fn widget_settings(serving: &WidgetServing, own_origin: Option<String>) -> Widge
     settings.own_origin = own_origin;
     settings.texts = Arc::new(super::texts::of_locale);
     settings.limits = serving.limits.clone();
+    settings.deadlines = serving.deadlines;
     settings.credits_per_thousand_tokens = serving.credits_per_thousand_tokens;
     settings
 }

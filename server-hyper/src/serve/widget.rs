@@ -8,6 +8,7 @@ use http::header::{
     ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, IF_NONE_MATCH,
     REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
+use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use openapi_core::api::ApiBody;
 use openapi_core::values::AgentId;
@@ -34,31 +35,35 @@ impl WidgetHost {
     }
 
     /// A file of the widget or the page to try it on; none where the path is another.
-    fn own<B>(&self, request: &Request<B>) -> Option<Response<ApiBody>> {
-        let path = request.uri().path();
+    fn own(&self, parts: &Parts) -> Option<Response<ApiBody>> {
+        let path = parts.uri.path();
         let page = path.strip_prefix("/demo/").or_else(|| (path == "/preview").then_some(""));
         let file = self.files.file(path);
         if file.is_none() && page.is_none() {
             return None;
         }
-        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        // As the configuration: 300 a minute and address, unless the operator wants another number.
+        if let Err(refused) = self.api.load().admit(parts) {
+            return Some(*refused);
+        }
+        if !matches!(parts.method, Method::GET | Method::HEAD) {
             let mut response = answer(StatusCode::METHOD_NOT_ALLOWED, "use GET\n");
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return Some(response);
         }
         let response = match (file, page) {
             (Some(file), _) => {
-                let text = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
+                let text = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
                 let found = file.respond(text(ACCEPT_ENCODING).unwrap_or_default(), text(IF_NONE_MATCH));
                 let mut response = Response::new(ApiBody::from(found.body));
                 *response.status_mut() = found.status;
                 *response.headers_mut() = found.headers;
                 response
             }
-            (None, Some(page)) => self.page(page, request.uri().query()),
+            (None, Some(page)) => self.page(page, parts.uri.query()),
             (None, None) => return None,
         };
-        Some(if *request.method() == Method::HEAD { response.map(|_| ApiBody::empty()) } else { response })
+        Some(if parts.method == Method::HEAD { response.map(|_| ApiBody::empty()) } else { response })
     }
 
     /// A page under the strictest policy with the widget of an agent.
@@ -101,12 +106,13 @@ impl Handler for WidgetHost {
     type Body = ApiBody;
 
     async fn handle(&self, request: Request<RequestBody>) -> Response<ApiBody> {
-        if !request.uri().path().starts_with(BASE_PATH)
-            && let Some(response) = self.own(&request)
+        let (parts, body) = request.into_parts();
+        if !parts.uri.path().starts_with(BASE_PATH)
+            && let Some(response) = self.own(&parts)
         {
             return response;
         }
         let api = self.api.load_full();
-        api.handle(request).await
+        api.handle(Request::from_parts(parts, body)).await
     }
 }

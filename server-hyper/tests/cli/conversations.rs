@@ -158,6 +158,7 @@ fn a_person_takes_over_and_leaves_again() {
     assert_eq!(list(&place, &["--status", "open"]), [next]);
 
     let old = visitor.token().clone();
+    assert_eq!(act("revoke")["status"], "closed");
     let erased = act("erase");
     assert_eq!((&erased["id"], &erased["messageCount"]), (&json!(conversation), &json!(7)));
     place.run(&["conversations", "erase", &conversation, "--agent", "acme"]).failed(1);
@@ -168,7 +169,7 @@ fn a_person_takes_over_and_leaves_again() {
         "the other one lives on"
     );
     let audited = place.run(&["audit", "tail", "--agent", "acme", "--json"]).done();
-    for what in ["take", "reply", "release", "close", "erase"] {
+    for what in ["take", "reply", "release", "close", "revoke", "erase"] {
         assert!(audited.contains(&format!("\"change\":\"{what}\"")), "{what}: {audited}");
     }
     assert!(!audited.contains("this is Ada") && !audited.contains("anybody"), "{audited}");

@@ -89,3 +89,20 @@ fn completions_exist_for_every_shell() {
         assert!(script.contains("contact-schema") && script.contains("ops-listen"), "{shell}");
     }
 }
+
+#[test]
+fn limits_and_deadlines_of_the_widget_are_named() {
+    let place = Place::new();
+    let check = |further: &[&str]| place.run(&[&["config", "check"], further].concat());
+    check(&["--answer-timeout", "whole=120s", "--answer-timeout", "first_delta=45s"]).done();
+    check(&["--widget-limit", "uploads=3/1h", "--widget-limit", "address_repeats=off"]).done();
+    for (flag, value, fault) in [
+        ("--answer-timeout", "all=5s", "there is no deadline named 'all'"),
+        ("--answer-timeout", "whole", "'whole' is not NAME=DURATION"),
+        ("--answer-timeout", "whole=2h", "must be from 100ms to 1h"),
+        ("--widget-limit", "files=3/1h", "there is no limit named 'files'"),
+    ] {
+        let said = check(&[flag, value]).failed(2);
+        assert!(said.contains(fault), "{flag} {value}: {said}");
+    }
+}
