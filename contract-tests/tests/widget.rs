@@ -1,0 +1,382 @@
+//! The same random visitors on every store: each is answered like on the model, to the octet. Streams are cut, calls are
+//! sent twice and to another process, people take over, forms and files are left, and what is erased is gone.
+//!
+//! `WIDGET_STEPS` sets how many steps are done on each store.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use contract_tests::Backend;
+use contract_tests::backend::{Store, wait};
+use contract_tests::sandbox::{AGENT, START, instant, object, operator};
+use http::{Request, header};
+use http_body_util::{BodyExt, Full};
+use openapi_core::admin::{Admin, ChatAdmin, NewAgent};
+use openapi_core::api::PeerAddress;
+use openapi_core::brand::Brand;
+use openapi_core::chat::{ChatEvent, ChatEvents, ChatResponder, ChatTurn, Outcome, Speaker, Usage};
+use openapi_core::contacts::ContactRef;
+use openapi_core::platform::{Platform, Ports};
+use openapi_core::ports::{FixedClock, MemoryBlobs, SequentialIds};
+use openapi_core::server_keys::{ServerKey, ServerKeys};
+use openapi_core::storage::{AuditQuery, ConversationFilter, ConversationQuery};
+use openapi_core::values::{AgentId, ConversationId};
+use openapi_core::widget::{WidgetApi, WidgetLimits, WidgetSettings};
+use serde_json::{Value, json};
+
+/// Visitors who write at the same time.
+const VISITORS: usize = 3;
+/// Steps of one history; each has a store of its own.
+const STEPS: usize = 60;
+
+/// How much of an answer is read.
+#[derive(Clone, Copy)]
+enum Reads {
+    All,
+    /// Nothing but its head.
+    Nothing,
+    /// The deltas of a reply that hangs behind them.
+    Deltas,
+}
+
+/// Says what it was asked, in three pieces; offers the form where it was asked for one, and hangs where it was asked to.
+struct Echo;
+
+impl ChatResponder for Echo {
+    fn name(&self) -> &str {
+        "echo"
+    }
+
+    fn respond(&self, turn: ChatTurn) -> ChatEvents {
+        let said = turn.history.iter().rev().find(|line| line.speaker == Speaker::Visitor);
+        let text = said.map_or_else(String::new, |line| line.text.clone());
+        let form = text.contains("form").then_some(ChatEvent::Form);
+        let done =
+            ChatEvent::Done { outcome: Outcome::Answered, sources: Vec::new(), usage: Usage::default() };
+        let deltas = ["You say: ", text.as_str(), "."].map(|text| ChatEvent::Delta(text.to_owned()));
+        let events: Vec<ChatEvent> = deltas.into_iter().chain(form).chain([done]).collect();
+        let hangs = text.contains("hang");
+        Box::pin(Events { events: events.into_iter().take(if hangs { 3 } else { usize::MAX }), hangs })
+    }
+}
+
+struct Events {
+    events: std::iter::Take<std::vec::IntoIter<ChatEvent>>,
+    hangs: bool,
+}
+
+impl futures_core::Stream for Events {
+    type Item = ChatEvent;
+
+    fn poll_next(
+        mut self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<ChatEvent>> {
+        match self.events.next() {
+            None if self.hangs => std::task::Poll::Pending,
+            event => std::task::Poll::Ready(event),
+        }
+    }
+}
+
+/// What a visitor's browser knows.
+#[derive(Clone, Debug, Default)]
+struct Browser {
+    token: Option<String>,
+    conversation: Option<ConversationId>,
+    /// The last turn, and its text.
+    turn: Option<(String, Value)>,
+    reply: Option<String>,
+}
+
+/// A store with two processes before it.
+struct World {
+    clock: Arc<FixedClock>,
+    platform: Arc<Platform>,
+    processes: [WidgetApi; 2],
+    browsers: Vec<Browser>,
+    turns: u32,
+    _store: Store,
+}
+
+/// Numbers that follow from a seed.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) as usize) % most
+    }
+}
+
+fn settings() -> WidgetSettings {
+    let mut settings = WidgetSettings::default();
+    let WidgetLimits { turns, syncs, leads, uploads, address_sessions, address_turns, .. } =
+        &mut settings.limits;
+    for windows in [turns, syncs, leads, uploads, address_sessions, address_turns] {
+        windows.clear();
+    }
+    let WidgetLimits { address_leads, address_repeats, address_calls, agent_turns, .. } =
+        &mut settings.limits;
+    for windows in [address_leads, address_repeats, address_calls, agent_turns] {
+        windows.clear();
+    }
+    settings
+}
+
+fn agent() -> AgentId {
+    AGENT.parse().expect("an id")
+}
+
+impl World {
+    fn on(store: Store) -> Self {
+        let clock = Arc::new(FixedClock::at(instant(START)));
+        let keys = ServerKeys::new(ServerKey::new(&[7; 32]), Vec::new());
+        let ports = Ports::new(Arc::clone(&clock) as _, Arc::new(SequentialIds::default()), keys)
+            .with_blobs(Arc::new(MemoryBlobs::new()))
+            .with_responder(Arc::new(Echo));
+        let brand = Brand::new("https://api.example.com").expect("a brand");
+        let platform = Arc::new(Platform::new(Arc::clone(&store.storage), ports, brand));
+        let new = NewAgent { id: Some(agent()), ..NewAgent::new("Mill Lane".parse().expect("a name")) };
+        wait(platform.create_agent(&operator(), new)).expect("an agent");
+        let chosen = json!({
+            "chat": { "responder": "echo" }, "uploads": { "enabled": true, "types": ["txt"] }, "retentionDays": 3
+        });
+        wait(platform.configure_agent(&operator(), &agent(), &object(&chosen))).expect("settings");
+        World {
+            processes: [platform.widget_api(settings()), platform.widget_api(settings())],
+            clock,
+            platform,
+            browsers: vec![Browser::default(); VISITORS],
+            turns: 0,
+            _store: store,
+        }
+    }
+
+    /// Sends a call and reads its answer, or of a stream only the first `pieces`.
+    fn call(
+        &mut self,
+        visitor: usize,
+        process: usize,
+        request: Request<Full<Bytes>>,
+        reads: Reads,
+    ) -> String {
+        let answered = wait(async {
+            let response = self.processes[process].handle(request).await;
+            let (parts, mut body) = response.into_parts();
+            let mut text = format!("{} ", parts.status);
+            // How a stream comes in pieces is the business of the store; what is in it is not.
+            while !match reads {
+                Reads::All => false,
+                Reads::Nothing => true,
+                Reads::Deltas => text.contains("\"text\":\".\"") || text.starts_with('4'),
+            } {
+                let Some(frame) = body.frame().await else { break };
+                let octets = frame.expect("a frame").into_data().expect("data");
+                text.push_str(std::str::from_utf8(&octets).expect("UTF-8"));
+            }
+            text
+        });
+        let browser = &mut self.browsers[visitor];
+        let part = |name: &str| {
+            let start = answered.rfind(&format!("\"{name}\":\""))? + name.len() + 4;
+            answered[start..].split('"').next().map(str::to_owned)
+        };
+        if let Some(token) = part("token") {
+            browser.token = Some(token);
+            browser.conversation = part("conversation").and_then(|id| id.parse().ok());
+        }
+        let reply = answered.split("event: message").nth(1).and_then(|rest| rest.split("\"id\":\"").nth(1));
+        if let Some(reply) = reply {
+            browser.reply = reply.split('"').next().map(str::to_owned);
+        }
+        if answered.contains("TOKEN_INVALID") {
+            *browser = Browser::default();
+        }
+        answered
+    }
+
+    fn post(&mut self, visitor: usize, process: usize, path: &str, body: &Value, reads: Reads) -> String {
+        let request = self.request(path, "text/plain", body.to_string().into());
+        self.call(visitor, process, request, reads)
+    }
+
+    fn request(&self, path: &str, content_type: &str, body: Bytes) -> Request<Full<Bytes>> {
+        Request::post(format!("/widget/v1{path}"))
+            .header(header::CONTENT_TYPE, content_type)
+            .header(header::ORIGIN, "https://www.example.com")
+            .extension(PeerAddress([192, 0, 2, 7].into()))
+            .body(Full::new(body))
+            .expect("a request")
+    }
+
+    fn turn(
+        &mut self,
+        visitor: usize,
+        process: usize,
+        text: &str,
+        uploads: &[String],
+        reads: Reads,
+    ) -> String {
+        self.turns += 1;
+        let id = format!("5f0c2b1e-8a47-4d3b-9c61-{:012x}", self.turns);
+        let body = json!({
+            "v": 1, "agentId": AGENT, "id": id, "token": self.browsers[visitor].token, "text": text,
+            "uploads": uploads, "page": { "url": "https://www.example.com/é", "utm": { "source": "x" } },
+            "locale": "en", "metadata": { "plan": "gold" }
+        });
+        self.browsers[visitor].turn = Some((id, body.clone()));
+        self.post(visitor, process, "/turns", &body, reads)
+    }
+
+    fn upload(&mut self, visitor: usize, process: usize) -> String {
+        let (name, value) = match &self.browsers[visitor].token {
+            Some(token) => ("token", token.clone()),
+            None => ("agentId", AGENT.to_owned()),
+        };
+        let form = format!(
+            "--x\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n--x\r\n\
+             Content-Disposition: form-data; name=\"file\"; filename=\"note.txt\"\r\n\r\nA note.\r\n--x--\r\n"
+        );
+        let request = self.request("/uploads", "multipart/form-data; boundary=x", form.into());
+        self.call(visitor, process, request, Reads::All)
+    }
+
+    /// One thing that somebody does, and what they are told.
+    fn step(&mut self, dice: &mut Dice) -> String {
+        let (visitor, process) = (dice.below(VISITORS), dice.below(2));
+        let browser = self.browsers[visitor].clone();
+        let (token, by, agent) = (browser.token.clone(), operator(), agent());
+        match dice.below(16) {
+            0 | 1 => self.turn(visitor, process, "What can you do?", &[], Reads::All),
+            2 => self.turn(visitor, process, "A form, please.", &[], Reads::All),
+            // Nobody drives a turn whose stream is dropped: it is repeated, or fails with its lease.
+            3 => {
+                let reads = [Reads::Nothing, Reads::Deltas][dice.below(2)];
+                self.turn(visitor, process, "And then hang?", &[], reads)
+            }
+            4 | 5 => match browser.turn {
+                Some((_, body)) => {
+                    let hangs = body["text"].as_str().is_some_and(|text| text.contains("hang"));
+                    let reads = if hangs { Reads::Nothing } else { Reads::All };
+                    self.post(visitor, process, "/turns", &body, reads)
+                }
+                None => String::new(),
+            },
+            6 => {
+                let turn = browser.turn.map_or_else(String::new, |(id, _)| id);
+                let body = json!({ "token": token, "turn": turn, "after": dice.below(6) });
+                // Nobody goes on with what hung.
+                self.post(visitor, process, "/turns/resume", &body, Reads::Nothing)
+            }
+            7 => {
+                let sent = self.upload(visitor, process);
+                let id = sent.split("\"id\":\"").nth(1).and_then(|rest| rest.split('"').next());
+                let uploads: Vec<String> = id.map(str::to_owned).into_iter().collect();
+                match dice.below(3) {
+                    0 => sent,
+                    _ => sent + &self.turn(visitor, process, "", &uploads, Reads::All),
+                }
+            }
+            8 => {
+                let email = format!("visitor{visitor}@example.com");
+                let body = json!({ "agentId": AGENT, "token": token, "fields": { "primaryEmail": email },
+                    "elapsedMs": 9_000, "hp": "" });
+                self.post(visitor, process, "/lead", &body, Reads::All)
+            }
+            9 => {
+                let body = json!({ "token": token, "after": dice.below(5), "read": dice.below(9) });
+                self.post(visitor, process, "/sync", &body, Reads::All)
+            }
+            10 => {
+                let body = json!({ "token": token, "message": browser.reply, "value": 1 });
+                self.post(visitor, process, "/feedback", &body, Reads::All)
+            }
+            11 => self.post(visitor, process, "/close", &json!({ "token": token }), Reads::All),
+            12 => {
+                let seconds = [1, 20, 660, 90_000][dice.below(4)];
+                self.clock.advance_millis(seconds * 1_000);
+                format!("{:?}", wait(self.platform.maintain()).is_ok())
+            }
+            13 => {
+                let Some(id) = browser.conversation else { return String::new() };
+                let platform = &self.platform;
+                match dice.below(4) {
+                    0 => format!("{:?}", wait(platform.take_conversation(&by, &agent, id))),
+                    1 => {
+                        format!("{:?}", wait(platform.reply_to_conversation(&by, &agent, id, "Ada", "Yes.")))
+                    }
+                    2 => format!("{:?}", wait(platform.release_conversation(&by, &agent, id))),
+                    _ => format!("{:?}", wait(platform.revoke_conversation(&by, &agent, id))),
+                }
+            }
+            14 => {
+                let Some(id) = browser.conversation else { return String::new() };
+                let platform = &self.platform;
+                let stored = wait(platform.conversation(&agent, id));
+                match stored.as_ref().ok().and_then(|stored| stored.contact_id) {
+                    Some(contact) if dice.below(2) == 0 => {
+                        let contact = ContactRef::Id(contact);
+                        format!("{:?}", wait(platform.erase_contact(&by, &agent, &contact)))
+                    }
+                    _ => format!("{:?}", wait(platform.erase_conversation(&by, &agent, id))),
+                }
+            }
+            _ => self.post(visitor, process, "/history", &json!({ "token": token }), Reads::All),
+        }
+    }
+
+    /// Everything that an operator can see.
+    fn everything(&self) -> String {
+        wait(async {
+            let query = ConversationQuery { filter: ConversationFilter::default(), offset: 0, limit: 1_000 };
+            let page = self.platform.conversations(&agent(), &query).await.expect("conversations");
+            let mut text = format!("{page:?}");
+            for conversation in &page.conversations {
+                text += &format!("{:?}", self.platform.messages(&agent(), conversation.id, 0, 1_000).await);
+            }
+            text += &format!("{:?}", self.platform.documents(&agent(), None, 1_000).await);
+            text += &format!("{:?}", self.platform.export_contacts(&agent(), None, 1_000).await);
+            let audit = AuditQuery { limit: 1_000_000, ..AuditQuery::default() };
+            text + &format!("{:?}", self.platform.audit(&audit).await)
+        })
+    }
+}
+
+/// Does the same on the model and on a store of this kind; how often each kind of answer was there.
+fn agree(backend: Backend) {
+    let steps = std::env::var("WIDGET_STEPS").map_or(4 * STEPS, |text| text.parse().expect("a number"));
+    let (mut answered, mut refused, mut uploads) = (0, 0, 0);
+    for number in 0..steps.div_ceil(STEPS) as u64 {
+        let (mut model, mut ours) = (World::on(Backend::Memory.open()), World::on(backend.open()));
+        let (mut dice, mut same) = (Dice(number ^ 0x77_6964), Dice(number ^ 0x77_6964));
+        for step in 0..STEPS {
+            let (expected, found) = (model.step(&mut dice), ours.step(&mut same));
+            assert_eq!(found, expected, "history {number}, step {step}");
+            for world in [&model, &ours] {
+                world.clock.advance_millis(700);
+            }
+            answered += usize::from(expected.contains("event: done"));
+            refused += usize::from(expected.starts_with('4'));
+            uploads += usize::from(expected.starts_with("201"));
+        }
+        assert_eq!(ours.everything(), model.everything(), "history {number}");
+    }
+    println!("{answered} turns, {refused} refusals, {uploads} files");
+    assert!(answered * 5 > steps && refused > 0 && uploads > 0, "{answered}, {refused}, {uploads}");
+}
+
+#[test]
+fn sqlite_answers_visitors_like_the_model() {
+    agree(Backend::Sqlite);
+}
+
+#[test]
+fn postgres_answers_visitors_like_the_model() {
+    agree(Backend::Postgres);
+}
+
+#[test]
+fn mongo_answers_visitors_like_the_model() {
+    agree(Backend::Mongo);
+}
