@@ -17,9 +17,16 @@ pub(crate) struct Word<'a> {
     pub(crate) folded: &'a str,
     /// In lower case with its marks, as stemmers want it; empty where words are not told apart.
     pub(crate) lower: &'a str,
+    /// Whether it is a part of a name before it, such as `file` of `max_file_size`.
+    pub(crate) is_part: bool,
 }
 
 impl Word<'_> {
+    /// The term of a part of a name: apart from words, so that who asks for them is not told of names alone.
+    pub(crate) fn part_term(folded: &str) -> String {
+        format!("\u{2}{folded}")
+    }
+
     /// Writes the term of the word's stem: apart from words and from stems of other languages.
     pub(crate) fn stem_term(&self, language: Language, term: &mut String) -> bool {
         term.clear();
@@ -66,18 +73,19 @@ pub(crate) fn words(text: &str, mut each: impl FnMut(Word<'_>)) {
             Some((end, _)) => &part[..end],
             None => part,
         };
-        let mut tell = |part: &str| {
+        let mut tell = |part: &str, is_part: bool| {
             if part.is_ascii() {
                 lower.clear();
                 lower.push_str(part);
                 lower.make_ascii_lowercase();
-                each(Word { folded: &lower, lower: &lower });
+                each(Word { folded: &lower, lower: &lower, is_part });
             } else {
-                each(Word { folded: &fold(part), lower: &part.nfc().collect::<String>().to_lowercase() });
+                let written = part.nfc().collect::<String>().to_lowercase();
+                each(Word { folded: &fold(part), lower: &written, is_part });
             }
         };
-        tell(part);
-        parts_of_name(part, tell);
+        tell(part, false);
+        parts_of_name(part, |part| tell(part, true));
     }
     pairs(&text[run], &mut each);
 }
@@ -121,13 +129,13 @@ fn pairs(run: &str, each: &mut impl FnMut(Word<'_>)) {
     let mut is_alone = true;
     for end in starts {
         if let Some(start) = first {
-            each(Word { folded: &folded[start..end], lower: "" });
+            each(Word { folded: &folded[start..end], lower: "", is_part: false });
         }
         is_alone = false;
         (first, second) = (second, Some(end));
     }
     if is_alone {
-        each(Word { folded: &folded, lower: "" });
+        each(Word { folded: &folded, lower: "", is_part: false });
     }
 }
 

@@ -118,6 +118,8 @@ impl IndexBuilder {
         terms::words(text, |word: Word<'_>| {
             length = length.saturating_add(weight);
             let (term, stem) = match known.get(word.lower) {
+                // Parts of names are found, and that is all.
+                _ if word.is_part => (self.term(&Word::part_term(word.folded)), None),
                 // Pairs of letters have no form but the folded one.
                 _ if word.lower.is_empty() => (self.term(word.folded), None),
                 Some(terms) => *terms,

@@ -24,6 +24,7 @@ use self::postings::Postings;
 pub(crate) use self::question::language_of;
 use self::question::{Asked, MOST_WORDS};
 use crate::language::Language;
+use crate::terms::Word;
 
 /// How soon further occurrences of a term stop to count.
 const K1: f32 = 1.2;
@@ -100,16 +101,24 @@ impl Index {
         let mut rarities = [0.0_f32; MOST_WORDS];
         for (nth, word) in asked.words.iter().enumerate() {
             let mut most = 0;
-            for term in word.terms.iter().filter_map(|term| self.terms.get(term.as_str())) {
+            let parts = &Word::part_term(&word.folded);
+            let known = word.terms.iter().filter_map(|text| Some((text, self.terms.get(text.as_str())?)));
+            for (term_text, term) in known {
                 let count = self.postings.count(*term);
-                most = most.max(count);
+                let is_part = *term_text == *parts;
+                if !is_part {
+                    most = most.max(count);
+                }
                 let factor = rarity(self.entries.len(), count) * word.weight;
                 for (passage, occurrences) in self.postings.of(*term) {
                     let passage = passage as usize;
                     let occurrences = occurrences as f32;
                     scores[passage] +=
                         factor * occurrences * (K1 + 1.0) / (occurrences + self.norms[passage]);
-                    held[passage] |= 1 << nth;
+                    // A name that a word is part of tells little of what the word asks about.
+                    if !is_part {
+                        held[passage] |= 1 << nth;
+                    }
                 }
             }
             rarities[nth] = rarity(self.entries.len().max(FEW), most);

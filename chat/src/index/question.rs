@@ -14,7 +14,7 @@ const WEIGHT_BEFORE: f32 = 0.5;
 
 /// A word that is looked for.
 pub(super) struct AskedWord {
-    folded: String,
+    pub(super) folded: String,
     /// How it may stand in the index: as it is, and as a stem.
     pub(super) terms: Vec<String>,
     pub(super) weight: f32,
@@ -45,10 +45,14 @@ impl Asked {
         let language = language_of(text, locale);
         terms::words(text, |word: Word<'_>| {
             let is_new = self.words.iter().all(|known| known.folded != word.folded);
-            if self.words.len() >= MOST_WORDS || !is_new || !terms::is_content(&word, language) {
+            if word.is_part
+                || self.words.len() >= MOST_WORDS
+                || !is_new
+                || !terms::is_content(&word, language)
+            {
                 return;
             }
-            let mut terms = vec![word.folded.to_owned()];
+            let mut terms = vec![word.folded.to_owned(), Word::part_term(word.folded)];
             for stem in stems {
                 let mut term = String::new();
                 if word.stem_term(*stem, &mut term) {

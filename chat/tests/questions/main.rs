@@ -189,7 +189,7 @@ fn questions_are_answered_from_the_right_passages() {
         );
         assert!(Tally::share(tally.answered, tally.answerable) >= 0.90, "what is answered of what can be");
         assert!(
-            Tally::share(tally.unknown, tally.unanswerable) >= 0.95,
+            Tally::share(tally.unknown, tally.unanswerable) >= 0.90,
             "what is not known is said not to be"
         );
     }
@@ -197,6 +197,9 @@ fn questions_are_answered_from_the_right_passages() {
     let first = Tally::share(count(|tally| tally.first), count(|tally| tally.answerable));
     println!("of all questions {first:.3} have the right passage first");
     assert!(first >= FIRST, "the right passage first: {first:.3}");
+    let unknown = Tally::share(count(|tally| tally.unknown), count(|tally| tally.unanswerable));
+    println!("of all that nothing answers {unknown:.3} are told so");
+    assert!(unknown >= 0.95, "what is not known is said not to be: {unknown:.3}");
     assert!(count(|tally| tally.answerable) >= 100 && count(|tally| tally.unanswerable) >= 50);
     assert!(documents.len() >= 20 && tallies.len() >= 6 && quotations >= 100);
 }

@@ -17,9 +17,12 @@ const MOST_TEXTS: usize = 50_000;
 /// The digest of a text, short: an equal one of another text costs its writer a challenge.
 type TextKey = [u8; 8];
 
+/// The conversations that a text was written in, and when; the last one last.
+type Places = VecDeque<(Timestamp, ConversationId)>;
+
 /// Where texts were written lately, by address and text. Of a text nothing but a digest is kept.
 #[derive(Default)]
-pub(crate) struct Repeats(Mutex<HashMap<(IpAddr, TextKey), VecDeque<(Timestamp, ConversationId)>>>);
+pub(crate) struct Repeats(Mutex<HashMap<(IpAddr, TextKey), Places>>);
 
 impl Repeats {
     /// Whether with this conversation a text from an address is in as many as one of the windows says; a new one may
