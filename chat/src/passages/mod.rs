@@ -27,8 +27,10 @@ const WANTED: usize = 800;
 const LONGEST_TITLE: usize = 200;
 /// Pieces of a passage: a bound for texts of very short lines.
 const MOST_PIECES: usize = 200;
-/// What it costs to go on over the end of a page: more than to be short, unless a page has next to nothing.
-const CROSSING_COST: u64 = 3_000;
+/// What it costs to go on over the end of a page: more than to be short.
+const CROSSING_COST: u64 = 20_000;
+/// A page with fewer characters is taken for the rest of the one before it.
+const SHORTEST_PAGE: usize = 100;
 /// Between two pages.
 const PAGE_BREAK: &str = "\n\n";
 
@@ -139,7 +141,13 @@ fn length_cost(characters: usize) -> u64 {
 
 /// The way to put pieces together that costs least.
 fn packed(text: &str, pieces: &[Piece], page_of: impl Fn(&Piece) -> usize) -> Vec<Range<usize>> {
-    let pages: Vec<usize> = pieces.iter().map(page_of).collect();
+    let mut pages: Vec<u64> = Vec::with_capacity(pieces.len());
+    for page in pieces.chunk_by(|one, other| page_of(one) == page_of(other)) {
+        let characters: usize = page.iter().map(|piece| piece.characters).sum();
+        let before = pages.last().copied().unwrap_or(0);
+        let number = if characters < SHORTEST_PAGE { before } else { before + 1 };
+        pages.extend(std::iter::repeat_n(number, page.len()));
+    }
     // The least cost of everything before a piece, and where the last passage of that begins.
     let mut best: Vec<(u64, usize)> = vec![(0, 0)];
     for end in 1..=pieces.len() {
@@ -152,7 +160,7 @@ fn packed(text: &str, pieces: &[Piece], page_of: impl Fn(&Piece) -> usize) -> Ve
             if (characters > LONGEST || end - start > MOST_PIECES) && start + 1 < end {
                 break;
             }
-            let crossed = (pages[end - 1] - pages[start]) as u64;
+            let crossed = pages[end - 1] - pages[start];
             let shape = length_cost(characters) + break_cost(&pieces[end - 1]) + crossed * CROSSING_COST;
             let cost = best[start].0 + shape;
             if cost < least.0 {
