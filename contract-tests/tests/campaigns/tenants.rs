@@ -277,8 +277,6 @@ fn what_leaks_is_seen() {
     let faults = [
         PlantedFault::IdCrossesAgents,
         PlantedFault::ListCrossesAgents,
-        PlantedFault::AnswersShared,
-        PlantedFault::FileCrossesAgents,
         PlantedFault::TemplateCrossesAgents,
         PlantedFault::SubmissionCrossesAgents,
         PlantedFault::CreditsCrossAgents,

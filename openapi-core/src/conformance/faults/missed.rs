@@ -38,6 +38,10 @@ impl Backend for Seen<'_> {
 ///
 /// # Panics
 /// When a case fails in memory without a fault: the suite itself is broken.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a suite is run by a test, whose panics are what is looked for"
+)]
 pub fn missed_faults<B: Backend>(
     open: impl Fn() -> (B, Arc<dyn TransferStore>),
     faults: &[PlantedFault],
