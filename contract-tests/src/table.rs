@@ -6,19 +6,16 @@ use openapi_core::operation::{Base, BodyKind, Meta};
 use serde_json::{Value, json};
 
 /// Every endpoint.
-#[must_use]
 pub fn all() -> impl Iterator<Item = &'static Meta> {
     ENDPOINTS.iter().map(|endpoint| endpoint.meta)
 }
 
 /// The endpoints behind the key headers.
-#[must_use]
 pub fn with_key() -> impl Iterator<Item = &'static Meta> {
     all().filter(|meta| !meta.access.is_public())
 }
 
 /// The endpoints that take a JSON body.
-#[must_use]
 pub fn with_json() -> impl Iterator<Item = &'static Meta> {
     all().filter(|meta| meta.body.is_json())
 }

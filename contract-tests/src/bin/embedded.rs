@@ -66,7 +66,7 @@ fn commit(fault: &str) {
         "wait" => std::thread::sleep(std::time::Duration::from_millis(1)),
         "output" => println!("a line"),
         "subscriber" => {
-            drop(tracing::subscriber::set_global_default(tracing::subscriber::NoSubscriber::new()))
+            drop(tracing::subscriber::set_global_default(tracing::subscriber::NoSubscriber::new()));
         }
         "hook" => panic::set_hook(Box::new(|_| ())),
         "panic" => drop(panic::catch_unwind(AssertUnwindSafe(|| panic!("the library's")))),

@@ -81,7 +81,7 @@ impl World {
 
     fn step(&mut self, dice: &mut Dice, seen: &mut BTreeMap<Kind, u64>) -> u64 {
         self.cx.advance(self.pace);
-        let request = match step(dice.next(), &self.known) {
+        let request = match step(dice.draw(), &self.known) {
             Step::Wait(millis) => {
                 self.cx.advance(millis);
                 return 0;

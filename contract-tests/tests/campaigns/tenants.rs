@@ -99,7 +99,7 @@ struct World {
 enum Event {
     Wait(i64),
     Maintain,
-    Asked(Request, bool, Reply),
+    Asked(Request, bool, Box<Reply>),
     Told(Deed, String),
 }
 
@@ -171,9 +171,9 @@ fn together(world: &mut World, seed: u64) -> (Vec<Event>, u64) {
         let tenant = if dice.one_in(4) { 2 - whose } else { whose - 1 };
         let known = &world.tenants[tenant].known;
         let next = if tenant == whose - 1 {
-            step(dice.next(), known)
+            step(dice.draw(), known)
         } else {
-            step(dice.next(), &known.without_links())
+            step(dice.draw(), &known.without_links())
         };
         let is_tight = dice.one_in(5);
         match next {
@@ -197,7 +197,7 @@ fn together(world: &mut World, seed: u64) -> (Vec<Event>, u64) {
                 let reply = world.ask(whose, &request, is_tight);
                 world.tenants[whose - 1].known.learn(&request, &reply);
                 if whose == SECOND {
-                    events.push(Event::Asked(request, is_tight, reply));
+                    events.push(Event::Asked(request, is_tight, Box::new(reply)));
                 }
             }
         }

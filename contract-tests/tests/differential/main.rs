@@ -131,7 +131,7 @@ fn compare(open: &dyn Fn() -> Store, requests: usize, shrinks: bool) -> Result<S
             break;
         }
         let mut dice = Dice(number);
-        let steps: Vec<u64> = (0..STEPS).map(|_| dice.next()).collect();
+        let steps: Vec<u64> = (0..STEPS).map(|_| dice.draw()).collect();
         let mut both = Both::new(open());
         if let Err(failure) = both.run(&steps) {
             if !shrinks {
@@ -201,8 +201,8 @@ fn move_through(backends: &[Backend], histories: u64) {
             if place > 0 {
                 (both.model, both.ours) = (both.model.restarted(), both.ours.moved_to(backend.open()));
             }
-            let steps: Vec<u64> = (0..STEPS / 2).map(|_| dice.next()).collect();
-            both.run(&steps).and_then(|()| both.chat(dice.next())).unwrap_or_else(|failure| {
+            let steps: Vec<u64> = (0..STEPS / 2).map(|_| dice.draw()).collect();
+            both.run(&steps).and_then(|()| both.chat(dice.draw())).unwrap_or_else(|failure| {
                 panic!("history {number}, after {:?}: {failure}", &backends[..=place])
             });
         }

@@ -54,7 +54,7 @@ impl Traced {
         let foreign = self.calls.iter().filter(|(name, line)| {
             let is_memory =
                 MEMORY.contains(&name.as_str()) && (name != "mmap" || line.contains("MAP_ANONYMOUS"));
-            !is_memory && !(is_seed(name, line) && seeds == 1)
+            !is_memory && (seeds != 1 || !is_seed(name, line))
         });
         foreign.map(|(_, line)| line.as_str()).collect()
     }

@@ -158,7 +158,7 @@ impl Campaign {
         while self.findings.len() < ENOUGH && cpu_seconds() < end {
             world = World::new();
             for _ in 0..CASES_OF_WORLD {
-                let begin = match traffic::step(dice.next(), &of_world) {
+                let begin = match traffic::step(dice.draw(), &of_world) {
                     Step::Request(request) if dice.one_in(4) => Case::of(&request),
                     _ => dice.pick(&self.corpus),
                 };

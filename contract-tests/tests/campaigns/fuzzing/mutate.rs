@@ -426,7 +426,7 @@ pub fn mutated(dice: &mut Dice, case: &Case, other: &Case) -> Case {
             17 => match dice.below(6) {
                 0 => {
                     mutated.who =
-                        dice.pick(&[Who::Key, Who::WrongSecret, Who::Nobody, Who::Host, Who::Visitor])
+                        dice.pick(&[Who::Key, Who::WrongSecret, Who::Nobody, Who::Host, Who::Visitor]);
                 }
                 1 => mutated.version = dice.pick(&["HTTP/1.0", "HTTP/1.1", "HTTP/2", "HTTP/3"]).into(),
                 _ => mutated.end = dice.pick(&[End::Whole, End::Whole, End::Trailers, End::Gone, End::Late]),
