@@ -343,9 +343,14 @@ impl World {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "the length of a campaign is told by the environment")]
+fn steps() -> usize {
+    std::env::var("WIDGET_STEPS").map_or(4 * STEPS, |text| text.parse().expect("a number"))
+}
+
 /// Does the same on the model and on a store of this kind; how often each kind of answer was there.
 fn agree(backend: Backend) {
-    let steps = std::env::var("WIDGET_STEPS").map_or(4 * STEPS, |text| text.parse().expect("a number"));
+    let steps = steps();
     let (mut answered, mut refused, mut uploads) = (0, 0, 0);
     for number in 0..steps.div_ceil(STEPS) as u64 {
         let (mut model, mut ours) = (World::on(Backend::Memory.open()), World::on(backend.open()));

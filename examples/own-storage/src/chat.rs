@@ -6,15 +6,37 @@ use async_trait::async_trait;
 use openapi_core::audit::AuditEntry;
 use openapi_core::chat::{Conversation, KnowledgeDocument, Message, Passage};
 use openapi_core::json::RawObject;
-use openapi_core::storage::StorageErrorKind::{AlreadyExists, Missing};
+use openapi_core::ports::BlobKey;
+use openapi_core::storage::StorageErrorKind::{AlreadyExists, Missing, Stale};
 use openapi_core::storage::{
     AgentRecord, AgentRecordKind, AgentRecordStore, ConversationPage, ConversationQuery, ConversationStore,
     ConversationWrite, KnowledgeStore, KnowledgeWrite, MessageQuery, Result, WhichMessages,
 };
-use openapi_core::values::{AgentId, ConversationId, KnowledgeId, Timestamp};
+use openapi_core::values::{AgentId, ConversationId, FileId, KnowledgeId, Timestamp};
 
 use crate::MapStorage;
-use crate::tables::refuse_stale;
+use crate::tables::{Tables, refuse_stale};
+
+impl Tables {
+    /// Removes conversations with their messages; what their visitors have sent is to go.
+    pub fn erase_conversations(
+        &mut self,
+        agent: &AgentId,
+        at: Timestamp,
+        goes: impl Fn(&ConversationId, &Conversation) -> bool,
+    ) {
+        let going = self.conversations.of(agent).filter(|(id, row)| goes(id, row));
+        let uploads: Vec<FileId> = going.flat_map(|(_, row)| row.uploads.clone()).collect();
+        for gone in self.conversations.sift(agent, |id, row| !goes(id, row)) {
+            self.messages.sift(agent, |(conversation, _), _| *conversation != gone);
+        }
+        for upload in uploads {
+            if self.documents.remove(agent, &upload).is_some() {
+                self.purges.insert(BlobKey::new(agent.clone(), upload), at);
+            }
+        }
+    }
+}
 
 #[async_trait]
 impl ConversationStore for MapStorage {
@@ -61,9 +83,15 @@ impl ConversationStore for MapStorage {
         let conversation = &write.conversation;
         let stored = tables.conversations.row(agent, &conversation.id).map(|stored| stored.version);
         refuse_stale(stored, conversation.version)?;
+        if write.keep.iter().any(|document| tables.documents.row(agent, document).is_none()) {
+            return Err(Stale.into());
+        }
         tables.conversations.put(agent, conversation.id, conversation.clone());
         for message in &write.messages {
             tables.messages.put(agent, (conversation.id, message.seq), message.clone());
+        }
+        for document in &write.keep {
+            tables.purges.remove(&BlobKey::new(agent.clone(), *document));
         }
         if let Some(audit) = &write.audit {
             tables.note(audit);
@@ -78,8 +106,8 @@ impl ConversationStore for MapStorage {
         audit: &AuditEntry,
     ) -> Result<()> {
         let mut tables = self.change(agent)?;
-        tables.conversations.remove(agent, &conversation).ok_or(Missing)?;
-        tables.messages.sift(agent, |(of, _), _| *of != conversation);
+        tables.conversations.row(agent, &conversation).ok_or(Missing)?;
+        tables.erase_conversations(agent, audit.at, |id, _| *id == conversation);
         tables.note(audit);
         Ok(())
     }

@@ -188,9 +188,7 @@ impl ContactStore for MapStorage {
         for file in tables.files.sift(agent, |_, row| row.file.contact_id != contact) {
             tables.purges.insert(BlobKey::new(agent.clone(), file), audit.at);
         }
-        for gone in tables.conversations.sift(agent, |_, row| row.contact_id != Some(contact)) {
-            tables.messages.sift(agent, |(conversation, _), _| *conversation != gone);
-        }
+        tables.erase_conversations(agent, audit.at, |_, row| row.contact_id == Some(contact));
         let name = contact.to_string();
         let own = tables.audit.values_mut().filter(|entry| entry.agent_id.as_ref() == Some(agent));
         for entry in own {

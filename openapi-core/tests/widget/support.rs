@@ -48,6 +48,8 @@ pub struct Script {
     pub acts: Mutex<Vec<Act>>,
     pub asked: Mutex<Vec<ChatTurn>>,
     pub most: Mutex<Usage>,
+    /// Whether an answer hangs: all before it was taken.
+    pub hangs: Arc<AtomicBool>,
 }
 
 impl Script {
@@ -93,7 +95,7 @@ impl Retriever for Slow {
     }
 }
 
-struct Acting(VecDeque<Act>);
+struct Acting(VecDeque<Act>, Arc<AtomicBool>);
 
 impl Stream for Acting {
     type Item = ChatEvent;
@@ -103,6 +105,7 @@ impl Stream for Acting {
             Some(Act::Say(event)) => Poll::Ready(Some(event)),
             Some(Act::Hang) => {
                 self.0.push_front(Act::Hang);
+                self.1.store(true, Ordering::SeqCst);
                 Poll::Pending
             }
             Some(Act::Panic) => panic!("a responder of a test panics"),
@@ -122,7 +125,8 @@ impl ChatResponder for Script {
 
     fn respond(&self, turn: ChatTurn) -> ChatEvents {
         self.asked.lock().expect("the turns").push(turn);
-        Box::pin(Acting(self.acts.lock().expect("the acts").iter().cloned().collect()))
+        let acts = self.acts.lock().expect("the acts").iter().cloned().collect();
+        Box::pin(Acting(acts, Arc::clone(&self.hangs)))
     }
 }
 

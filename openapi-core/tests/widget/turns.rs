@@ -119,7 +119,7 @@ fn a_service_that_ends_leaves_its_turns_to_be_repeated() {
     let world = world_with(WidgetSettings::default(), true);
     world.script.will([delta("Half"), Act::Hang]);
     let open = block_on(world.api.handle(request("/turns", &turn(1, "One", None), |_| ())));
-    wait_until(|| !world.script.asked.lock().expect("the turns").is_empty());
+    wait_until(|| world.script.hangs.load(Ordering::SeqCst));
     // Over another platform, as after a change of keys, it is the same turn.
     let over = world.api.over(&world.platform);
     assert_eq!(over.running_turns(), 1);
