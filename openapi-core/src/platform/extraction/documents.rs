@@ -58,6 +58,10 @@ impl<'a> Keeping<'a> {
         Ok(Keeping { platform, key, document, stays: false })
     }
 
+    pub(super) fn id(&self) -> FileId {
+        self.key.file
+    }
+
     /// Its record.
     pub(super) fn write(&self) -> DocumentWrite {
         DocumentWrite { document: self.document.clone(), max_octets: self.platform.files.max_octets_of_agent }

@@ -178,7 +178,7 @@ impl Task {
         };
         let found = opened.extract(asked).await.map_err(errors::not_extracted)?;
 
-        let file = kept.as_ref().map(|kept| kept.write().document.id);
+        let file = kept.as_ref().map(Keeping::id);
         let at = platform.now();
         let document = self.answer(text, found, file, at);
         Ok(Done { payment, kept, document, at })
