@@ -120,6 +120,17 @@ fn overloaded() -> ExtractError {
 }
 
 impl Extractor {
+    /// Octets of pictures that the model may want to see.
+    #[cfg(feature = "model")]
+    fn picture_octets(&self) -> u64 {
+        self.model.as_ref().map_or(0, |model| model.engine.image_octets() as u64)
+    }
+
+    #[cfg(not(feature = "model"))]
+    fn picture_octets(&self) -> u64 {
+        0
+    }
+
     async fn turn(&self) -> Result<Turn, ExtractError> {
         let waiting = Arc::clone(&self.queue).try_acquire_owned().map_err(|_| overloaded())?;
         let mut turn = Turn { _waiting: waiting, working: None, work: Arc::clone(&self.work) };
@@ -148,7 +159,14 @@ impl DocumentExtractor for Extractor {
     ) -> Result<Box<dyn OpenDocument>, ExtractError> {
         let DocumentLimits { pages, characters, pixels } = limits;
         // How many octets a document may have was checked by whoever received it.
-        let limits = Limits { bytes: u64::MAX, pages, characters, pixels, ..Limits::default() };
+        let limits = Limits {
+            bytes: u64::MAX,
+            pages,
+            characters,
+            pixels,
+            pictures: self.picture_octets(),
+            ..Limits::default()
+        };
         let read = async {
             let turn = self.turn().await?;
             let octets: Arc<[u8]> = document.content.as_ref().into();
@@ -228,7 +246,8 @@ impl ModelUse {
     async fn ask(&self, document: &Document, task: &ExtractionTask) -> Result<Findings, ExtractError> {
         let patience = if self.fallback { task.patience * 3 / 4 } else { task.patience };
         let instructions = task.instructions.as_deref();
-        let answer = self.engine.extract(document, &[], &task.schema, instructions, patience).await?;
+        let answer =
+            self.engine.extract(document, &document.pictures, &task.schema, instructions, patience).await?;
         Ok(Findings {
             fields: answer.findings,
             warnings: answer.warnings,

@@ -64,6 +64,7 @@ pub struct Copied {
 
 /// What is being done, for whoever shows progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Step {
     /// So many records of a kind were put.
     Records(RecordKind, u64),

@@ -144,6 +144,7 @@ impl fmt::Debug for LlmEndpoint {
 
 /// Why an endpoint cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum EndpointError {
     /// The address is no URL that can be asked.
     #[error(

@@ -36,6 +36,7 @@ const PAGE_BREAK: &str = "\n\n";
 
 /// How a document is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Format {
     /// With headings, code, lists and tables of Markdown.
     Markdown,

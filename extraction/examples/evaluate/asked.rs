@@ -100,7 +100,7 @@ mod model {
             document: &Document,
             schema: &ExtractionSchema,
         ) -> Result<builtin::Answer, String> {
-            let answer = self.engine.extract(document, &[], schema, None, self.patience);
+            let answer = self.engine.extract(document, &document.pictures, schema, None, self.patience);
             let answer = self.runtime.block_on(answer).map_err(|error| error.to_string())?;
             Ok(builtin::Answer {
                 findings: answer.findings,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The types of documents that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Kind {
     /// Portable Document Format.
     Pdf,

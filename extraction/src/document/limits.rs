@@ -19,10 +19,13 @@ pub struct Limits {
     pub part: u64,
     /// Octets that all compressed parts that are read may unpack to together.
     pub unpacked: u64,
+    /// Octets of the pictures of pages that are kept for whoever looks at them ([`Document::pictures`](super::Document));
+    /// 0 for none.
+    pub pictures: u64,
 }
 
 impl Default for Limits {
-    /// The limits of contract 9.
+    /// The limits of contract 9, and no pictures.
     fn default() -> Self {
         Self {
             bytes: 20 << 20,
@@ -31,6 +34,7 @@ impl Default for Limits {
             pixels: 40_000_000,
             part: 64 << 20,
             unpacked: 128 << 20,
+            pictures: 0,
         }
     }
 }

@@ -16,7 +16,7 @@ pub use error::{ReadError, Reason, Unit};
 pub use kind::Kind;
 pub(crate) use kind::is_encrypted_office;
 pub use limits::Limits;
-pub use model::{Cell, Document, Line, Page, PageSource, Rect, Table, Warning, Word};
+pub use model::{Cell, Document, Line, Page, PageSource, Picture, Rect, Table, Warning, Word};
 pub use text::decode;
 
 /// Reads a document in this process. The type is that of the content.

@@ -13,6 +13,21 @@ pub struct Document {
     pub page_count: Option<u32>,
     /// What the reader of the document should tell its caller.
     pub warnings: Vec<Warning>,
+    /// Pictures of the pages that have no text of their own, whether or not it was recognised, as far as
+    /// [`Limits::pictures`](super::Limits) has room.
+    #[serde(skip)]
+    pub pictures: Vec<Picture>,
+}
+
+/// The picture of a page, for models that take pictures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// The page, counted from 1.
+    pub page: u32,
+    /// `image/png` or `image/jpeg`.
+    pub media_type: &'static str,
+    /// The file.
+    pub octets: Vec<u8>,
 }
 
 /// One page.
@@ -108,6 +123,7 @@ pub struct Rect {
 /// What a reader could not do, or left out on purpose.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Warning {
     /// A page needs character recognition, and none is installed.
     OcrUnavailable {

@@ -32,9 +32,12 @@ fn work() -> io::Result<()> {
     let result = catch_unwind(AssertUnwindSafe(|| read_with(&document, &task.limits, recognise)));
     let mut pipes = remote.0.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     match result.unwrap_or(Err(ReadError::DAMAGED)) {
-        Ok(Document { pages, page_count, warnings }) => {
+        Ok(Document { pages, page_count, warnings, pictures }) => {
             for page in pages {
                 pipes.send_page(&page)?;
+            }
+            for picture in pictures {
+                pipes.send_parts(kind::PICTURE, &[&picture.page.to_le_bytes(), &picture.octets])?;
             }
             pipes.send(kind::REST, &frame::json(&Rest { page_count, warnings })?)
         }

@@ -22,8 +22,9 @@ pub(super) mod kind {
     /// From the worker: a picture, whose words or whose turn it wants.
     pub(crate) const WORDS: u8 = b'w';
     pub(crate) const TURN: u8 = b'o';
-    /// From the worker: a page; then [`super::Rest`]; or why there is none.
+    /// From the worker: a page; the picture of one, behind its number; then [`super::Rest`]; or why there is none.
     pub(crate) const PAGE: u8 = b'p';
+    pub(crate) const PICTURE: u8 = b'i';
     pub(crate) const REST: u8 = b'e';
     pub(crate) const ERROR: u8 = b'x';
 }

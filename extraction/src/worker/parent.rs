@@ -13,7 +13,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use super::frame::{self, Rest, Task, kind};
 use super::{ASKED, Allowance, Confinement};
 use crate::document::recognition::{Raster, Recognise, RecogniseError, Stop};
-use crate::document::{Document, Limits, Page, ReadError, Reason, read_with};
+use crate::document::{Document, Limits, Page, Picture, ReadError, Reason, read_with};
 
 /// Octets that a worker may say in all, its pictures apart.
 const ALL: usize = 256 << 20;
@@ -55,6 +55,7 @@ impl Reader {
 
 /// Why a worker has not read a document.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum WorkerError {
     /// The document is the reason.
     #[error(transparent)]
@@ -240,7 +241,7 @@ impl Process {
             Ok(done) => done?,
             Err(_) => return Err(Silence::Late),
         }
-        let mut pages: Vec<Page> = Vec::new();
+        let (mut pages, mut pictures): (Vec<Page>, Vec<Picture>) = Default::default();
         loop {
             let next = async {
                 let (kind, length) = self.head().await?;
@@ -251,9 +252,10 @@ impl Process {
             let (kind, payload) = next?;
             match kind {
                 kind::PAGE => pages.push(frame::parse(&payload)?),
+                kind::PICTURE => pictures.push(picture(payload).ok_or(Silence::Ended)?),
                 kind::REST => {
                     let Rest { page_count, warnings } = frame::parse(&payload)?;
-                    return Ok(Document { pages, page_count, warnings });
+                    return Ok(Document { pages, page_count, warnings, pictures });
                 }
                 kind::ERROR => return Err(Silence::Said(frame::parse(&payload)?)),
                 kind::WORDS | kind::TURN => {
@@ -359,6 +361,13 @@ impl Drop for StopWhenDropped {
     fn drop(&mut self) {
         self.0.stop();
     }
+}
+
+/// The picture of a frame: the number of its page, and a JPEG.
+fn picture(mut payload: Vec<u8>) -> Option<Picture> {
+    let page = u32::from_le_bytes(payload.get(..4)?.try_into().ok()?);
+    payload.drain(..4);
+    Some(Picture { page, media_type: "image/jpeg", octets: payload })
 }
 
 fn raster(mut payload: Vec<u8>) -> Option<Raster> {

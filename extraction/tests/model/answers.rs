@@ -4,7 +4,8 @@ use openapi_core::extraction::{ExtractionWarning, Finding};
 use openapi_core::ports::ExtractError;
 use serde_json::{Value, json};
 
-use extraction::engine::model::{ModelEngine, Picture};
+use extraction::document::Picture;
+use extraction::engine::model::{ModelConfig, ModelEngine};
 
 use crate::stub::{Reply, Stub};
 use crate::{
@@ -142,6 +143,43 @@ async fn a_document_without_text_is_not_asked_about() {
     assert_eq!(stub.seen().len(), 0);
 }
 
+/// What the reader sees of a page goes all the way to the model.
+#[cfg(feature = "worker")]
+#[tokio::test]
+async fn a_photograph_is_shown_to_a_model_that_takes_images() {
+    use std::sync::Arc;
+
+    use extraction::worker::Reader;
+    use extraction::{Extractor, ModelUse};
+    use openapi_core::ports::{DocumentExtractor as _, DocumentLimits, ExtractionTask, SentDocument};
+
+    let mut photograph = std::io::Cursor::new(Vec::new());
+    let picture = image::GrayImage::from_fn(300, 200, |x, y| image::Luma([(x ^ y) as u8]));
+    picture.write_to(&mut photograph, image::ImageFormat::Png).expect("memory takes it");
+    let content = photograph.into_inner();
+    let stub = Stub::says(vec![Reply::content(invoice().to_string())]).await;
+    for images in [false, true] {
+        let config = ModelConfig { images, ..config(&stub) };
+        let engine = Arc::new(ModelEngine::new(config).expect("an engine"));
+        let model = ModelUse { engine, agents: None, fallback: false };
+        let extractor = Extractor::new(Reader::InProcess).with_model(model);
+        let document = SentDocument { content: content.clone().into(), file_name: "a.png".to_owned() };
+        let opened = extractor.open(document, DocumentLimits::default(), PATIENCE).await.expect("it is read");
+        let task = ExtractionTask {
+            schema: schema(SCHEMA),
+            instructions: None,
+            agent: "acme".parse().expect("a name"),
+            patience: PATIENCE,
+        };
+        let found = opened.extract(task).await.expect("an answer");
+        assert!(found.warnings.contains(&ExtractionWarning::NoText));
+    }
+    // Without text and without images there is nothing to ask about.
+    let [seen] = &stub.seen()[..] else { panic!("{} requests", stub.seen().len()) };
+    let url = seen.body["messages"][1]["content"][1]["image_url"]["url"].as_str().unwrap_or_default();
+    assert!(url.starts_with("data:image/jpeg;base64,/9j/"), "{url}");
+}
+
 #[tokio::test]
 async fn images_go_to_models_that_take_them_and_prove_nothing() {
     let picture = |page, size| Picture { page, media_type: "image/png", octets: vec![7; size] };
@@ -155,7 +193,7 @@ async fn images_go_to_models_that_take_them_and_prove_nothing() {
     assert!(stub.seen()[0].body["messages"][1]["content"].is_string());
     config.images = true;
     let engine = ModelEngine::new(config).expect("an engine");
-    assert!(engine.takes_images());
+    assert_eq!(engine.image_octets(), 100);
     engine.extract(&document(INVOICE), &pictures, &schema(SCHEMA), None, PATIENCE).await.expect("an answer");
     let content = stub.seen()[1].body["messages"][1]["content"].clone();
     let parts = content.as_array().expect("parts");

@@ -168,7 +168,7 @@ fn scanned() -> Document {
     };
     let first = page(1, vec![word("Total", 0.0, 1.0), word("48.00", 50.0, 0.9)]);
     let second = page(2, vec![word("Total", 0.0, 1.0), word("48.00", 50.0, 0.5)]);
-    Document { pages: vec![first, second], page_count: Some(2), warnings: Vec::new() }
+    Document { pages: vec![first, second], page_count: Some(2), ..Document::default() }
 }
 
 #[tokio::test]

@@ -124,6 +124,7 @@ pub struct ChatPage {
 
 /// An event of a reply.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum ChatEvent {
     /// What the responder is doing.
     Status(StatusKind),
@@ -153,6 +154,7 @@ pub enum ChatEvent {
 /// What a responder is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum StatusKind {
     /// Looking for passages.
     Searching,
@@ -176,6 +178,7 @@ pub struct Handoff {
 
 /// Why a reply failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ChatError {
     /// What answers cannot be reached or fails.
     #[error("the responder is not available")]
@@ -289,6 +292,7 @@ pub struct FoundPassage {
 
 /// Why nothing could be looked for.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RetrieveError {
     /// The store of the passages failed.
     #[error(transparent)]

@@ -11,6 +11,7 @@ use crate::violation::{Fault, Rule};
 
 /// What there is to tell beside the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ExtractionWarning {
     /// Day and month of a date could be the other way round.
     AmbiguousDate,

@@ -170,6 +170,7 @@ impl Default for FileTypes {
 
 /// A list of file types that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum InvalidFileTypes {
     /// No type has this extension.
     #[error("'{0}' is no type of file; give extensions such as pdf,docx,png, or * for all")]

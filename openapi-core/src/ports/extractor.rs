@@ -150,6 +150,7 @@ impl DocumentUnit {
 
 /// Why a document gave no values (contract 6.1).
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ExtractError {
     /// 413 DOCUMENT_TOO_LARGE.
     #[error("the document is too large: at most {limit} {}", unit.as_str())]

@@ -271,6 +271,13 @@ pub const SETTINGS: &[Setting] = &[
         "Whether the built-in engine answers where the model gives no answer",
     ),
     serving(
+        "model_images",
+        Switch,
+        "BOOL",
+        "false",
+        "Whether the model takes images: it is sent those of pages that have no text of their own, beside what was recognised",
+    ),
+    serving(
         "ocr_languages",
         Many,
         "LANGUAGE",

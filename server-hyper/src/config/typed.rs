@@ -136,6 +136,7 @@ impl EngineChoice {
         let agents =
             reader.many("model_agents", |text| text.parse::<AgentId>().map_err(|error| error.to_string()));
         let fallback = reader.one("model_fallback", false, values::switch);
+        let images = reader.one("model_images", false, values::switch);
         let word = reader.one("extraction_engine", String::new(), |text| match text {
             "builtin" | "off" | "model" => Ok(text.to_owned()),
             _ => Err(format!("'{text}' is not builtin, model or off")),
@@ -149,7 +150,7 @@ impl EngineChoice {
                 };
                 match ModelConfig::at(&endpoint, name.as_str(), name.as_str()) {
                     Ok(config) => {
-                        let config = ModelConfig { key, ..config };
+                        let config = ModelConfig { key, images, ..config };
                         let agents = Some(agents).filter(|agents| !agents.is_empty());
                         EngineChoice::Model {
                             languages,

@@ -1,5 +1,6 @@
 //! What the server counts, as Prometheus reads it. Labels are route templates and codes; nothing in them names a tenant.
 
+mod documents;
 mod tally;
 
 use std::fmt;
@@ -16,6 +17,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 use crate::ports::since_epoch;
+pub use documents::Documents;
 pub use tally::{Answered, Tally};
 
 /// Why a connection was not served.
@@ -37,6 +39,8 @@ pub struct Metrics {
     pub panics: Counter,
     /// Requests whose client left before the answer.
     pub abandoned: Counter,
+    /// Documents that values are looked for in.
+    pub documents: Documents,
 }
 
 impl fmt::Debug for Metrics {
@@ -60,10 +64,11 @@ impl Metrics {
         registry.register("connections_refused", "Connections not served", refused_connections.clone());
         registry.register("panics", "Requests that ended in a panic", panics.clone());
         registry.register("http_requests_abandoned", "Requests whose client left", abandoned.clone());
+        let documents = Documents::register(registry);
         registry.register_collector(Box::new(Shared(Arc::clone(&tally))));
         registry.register_collector(Box::new(LostLines(lost_log_lines)));
         whole.register_collector(Box::new(Process { started: since_epoch() }));
-        Metrics { registry: whole, tally, connections, refused_connections, panics, abandoned }
+        Metrics { registry: whole, tally, connections, refused_connections, panics, abandoned, documents }
     }
 
     /// Counts of requests and answers.

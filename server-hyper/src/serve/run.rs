@@ -77,10 +77,11 @@ pub async fn run(
     let keys = store.key_source(config);
     let settings = serving.api_settings(brand.clone());
     let secure = settings.strict_transport_security;
+    let metrics = Arc::new(Metrics::new(env!("CARGO_PKG_VERSION"), sink.lost()));
     let decisions = Decisions {
         files: serving.files.clone(),
         extraction: serving.extraction.clone(),
-        extractor: assemble::extractor(&serving.engine)?,
+        extractor: metrics.documents.measure(assemble::extractor(&serving.engine)?),
         responders: assemble::responders(&serving.widget.endpoints)?,
         retriever: Some(assemble::retriever(Arc::clone(&storage), serving.widget.knowledge_memory)),
     };
@@ -95,7 +96,6 @@ pub async fn run(
     let widget_api = Arc::new(ArcSwap::from_pointee(platforms.widget_api()));
     let web = Web::new(platforms.api(), Docs::new(secure));
     let exchange = web.exchange();
-    let metrics = Arc::new(Metrics::new(env!("CARGO_PKG_VERSION"), sink.lost()));
     let site = Arc::new(Site {
         handler: web,
         metrics: Arc::clone(&metrics),

@@ -73,6 +73,16 @@ fn documents_are_extracted_paid_and_kept() {
             .failed(1)
             .contains("exists")
     );
+    let metrics = server.ops("/metrics").1;
+    for line in [
+        "openapi_documents_total{type=\"text/plain\",outcome=\"done\"} 4",
+        "openapi_extractions_total{engine=\"builtin\",outcome=\"done\"} 3",
+        "openapi_extraction_duration_seconds_count{engine=\"builtin\"} 3",
+        "openapi_document_pages_total 4",
+        "openapi_extractions_running 0",
+    ] {
+        assert!(metrics.lines().any(|found| found == line), "{line} is not in\n{metrics}");
+    }
     place.run(&["check"]).done();
     assert_eq!(place.json(&["backup", "saved"])["files"], 1);
     assert!(place.path("saved/blobs/acme").join(&id).is_file());

@@ -82,5 +82,5 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Document, ReadError>
     let (lines, tables, hidden) = story.finish();
     let warnings = if hidden { vec![Warning::HiddenText { page: 1 }] } else { Vec::new() };
     let page = Page { number: 1, lines, tables, ..Page::default() };
-    Ok(Document { pages: vec![page], page_count: None, warnings })
+    Ok(Document { pages: vec![page], page_count: None, warnings, ..Document::default() })
 }

@@ -50,7 +50,7 @@ pub(super) fn read(
 
     let mut document = Document { page_count: Some(pages.len() as u32), ..Document::default() };
     let mut characters = Characters::new(limits);
-    let mut recognition = Recognition::new(recognise);
+    let mut recognition = Recognition::new(recognise, limits.pictures);
     let mut cache = InterpreterCache::new();
     let mut failed = 0;
     for (number, page) in (1..).zip(pages.iter()) {
@@ -71,6 +71,7 @@ pub(super) fn read(
     if failed == pages.len() {
         return Err(ReadError::DAMAGED);
     }
+    document.pictures = recognition.into_pictures();
     Ok(document)
 }
 
@@ -116,8 +117,8 @@ fn read_page<'a>(
 
     let wants_recognition = garbled || no_layer && invisible < FEW || poor_layer;
     if wants_recognition {
-        if recognition.is_available() {
-            let recognised = raster::draw(page).and_then(|raster| recognition.page(raster));
+        if recognition.wants_pages() {
+            let recognised = raster::draw(page).and_then(|raster| recognition.page(number, raster));
             if let Some((lines, tables)) = recognised {
                 let page = Page { number, width, height, source: PageSource::Recognised, lines, tables };
                 return Ok((page, warnings));

@@ -19,7 +19,7 @@ pub(super) fn read(
 ) -> Result<Document, ReadError> {
     let mut pages = Pages {
         document: Document::default(),
-        recognition: Recognition::new(recognise),
+        recognition: Recognition::new(recognise, limits.pictures),
         characters: Characters::new(limits),
     };
     if kind == Kind::Tiff {
@@ -28,6 +28,7 @@ pub(super) fn read(
         pages.add(decode::decode(bytes, kind, limits)?)?;
     }
     let mut document = pages.document;
+    document.pictures = pages.recognition.into_pictures();
     document.page_count = Some(document.pages.len() as u32);
     Ok(document)
 }
@@ -44,7 +45,7 @@ impl Pages<'_> {
         raster.dpi = raster.width.max(raster.height) as f32 / SHEET * 72.0;
         let (width, height) =
             (raster.width as f32 / raster.dpi * 72.0, raster.height as f32 / raster.dpi * 72.0);
-        let (lines, tables) = match self.recognition.page(raster) {
+        let (lines, tables) = match self.recognition.page(number, raster) {
             Some(found) => found,
             None => {
                 self.document.warnings.push(Warning::OcrUnavailable { page: number });

@@ -1,5 +1,6 @@
 //! Recognition of characters in pictures: what it is given, what it says, and how much of that is believed.
 
+mod album;
 mod clean;
 mod geometry;
 mod lines;
@@ -14,10 +15,11 @@ use thiserror::Error;
 
 pub use tesseract::Tesseract;
 
+use self::album::Album;
 use self::prepare::{Prepared, prepare};
 use super::layout::{self, Piece};
 use super::words::normal;
-use super::{Line, Rect, Table};
+use super::{Line, Picture, Rect, Table};
 
 /// Below this mean confidence the picture may be turned.
 const DOUBTFUL: f32 = 60.0;
@@ -104,20 +106,29 @@ impl Stop {
 pub(super) struct Recognition<'a> {
     engine: Option<&'a dyn Recognise>,
     stop: Stop,
+    album: Album,
 }
 
 impl<'a> Recognition<'a> {
-    pub(super) fn new(engine: Option<&'a dyn Recognise>) -> Self {
-        Self { engine, stop: Stop::default() }
+    /// With room for so many octets of pictures.
+    pub(super) fn new(engine: Option<&'a dyn Recognise>, pictures: u64) -> Self {
+        Self { engine, stop: Stop::default(), album: Album::new(pictures) }
     }
 
-    pub(super) fn is_available(&self) -> bool {
-        self.engine.is_some()
+    /// Whether a page need be drawn at all.
+    pub(super) fn wants_pages(&self) -> bool {
+        self.engine.is_some() || self.album.has_room()
+    }
+
+    /// The pictures of the pages that were given.
+    pub(super) fn into_pictures(self) -> Vec<Picture> {
+        self.album.into_pictures()
     }
 
     /// The lines and tables of a page, in points; `None` if there is nothing that recognises. A page on which it fails
     /// has no text.
-    pub(super) fn page(&mut self, raster: Raster) -> Option<(Vec<Line>, Vec<Table>)> {
+    pub(super) fn page(&mut self, number: u32, raster: Raster) -> Option<(Vec<Line>, Vec<Table>)> {
+        self.album.add(number, &raster);
         let engine = self.engine?;
         let (width, height, scale) = (raster.width, raster.height, 72.0 / f64::from(raster.dpi));
         let mut prepared = prepare(raster);

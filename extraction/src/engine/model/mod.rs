@@ -37,18 +37,7 @@ use self::parts::Part;
 use self::prompt::Prompt;
 use self::protocol::{Dialect, Said};
 use super::builtin::view::View;
-use crate::document::Document;
-
-/// The image of a page, for models that take images.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Picture {
-    /// The page, counted from 1.
-    pub page: u32,
-    /// `image/png` or `image/jpeg`.
-    pub media_type: &'static str,
-    /// The file.
-    pub octets: Vec<u8>,
-}
+use crate::document::{Document, Picture};
 
 /// What the engine found.
 #[derive(Clone, Debug, PartialEq)]
@@ -140,10 +129,10 @@ impl ModelEngine {
         &self.config.name
     }
 
-    /// Whether images of pages are of use to it.
+    /// Octets of the images of pages that are of use to it in one request; 0 where it takes none.
     #[must_use]
-    pub fn takes_images(&self) -> bool {
-        self.config.images
+    pub fn image_octets(&self) -> usize {
+        if self.config.images { self.config.image_octets } else { 0 }
     }
 
     /// Finds the values of a schema's fields within `patience`. A document without text is not asked about, unless the

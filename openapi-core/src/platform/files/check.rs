@@ -20,6 +20,7 @@ const BATCH: u32 = 500;
 
 /// A disagreement between records and contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ContentFault {
     /// The content of a file is not there.
     Missing(BlobKey),
