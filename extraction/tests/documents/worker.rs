@@ -47,21 +47,23 @@ async fn a_worker_reads_what_is_read_here() {
 /// Also where nothing recognises: whoever looks at pictures needs no text.
 #[tokio::test]
 async fn pictures_of_pages_without_text_are_handed_over_as_far_as_there_is_room() {
+    // Drawing is slow without optimisation.
+    let worker = worker().with_patience(Duration::from_secs(60));
     let scan = crate::files::scan(&["Invoice number RE-2043"]);
-    let none = worker().read(&scan, Limits::default(), None).await.expect("it is read");
+    let none = worker.read(&scan, Limits::default(), None).await.expect("it is read");
     assert!(none.pictures.is_empty(), "nobody has asked for them");
     let limits = Limits { pictures: 1 << 20, ..Limits::default() };
-    let there = worker().read(&scan, limits, None).await.expect("it is read");
+    let there = worker.read(&scan, limits, None).await.expect("it is read");
     let [picture] = &there.pictures[..] else { panic!("{} pictures", there.pictures.len()) };
     assert_eq!((picture.page, picture.media_type), (1, "image/jpeg"));
     let seen = image::load_from_memory(&picture.octets).expect("it is a picture");
     assert_eq!(seen.width().max(seen.height()), 1_600);
     assert_eq!(there, extraction::document::read(&scan, &limits).expect("it is read"));
     let limits = Limits { pictures: 100, ..Limits::default() };
-    assert!(worker().read(&scan, limits, None).await.expect("it is read").pictures.is_empty());
+    assert!(worker.read(&scan, limits, None).await.expect("it is read").pictures.is_empty());
     // A page with text of its own is told by its text.
     let limits = Limits { pictures: 1 << 20, ..Limits::default() };
-    let text = worker().read(&pdf(&[&show(50.0, 700.0, 10.0, "Total 12.00")]), limits, None).await;
+    let text = worker.read(&pdf(&[&show(50.0, 700.0, 10.0, "Total 12.00")]), limits, None).await;
     assert!(text.expect("it is read").pictures.is_empty());
 }
 

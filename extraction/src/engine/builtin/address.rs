@@ -31,6 +31,7 @@ pub(crate) fn ends(source: &Source<'_, '_>, span: Span) -> bool {
         "www.",
         "@",
         "reg.",
+        "reg no",
         "ust-id",
         "steuernummer",
         "iban",
@@ -68,6 +69,7 @@ pub(crate) fn start(source: &Source<'_, '_>, sure: Span) -> Span {
         let parts = text.contains(',')
             || text.bytes().any(|byte| byte.is_ascii_digit()) && text.contains(['-', '(', '&', '/']);
         if !parts
+            || text.contains(':')
             || entities::is_company(&text)
             || entities::is_title(&text)
             || ends(source, above)
@@ -91,6 +93,8 @@ pub(crate) fn block(source: &Source<'_, '_>, region: Span, most: usize) -> Vec<S
     let view = source.view;
     let first = view.words[region.start].line;
     let mut pieces = vec![region];
+    let is_town = |text: &str| entities::postal(&text.split_whitespace().collect::<Vec<_>>()).is_some();
+    let mut has_postal = false;
     if closes(&view.text(region)) && region.end - region.start > 3 {
         return pieces;
     }
@@ -112,8 +116,14 @@ pub(crate) fn block(source: &Source<'_, '_>, region: Span, most: usize) -> Vec<S
         if far || ends(source, span) || entities::is_title(&view.text(span)) {
             break;
         }
+        // Below the town stands its state or country at most.
+        let text = view.text(span);
+        if has_postal && text.bytes().any(|byte| byte.is_ascii_digit()) {
+            break;
+        }
+        has_postal |= is_town(&text);
         pieces.push(span);
-        if closes(&view.text(span)) {
+        if closes(&text) {
             break;
         }
     }
@@ -248,7 +258,7 @@ pub(crate) fn parts(view: &View<'_>, pieces: &[Span]) -> Parts {
             && Some(*line) != parts.city
         {
             let has_digit = text.bytes().any(|byte| byte.is_ascii_digit());
-            if has_digit && text.chars().any(char::is_alphabetic) {
+            if has_digit && text.chars().any(char::is_alphabetic) && !super::dates::is_spelt(&text) {
                 parts.street = Some(*line);
             }
         }

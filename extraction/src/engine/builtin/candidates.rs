@@ -9,6 +9,8 @@ use super::terms::Terms;
 use super::view::{Span, View};
 use super::wanted::Wanted;
 
+/// More words than this from a label without a mark to the end of its segment are a sentence.
+const SENTENCE: usize = 12;
 /// Below this a label says something else.
 const LEAST_LIKENESS: f64 = 0.34;
 
@@ -197,7 +199,7 @@ impl Source<'_, '_> {
     }
 
     /// Whether a marked label begins at a word.
-    fn begins_marked(&self, word: usize) -> bool {
+    pub(crate) fn begins_marked(&self, word: usize) -> bool {
         self.labels
             .of_line(self.view.words[word].line)
             .any(|label| label.is_marked && label.span.start == word)
@@ -220,6 +222,10 @@ impl Source<'_, '_> {
             let marked = if label.is_marked && how != How::Below { 1.04 } else { 1.0 };
             let score = likeness * share * marked;
             let score = if how == How::Below && is_beside { score * 0.65 } else { score };
+            // The first words of a sentence are no label of the rest.
+            let is_sentence =
+                how == How::Beside && !label.is_marked && region.end - label.span.start > SENTENCE;
+            let score = if is_sentence { score * 0.6 } else { score };
             let before = found.len();
             self.values(wanted, region, how, likeness, score, found);
             if found[before..].iter().any(|candidate| candidate.score >= 0.7 * score) {

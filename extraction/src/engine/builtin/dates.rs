@@ -68,6 +68,18 @@ fn month_of(word: &str) -> Option<i8> {
         .and_then(|at| i8::try_from(at + 1).ok())
 }
 
+/// Whether text is a day with the name of its month, and nothing else.
+pub(crate) fn is_spelt(text: &str) -> bool {
+    let mut months = 0;
+    let is_part = |word: &str| {
+        let bare = word.trim_matches([',', '.']);
+        let is_month = month_of(bare).is_some();
+        months += i32::from(is_month);
+        is_month || bare.starts_with(|c: char| c.is_ascii_digit())
+    };
+    text.split_whitespace().all(is_part) && months == 1
+}
+
 fn year_of(text: &str) -> Option<i16> {
     let text = text.trim_start_matches(['\'', '’']);
     let year: i16 = text.parse().ok()?;

@@ -25,6 +25,20 @@ pub(crate) fn is_ending(text: &str) -> bool {
     words.peek().is_some() && words.all(|word| ENDINGS.contains(&format!(" {} ", fold(word))))
 }
 
+/// Whether the last word of a name says what kind of company it is.
+pub(crate) fn ends_as_company(text: &str) -> bool {
+    const FORMS: &str = " bhd ltd limited inc llc llp gmbh ag a.g co corp plc kg ohg pte sa s.a sarl sas srl s.r.l spa s.p.a bv b.v nv n.v oy ab aps e.v ek e.k ug ";
+    text.split_whitespace().next_back().is_some_and(|word| FORMS.contains(&format!(" {} ", fold(word))))
+}
+
+/// Whether text is how somebody is addressed, without a name.
+pub(crate) fn is_salutation(text: &str) -> bool {
+    const WORDS: &str =
+        " herrn herr frau firma mr mrs ms messrs monsieur madame mme sig señor señora sra sr an dhr mevr ";
+    let mut words = text.split_whitespace().peekable();
+    words.peek().is_some() && words.all(|word| WORDS.contains(&format!(" {} ", fold(word))))
+}
+
 /// Two to four words with capitals, and nothing else.
 pub(crate) fn is_person(text: &str) -> bool {
     let words: Vec<&str> = text.split_whitespace().collect();

@@ -280,8 +280,15 @@ impl Source<'_, '_> {
                     // The ending may stand on a line of its own.
                     let next =
                         (line + 1 < self.view.lines.len()).then(|| self.view.segments_of(line + 1)[0].span());
-                    if let Some(next) = next.filter(|next| entities::is_ending(&tidy(&self.view.text(*next))))
-                    {
+                    let goes_on = |next: &Span| {
+                        let below = tidy(&self.view.text(*next));
+                        let is_rest = !entities::ends_as_company(&tidied)
+                            && entities::ends_as_company(&below)
+                            && next.end - next.start <= 6
+                            && !self.begins_marked(next.start);
+                        entities::is_ending(&below) || is_rest
+                    };
+                    if let Some(next) = next.filter(goes_on) {
                         let value = format!("{tidied}\n{}", tidy(&self.view.text(next)));
                         candidate.value = value.replace('\n', " ").as_str().into();
                         candidate.quote = Some(value);

@@ -159,7 +159,7 @@ impl Source<'_, '_> {
         pieces
     }
 
-    fn has_money(&self, line: usize) -> bool {
+    pub(crate) fn has_money(&self, line: usize) -> bool {
         self.facts
             .amounts_in(self.view.line_span(line))
             .iter()

@@ -119,6 +119,7 @@ impl Source<'_, '_> {
             (&["leyes", "de"][..], 0.7),
             (&["lois", "de"][..], 0.7),
             (&["droit"][..], 0.5),
+            (&["state", "of"][..], 0.7),
         ];
         for (phrase, base) in starts {
             for at in phrases(self.view, phrase) {
@@ -142,14 +143,52 @@ impl Source<'_, '_> {
                             | "enforced"
                     )
                 });
+                // `the laws and public policies of the State of Oregon`, and not where a company is registered.
+                let is_state = phrase[0] == "state";
+                if is_state && !(governs && before.iter().any(|word| matches!(*word, "law" | "laws"))) {
+                    continue;
+                }
                 let Some(span) = self.place(at) else { continue };
                 let nation = self.view.text(span).starts_with("United");
                 let score = if governs { base } else { base - 0.35 } - if nation { 0.3 } else { 0.0 };
-                let text = tidy(&self.view.text(span));
+                let text = self.name_of_place(span);
                 let mut candidate = Candidate::new(span, text.as_str().into(), How::Prose, 0.8, score);
                 candidate.quote = Some(text);
                 found.push(candidate);
             }
+        }
+        self.law_of_place(found);
+    }
+
+    /// `governed by Kansas law`
+    fn law_of_place(&self, found: &mut Vec<Candidate>) {
+        for at in phrases(self.view, &["governed", "by"]) {
+            let start = at + usize::from(self.view.words.get(at).is_some_and(|word| word.folded == "the"));
+            let is_name = |at: usize| {
+                self.view.words.get(at).is_some_and(|word| {
+                    word.text.chars().next().is_some_and(char::is_uppercase)
+                        && word.text.chars().all(char::is_alphabetic)
+                })
+            };
+            let end = (start..start + 3).take_while(|&at| is_name(at)).count() + start;
+            let is_law =
+                self.view.words.get(end).is_some_and(|word| matches!(word.folded.as_str(), "law" | "laws"));
+            if end > start && is_law {
+                let span = Span { start, end };
+                let text = self.name_of_place(span);
+                let mut candidate = Candidate::new(span, text.as_str().into(), How::Prose, 0.8, 0.75);
+                candidate.quote = Some(text);
+                found.push(candidate);
+            }
+        }
+    }
+
+    /// The text of a place without the full stop of its sentence.
+    fn name_of_place(&self, span: Span) -> String {
+        let text = tidy(&self.view.text(span));
+        match text.strip_suffix('.') {
+            Some(name) if !name.contains('.') => name.to_owned(),
+            _ => text,
         }
     }
 
@@ -270,6 +309,14 @@ impl Source<'_, '_> {
             {
                 score -= 0.2;
             }
+            // What lasts beyond an employment or looks back from its end is no term of an agreement.
+            let next = &after[..after.len().min(6)];
+            let is_beyond = has(next, &["thereafter", "preceding", "prior", "earlier"])
+                || has(next, &["following", "after", "from"])
+                    && has(next, &["termination", "employment", "separation", "resignation"]);
+            if is_beyond {
+                continue;
+            }
             let mut candidate = Candidate::new(span, value.as_str().into(), How::Prose, 0.5, score);
             candidate.normalised = self.view.text(span) != value;
             found.push(candidate);
@@ -354,10 +401,32 @@ impl Source<'_, '_> {
                     .iter()
                     .any(|word| word.text.chars().next().is_some_and(char::is_uppercase))
         });
-        if let Some(opening) = opening {
+        if let Some(opening) = opening.or_else(|| self.heading_of_parties(limit)) {
             found = self.names_after(opening + 1);
         }
+        if found.is_empty() {
+            found.extend(self.defined_company(limit));
+        }
         found
+    }
+
+    /// `Parties:` over their names.
+    fn heading_of_parties(&self, limit: usize) -> Option<usize> {
+        (0..limit).find(|&at| {
+            let word = &self.view.words[at];
+            word.folded == "parties" && word.text.ends_with(':')
+        })
+    }
+
+    /// The company that a document names first and gives a short name: `Acme Inc., a Delaware corporation (“Acme”)`.
+    fn defined_company(&self, limit: usize) -> Option<Span> {
+        let bracket = (1..limit).find(|&at| {
+            let text = self.view.words[at].text;
+            text.starts_with("(“") || text.starts_with("(\"")
+        })?;
+        let line = self.view.lines[self.view.words[bracket].line].start;
+        let name = self.names_after(line).into_iter().next()?;
+        (name.end <= bracket && super::entities::is_company(&self.view.text(name))).then_some(name)
     }
 
     /// The names in a list that begins at a word: parted by `and` and commas, ended by a full stop.

@@ -14,6 +14,8 @@ use super::wanted::{Role, Wanted};
 
 /// The most rows that are read.
 pub(crate) const MAX_ROWS: usize = 500;
+/// The most lines that the text of a cell is read from.
+const MAX_PIECES: usize = 6;
 /// The most lines that are looked at for a header.
 pub(crate) const MAX_LINES: usize = 30_000;
 
@@ -193,7 +195,10 @@ impl Source<'_, '_> {
         let span = self.view.line_span(line);
         self.labels.of_line(line).any(|label| {
             let leads = label.span.start <= span.start + 1;
+            // What one of a thing costs is said of the row above, as in `Gross price: 1.50`.
+            let is_price = label.terms.has("price") && !label.terms.has_any(&["total", "subtotal", "grand"]);
             leads
+                && !is_price
                 && label.terms.has_any(&ENDS)
                 && (label.after >= label.span.end)
                 && label.terms.iter().all(|term| ENDS.contains(&term) || self.is_known_term(term))
@@ -255,10 +260,17 @@ impl Source<'_, '_> {
         let mut pending: Option<Span> = None;
         let mut idle = 0;
         for line in header + 1..self.view.lines.len() {
-            if found.rows.len() >= MAX_ROWS || idle > 12 || self.ends_table(line) {
+            // Before the first row a line of such words is more of the header.
+            let ends = self.ends_table(line) && (!found.rows.is_empty() || self.has_money(line));
+            if found.rows.len() >= MAX_ROWS || idle > 12 || ends {
                 break;
             }
             let span = self.view.line_span(line);
+            // A label with its value says more of the row above.
+            if !found.rows.is_empty() && self.view.placed && self.begins_marked(span.start) {
+                idle += 1;
+                continue;
+            }
             let segments = self.view.segments_of(line);
             // Cells of running text are told by their number, where each column of the header is a cell.
             let by_index = (!self.view.placed
@@ -302,6 +314,14 @@ impl Source<'_, '_> {
             let numbers = row.iter().filter(|(index, _)| numeric(*index)).count();
             let texts = row.len() - numbers;
             let begins = if has_numbers { numbers >= 1 } else { texts >= properties.len().min(2) };
+            if !begins
+                && idle == 0
+                && let Some(last) = found.rows.last_mut()
+                && self.goes_on(last, properties, &atoms)
+            {
+                found.covered.push(span);
+                continue;
+            }
             if !begins {
                 idle += 1;
                 if texts > 0
@@ -343,6 +363,39 @@ impl Source<'_, '_> {
             found.covered.clear();
         }
         found
+    }
+
+    /// Adds a line to the text that is cut in two above it: the first text of a row, in whose column it stands alone. A
+    /// line of a label and its value is something else.
+    fn goes_on(&self, row: &mut Row, properties: &[Wanted<'_>], atoms: &[Atom]) -> bool {
+        let [Atom { span, is_number: false }] = *atoms else { return false };
+        let view = self.view;
+        let text = tidy(&view.text(span));
+        let Some((_, above)) = row.iter_mut().find(|(index, _)| properties[*index].is_text()) else {
+            return false;
+        };
+        let Some(piece) = above.pieces.last().copied() else { return false };
+        let (line, before) =
+            (&view.lines[view.words[span.start].line], &view.lines[view.words[piece.start].line]);
+        let ((x0, x1), (a0, a1)) = (view.extent(span), view.extent(piece));
+        let is_below = view.placed
+            && line.page == before.page
+            && line.block == before.block
+            && x0 < a1
+            && a0 < x1
+            && (x0 - a0).abs() <= 0.5 * (a1 - a0);
+        if !is_below || text.is_empty() || text.contains(':') || above.pieces.len() >= MAX_PIECES {
+            return false;
+        }
+        let said = above.value.as_str().unwrap_or_default().to_owned();
+        // A word is cut at its hyphen.
+        let space =
+            if said.ends_with('-') || text.starts_with('-') && !text.starts_with("- ") { "" } else { " " };
+        let quote = above.quote.take().unwrap_or_else(|| said.clone());
+        above.value = format!("{said}{space}{text}").as_str().into();
+        above.quote = Some(format!("{quote}\n{text}"));
+        above.pieces.push(span);
+        true
     }
 
     /// Gives a row its total where the header did not say which number is: quantity times price tells.

@@ -5,7 +5,7 @@ use openapi_core::json::Json;
 use proptest::prelude::*;
 
 use super::*;
-use crate::document::{Line, Page, PageSource, Word};
+use crate::document::{Line, Page, PageSource, Rect, Word};
 
 /// Running text as the reader of text gives it.
 fn document(text: &str) -> Document {
@@ -92,6 +92,129 @@ This Agreement shall be governed by the laws of the State of Oregon, without reg
         values(text, fields),
         r#"{"effectiveDate":"2024-03-05","governingLaw":"Oregon","term":"2 years","parties":["Granite Peak, Inc.","Mara Lindqvist"]}"#
     );
+}
+
+/// The same as a page of a PDF gives it: each character 6 points wide, each line 14 points high.
+fn placed(text: &str) -> Document {
+    let mut document = document(text);
+    for page in &mut document.pages {
+        (page.width, page.height, page.source) = (600.0, 800.0, PageSource::TextLayer);
+        let rows = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        for (line, (row, written)) in page.lines.iter_mut().zip(rows) {
+            let mut from = 0;
+            for word in &mut line.words {
+                let at = from + written[from..].find(&word.text).expect("the word is in its line");
+                from = at + word.text.len();
+                let column = written[..at].chars().count() as f32;
+                let width = word.text.chars().count() as f32 * 6.0;
+                word.bbox = Some(Rect { x: column * 6.0, y: row as f32 * 14.0, width, height: 10.0 });
+                word.size = 10.0;
+            }
+        }
+    }
+    document
+}
+
+fn placed_values(text: &str, fields: &str) -> String {
+    let schema = schema(fields);
+    let answer = extract(&placed(text), &schema);
+    let found = openapi_core::extraction::Extraction::of(&schema, answer.findings, &answer.warnings);
+    Json::Object(found.data).to_text()
+}
+
+#[test]
+fn a_table_goes_on_below_its_header_its_cut_words_and_its_remarks() {
+    let text = "\
+No. of item
+Item     Description            Unit price    Quantity    VAT    Amount
+(kind)                                                    VAT
+1        Rental days            86.55         2 pcs       19 %   173.10
+Gross price : 102.99
+Property: red
+2        Navigation             5.04          2 pcs       19 %   10.08
+         - Warranty
+3        Personal-              7.98          2 pcs       19 %   15.96
+         accident insurance
+
+Total                                                            199.14
+";
+    let fields = r#"{ "lines": { "type": "array", "description": "Line items", "items": { "type": "object", "properties": {
+        "description": { "type": "string" }, "quantity": { "type": "number" }, "unit_price": { "type": "number" },
+        "line_total": { "type": "number", "description": "Net amount of the line" } } } } }"#;
+    assert_eq!(
+        placed_values(text, fields),
+        r#"{"lines":[{"description":"Rental days","quantity":2,"unit_price":86.55,"line_total":173.1},{"description":"Navigation - Warranty","quantity":2,"unit_price":5.04,"line_total":10.08},{"description":"Personal-accident insurance","quantity":2,"unit_price":7.98,"line_total":15.96}]}"#
+    );
+}
+
+#[test]
+fn a_name_may_go_on_in_the_next_line_and_ends_before_a_code() {
+    let text = "\
+Seller:
+Musterhafter
+Versicherungsverein Musterstadt GmbH
+
+Buyer:
+Herrn
+Max Mustermann
+
+Advertiser:  Fight Back Fund (116834)
+";
+    let fields = r#"{ "sellerName": { "type": "string" }, "buyerName": { "type": "string" },
+        "advertiser": { "type": "string", "description": "Company that advertises" } }"#;
+    assert_eq!(
+        placed_values(text, fields),
+        r#"{"sellerName":"Musterhafter Versicherungsverein Musterstadt GmbH","buyerName":"Herrn Max Mustermann","advertiser":"Fight Back Fund"}"#
+    );
+}
+
+#[test]
+fn money_is_told_from_a_count_beside_it() {
+    let text = "Grand Total:        19     $6,751.00\n";
+    assert_eq!(
+        placed_values(text, r#"{ "grossAmount": { "type": "number", "description": "Grand total" } }"#),
+        r#"{"grossAmount":6751}"#
+    );
+}
+
+#[test]
+fn a_law_is_named_by_its_place_and_a_term_is_that_of_the_agreement() {
+    let fields = r#"{ "governingLaw": { "type": "string" }, "term": { "type": "string" }, "parties": { "type": "array" } }"#;
+    let text = "\
+Acme Worldwide Inc., a Delaware corporation (“Acme”), has determined that you are important to it.
+During the term of this Agreement and for a period of one (1) year thereafter, you will not compete.
+This agreement shall be governed by Kansas law, without regard to its choice of law principles.
+";
+    assert_eq!(
+        values(text, fields),
+        r#"{"governingLaw":"Kansas","term":null,"parties":["Acme Worldwide Inc."]}"#
+    );
+    let text = "\
+PARTIES:
+Eric Sprunk (“Employee”)
+and
+Shoes, Inc., divisions and affiliates. (“Shoes”):
+This Agreement shall be governed by the laws and public policies of the State of Oregon.
+";
+    assert_eq!(
+        values(text, fields),
+        r#"{"governingLaw":"Oregon","term":null,"parties":["Eric Sprunk","Shoes, Inc."]}"#
+    );
+}
+
+#[test]
+fn a_date_is_no_street() {
+    let text = "\
+Ship to:
+31 Jalan Merdeka
+6 December 2018
+Bristol BS1 4DJ
+United Kingdom
+";
+    let fields = r#"{ "shippingAddress": { "type": "object", "description": "Ship to", "properties": { "street": { "type": "string" },
+        "city": { "type": "string" }, "postal_code": { "type": "string" } } } }"#;
+    let found = values(text, fields);
+    assert!(!found.contains("December"), "{found}");
 }
 
 #[test]

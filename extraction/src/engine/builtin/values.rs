@@ -36,13 +36,17 @@ impl Source<'_, '_> {
                 }
             }
             ExtractionType::Number | ExtractionType::Integer | ExtractionType::Currency => {
+                let line = self.view.lines[self.view.words[region.start].line].end;
+                let rest = self.facts.amounts_in(Span { start: region.start, end: line });
+                let has_money = rest.iter().any(|amount| amount.is_money);
                 for (nth, amount) in self.facts.amounts_in(region).iter().take(4).enumerate() {
                     let mut share = 1.0 - 0.06 * nth as f64;
                     if amount.is_percent != wanted.all.has("rate") {
                         share *= 0.35;
                     }
                     if wants_money(wanted) && !amount.is_money && !amount.has_mark {
-                        share *= 0.75;
+                        // Beside an amount with its currency a bare number counts something else.
+                        share *= if has_money { 0.5 } else { 0.75 };
                     }
                     if !amount.is_clean && !amount.is_money {
                         share *= 0.6;
@@ -247,7 +251,7 @@ impl Source<'_, '_> {
                         share *= 0.4;
                     }
                 }
-                if words <= 3 && self.is_words_of_labels(region) {
+                if words <= 3 && self.is_words_of_labels(region, how == How::Across) {
                     share *= 0.35;
                 } else if how == How::Across && self.is_mostly_words_of_labels(region) {
                     share *= 0.5;
@@ -257,25 +261,65 @@ impl Source<'_, '_> {
                     end = self.name_end(region, wanted.role == Role::Person);
                 }
                 let span = Span { start: region.start, end: end.min(region.start + 60) };
-                vec![text(make(span, score * share), self.view.text(span))]
+                let candidate = text(make(span, score * share), self.view.text(span));
+                vec![match wanted.role {
+                    Role::Person | Role::Company if end == region.end => self.with_next_line(candidate),
+                    _ => candidate,
+                }]
             }
         }
     }
 
-    /// Whether a region is made of words of labels alone, as `Code` after `Advertiser`.
-    fn is_words_of_labels(&self, region: Span) -> bool {
+    /// A name with the line below it, where that is the rest of it: after how somebody is addressed, and where only the
+    /// line below says what kind of company it is.
+    fn with_next_line(&self, mut candidate: Candidate) -> Candidate {
+        let view = self.view;
+        let above = candidate.key();
+        let at = view.words[above.start].line;
+        let (Some(line), Some(next)) = (view.lines.get(at), view.lines.get(at + 1)) else { return candidate };
+        let is_whole = view.segment_of(above.start).1.end == above.end;
+        if !is_whole || line.page != next.page || line.block != next.block {
+            return candidate;
+        }
+        let below = view.segments_of(at + 1).iter().find(|segment| {
+            let ((x0, _), (y0, _)) = (view.extent(above), view.extent(segment.span()));
+            if view.placed { (x0 - y0).abs() < 3.0 } else { segment.start == next.start }
+        });
+        let Some(below) = below.map(|segment| segment.span()) else { return candidate };
+        let (name, rest) = (tidy(&view.text(above)), tidy(&view.text(below)));
+        let is_addressed = entities::is_salutation(&name) && entities::is_wordy(view, below);
+        let is_rest = !entities::ends_as_company(&name)
+            && entities::ends_as_company(&rest)
+            && entities::is_wordy(view, below)
+            && below.end - below.start <= 6
+            && !self.begins_marked(below.start);
+        if is_addressed || is_rest {
+            candidate.value = format!("{name} {rest}").as_str().into();
+            candidate.quote = Some(format!("{name}\n{rest}"));
+            candidate.pieces.push(below);
+        }
+        candidate
+    }
+
+    /// Whether a region is made of words of labels alone, as `Code` after `Advertiser`; where numbers may stand among them,
+    /// as in `Product 1/2`, of one of them at least.
+    fn is_words_of_labels(&self, region: Span, with_numbers: bool) -> bool {
         let lexicon = super::lexicon::Lexicon::shared();
         let words: Vec<&str> =
             self.view.words[region.start..region.end].iter().map(|word| word.folded.as_str()).collect();
-        let mut at = 0;
+        let (mut at, mut known) = (0, !with_numbers);
         while at < words.len() {
             match lexicon.phrase(&words[at..]) {
-                Some((terms, length)) if !terms.contains(&"company") => at += length,
+                Some((terms, length)) if !terms.contains(&"company") => {
+                    at += length;
+                    known = true;
+                }
                 _ if words[at].chars().all(|c| !c.is_alphanumeric()) => at += 1,
+                _ if with_numbers && known && words[at].chars().all(|c| !c.is_alphabetic()) => at += 1,
                 _ => return false,
             }
         }
-        true
+        known
     }
 
     /// Whether half of the words of a region or more are words of labels: the next head of a grid of heads and values.
@@ -304,8 +348,12 @@ impl Source<'_, '_> {
 
     /// Whether a region could be the name of a state or country.
     fn is_place(&self, region: Span) -> bool {
+        const NEVER: &str = " not and or to for with this which shall agreement covenant ";
         let text = self.view.text(region);
         region.end - region.start <= 5
+            && !self.view.words[region.start..region.end]
+                .iter()
+                .any(|word| NEVER.contains(&format!(" {} ", word.folded)))
             && !text.bytes().any(|byte| byte.is_ascii_digit())
             && text.chars().next().is_some_and(char::is_uppercase)
     }
@@ -314,7 +362,11 @@ impl Source<'_, '_> {
     fn name_end(&self, region: Span, is_person: bool) -> usize {
         for at in region.start + 1..region.end {
             let text = self.view.words[at].text;
+            let is_code = text.starts_with('(')
+                && text.ends_with(')')
+                && text.bytes().filter(u8::is_ascii_digit).count() >= 3;
             if is_person && text.starts_with('(')
+                || is_code && at + 1 == region.end
                 || text.starts_with('|')
                 || text.contains('@')
                 || text == "·"
