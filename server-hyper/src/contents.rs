@@ -34,11 +34,11 @@ pub async fn check(config: &Config, repair: bool) -> Result<Vec<String>, Failure
     let brand = Names::of(config)?.brand_without_listener();
     let platform = assemble::platform(config, brand, Contents::Open).await?;
     let found = platform.check_contents().await?;
-    let is_elsewhere = found.is_elsewhere() && found.files > 1;
+    let is_elsewhere = found.is_elsewhere() && found.files + found.documents > 1;
     let faults = if repair { platform.repair_contents(&operator(), found).await? } else { found.faults };
     if is_elsewhere {
         return Ok(vec![format!(
-            "the contents of all {} files are missing; is --blobs the place where they are kept?",
+            "the contents of all {} files and documents are missing; is --blobs the place where they are kept?",
             faults.len()
         )]);
     }

@@ -6,7 +6,9 @@ use std::task::{Context, Waker};
 use contract_tests::sandbox::{operator, wait};
 use contract_tests::{Backend, Form, Reply, Sandbox, on_every_backend};
 use openapi_core::admin::Admin;
-use openapi_core::ports::BlobStore;
+use openapi_core::files::FileName;
+use openapi_core::platform::ContentFault;
+use openapi_core::ports::{BlobKey, BlobStore};
 use openapi_core::values::FileId;
 
 use crate::support::{call, form, plan, sandbox, sandbox_with, send};
@@ -21,6 +23,7 @@ on_every_backend!(
     gone_at_once,
     of_each_agent,
     it_is_no_file_of_a_contact,
+    what_is_lost_is_found,
 );
 
 const DAY: i64 = 24 * 3_600_000;
@@ -73,6 +76,31 @@ fn not_kept(backend: Backend) {
     let reply = send(&cx, &form("total: 1")).expect(200);
     assert_eq!(reply.json["metadata"]["document"]["fileId"], serde_json::Value::Null);
     assert_eq!((contents(&cx).len(), documents(&cx)), (0, 0));
+}
+
+/// A check finds documents whose content is lost or cut off, and a repair gives their records up.
+fn what_is_lost_is_found(backend: Backend) {
+    let cx = sandbox(backend);
+    let key = |reply: &Reply| BlobKey::new(cx.agent.clone(), file_id(reply));
+    let ids: Vec<BlobKey> =
+        ["total: 1", "total: 2", "total: 3"].map(|text| key(&send(&cx, &saved(text)).expect(200))).into();
+    let check = || wait(cx.platform.check_contents()).expect("checked");
+    assert_eq!((check().files, check().documents, check().faults), (0, 3, Vec::new()));
+    wait(cx.blobs.remove(&ids[0])).expect("removed");
+    let file_name = FileName::of_sent(Some("a.txt"), "txt");
+    let mut cut = wait(cx.blobs.create(&ids[1], &file_name)).expect("a writer");
+    wait(cut.write(b"cut".to_vec().into())).expect("written");
+    wait(cut.finish()).expect("stored");
+    let lost = |at: usize| ContentFault::LostDocument(ids[at].clone());
+    let mut expected = [lost(0), lost(1)];
+    let mut found = check().faults;
+    expected.sort_by_key(ToString::to_string);
+    found.sort_by_key(ToString::to_string);
+    assert_eq!(found, expected);
+    assert_eq!(wait(cx.platform.repair_contents(&operator(), check())).expect("repaired"), []);
+    assert_eq!((check().faults, documents(&cx)), (Vec::new(), 1));
+    let (_, content) = wait(cx.platform.document(&cx.agent, ids[2].file)).expect("the document");
+    assert_eq!(content, b"total: 3");
 }
 
 fn a_failure_keeps_nothing(backend: Backend) {

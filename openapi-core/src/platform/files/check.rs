@@ -10,7 +10,7 @@ use crate::audit::{AuditAction, AuditEntry};
 use crate::platform::Platform;
 use crate::ports::{BlobEntry, BlobKey};
 use crate::storage::{FileDeletion, FileTombstone, StorageErrorKind};
-use crate::values::{Block, TextValue};
+use crate::values::{AgentId, Block, TextValue};
 
 /// What an upload has left behind and nobody touched for so long is swept by a repair.
 const UNFINISHED_MILLIS: i64 = 3_600_000;
@@ -33,7 +33,9 @@ pub enum ContentFault {
         /// The length that is stored.
         found: u64,
     },
-    /// A content belongs to no file.
+    /// The content of a document that is kept is not there, or cut off.
+    LostDocument(BlobKey),
+    /// A content belongs to no file and no document.
     Orphan(BlobKey),
 }
 
@@ -43,6 +45,9 @@ impl fmt::Display for ContentFault {
             ContentFault::Missing(key) => write!(f, "the content of file {key} is missing"),
             ContentFault::WrongSize { key, expected, found } => {
                 write!(f, "the content of file {key} has {found} octets in place of {expected}")
+            }
+            ContentFault::LostDocument(key) => {
+                write!(f, "the content of document {key} is missing or cut off")
             }
             ContentFault::Orphan(key) => write!(f, "the content {key} belongs to no file"),
         }
@@ -54,21 +59,25 @@ impl fmt::Display for ContentFault {
 pub struct ContentCheck {
     /// Files that have a record.
     pub files: u64,
+    /// Documents that have a record: those that were sent with `saveToStorage`, and those of visitors.
+    pub documents: u64,
     /// The disagreements.
     pub faults: Vec<ContentFault>,
 }
 
 impl ContentCheck {
-    /// Whether not one content of many files is there: then the wrong store of contents is being looked at.
+    /// Whether not one content of many files and documents is there: then the wrong store of contents is being looked at.
     #[must_use]
     pub fn is_elsewhere(&self) -> bool {
-        let lost = self.faults.iter().filter(|fault| matches!(fault, ContentFault::Missing(_))).count();
-        self.files > 0 && lost as u64 == self.files
+        let is_lost =
+            |fault: &&ContentFault| matches!(fault, ContentFault::Missing(_) | ContentFault::LostDocument(_));
+        let records = self.files + self.documents;
+        records > 0 && self.faults.iter().filter(is_lost).count() as u64 == records
     }
 }
 
 impl Platform {
-    /// Compares all records of files with all contents, by name and length. Takes memory for one entry for each
+    /// Compares all records of files and documents with all contents, by name and length. Takes memory for one entry for each
     /// content. Uploads that are not over may be taken for orphans.
     ///
     /// # Errors
@@ -99,17 +108,66 @@ impl Platform {
                 None => break,
             }
         }
+        for agent in self.storage.agents().await? {
+            self.check_documents(&agent.id, &mut stored, &mut check).await?;
+        }
         let rest: Vec<BlobKey> = stored.into_keys().collect();
         for keys in rest.chunks(BATCH as usize) {
             let known = self.storage.known_blobs(keys).await?;
             let orphans = keys.iter().zip(known).filter(|(_, known)| !known);
             check.faults.extend(orphans.map(|(key, _)| ContentFault::Orphan(key.clone())));
         }
+        if !check.is_elsewhere() {
+            check.faults = self.confirmed(check.faults).await?;
+        }
         Ok(check)
     }
 
+    /// Without the files and documents whose content was stored after the contents were listed.
+    async fn confirmed(&self, faults: Vec<ContentFault>) -> Result<Vec<ContentFault>, MaintainError> {
+        let mut confirmed = Vec::with_capacity(faults.len());
+        for fault in faults {
+            let is_late = match &fault {
+                ContentFault::Missing(key) => self.ports.blobs.size(key).await?.is_some(),
+                ContentFault::LostDocument(key) => {
+                    let document = self.storage.document(&key.agent, key.file).await?;
+                    match document {
+                        Some(document) => self.ports.blobs.size(key).await? == Some(document.stored_size),
+                        None => true,
+                    }
+                }
+                ContentFault::WrongSize { .. } | ContentFault::Orphan(_) => false,
+            };
+            if !is_late {
+                confirmed.push(fault);
+            }
+        }
+        Ok(confirmed)
+    }
+
+    async fn check_documents(
+        &self,
+        agent: &AgentId,
+        stored: &mut BTreeMap<BlobKey, u64>,
+        check: &mut ContentCheck,
+    ) -> Result<(), MaintainError> {
+        let mut after = None;
+        loop {
+            let documents = self.storage.documents(agent, after, BATCH).await?;
+            let Some(last) = documents.last() else { return Ok(()) };
+            after = Some(last.id);
+            for document in &documents {
+                check.documents += 1;
+                let key = BlobKey::new(agent.clone(), document.id);
+                if stored.remove(&key) != Some(document.stored_size) {
+                    check.faults.push(ContentFault::LostDocument(key));
+                }
+            }
+        }
+    }
+
     /// Mends what [`Platform::check_contents`] found: orphans are removed, files whose content is lost or cut off are
-    /// deleted, with that reason. Returns what is left: everything, when not one content of all files is there, because
+    /// deleted, with that reason, and so are the records of such documents. Returns what is left: everything, when not one content of all files is there, because
     /// then it is the store of contents that is wrong and not the files.
     ///
     /// # Errors
@@ -128,6 +186,9 @@ impl Platform {
         for fault in check.faults {
             match &fault {
                 ContentFault::Orphan(key) => self.ports.blobs.remove(key).await?,
+                ContentFault::LostDocument(key) => {
+                    self.storage.discard_document(&key.agent, key.file, self.now()).await?;
+                }
                 ContentFault::Missing(key) | ContentFault::WrongSize { key, .. } => {
                     if !self.delete_lost(by, key).await? {
                         left.push(fault);
