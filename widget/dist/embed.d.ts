@@ -74,6 +74,7 @@ export interface InitOptions {
   avatar?: string;
   /** At most 6, each at most 80 characters. */
   suggestions?: string[];
+  /** `text` of at most 200 characters; `delayMs` in milliseconds, 4,000 by default. */
   teaser?: { text: string; delayMs?: number } | false;
   mode?: 'bubble' | 'inline';
   launcher?: { hidden?: boolean; icon?: 'chat' | 'help' };

@@ -22,10 +22,15 @@ pub use locales::{LOCALES, texts};
 use sha2::{Digest, Sha256, Sha384};
 
 const EMBED: &str = include_str!("../dist/embed.js");
+/// What `embed.js` loads when it is needed, under names that hold their hashes: what a visitor needs only once the panel
+/// is open, and the solver of challenges.
+const LATER: &[(&str, &str)] =
+    &[("more", include_str!("../dist/more.js")), ("challenge", include_str!("../dist/challenge.js"))];
 /// The scripts of former releases, the newest first: pages that name one by its hash go on working after an upgrade.
-/// Before a release whose script is another one, the last release's is copied to `dist/former` and named here.
+/// Before a release whose scripts are others, the last release's are copied to `dist/former` and named here, and what
+/// they load in [`FORMER_LATER`]: a browser may keep an `embed.js` for a day.
 const FORMER: &[&str] = &[];
-const CHALLENGE: &str = include_str!("../dist/challenge.js");
+const FORMER_LATER: &[(&str, &str)] = &[];
 /// The declarations of the global, for embedders that write TypeScript. They name the default global, `ServiceWidget`.
 pub const DECLARATIONS: &str = include_str!("../dist/embed.d.ts");
 
@@ -52,10 +57,14 @@ impl Widget {
     /// # Errors
     /// [`InvalidServiceName`], when the name could not stand in the script.
     pub fn new(service: &str) -> Result<Self, InvalidServiceName> {
-        Widget::with_former(service, FORMER)
+        Widget::with_former(service, FORMER, FORMER_LATER)
     }
 
-    fn with_former(service: &str, former: &[&str]) -> Result<Self, InvalidServiceName> {
+    fn with_former(
+        service: &str,
+        former: &[&str],
+        former_later: &[(&str, &str)],
+    ) -> Result<Self, InvalidServiceName> {
         let mut letters = service.chars();
         let valid = letters.next().is_some_and(|first| first.is_ascii_alphabetic())
             && letters.all(|letter| letter.is_ascii_alphanumeric())
@@ -66,17 +75,16 @@ impl Widget {
         let named = |script: &str| script.replacen(NAME_ARGUMENT, &format!("(\"{service}\");"), 1);
         let script = named(EMBED);
         let hash = short_hash(&script);
-        let challenge = short_hash(CHALLENGE);
-        let solver = format!("/challenge.{challenge}.js");
-        let embed = File::new("/embed.js".to_owned(), script.clone(), &hash);
-        let pinned = embed.pinned(format!("/embed.{hash}.js"));
-        let mut files =
-            vec![embed, pinned, File::new(String::new(), CHALLENGE.to_owned(), &challenge).pinned(solver)];
-        files.extend(former.iter().map(|script| {
-            let script = named(script);
+        let pinned = |name: &str, script: String| {
             let hash = short_hash(&script);
-            File::new(String::new(), script, &hash).pinned(format!("/embed.{hash}.js"))
-        }));
+            File::new(String::new(), script, &hash).pinned(format!("/{name}.{hash}.js"))
+        };
+        let embed = File::new("/embed.js".to_owned(), script.clone(), &hash);
+        let mut files = vec![embed.clone(), embed.pinned(format!("/embed.{hash}.js"))];
+        files.extend(former.iter().map(|script| pinned("embed", named(script))));
+        files.extend(
+            LATER.iter().chain(former_later).map(|(name, script)| pinned(name, (*script).to_owned())),
+        );
         Ok(Self { global: format!("{service}Widget"), integrity: integrity(&script), hash, files })
     }
 
@@ -98,7 +106,7 @@ impl Widget {
         &self.integrity
     }
 
-    /// The file at a path of the widget host: `/embed.js`, its pinned twin, or the solver of challenges.
+    /// The file at a path of the widget host: `/embed.js`, its pinned twin, or a script that it loads later.
     #[must_use]
     pub fn file(&self, path: &str) -> Option<&File> {
         self.files.iter().find(|file| file.path() == path)
@@ -152,20 +160,28 @@ mod tests {
         assert_eq!(widget.hash(), values["hash"]);
         assert_eq!(widget.integrity(), values["integrity"]);
         assert_eq!(widget.files()[0].bytes(), EMBED.as_bytes());
-        let challenge = format!("/challenge.{}.js", values["challengeHash"].as_str().unwrap());
-        assert!(EMBED.contains(&challenge[1..]), "the script names the solver by its hash");
-        assert!(widget.file(&challenge).is_some());
+        // Each script names the next one by its hash, whatever the service is called.
+        let other = Widget::new("Acme").unwrap();
+        for (name, by) in [("more", EMBED), ("challenge", LATER[0].1)] {
+            let path = format!("/{name}.{}.js", values[format!("{name}Hash")].as_str().unwrap());
+            assert!(by.contains(&path[1..]), "{path} is named");
+            let file = widget.file(&path).expect("a script that is loaded later");
+            assert_eq!(file.respond("", None).headers["cache-control"], "max-age=31536000, immutable");
+            assert_eq!(other.file(&path).map(File::bytes), Some(file.bytes()));
+        }
     }
 
     #[test]
     fn a_former_build_stays_where_pages_name_it() {
         let former = "(function(name){window.former=name})(\"Service\");";
-        let widget = Widget::with_former("Acme", &[former]).unwrap();
+        let widget = Widget::with_former("Acme", &[former], &[("more", "former()")]).unwrap();
         let script = former.replace("Service", "Acme");
         let file = widget.file(&format!("/embed.{}.js", short_hash(&script))).expect("the former build");
         assert_eq!(file.bytes(), script.as_bytes());
         assert_eq!(file.respond("", None).headers["cache-control"], "max-age=31536000, immutable");
         assert_ne!(widget.file("/embed.js").map(File::bytes), Some(script.as_bytes()));
+        let later = widget.file(&format!("/more.{}.js", short_hash("former()"))).expect("what it loads");
+        assert_eq!(later.bytes(), b"former()");
     }
 
     #[test]

@@ -21,16 +21,21 @@ export const contrast = (a: Rgb, b: Rgb): number => {
 // In base 16: the first number written in base 10 costs a table of 64 KiB in V8.
 const css = (color: Rgb) => '#' + color.map((c) => (c + 256).toString(16).slice(1)).join('');
 
-/** White, or black where white would be hard to read; one of both always has 4.5:1. */
-export const textOn = (color: string): string => (contrast(parseColor(color), [255, 255, 255]) >= 4.5 ? '#fff' : '#000');
+// Luminances that have a contrast of 4.5 to something: white text needs at most this of its ground.
+const BELOW_WHITE = 0.183;
+// Text on the bubbles and surfaces of the light theme, #e9ecef at the darkest, needs at most this; on those of the dark
+// one, #30353b at the lightest, at least that.
+const ON_LIGHT = 0.1467;
+const ON_DARK = 0.3321;
 
-/** The colour, moved towards black or white until it has 4.5:1 on the surface. */
-export const readable = (color: string, surface: string): string => {
-  const from = parseColor(color);
-  const ground = parseColor(surface);
-  const end = luminance(ground) > 0.2 ? 0 : 255;
+/** White, or black where white would be hard to read; one of both always has 4.5:1. */
+export const textOn = (color: string): string => (luminance(parseColor(color)) > BELOW_WHITE ? '#000' : '#fff');
+
+/** The colour, moved towards white or black until it has 4.5:1 in a theme. */
+export const readable = (color: string, isDark: boolean): string => {
   for (let step = 0; ; step += 0.05) {
-    const mixed = from.map((c) => Math.round(c + (end - c) * Math.min(step, 1))) as Rgb;
-    if (step >= 1 || contrast(mixed, ground) >= 4.5) return css(mixed);
+    const mixed = parseColor(color).map((c) => Math.round(c + ((isDark ? 255 : 0) - c) * Math.min(step, 1))) as Rgb;
+    const found = luminance(mixed);
+    if (isDark ? found > ON_DARK : found < ON_LIGHT) return css(mixed);
   }
 };

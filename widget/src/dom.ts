@@ -1,10 +1,10 @@
-// Building elements.
+// Building elements. Nothing here has a state: both scripts hold what they use of it.
 
 export type Child = Node | string | null | undefined | false | 0;
 
-/** `undefined`, `null`, `false` and an empty text remove the attribute. */
+/** `undefined`, `null`, `false` and an empty text remove the attribute; `true` is as good as any text. */
 export const set = (node: Element, name: string, value?: unknown): void =>
-  value ? node.setAttribute(name, value === true ? '' : (value as string)) : node.removeAttribute(name);
+  value ? node.setAttribute(name, value as string) : node.removeAttribute(name);
 
 /** Puts these in place of what a node holds; what is empty is left out. */
 export const fill = (node: ParentNode, ...children: Child[]): void => node.replaceChildren(...(children.filter((child) => child) as (Node | string)[]));
@@ -23,6 +23,12 @@ export const h = <K extends keyof HTMLElementTagNameMap>(
   fill(node, ...children);
   return node;
 };
+
+/** The address if it may be followed, otherwise an empty text. */
+export const safeUrl = (url?: string | null): string => (url && /^(https?:\/\/|mailto:|tel:)[^\s\0-\x1f]+$/i.test(url) ? url : '');
+/** A link that tells its target nothing. */
+export const link = (href: string, ...children: (Node | string)[]): HTMLAnchorElement =>
+  h('a', { href, target: '_blank', rel: 'noopener noreferrer nofollow ugc' }, ...children);
 
 /** A line drawing in a box of 24 units. */
 export const icon = (path: string): SVGElement => {

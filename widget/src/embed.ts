@@ -57,10 +57,8 @@ if (!before?.version) {
   const queue = Array.isArray(before?.q) ? before.q : [];
   const queued = queue.some(([name]) => name == 'init');
   for (const [name, args] of queue) attempt(() => (widget[name] as (...args: unknown[]) => void)(...Array.from(args)));
-  const config = page[GLOBAL + 'Config'] as unknown;
-  const attributes = script ? fromAttributes((name) => script.getAttribute(name)) : {};
-  const isConfig = typeof config == 'object' && !!config && !(config instanceof Element);
-  if (!queued && !instance && (isConfig || attributes.agentId))
-    attempt(() => init({ ...attributes, ...(isConfig ? config : {}) } as unknown as InitOptions));
+  const config = page[GLOBAL + 'Config'] as object | undefined;
+  const attributes = script ? fromAttributes(script.dataset) : {};
+  if (!queued && !instance && (config || attributes.agentId)) attempt(() => init({ ...attributes, ...config } as unknown as InitOptions));
   dispatchEvent(new CustomEvent(LOADED_EVENT, { detail: { version: VERSION } }));
 }

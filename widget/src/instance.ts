@@ -1,18 +1,19 @@
 // One mounted widget: from `init` to `destroy`.
-import { closeChat, configured, hide, label, openChat, refused, resetChat, sendText, startChat, unreadCount } from './chat';
+import { closeChat, configured, hide, label, openChat, resetChat, sendText, startChat, toggle, unreadCount } from './chat';
 import { h } from './dom';
-import { complain, refuse, TAG, VERSION } from './name';
+import { withMore } from './later';
+import { refuse, TAG, VERSION } from './name';
 import { check, type Options } from './options';
 import type { Instance, SendResult } from './public';
+import { refused } from './replies';
 import { type Config, emit, EVENTS, on, S, sleep } from './state';
 import { closeFrame, frame, isOpen, isSmall } from './view/frame';
-import { asFailure, ask } from './wire/call';
+import { asFailure, ask, report } from './wire/call';
 import { save, V } from './wire/visit';
 
 declare const STYLE: string;
-// Named, so that the text stands in the bundle once.
-const styleText = STYLE;
-let sheet: CSSStyleSheet | undefined;
+/** The style sheets by their text; later instances share them. */
+const sheets: Record<string, CSSStyleSheet> = {};
 
 /** The document is there and the page has had its turn. */
 const loaded = () =>
@@ -45,10 +46,10 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
   let observer: MutationObserver | undefined;
   /** The handlers among the options; each replaces the one of its name. */
   const bind = (given: Options) => {
-    const named = Object.entries(given).filter(([name]) => /^on[A-Z]/.test(name));
-    for (const [name, handler] of [...named, ...Object.entries(given.on || {})]) {
+    for (const [name, handler] of Object.entries({ ...given, ...given.on })) {
+      if (typeof handler != 'function') continue;
       bound[name]?.();
-      bound[name] = EVENTS.on(name.replace(/^on[A-Z]/, (on) => on[2].toLowerCase()), handler as never);
+      bound[name] = EVENTS.on(name.replace(/^on(.)/, (_, first) => first.toLowerCase()), handler as never);
     }
   };
 
@@ -60,6 +61,7 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
     _signal: signal,
     _status: h('div.x', { role: 'status', 'aria-atomic': 'false' }),
     _refused: '',
+    _held: '',
   });
   bind(options);
   startChat();
@@ -68,28 +70,34 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
 
   const mount = () => {
     const root = host.attachShadow({ mode: 'open' });
-    try {
-      if (!sheet) {
-        const made = new CSSStyleSheet();
-        made.replaceSync(styleText);
-        sheet = made;
+    const dress = (text: string) => {
+      try {
+        if (!sheets[text]) {
+          const made = new CSSStyleSheet();
+          made.replaceSync(text);
+          sheets[text] = made;
+        }
+        root.adoptedStyleSheets = [...root.adoptedStyleSheets, sheets[text]];
+      } catch {
+        const style = document.createElement('style');
+        if (nonce) style.nonce = nonce;
+        style.textContent = text;
+        root.append(style);
       }
-      root.adoptedStyleSheets = [sheet];
-    } catch {
-      const style = document.createElement('style');
-      if (nonce) style.nonce = nonce;
-      style.textContent = styleText;
-      root.append(style);
-    }
+    };
+    dress(STYLE);
+    withMore((more) => dress(more._style));
     root.append(frame);
     const parent = (options.container as HTMLElement) || document.documentElement;
-    let recent: number[] = [];
+    let puts = 0;
     const put = () => {
       if (host.parentNode == parent) return;
-      const now = Date.now();
-      recent = recent.filter((at) => now - at < 1000);
-      if (recent.push(now) < 7) parent.append(host);
-      else void sleep(1000).then(put);
+      const isRare = puts++ < 6;
+      if (isRare) parent.append(host);
+      void sleep(1000).then(() => {
+        puts--;
+        if (!isRare) put();
+      });
     };
     put();
     // Put back when the page removes it, at most five times a second.
@@ -106,11 +114,11 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
         S._config = await ask<Partial<Config>>(`config?agentId=${options.agentId}&locale=${language()}`);
         return true;
       } catch (error) {
-        const { _code, _message, _status } = asFailure(error);
-        const retryable = !/^(ORIGIN_NOT|AGENT_NOT)/.test(_code);
-        emit('error', { code: _code, message: _message, retryable });
-        if (!retryable) return !refused(asFailure(error));
-        complain(`no configuration (${_status} ${_message}); trying again`);
+        const failure = asFailure(error);
+        const final = refused(failure);
+        report(failure, !final);
+        if (final) return false;
+        // The browser's console says why.
         await sleep(60000, 'online');
       }
   };
@@ -142,7 +150,7 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
   const delayed: Record<string, (byVisitor: boolean) => void> = {
     open: openChat,
     close: closeChat,
-    toggle: (byVisitor) => (isOpen() ? closeChat() : openChat(byVisitor)),
+    toggle,
     show: () => hide(false),
     hide: () => hide(true),
     reset: resetChat,
@@ -153,7 +161,7 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
       const changed = check(given, 'agentId chatbotId apiBase container mode nonce');
       Object.assign(options, changed);
       bind(changed);
-      if (V._token) save();
+      if (V.token) save();
       if (changed.open != null) later(() => (changed.open ? openChat(false) : closeChat()));
       if (changed.locale) void configure().then(apply);
       later(apply);
@@ -179,7 +187,7 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
       gone();
     },
     get state() {
-      return { ready, open: isOpen(), unread: unreadCount(), conversation: V._conversation || null };
+      return { ready, open: isOpen(), unread: unreadCount(), conversation: V.conversation || null };
     },
   } as Record<string, unknown>;
   for (const name in delayed)

@@ -5,37 +5,37 @@ import type { InitOptions } from './public';
 export type Options = Partial<InitOptions>;
 type Values = Record<string, unknown>;
 
-// What the options may be: a pattern for type and value, then the options that it holds for. A number before the pattern
-// says how many members an object may have, and the pattern is that of each. One text, because tables of small ones take
-// more room.
-const RULES = `string:[\\w-]{1,64} agentId chatbotId
-string:https?://[^\\s?#]*[^\\s?#/] apiBase
-string:[A-Za-z]{2,8}(-[A-Za-z\\d]{1,8}){0,6} locale
-string:(auto|light|dark) theme
-string:(auto|ltr|rtl) dir
-string:bottom-(right|left) position
-string:(bubble|inline) mode
-string:(local|session|memory) persist
-string:(path|full|none) page
-string:(config|off) prechat
-string:#([\\da-fA-F]{3}){1,2} color
-string:[^;{}]{1,200} fontFamily
-string:.{0,60} launcherLabel
-string:.{0,80} title subtitle
-string:.{0,1000} greeting nonce avatar
-boolean:.* open openOnMobile sound uploads feedback consent
-number:-?\\d{1,10} zIndex
-number:\\d{1,4}(\\.\\d+)? radius
-function:.* onReady onOpen onClose onMessage onError
-object:.*|boolean:false teaser
-string:.*|object:.*Element\\] container
-2*boolean:.*|string:(chat|help) launcher
-6*string:.{0,80} suggestions
-5*string:.{0,512}|undefined:.*|object:null user
-20*string:.{0,256}|number:-?[\\d.e+-]+|boolean:.* metadata
-99*string:.{0,400} strings
-2*number:\\d{1,4}(\\.\\d+)? offset
-20*function:.* on`;
+// What the options may be: a pattern for the first letter of the type and the value, then the options that it holds for.
+// A number before the pattern says how many members an object may have; the pattern is that of each and may begin with its name.
+// One text, because tables of small ones take more room.
+const RULES = `s:[\\w-]{1,64} agentId chatbotId
+s:https?://[^\\s?#]*[^\\s?#/] apiBase
+s:[A-Za-z]{2,8}(-[A-Za-z\\d]{1,8}){0,6} locale
+s:(auto|light|dark) theme
+s:(auto|ltr|rtl) dir
+s:bottom-(right|left) position
+s:(bubble|inline) mode
+s:(local|session|memory) persist
+s:(path|full|none) page
+s:(config|off) prechat
+s:#([\\da-fA-F]{3}){1,2} color
+s:[^;{}]{1,200} fontFamily
+s:.{0,60} launcherLabel
+s:.{0,80} title subtitle
+s:.{0,1000} greeting nonce avatar
+b:\\D+ open openOnMobile sound uploads feedback consent
+n:-?\\d{1,10} zIndex
+n:\\d{1,4}(\\.\\d+)? radius
+f:.* onReady onOpen onClose onMessage onError
+2*text=s:.{0,200}|delayMs=n:\\d{1,9} teaser
+s:.*|o:.*Element\\] container
+2*hidden=b:\\D+|icon=s:(chat|help) launcher
+6*s:.{0,80} suggestions
+5*s:.{0,512}|u:.*|o:null user
+20*s:.{0,256}|n:-?[\\d.e+-]+|b:\\D+ metadata
+99*s:.{0,400} strings
+2*n:\\d{1,4}(\\.\\d+)? offset
+20*f:.* on`;
 
 /** The pattern of an option; empty for one that is not known. */
 const ruleOf = (name: string): string => {
@@ -45,11 +45,12 @@ const ruleOf = (name: string): string => {
   }
   return '';
 };
-const fits = (rule: string, value: unknown): boolean => {
+/** `name` is that of a member with `=`; a pattern may name it or not. */
+const fits = (rule: string, value: unknown, name = ''): boolean => {
   const [most, each] = rule.split('*', 2);
   return each && +most
-    ? typeof value == 'object' && Object.entries(value as Values).every(([key, one], i) => i < +most && [...key].length < 41 && fits(rule.slice(most.length + 1), one))
-    : RegExp(`^(${rule})$`, 'su').test(`${typeof value}:${value}`);
+    ? typeof value == 'object' && Object.entries(value as Values).every(([key, one], i) => i < +most && [...key].length < 41 && fits(rule.slice(most.length + 1), one, key + '='))
+    : ['', name].some((begin) => RegExp(`^(${rule})$`, 'su').test(`${begin + (typeof value)[0]}:${value}`));
 };
 
 /** The usable options; others are named in the console. `fixed` are those that cannot change any more. */
@@ -60,7 +61,7 @@ export const check = (given: object, fixed = ''): Options => {
     if (value == null) continue;
     if (!rule) warn(`option "${key}" is unknown; remove it`);
     else if (fixed.split(' ').includes(key)) warn(`option "${key}" cannot be updated; use destroy() and init()`);
-    else if (fits(rule, value)) out[key] = value;
+    else if (fits(rule, value) || (key == 'teaser' && value === false)) out[key] = value;
     else warn(`option "${key}" is unusable; correct it:`, value);
   }
   return out;
@@ -88,11 +89,11 @@ export const start = (given: Options = {}, origin: string): Options & { agentId:
 };
 
 /** The options that the attributes of a script tag give. */
-export const fromAttributes = (read: (name: string) => string | null): Values => {
+export const fromAttributes = (data: DOMStringMap): Values => {
   const out: Values = {};
-  for (const name of 'agent-id api-base position locale theme color title greeting launcher-label open z-index'.split(' ')) {
-    const value = read('data-' + name);
-    if (value != null) out[name.replace(/-./, (letter) => letter[1].toUpperCase())] = name == 'open' ? value != 'false' : name == 'z-index' ? +value : value;
+  for (const name of 'agentId apiBase position locale theme color title greeting launcherLabel open zIndex'.split(' ')) {
+    const value = data[name];
+    if (value != null) out[name] = name == 'open' ? value != 'false' : name == 'zIndex' ? +value : value;
   }
   return out;
 };

@@ -1,9 +1,11 @@
 // What the parts share. A page has at most one mounted widget, so its state lives in module variables that `init` sets
 // anew. Nothing of a destroyed widget runs on: its requests and waits never end. Names with `_` are shortened by the build.
+import { h } from './dom';
 import { complain } from './name';
 import type { Options } from './options';
 import type { EventMap, EventName, InitOptions, Source } from './public';
 import { ENGLISH } from './strings';
+import type { Failure } from './wire/call';
 
 export interface Field {
   name: string;
@@ -77,6 +79,16 @@ export const S = { _handlers: [] as Subscription[] } as {
   _status: HTMLElement;
   /** Why the widget may not run here, as a code. */
   _refused: string;
+  /** A person replies. */
+  _human: boolean;
+  /** Set while the visitor has written too much and has to wait. */
+  _waiting?: object;
+  /** What was to be sent while the form before the first message stood open. */
+  _held: string;
+  /** Takes the question away whether to begin anew, while it stands; `then` is what comes after. */
+  _answer?: (then?: () => void) => void;
+  /** Why the last turn was refused; absent where it failed without an answer. */
+  _refusal?: Failure;
 };
 
 /** Events run in a microtask each and may throw without harm. */
@@ -114,10 +126,8 @@ export const pick = <K extends keyof Options & keyof Config>(key: K): Options[K]
 
 /** A text in the visitor's language; for counts in the form that belongs to `n`. */
 export const t = (key: string, n?: number | string, name = ''): string => {
-  const find = (key: string): string | undefined => {
-    for (const set of [S._options.strings, S._config.strings, ENGLISH] as Record<string, string>[]) if (set?.[key]?.trim()) return set[key];
-    return;
-  };
+  const find = (key: string): string | undefined =>
+    ([S._options.strings, S._config.strings, ENGLISH] as Record<string, string>[]).map((set) => set?.[key]).find((text) => text?.trim());
   const text = find(key) || find(`${key}.${new Intl.PluralRules(S._locale).select(n as number)}`) || find(key + '.other') || key;
   return text.replace('{n}', (n ?? '').toLocaleString(S._locale)).replace('{name}', () => name);
 };
@@ -144,8 +154,7 @@ export const sleep = (ms: number, until?: string): Promise<void> =>
 
 /** Announces a text once. */
 export const say = (words: string): void => {
-  const said = document.createElement('p');
-  said.textContent = words;
+  const said = h('p', null, words);
   S._status.append(said);
   void sleep(5000).then(() => said.remove());
 };

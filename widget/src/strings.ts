@@ -1,4 +1,5 @@
-// Texts: English is built in, others come with the configuration.
+// Texts: English is built in, here and, for what the second script shows, in more/strings.ts; others come with the
+// configuration.
 import type { StringKey } from './public';
 
 export const ENGLISH: Partial<Record<StringKey, string>> = {
@@ -8,26 +9,15 @@ export const ENGLISH: Partial<Record<StringKey, string>> = {
   write: 'Write a message…',
   send: 'Send',
   stop: 'Stop',
-  attach: 'Attach files',
-  remove: 'Remove {name}',
   newChat: 'New conversation',
-  askNew: 'End this conversation and start a new one?',
   cancel: 'Not now',
-  sound: 'Sound',
   you: 'You',
   human: 'Team',
   log: 'Messages',
   latest: 'New messages',
   typing: '{name} is typing',
-  searching: 'Searching…',
   disclosure: 'Answers come from an AI and may be wrong.',
   privacy: 'Privacy',
-  sources: 'Sources',
-  page: 'page {n}',
-  up: 'Helpful',
-  down: 'Not helpful',
-  copy: 'Copy',
-  copied: 'Copied',
   retry: 'Try again',
   failed: 'That did not work.',
   incomplete: 'Incomplete',
@@ -36,17 +26,7 @@ export const ENGLISH: Partial<Record<StringKey, string>> = {
   offline: 'You are offline. Your message is sent when the connection is back.',
   busy: 'An answer is still being written.',
   unavailable: 'This chat is not available.',
-  handoff: '{name} is here to help.',
-  queued: 'A person will answer.',
-  form: 'Your details',
-  thanks: 'Thank you!',
-  optional: 'optional',
-  required: 'Please fill this in.',
-  invalid: 'Please check this.',
   long: 'At most {n} characters.',
-  large: '{name} is too large.',
   'unread.one': '{n} unread message',
   'unread.other': '{n} unread messages',
-  'wait.one': 'Too many messages. You can write again in {n} second.',
-  'wait.other': 'Too many messages. You can write again in {n} seconds.',
 };

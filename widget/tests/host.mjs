@@ -42,11 +42,12 @@ let ids = 0;
 const newId = () => (++ids).toString(16).padStart(24, '0');
 
 export const startHost = async () => {
-  const files = Object.fromEntries(['embed.js', 'challenge.js'].map((name) => [name, readFileSync(new URL(name, dist))]));
+  const files = Object.fromEntries(['embed.js', 'more.js', 'challenge.js'].map((name) => [name, readFileSync(new URL(name, dist))]));
   const hash = (bytes) => createHash('sha256').update(bytes).digest('hex').slice(0, 16);
   const scripts = {
     '/embed.js': files['embed.js'],
     [`/embed.${hash(files['embed.js'])}.js`]: files['embed.js'],
+    [`/more.${hash(files['more.js'])}.js`]: files['more.js'],
     [`/challenge.${hash(files['challenge.js'])}.js`]: files['challenge.js'],
   };
   const host = {
@@ -234,7 +235,9 @@ export const startHost = async () => {
       const running = [...host.turns.values()].find((turn) => turn.visitor == one && !turn.ended);
       ok(response, {
         messages: rest.slice(0, 50), more: rest.length > 50, unread: one.messages.filter((message) => message.role != 'visitor' && message.seq > (body.read || 0)).length,
-        mode: host.script.mode, status: one.status, running: running?.id ?? null, nextPollMs: host.script.nextPollMs ?? null, session: session(one),
+        mode: host.script.mode, status: one.status, running: running?.id ?? null, nextPollMs: host.script.nextPollMs ?? null,
+        // As the server: only where the last of the messages that it gives offers it.
+        form: (rest.length && host.script.syncForm) || null, session: session(one),
       });
     },
     'history': (request, response, body) => {

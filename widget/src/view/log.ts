@@ -1,16 +1,20 @@
 // The conversation: messages, the reply that grows, and what lies between them.
-import { feedback as sendFeedback, focus, history, submit } from '../chat';
-import { type Child, fill, h, iconButton, set, show } from '../dom';
+import { focus, submit } from '../chat';
+import { type Child, fill, h, set, show } from '../dom';
+import { more, withMore } from '../later';
 import { agentName, type Message, on, pick, S, t, type Upload } from '../state';
-import { type Body, createBody } from './body';
-import { UP } from './icons';
+import { history } from '../sync';
+import { type Body, createBody, type Draw } from './body';
 
 /** A message in the log; without number it is not stored yet. */
 export interface Entry {
   _element: HTMLElement;
   _seq: number;
-  /** Replaces what stands below the text: time, state, buttons. */
-  _note: (...nodes: Child[]) => void;
+  /** The line below the text: time, state, buttons. */
+  _foot: HTMLElement;
+}
+interface Reply extends Entry {
+  _draw: Draw;
 }
 let greeting: Body;
 let intro: HTMLElement;
@@ -21,14 +25,14 @@ export let jump: HTMLElement;
 let entries: Entry[];
 let chips: HTMLElement;
 let atEnd: boolean;
-let growing: (Entry & { _body: Body }) | undefined;
+let growing: Reply | undefined;
 
 export const startLog = (): void => {
-  greeting = createBody();
+  greeting = createBody(still);
   intro = h('div.m');
   list = h('div.list');
   chips = h('div.chips');
-  dots = h('div.dots', null, h('i'), h('span'));
+  dots = h('div.dots', { hidden: true });
   log = h('div.log', { role: 'log', tabindex: '0', 'aria-live': 'off' }, list, dots, chips);
   jump = h('button.jump', {
     click: () => {
@@ -73,6 +77,8 @@ const grow = (change: () => void) => {
   if (atEnd) toEnd();
   else show(jump, 1);
 };
+/** A change that nobody waits for at the end. */
+const still: typeof grow = (change) => change();
 export const append = (node: HTMLElement): void => grow(() => list.append(node));
 /** A line of the widget's own. */
 export const line = (style: '' | 'err', ...nodes: (Node | string)[]): HTMLElement => {
@@ -83,73 +89,50 @@ export const line = (style: '' | 'err', ...nodes: (Node | string)[]): HTMLElemen
 
 const time = (at: string) =>
   h('time', { datetime: at }, new Date(at).toLocaleTimeString(S._locale, { hour: 'numeric', minute: '2-digit' }));
+/** Replaces what stands below the text. */
+export const note = ({ _foot }: Entry, ...nodes: Child[]): void => fill(_foot, ...nodes);
 /** Whose message it is, for those who do not see it. */
 const sender = (who: string) => h('span.x', null, who + ': ');
 const entry = (style: string, who: string, ...content: Child[]): Entry => {
-  const foot = h('div.f');
-  const _element = h(`div.m ${style}`, null, sender(who), ...content, foot);
-  return { _element, _seq: 0, _note: (...nodes) => fill(foot, ...nodes) };
+  const _foot = h('div.f');
+  const _element = h(`div.m ${style}`, null, sender(who), ...content, _foot);
+  return { _element, _foot, _seq: 0 };
 };
-const plainEntry = (role: 'visitor' | 'human', words: string, uploads: Upload[]) =>
-  entry(
-    role[0],
-    t(role == 'human' ? role : 'you'),
-    words && h('div.b', { dir: 'auto' }, words),
-    h('ul.files', null, ...uploads.map(({ name }) => h('li', { dir: 'auto' }, name))),
-  );
-const reply = (earlier?: boolean) => {
-  const _body = createBody(earlier ? undefined : grow);
-  return { ...entry('', agentName(), _body._element), _body };
+const plainEntry = (role: 'visitor' | 'human', words: string, uploads: Upload[]) => {
+  const made = entry(role[0], t(role == 'human' ? role : 'you'), words && h('div.b', { dir: 'auto' }, words));
+  if (uploads[0]) withMore((more) => more._listFiles(made._foot, uploads));
+  return made;
 };
-
-const feedback = ({ id, feedback: value }: Message) => {
-  const buttons = [1, -1].map((mark) => {
-    const button = iconButton(UP, t(mark > 0 ? 'up' : 'down'), () => {
-      const before = value;
-      value = (value == mark ? 0 : mark) as 0;
-      draw();
-      sendFeedback(id, value).catch(() => {
-        value = before;
-        draw();
-      });
-    });
-    if (mark < 0) button.className += ' down';
-    return button;
-  });
-  const draw = () => buttons.forEach((button, i) => set(button, 'aria-pressed', '' + (value == 1 - 2 * i)));
-  draw();
-  return buttons;
+const reply = (around: typeof grow): Reply => {
+  const { _element, _draw } = createBody(around);
+  return { ...entry('', agentName(), _element), _draw };
 };
 
 /** A stored message takes its place; the reply that grew becomes the message that ends it. */
 export const addMessage = (message: Message, earlier?: boolean): void => {
   const { role, seq, state, sources, uploads, at } = message;
   if (entries.some((one) => one._seq == seq)) return;
+  const around = earlier ? still : grow;
   const change = () => {
     let made: Entry;
     if (role == 'agent') {
-      const { _body, ...rest } = (made = !earlier && growing ? growing : reply(earlier)) as Entry & { _body: Body };
+      const answer = (!earlier && growing) || reply(around);
       if (!earlier) growing = undefined;
-      made = rest;
-      _body._draw(message.text);
-      if (sources[0]) _body._cite(sources);
+      answer._draw(message.text, false, sources);
+      made = answer;
     } else made = plainEntry(role, message.text, uploads);
-    made._note(
-      time(at),
-      state != 'complete' && t(state),
-      ...(role == 'agent' && S._config.feedback && S._options.feedback !== false ? feedback(message) : []),
-    );
+    note(made, time(at), state != 'complete' && t(state));
+    if (role == 'agent') withMore((more) => more._judge(made._foot, message));
     place(made, seq);
     const next = entries.find((one) => one._seq > seq);
     // What is at its place stays: put in anew, all of it would be laid out again.
     if (next || !made._element.isConnected) list.insertBefore(made._element, next ? next._element : null);
   };
-  if (earlier) change();
-  else {
+  if (!earlier) {
     set(log, 'aria-busy');
     typing();
-    grow(change);
   }
+  around(change);
 };
 const place = (made: Entry, seq: number) => {
   made._seq = seq;
@@ -158,33 +141,32 @@ const place = (made: Entry, seq: number) => {
 /** The visitor's message before it is stored. */
 export const addPending = (words: string, uploads: Upload[]): Entry => {
   const made = plainEntry('visitor', words, uploads);
-  made._note(t('sending'));
+  note(made, t('sending'));
   suggest([]);
   list.append(made._element);
   toEnd();
   return made;
 };
 export const stored = (made: Entry, seq: number, at: string): void => {
-  made._note(time(at));
+  note(made, time(at));
   if (!made._seq) place(made, seq);
 };
 /** Number of the first message, 0 in an empty log. */
 export const lowest = (): number => (entries.length ? Math.min(...entries.map((one) => one._seq)) : 0);
 export const typing = (kind?: string): void => {
-  (dots.lastChild as HTMLElement).textContent = kind == 'searching' ? t(kind) : '';
-  show(dots, kind && !growing);
+  more?._drawDots(dots, !growing && kind);
   if (atEnd) toEnd();
 };
 
 /** The reply so far. */
 export const draft = (words: string): void => {
   if (!growing) {
-    growing = reply();
+    growing = reply(grow);
     list.append(growing._element);
     set(log, 'aria-busy', 'true');
     typing();
   }
-  growing._body._draw(words, true);
+  growing._draw(words, true);
 };
 /** The reply that did not come to its end, if there is one; it stays as it is. */
 export const unfinished = (): Entry | undefined => {

@@ -1,6 +1,11 @@
 // Calls of the wire protocol: simple requests, no header of our own, the token in the body.
-import { S, sleep } from '../state';
+import { emit, S, sleep } from '../state';
 
+/** What a form was filled with. */
+export interface Lead {
+  fields: Record<string, unknown>;
+  consent: { version: string; at: string } | null;
+}
 /** A call that was refused or, with status 0, got no answer. */
 export interface Failure {
   _code: string;
@@ -19,11 +24,13 @@ export const asFailure = (error: unknown): Failure => ((error as Failure)._code 
 /** Worth another try by itself. */
 export const isTransient = ({ _status }: Failure): boolean => !_status || _status > 499 || _status == 408;
 
+/** Tells the page of a failure. */
+export const report = ({ _code: code, _message: message }: Pick<Failure, '_code' | '_message'>, retryable: boolean): void =>
+  emit('error', { code, message, retryable });
+
 /** How long to wait before try `n`, in milliseconds. */
 export const backOff = (n: number): number => Math.random() * Math.min(8000, 400 * 2 ** n);
 export const TRIES = 5;
-
-declare const CHALLENGE_FILE: string;
 
 /** With a body the request is a POST. Throws a `Failure`. */
 export const request = async (path: string, body?: object, signal = S._signal, accept?: string): Promise<Response> => {
@@ -64,27 +71,5 @@ export const ask = async <T>(path: string, body?: object): Promise<T> => {
       if (!isTransient(failure) || n >= TRIES) throw failure;
       await sleep(Math.max(backOff(n), failure._after * 1000), 'online');
     }
-  }
-};
-
-/** The solution, where a failure asks for one. The solver is loaded only then; where it is not to be had, the failure stands. */
-export const solve = async ({ _code, _details }: Failure): Promise<object | undefined> => {
-  if (_code != 'CHALLENGE_REQUIRED') return;
-  try {
-    const { salt, bits } = _details.challenge as { salt: string; bits: number };
-    const { solve } = await import(`${S._origin || S._options.apiBase}/${CHALLENGE_FILE}`);
-    return { salt, nonce: await solve(salt, bits) };
-  } catch {
-    return;
-  }
-};
-/** A call, and the same one with a solution where the server asks for one. */
-export const challenged = async <T>(call: (solution?: object) => Promise<T>): Promise<T> => {
-  try {
-    return await call();
-  } catch (error) {
-    const solution = await solve(asFailure(error));
-    if (!solution) throw error;
-    return call(solution);
   }
 };

@@ -4,7 +4,7 @@ import { V } from './visit';
 
 export const describePage = (): object | undefined => {
   const { page } = S._options;
-  if (page == 'none' || V._conversation) return;
+  if (page == 'none' || V.conversation) return;
   const { origin, pathname, href, search } = location;
   const utm: Record<string, string> = {};
   for (const name of ['source', 'medium', 'campaign', 'term', 'content']) {

@@ -8,23 +8,19 @@ export const eventStream = (onEvent: OnEvent): ((bytes: Uint8Array) => void) => 
   const decoder = new TextDecoder();
   let rest = '';
   let afterReturn = false;
-  let name = '';
   let data: string[] = [];
-  let id = '';
+  const last: Record<string, string> = { id: '' };
 
   const line = (text: string) => {
     if (!text) {
-      if (data.length) onEvent(name || 'message', data.join('\n'), id);
-      name = '';
+      if (data[0] != null) onEvent(last.event || 'message', data.join('\n'), last.id);
+      last.event = '';
       data = [];
       return;
     }
-    const colon = text.indexOf(':');
-    const field = colon < 0 ? text : text.slice(0, colon);
-    const value = colon < 0 ? '' : text.slice(colon + (text[colon + 1] == ' ' ? 2 : 1));
-    if (field == 'event') name = value;
-    else if (field == 'data') data.push(value);
-    else if (field == 'id') id = value;
+    const [, field, value = ''] = /^(event|data|id)(?:: ?([^]*))?$/.exec(text) || [];
+    if (field == 'data') data.push(value);
+    else if (field) last[field] = value;
   };
 
   return (bytes) => {

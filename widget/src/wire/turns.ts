@@ -1,18 +1,14 @@
 // Turns: a message goes out, its reply streams in, and cuts in between change nothing.
 import type { EventMap, SendResult } from '../public';
 import { emit, type Message, S, type Session, sleep, type Upload } from '../state';
-import { acked, add, clear, failed, handedOff, idle, offer, refused, setOffline, started } from '../chat';
+import { add, clear, offer } from '../chat';
+import { more, solve, withMore } from '../later';
+import { acked, failed, idle, refused, setOffline, started } from '../replies';
 import { draft, type Entry, suggest, typing } from '../view/log';
-import { asFailure, backOff, CUT, type Failure, isTransient, request, solve, TRIES } from './call';
+import { asFailure, backOff, CUT, type Failure, isTransient, type Lead, report, request, TRIES } from './call';
 import { describePage, uuid } from './page';
 import { eventStream } from './sse';
 import { adopt, forget, V } from './visit';
-
-/** What a form was filled with. */
-export interface Lead {
-  fields: Record<string, unknown>;
-  consent: { version: string; at: string } | null;
-}
 
 export interface Turn {
   _id: string;
@@ -47,7 +43,7 @@ export const startTurns = (): void => {
   active = asleep = undefined;
 };
 
-const cancel = ({ _id }: Turn) => void request('turns/cancel', { token: V._token, turn: _id }).catch(() => {});
+const cancel = ({ _id }: Turn) => void request('turns/cancel', { token: V.token, turn: _id }).catch(() => {});
 
 /** Takes one event; true at the end of the turn. */
 const take = (turn: Turn, name: string, data: never): boolean => {
@@ -67,8 +63,8 @@ const take = (turn: Turn, name: string, data: never): boolean => {
   } else if (name == 'suggestions') suggest((data as { items: string[] }).items);
   else if (name == 'form') offer(data);
   else if (name == 'handoff') {
-    V._human = true;
-    handedOff((data as { name: string | null }).name);
+    S._human = true;
+    withMore((more) => more._handedOff((data as { name: string | null }).name));
   } else if (name == 'error') {
     emit('error', { code, message, retryable });
     turn._settle({ ok: false, code });
@@ -92,16 +88,17 @@ const attempt = async (turn: Turn, challenge: object | null): Promise<boolean> =
     watch = setTimeout(abort, STALLED_MS * 2);
   }, SILENT_MS);
   const resume = turn._last || turn._foreign;
+  const asDocument = more && silent > 1 && !resume;
   try {
     const answer = await request(
       resume ? 'turns/resume' : 'turns',
       resume
-        ? { token: V._token, turn: turn._id, after: turn._last }
+        ? { token: V.token, turn: turn._id, after: turn._last }
         : {
             v: 1,
             agentId: _options.agentId,
             id: turn._id,
-            token: V._token || null,
+            token: V.token || null,
             text: turn._text,
             uploads: turn._uploads.map((upload) => upload.id),
             lead: turn._lead || null,
@@ -115,16 +112,11 @@ const attempt = async (turn: Turn, challenge: object | null): Promise<boolean> =
             hp: turn._trap,
           },
       own.signal,
-      silent > 1 ? 'application/json' : undefined,
+      asDocument ? 'application/json' : undefined,
     );
     setOffline(false);
     let end = false;
-    if (/json/.test(answer.headers.get('content-type') as string)) {
-      const { data } = await answer.json();
-      for (const name of ['session', 'ack', 'message', 'form', 'handoff']) if (data[name]) take(turn, name, data[name] as never);
-      suggest(data.suggestions);
-      return take(turn, 'done', data as never);
-    }
+    if (more && asDocument) return await more._takeWhole(answer, (name, data) => take(turn, name, data));
     const feed = eventStream((name, body, id) => {
       const n = +id.slice(id.lastIndexOf('.') + 1);
       if (end || n <= turn._last || own.signal.aborted) return;
@@ -148,7 +140,7 @@ const attempt = async (turn: Turn, challenge: object | null): Promise<boolean> =
 
 /** What a refusal means: true when the turn is over, a solved challenge, or nothing to go on. */
 const settle = async (turn: Turn, failure: Failure, first: boolean): Promise<true | object | null> => {
-  const { _code, _message, _status } = failure;
+  const { _code, _status } = failure;
   if (first && !turn._foreign) {
     turn._last = 0;
     if (_code == 'TURN_NOT_FOUND') return null;
@@ -160,7 +152,7 @@ const settle = async (turn: Turn, failure: Failure, first: boolean): Promise<tru
     const solution = await solve(failure);
     if (solution) return solution;
   }
-  emit('error', { code: _code, message: _message, retryable: isTransient(failure) });
+  report(failure, isTransient(failure));
   turn._settle({ ok: false, code: _code });
   // Other refusals are about what was written: it goes back to the visitor with the reason.
   if (!refused(failure) && !turn._foreign) failed(turn, () => again(turn), isTransient(failure) || /40[14]/.test('' + _status) ? undefined : failure);
@@ -197,7 +189,7 @@ const drive = async (turn: Turn) => {
       challenge = next;
     } else {
       if (!_status && (!onLine || tries > 1)) setOffline(true);
-      await sleep(onLine ? Math.max(_after * 1000, backOff(tries++)) : 2 ** 31, 'online');
+      await sleep(onLine ? Math.max(_after * 1000, backOff(tries++)) : 1 / 0, 'online');
     }
   }
   if (active != turn) return;

@@ -2,22 +2,22 @@
 import { TAG, warn } from '../name';
 import { emit, S, type Session } from '../state';
 
+/** As it is stored. */
 export const V = {} as {
-  _token?: string;
-  _conversation?: string;
+  token?: string;
+  conversation?: string;
   /** The last message that was told of, the last one that was read. */
-  _seq: number;
-  _read: number;
-  _human: boolean;
+  seq: number;
+  read: number;
 };
 
 const key = () => `${TAG}:${S._options.agentId}`;
 const place = () => (S._options.consent === false ? 'memory' : S._options.persist || 'local');
 /** Runs with each store that is there; one that throws acts as memory. */
 const stores = (use: (store: Storage, isOurs: boolean) => void) =>
-  ['local', 'session'].forEach((kind) => {
+  (['local', 'session'] as const).forEach((kind) => {
     try {
-      use(kind == 'local' ? localStorage : sessionStorage, kind == place());
+      use(window[`${kind}Storage`], kind == place());
     } catch {
       // Denied or full.
     }
@@ -25,46 +25,47 @@ const stores = (use: (store: Storage, isOurs: boolean) => void) =>
 
 export const save = (): void =>
   stores((store, isOurs) =>
-    V._token && isOurs
-      ? store.setItem(key(), JSON.stringify({ v: 1, token: V._token, conversation: V._conversation, seq: V._seq, read: V._read }))
+    V.token && isOurs
+      ? store.setItem(key(), JSON.stringify({ v: 1, ...V }))
       : store.removeItem(key()),
   );
 
+const begin = () => {
+  V.conversation = undefined;
+  V.seq = V.read = 0;
+  S._human = false;
+};
 /** The conversation ends; the visitor stays, and the next turn begins another one. */
 export const leave = (): void => {
-  V._conversation = undefined;
-  V._seq = V._read = 0;
-  V._human = false;
+  begin();
   save();
 };
 export const forget = (): void => {
-  V._token = undefined;
+  V.token = undefined;
   leave();
 };
 
 /** Takes what a stream or an answer says; true when another conversation begins in place of one. */
 export const adopt = ({ conversation, token, mode, identity }: Session): boolean => {
-  const before = V._conversation;
-  if (conversation != before) V._seq = V._read = 0;
-  V._token = token;
-  V._conversation = conversation;
-  V._human = mode == 'human';
+  const before = V.conversation;
+  const isNew = conversation != before;
+  if (isNew) begin();
+  V.token = token;
+  V.conversation = conversation;
+  S._human = mode == 'human';
   save();
-  if (conversation != before) emit('conversation', { id: conversation, isNew: true });
+  if (isNew) emit('conversation', { id: conversation, isNew });
   if (identity == 'rejected') warn('option "user": the hash is wrong or expired; let your server compute it anew');
-  return !!before && conversation != before;
+  return !!before && isNew;
 };
 
 export const restore = (): void => {
-  V._token = V._conversation = undefined;
-  V._seq = V._read = 0;
-  V._human = false;
+  V.token = undefined;
+  begin();
   stores((store, isOurs) => {
     const entry = JSON.parse((isOurs && store.getItem(key())) || '{}');
     if (entry.v != 1) return;
-    V._token = entry.token;
-    V._conversation = entry.conversation;
-    V._seq = entry.seq;
-    V._read = entry.read;
+    const { token, conversation, seq, read } = entry;
+    Object.assign(V, { token, conversation, seq, read });
   });
 };

@@ -21,11 +21,12 @@ test('a first message is one request without preflight; the reply is drawn as se
   const visit = await s.visit({ path: '?utm_source=newsletter&secret=1' });
   await visit.at('.launcher').waitFor();
   assert.equal(host.log.length, 2, 'before a click: script and configuration');
-  assert.ok(host.log.reduce((sum, one) => sum + one.bytes, 0) <= 24000);
+  assert.ok(host.log.reduce((sum, one) => sum + one.bytes, 0) <= 16000);
   await say(visit, '  Do you offer\nhome visits?  ');
   await replied(visit);
   const posts = host.log.filter((one) => one.method != 'GET');
   assert.deepEqual(posts.map((one) => one.path), ['/widget/v1/turns']);
+  assert.equal(host.log.length, 4, 'the second script came with the panel, not with the message');
   const { body } = posts[0];
   assert.equal(body.text, 'Do you offer\nhome visits?');
   assert.equal(body.page.url, `${host.site}/page`);

@@ -82,4 +82,5 @@ export const say = async (visit, text) => {
   await visit.at('textarea').fill(text);
   await visit.at('.send').click();
 };
-export const replied = (visit, n = 1) => visit.at('.m:not(.v):has(time)').nth(n - 1).waitFor();
+/** A reply is there, and formatted. */
+export const replied = (visit, n = 1) => visit.at('.m:not(.v):has(time):is(.h, :has(.md))').nth(n - 1).waitFor();

@@ -12,7 +12,7 @@ export const load = async (file) => {
   try {
     await build({
       entryPoints: [src + file], bundle: true, outfile, format: 'esm', target: 'es2022', charset: 'utf8',
-      define: { SERVICE_NAME: '"Service"', VERSION_TEXT: '"0.0.0"', CHALLENGE_FILE: '"challenge.js"', STYLE: '""' },
+      define: { SERVICE_NAME: '"Service"', VERSION_TEXT: '"0.0.0"', MORE_FILE: '"more.js"', CHALLENGE_FILE: '"challenge.js"', STYLE: '""', MORE_STYLE: '""' },
     });
     return await import(pathToFileURL(outfile));
   } finally {

@@ -4,7 +4,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { load } from './load.mjs';
 
-const { ENGLISH } = await load('strings.ts');
+// Those of both scripts.
+const [ENGLISH, own] = await Promise.all(['strings.ts', 'more/strings.ts'].map(async (file) => (await load(file)).ENGLISH));
+for (const key of Object.keys(own)) assert.ok(!(key in ENGLISH), `${key} stands in one script`);
+Object.assign(ENGLISH, own);
 const folder = new URL('../../locales/', import.meta.url);
 const values = (text) => (text.match(/\{\w+\}/g) || []).sort().join();
 

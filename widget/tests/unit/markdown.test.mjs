@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { attacks } from './attacks.mjs';
 import { load } from './load.mjs';
 
-const { blocks } = await load('text/blocks.ts');
+const { blocks } = await load('more/text/blocks.ts');
 const isAllowed = (url) => url.startsWith('https://images.example/');
 const tree = (text) => blocks(text, 0, isAllowed).map(([node]) => node);
 /** A compact form for comparison: elements as `tag(children)`, with addresses after the tag. */

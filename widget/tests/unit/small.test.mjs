@@ -9,7 +9,7 @@ const { check, start, fromAttributes } = await load('options.ts');
 const { contrast, parseColor, readable, textOn } = await load('color.ts');
 const { backOff } = await load('wire/call.ts');
 const { uuid } = await load('wire/page.ts');
-const { ENGLISH } = await load('strings.ts');
+const ENGLISH = Object.assign({}, ...(await Promise.all(['strings.ts', 'more/strings.ts'].map(load))).map((one) => one.ENGLISH));
 const { sha256, solve } = await load('challenge.ts');
 
 const warnings = (action) => {
@@ -36,7 +36,7 @@ const OPTIONS = {
   subtitle: [['x'], ['x'.repeat(81)]],
   greeting: [['x'.repeat(1000), 'a\nb'], ['x'.repeat(1001)]],
   launcherLabel: [['x'.repeat(60)], ['x'.repeat(61)]],
-  open: [[true, false], ['true', 1]],
+  open: [[true, false], ['true', 1, 1n]],
   openOnMobile: [[true], ['']],
   zIndex: [[0, 5, -1, 2147483647], ['5', 1.5, NaN, Infinity]],
   container: [['#chat', new FakeElement()], [5, {}]],
@@ -44,9 +44,9 @@ const OPTIONS = {
   user: [[{ email: 'a@b.example' }, { email: null, name: undefined }, {}], ['x', { email: 1 }, { email: 'x'.repeat(513) }]],
   avatar: [['https://ok.example/a.png'], [1]],
   suggestions: [[['a'], []], [['x'.repeat(81)], [1], Array(7).fill('a'), 'a']],
-  teaser: [[false, { text: 'a' }, { text: 'a', delayMs: 10 }], [true, 'a']],
+  teaser: [[false, { text: 'a' }, { text: 'a', delayMs: 10 }], [true, 'a', { text: 5 }, { text: 'x'.repeat(201) }, { text: 'a', delayMs: '10' }, { text: 'a', delayMs: -1 }, { words: 'a' }, { text: false }]],
   mode: [['bubble', 'inline'], ['window']],
-  launcher: [[{ hidden: true }, { icon: 'help' }], [true, 'x']],
+  launcher: [[{ hidden: true }, { icon: 'help' }], [true, 'x', { hidden: 'chat' }, { icon: true }, { icon: 'star' }]],
   sound: [[true], ['on']],
   prechat: [['config', 'off'], [false]],
   uploads: [[false], ['no']],
@@ -72,7 +72,7 @@ for (const [name, [good, bad]] of Object.entries(OPTIONS)) {
     }
     for (const value of bad) {
       const [out, said] = warnings(() => check({ [name]: value }));
-      assert.ok(!(name in out), `${name} took ${JSON.stringify(value)}`);
+      assert.ok(!(name in out), `${name} took ${typeof value} ${JSON.stringify({ value }, (_, one) => (typeof one == 'bigint' ? '' + one : one))}`);
       assert.equal(said.length, 1);
       assert.match(said[0], new RegExp(`^\\[ServiceWidget\\] option "${name}"`));
     }
@@ -102,9 +102,9 @@ test('init needs an agent, an address and, inline, a place', () => {
   assert.equal(said.length, 2);
 });
 test('attributes become options', () => {
-  const read = (attributes) => fromAttributes((name) => attributes[name] ?? null);
-  assert.deepEqual(read({ 'data-agent-id': 'a', 'data-open': '', 'data-z-index': '5', 'data-colour': 'x', 'data-locale': 'de', 'data-launcher-label': 'Ask' }), { agentId: 'a', locale: 'de', launcherLabel: 'Ask', open: true, zIndex: 5 });
-  assert.deepEqual(read({ 'data-open': 'false', 'data-api-base': 'https://w.example' }), { apiBase: 'https://w.example', open: false });
+  // As a browser gives them: `data-agent-id` is `agentId`.
+  assert.deepEqual(fromAttributes({ agentId: 'a', open: '', zIndex: '5', colour: 'x', locale: 'de', launcherLabel: 'Ask' }), { agentId: 'a', locale: 'de', launcherLabel: 'Ask', open: true, zIndex: 5 });
+  assert.deepEqual(fromAttributes({ open: 'false', apiBase: 'https://w.example' }), { apiBase: 'https://w.example', open: false });
 });
 
 test('text is readable on and beside every colour', () => {
@@ -113,8 +113,8 @@ test('text is readable on and beside every colour', () => {
       for (let b = 0; b < 256; b += 15) {
         const color = '#' + [r, g, b].map((c) => c.toString(16).padStart(2, '0')).join('');
         assert.ok(contrast(parseColor(color), parseColor(textOn(color))) >= 4.5, color);
-        for (const surface of ['#e9ecef', '#30353b']) {
-          const shade = parseColor(readable(color, surface));
+        for (const [surface, isDark] of [['#e9ecef', false], ['#30353b', true]]) {
+          const shade = parseColor(readable(color, isDark));
           assert.ok(contrast(shade, parseColor(surface)) >= 4.5, `${color} on ${surface}`);
         }
       }

@@ -1,8 +1,8 @@
 // Forms: before the conversation and for a lead inside it.
 import { h, set } from '../dom';
-import { type Field, type FormDefinition, t } from '../state';
-import type { Failure } from '../wire/call';
-import type { Lead } from '../wire/turns';
+import type { Field, FormDefinition } from '../state';
+import type { Failure, Lead } from '../wire/call';
+import { t } from './shared';
 
 const INPUTS: Record<string, string> = { email: 'email', phone: 'tel', url: 'url', number: 'number', date: 'date', boolean: 'checkbox' };
 // What browsers may fill in, by the end of the field's name.

@@ -1,4 +1,5 @@
 // The inline part of the markdown subset: a text to a tree of spans, in one pass.
+import { safeUrl } from '../../dom';
 
 /** A text, or an element: its tag, its children, and the address of a link or image. */
 export type Span = string | Node;
@@ -14,9 +15,6 @@ interface Opener {
 const TOKEN =
   /\\([!-/:-@[-`{-~])|(`+)|\*\*?|__?|~~|\[(\d{1,3})\](?!\()|!?\[|\](?:\((<[^<>\n]{0,2000}>|[^\s()<>]{0,2000}(?:\([^\s()<>]{0,500}\)[^\s()<>]{0,500})?)(?:\s{1,9}"[^"\n]{0,200}")?\))?|<(https?:\/\/[^\s<>]{1,2000}|(?:mailto|tel):[^\s<>]{1,2000})>|https?:\/\/[^\s<>[\]"`|\\、-』！-～]{1,2000}|\n/gi;
 const WORD = /[\p{L}\p{N}]/u;
-
-/** The address if it may be followed, otherwise an empty text. */
-export const safeUrl = (url?: string | null): string => (url && /^(https?:\/\/|mailto:|tel:)[^\s\0-\x1f]+$/i.test(url) ? url : '');
 
 /** What a reader would hear. */
 export const plain = (kids: Span[]): string =>

@@ -1,0 +1,102 @@
+// The text of a reply as elements; what was drawn stays, only the end of a growing text is drawn anew.
+import type { Source } from '../public';
+import type { Draw } from '../view/body';
+import { fill, h, iconButton, link, safeUrl, set } from '../dom';
+import { COPY } from './icons';
+import { isImageAllowed } from './images';
+import { say, t } from './shared';
+import { blocks } from './text/blocks';
+import { plain, type Span } from './text/spans';
+
+const build = (span: Span): Node | string => {
+  if (typeof span == 'string') return span;
+  const [tag, children, value] = span;
+  if (tag == 'img') return h('img', { src: value, alt: children[0], loading: 'lazy', referrerpolicy: 'no-referrer' });
+  const kids = children.map(build);
+  if (tag == 'a') return link(value as string, ...kids);
+  const node = h(tag as 'p', { start: value }, ...kids);
+  if (tag == 'pre') {
+    set(node, 'tabindex', '0');
+    node.dir = 'ltr';
+    const { clipboard } = navigator;
+    return h('div.code', null, node, clipboard && iconButton(COPY, t('copy'), () => clipboard.writeText(node.textContent as string).then(() => say(t('copied')), () => {})));
+  }
+  return tag == 'table' ? h('div.table', { tabindex: '0' }, node) : node;
+};
+
+/** So many characters more in one frame: what is laid out at once stays short. */
+const PIECE = 1500;
+
+/** Takes over an element that holds a text drawn plain, or none; `around` is called with each change of the elements. */
+export const createText = (element: HTMLElement, around: (change: () => void) => void): Draw => {
+  // As given, and with its line ends made one; drawn is the latter.
+  let given = '';
+  let text = '';
+  let cited: Source[] = [];
+  // How much of the text is drawn; offset and number of the first block that may still change.
+  let drawn = 0;
+  let stable = 0;
+  let kept = 0;
+  let frame = 0;
+  let notBefore = 0;
+
+  const change = () => {
+    const part = text.slice(0, drawn);
+    const made = blocks(part, stable, isImageAllowed);
+    element.className = drawn > 400 ? 'b md wide' : 'b md';
+    while (element.childNodes[kept]) (element.lastChild as ChildNode).remove();
+    element.append(...made.map(([node]) => build(node)));
+    // A block is settled once the first line of the next one is complete.
+    let settled = made.length - 1;
+    if (settled > 0 && part.indexOf('\n', made[settled][1]) < 0) settled--;
+    if (settled > 0) {
+      stable = made[settled][1];
+      kept += settled;
+    }
+    for (const mark of cited[0] ? element.querySelectorAll('sup') : []) {
+      const label = mark.textContent as string;
+      const url = safeUrl(cited.find(({ n }) => `[${n}]` == label)?.url);
+      if (url) fill(mark, link(url, label));
+    }
+  };
+  const tick = () => {
+    const began = performance.now();
+    frame = 0;
+    const due = began >= notBefore;
+    if (due) {
+      const next = given.replace(/\r\n?/g, '\n');
+      if (!next.startsWith(text.slice(0, drawn))) drawn = stable = kept = 0;
+      text = next;
+      drawn = Math.min(text.length, drawn + PIECE);
+      around(change);
+      // What takes long is drawn less often.
+      notBefore = began + (performance.now() - began - 4) * 9;
+    }
+    if (!due || drawn < text.length) later();
+  };
+  const later = () => {
+    frame = frame || requestAnimationFrame(tick);
+  };
+  // Called with every piece of a stream: nothing here may take as long as the text.
+  return (next, soon, sources = []) => {
+    given = next;
+    if (soon) return later();
+    notBefore = 0;
+    if (sources[0]) {
+      cited = sources;
+      stable = kept = 0;
+      around(() =>
+        element.after(
+          h('div.src', null, t('sources'), h('ol', null, ...sources.map(({ n, title, url, page }) => {
+            const label = title + (page ? ', ' + t('page', page) : '');
+            return h('li', { value: '' + n }, safeUrl(url) ? link(url as string, label) : label);
+          }))),
+        ),
+      );
+    }
+    tick();
+  };
+};
+
+/** A text as it is read out. */
+export const spoken = (text: string): string => plain(blocks(text, 0, () => false).map(([node]) => node)).trim();

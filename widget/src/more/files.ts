@@ -1,0 +1,94 @@
+// Files in the composer: chosen, sent apart, and named by the message that goes out with them.
+import { fill, h, iconButton, label, show } from '../dom';
+import type { Session, Upload } from '../state';
+import type { Attachment, Files } from '../view/composer';
+import { CROSS } from '../view/icons';
+import type { Failure } from '../wire/call';
+import { challenged } from './challenge';
+import { CLIP } from './icons';
+import { adopt, asFailure, focus, report, request, S, t, tell, V } from './shared';
+
+/** The names of the files that went out with a message, above the line below it. */
+export const listFiles = (foot: HTMLElement, uploads: Upload[]): void =>
+  foot.before(h('ul.files', null, ...uploads.map(({ name }) => h('li', { dir: 'auto' }, name))));
+
+/** Puts what belongs to files around the text field; `changed` is called with each change. */
+export const createFiles = (input: HTMLElement, changed: () => void): Files => {
+  const list = h('ul.files');
+  const picker = h('input', { type: 'file', multiple: true, hidden: true, change: () => pick() });
+  const attach = iconButton(CLIP, '', () => picker.click());
+  let attached: Attachment[] = [];
+
+  const add = (name: string) => {
+    const one: Attachment = {
+      _element: h('li', { dir: 'auto' }, name, iconButton(CROSS, t('remove', '', name), () => {
+        drop(one);
+        focus();
+      })),
+      _control: new AbortController(),
+    };
+    attached.push(one);
+    list.append(one._element);
+    return one;
+  };
+  const drop = (one: Attachment) => {
+    one._control.abort();
+    attached = attached.filter((other) => other != one);
+    one._element.remove();
+    changed();
+  };
+  const pick = () => {
+    tell('');
+    for (const file of Array.from(picker.files || []).slice(0, 5 - attached.length))
+      if (file.size > (S._config.limits?.uploadBytes || 1e7)) tell(t('large', '', file.name));
+      else void send(file);
+    picker.value = '';
+  };
+  const send = async (file: File) => {
+    const one = add(file.name);
+    const { signal } = one._control;
+    one._element.className = 'wait';
+    try {
+      const answer = await challenged((challenge) => {
+        const body = new FormData();
+        V.token ? body.append('token', V.token) : body.append('agentId', S._options.agentId);
+        if (challenge) body.append('challenge', JSON.stringify(challenge));
+        body.append('file', file);
+        return request('uploads', body, signal);
+      });
+      const { data } = await answer.json();
+      if (signal.aborted) return;
+      one._upload = data as Upload;
+      one._element.className = '';
+      adopt((data as { session: Session }).session);
+    } catch (error) {
+      const failure: Failure = asFailure(error);
+      if (signal.aborted) return;
+      drop(one);
+      tell(`${file.name}: ${failure._message}`);
+      report(failure, false);
+    }
+    changed();
+  };
+
+  input.before(picker, attach);
+  (input.parentNode as HTMLElement).before(list);
+  S._signal.addEventListener('abort', () => attached.forEach((one) => one._control.abort()));
+  return {
+    _all: () => attached,
+    _clear: () => {
+      attached = [];
+      fill(list);
+    },
+    _restore: (uploads) => {
+      for (const upload of uploads) add(upload.name)._upload = upload;
+    },
+    _label: (blocked) => {
+      const { uploads, limits } = S._config;
+      label(attach, t('attach'));
+      show(attach, uploads && S._options.uploads !== false);
+      picker.accept = (limits?.uploadTypes || []).map((type) => '.' + type).join();
+      attach.disabled = blocked;
+    },
+  };
+};

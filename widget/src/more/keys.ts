@@ -1,0 +1,10 @@
+// The focus on a small display, where the panel covers the page behind it.
+
+/** Tab from the last control leads to the first one, and the other way round. */
+export const goRound = (panel: HTMLElement, event: KeyboardEvent): void => {
+  const all = Array.from(panel.querySelectorAll<HTMLButtonElement>('*')).filter((one) => one.tabIndex >= 0 && !one.disabled && one.getClientRects()[0]);
+  if (event.shiftKey) all.reverse();
+  if (!all[all.length - 1].matches(':focus')) return;
+  event.preventDefault();
+  all[0].focus();
+};

@@ -1,0 +1,41 @@
+// What becomes of a form: before the first message it goes out with that, inside the conversation by itself.
+import type { FormDefinition, Session } from '../state';
+import type { Failure, Lead } from '../wire/call';
+import { challenged } from './challenge';
+import { createForm } from './form';
+import { adopt, announce, ask, asFailure, describePage, dropForm, emit, focus, forget, isReading, S, sendTurn, t, V } from './shared';
+
+const sent = ({ fields }: Lead) => {
+  emit('lead', { fields: Object.keys(fields) });
+  dropForm();
+  if (isReading()) focus();
+};
+export const firstForm = (definition: FormDefinition): HTMLElement =>
+  createForm(definition, async (lead, _, trap) => {
+    S._refusal = undefined;
+    const result = await sendTurn(S._held, [], lead, trap);
+    // Without a refusal there was no answer.
+    if (!result.ok) throw S._refusal || asFailure({});
+    S._held = '';
+    sent(lead);
+  });
+export const leadForm = (definition: FormDefinition): HTMLElement =>
+  createForm(
+    definition,
+    async (lead, elapsedMs, hp) => {
+      const post = () =>
+        challenged((challenge) => ask<{ session: Session }>('lead', { agentId: S._options.agentId, token: V.token, ...lead, page: describePage(), elapsedMs, challenge, hp }));
+      const { session } = await post().catch((error: Failure) => {
+        if (error._code != 'TOKEN_INVALID') throw error;
+        forget();
+        return post();
+      });
+      adopt(session);
+      announce(t('thanks'));
+      sent(lead);
+    },
+    () => {
+      dropForm();
+      focus();
+    },
+  );

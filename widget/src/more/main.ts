@@ -1,0 +1,48 @@
+// The second script: formatted replies, forms, files, feedback, sound. The first one loads it when the panel opens.
+import type { Shared } from '../shared';
+import { createText, spoken } from './body';
+import { solve } from './challenge';
+import { takeWhole } from './document';
+import { drawDots } from './dots';
+import { judge } from './feedback';
+import { createFiles, listFiles } from './files';
+import { avatar } from './images';
+import { goRound } from './keys';
+import { firstForm, leadForm } from './lead';
+import { countDown } from './limits';
+import { handedOff, queued } from './people';
+import { askNew } from './question';
+import { take } from './shared';
+import { beep, soundButton } from './sound';
+import { ENGLISH } from './strings';
+
+declare const MORE_STYLE: string;
+
+const parts = {
+  _style: MORE_STYLE,
+  _strings: ENGLISH,
+  _avatar: avatar,
+  _text: createText,
+  _spoken: spoken,
+  _judge: judge,
+  _files: createFiles,
+  _listFiles: listFiles,
+  _askNew: askNew,
+  _firstForm: firstForm,
+  _leadForm: leadForm,
+  _solve: solve,
+  _drawDots: drawDots,
+  _takeWhole: takeWhole,
+  _goRound: goRound,
+  _countDown: countDown,
+  _handedOff: handedOff,
+  _queued: queued,
+  _beep: beep,
+  _soundButton: soundButton,
+};
+export type More = typeof parts;
+
+export const start = (shared: Shared): More => {
+  take(shared);
+  return parts;
+};

@@ -1,0 +1,30 @@
+// The tone for replies that nobody sees, and its switch in the header.
+import { iconButton, set } from '../dom';
+import { MUTE, SOUND } from './icons';
+import { S, t } from './shared';
+
+let loud = true;
+
+export const beep = (): void => {
+  if (!loud || !S._options.sound) return;
+  try {
+    const audio = new AudioContext();
+    const tone = audio.createOscillator();
+    tone.connect(audio.destination);
+    tone.onended = () => audio.close();
+    tone.start();
+    tone.stop(audio.currentTime + 0.1);
+  } catch {
+    // No sound here.
+  }
+};
+/** The switch, where the page wants sound; `changed` draws it anew. */
+export const soundButton = (changed: () => void): HTMLElement | undefined => {
+  if (!S._options.sound) return;
+  const button = iconButton(loud ? SOUND : MUTE, t('sound'), () => {
+    loud = !loud;
+    changed();
+  });
+  set(button, 'aria-pressed', '' + loud);
+  return button;
+};
