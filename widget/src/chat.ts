@@ -205,7 +205,7 @@ export const startChat = (): void => {
   startReplies();
   startFrame();
   startTurns();
-  withMore(label);
+  withMore((more) => more._arrived(label));
   if (isOpen()) build();
   on(window, 'pagehide', () => {
     stopPolling();
@@ -221,5 +221,8 @@ export const startChat = (): void => {
     markRead();
     void sync();
   });
-  S._signal.addEventListener('abort', dropTurn);
+  S._signal.addEventListener('abort', () => {
+    dropTurn();
+    startLater();
+  });
 };

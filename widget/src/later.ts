@@ -16,6 +16,7 @@ let waiting: ((more: More) => void)[];
 let loading: object | undefined;
 let tries = 0;
 
+/** For a widget that begins or ends: nobody waits. */
 export const startLater = (): void => {
   loading = undefined;
   waiting = [];
@@ -24,12 +25,11 @@ export const startLater = (): void => {
 export const withMore = (use: (more: More) => void): void => void (more ? use(more) : waiting.push(use));
 
 const attempt = async () => {
-  const { _signal, _origin, _options } = S;
+  const { _origin, _options } = S;
   // Many browsers remember under the whole address that a module failed.
   const { start } = (await import(`${_origin || _options.apiBase}/${MORE_FILE}${tries ? '#' + tries : ''}`)) as { start: (given: Shared) => More };
   more = more || start(shared());
   Object.assign(ENGLISH, more._strings);
-  if (_signal.aborted) return;
   const run = () => waiting.splice(0).forEach(withMore);
   // Drawn anew, messages change their height: what is in sight stays where it is.
   log ? prepend(run) : run();

@@ -1,6 +1,6 @@
 // What the second script is given of the first: everything that has a state.
 import { announce, dropForm, focus, isReading, renew } from './chat';
-import { emit, S, say, sleep, t } from './state';
+import { emit, pick, S, say, sleep, t } from './state';
 import { tell } from './view/composer';
 import { ask, asFailure, report, request } from './wire/call';
 import { describePage } from './wire/page';
@@ -13,6 +13,7 @@ export const shared = () => ({
   _V: V,
   _t: t,
   _emit: emit,
+  _pick: pick,
   _say: say,
   _announce: announce,
   _dropForm: dropForm,

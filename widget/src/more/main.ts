@@ -12,13 +12,18 @@ import { firstForm, leadForm } from './lead';
 import { countDown } from './limits';
 import { handedOff, queued } from './people';
 import { askNew } from './question';
-import { take } from './shared';
+import { pick, S, take } from './shared';
 import { beep, soundButton } from './sound';
 import { ENGLISH } from './strings';
 
 declare const MORE_STYLE: string;
 
+/** What the first script has drawn without us is drawn anew, and nothing else: a button may just be pressed. */
+const arrived = (label: () => void): void => {
+  if (S._options.sound || pick('avatar')) label();
+};
 const parts = {
+  _arrived: arrived,
   _style: MORE_STYLE,
   _strings: ENGLISH,
   _avatar: avatar,

@@ -5,6 +5,7 @@ export let S: Shared['_S'];
 export let V: Shared['_V'];
 export let t: Shared['_t'];
 export let emit: Shared['_emit'];
+export let pick: Shared['_pick'];
 export let say: Shared['_say'];
 export let announce: Shared['_announce'];
 export let dropForm: Shared['_dropForm'];
@@ -28,6 +29,7 @@ export const take = (shared: Shared): void => {
     _V: V,
     _t: t,
     _emit: emit,
+    _pick: pick,
     _say: say,
     _announce: announce,
     _dropForm: dropForm,

@@ -153,6 +153,24 @@ test('the form before the first message: what happens while it is on its way, an
   await visit.context.close();
 });
 
+test('a press in the middle of which it comes is a click', async () => {
+  const visit = await s.visit({ name: 'pressed' });
+  const go = await hold(visit);
+  const press = async (selector, between) => {
+    const box = await visit.at(selector).boundingBox();
+    await visit.page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+    await visit.page.mouse.down();
+    await between();
+    await visit.page.mouse.up();
+  };
+  await visit.at('.launcher').waitFor();
+  await press('.launcher', () => visit.page.evaluate(() => ServiceWidget.update({ color: '#0a7d33' })));
+  await visit.at('.panel').waitFor();
+  await press('header [aria-label="Close chat"]', async () => { await go(); await visit.at('.md').first().waitFor({ state: 'attached' }); });
+  await visit.at('.panel').waitFor({ state: 'hidden' });
+  await visit.done();
+});
+
 test('destroyed while it is loaded, and mounted anew', async () => {
   const visit = await s.visit({ name: 'gone' });
   await visit.at('.launcher').waitFor();
@@ -169,6 +187,18 @@ test('destroyed while it is loaded, and mounted anew', async () => {
   assert.equal(await visit.page.evaluate(() => document.querySelector('service-widget').shadowRoot.adoptedStyleSheets.length), 2);
   assert.equal(loads(), 1);
   await visit.done();
+  // What the first widget asked for comes to the second one before that is opened.
+  const other = await s.visit({ name: 'gone' });
+  await other.at('.launcher').waitFor();
+  const come = await hold(other);
+  await other.page.evaluate((agentId) => { ServiceWidget.open(); ServiceWidget.destroy(); ServiceWidget.init({ agentId }); }, AGENT);
+  await other.at('.launcher').waitFor();
+  await come();
+  await other.page.waitForTimeout(200);
+  await say(other, 'x');
+  await replied(other);
+  assert.equal(await other.page.evaluate(() => document.querySelector('service-widget').shadowRoot.adoptedStyleSheets.length), 2);
+  await other.done();
 });
 
 test('the page goes into the back/forward cache while it is loaded', async () => {
