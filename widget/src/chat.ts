@@ -44,7 +44,8 @@ export const notice = ({ id, seq, role, text, at, sources }: Message): void => {
       setUnread(unread + 1);
       withMore((more) => more._beep());
     }
-    say(isOpen() ? (role == 'agent' && more ? more._spoken(text) : text) : t('unread', unread));
+    if (isOpen() && role == 'agent' && more) more._readOut(text);
+    else say(isOpen() ? text : t('unread', unread));
   }
   markRead();
   save();

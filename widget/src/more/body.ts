@@ -4,7 +4,7 @@ import type { Draw } from '../view/body';
 import { fill, h, iconButton, link, safeUrl, set } from '../dom';
 import { COPY } from './icons';
 import { isImageAllowed } from './images';
-import { say, t } from './shared';
+import { say, sleep, t } from './shared';
 import { blocks } from './text/blocks';
 import { plain, type Span } from './text/spans';
 
@@ -98,5 +98,8 @@ export const createText = (element: HTMLElement, around: (change: () => void) =>
   };
 };
 
-/** A text as it is read out. */
-export const spoken = (text: string): string => plain(blocks(text, 0, () => false).map(([node]) => node)).trim();
+/** Tells a screen reader of a reply, in a task of its own: a long text has just been drawn. */
+export const readOut = async (text: string): Promise<void> => {
+  await sleep(0);
+  say(plain(blocks(text, 0, () => false).map(([node]) => node)).trim());
+};

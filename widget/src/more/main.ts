@@ -1,6 +1,6 @@
 // The second script: formatted replies, forms, files, feedback, sound. The first one loads it when the panel opens.
 import type { Shared } from '../shared';
-import { createText, spoken } from './body';
+import { createText, readOut } from './body';
 import { solve } from './challenge';
 import { takeWhole } from './document';
 import { drawDots } from './dots';
@@ -28,7 +28,7 @@ const parts = {
   _strings: ENGLISH,
   _avatar: avatar,
   _text: createText,
-  _spoken: spoken,
+  _readOut: readOut,
   _judge: judge,
   _files: createFiles,
   _listFiles: listFiles,
