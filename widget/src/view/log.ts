@@ -125,8 +125,9 @@ export const addMessage = (message: Message, earlier?: boolean): void => {
     if (role == 'agent') withMore((more) => more._judge(made._foot, message));
     place(made, seq);
     const next = entries.find((one) => one._seq > seq);
-    // What is at its place stays: put in anew, all of it would be laid out again.
-    if (next || !made._element.isConnected) list.insertBefore(made._element, next ? next._element : null);
+    // What is at its place stays: put in anew, all of it would be laid out again. Earlier messages stand before what is not
+    // stored yet: a reply that grows, a message on its way.
+    if (next || !made._element.isConnected) list.insertBefore(made._element, next?._element || (earlier && list.children[entries.length]) || null);
   };
   if (!earlier) {
     set(log, 'aria-busy');

@@ -305,6 +305,37 @@ test('a reload shows the conversation again and picks up a running turn', async 
   await visit.done();
 });
 
+test('earlier messages stand before what was said and streamed while they were fetched', async () => {
+  const { host } = s;
+  const visit = await s.visit();
+  await say(visit, 'message 1');
+  await replied(visit);
+  const before = ['Hello! How can we help?', 'message 1', 'You said: message 1'];
+  const slow = 'A reply that takes its time. '.repeat(14) + 'It is here.';
+  host.script.deltaMs = 60;
+  host.script.reply = () => slow;
+  let held;
+  await visit.page.route('**/widget/v1/history', async (route) => { await held; await route.continue(); });
+  for (const [text, reload] of [['message 2', (act) => visit.page.reload().then(act)], ['message 3', (act) => act().then(() => visit.page.reload())]]) {
+    let go;
+    held = new Promise((resolve) => { go = resolve; });
+    // Said after the page is loaded anew, or just before.
+    await reload(async () => {
+      await say(visit, text);
+      await until(() => host.visitor().messages.at(-1).text == text, 'the message');
+    });
+    await visit.at('.launcher').click({ trial: true });
+    if (!(await visit.at('.panel').isVisible())) await visit.at('.launcher').click();
+    await visit.at('.m:not(.v) .b').nth(1).waitFor();
+    go();
+    before.push(text, slow);
+    await until(async () => (await visit.at('.m .b').count()) == before.length, 'the messages before it');
+    await until(async () => (await visit.at('.list > .m').last().innerText()).includes('It is here.'), 'the end of the reply');
+    assert.deepEqual(await visit.at('.m .b').allInnerTexts(), before);
+  }
+  await visit.done();
+});
+
 test('earlier messages come 50 at a time and keep the place', async () => {
   const { host } = s;
   const visit = await s.visit();
