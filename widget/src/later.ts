@@ -48,7 +48,7 @@ export const load = async (now?: boolean): Promise<void> => {
       tries++;
       report({ _code: 'SCRIPT_NOT_LOADED', _message: MORE_FILE }, true);
       missed();
-      await sleep(Math.min(60000, 1000 * 2 ** tries), 'online');
+      await sleep(1000 * 2 ** Math.min(tries, 6), 'online');
     }
 };
 

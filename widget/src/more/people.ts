@@ -1,9 +1,7 @@
 // People who reply in place of the AI.
-import { announce, emit, t } from './shared';
+import type { EventMap } from '../public';
+import { announce, t } from './shared';
 
-export const handedOff = (name: string | null): void => {
-  announce(t('handoff', '', name || t('human')));
-  emit('handoff', { name });
-};
+export const handedOff = ({ name }: EventMap['handoff']): void => announce(t('handoff', '', name || t('human')));
 /** Nobody answers at once. */
 export const queued = (): void => announce(t('queued'));

@@ -88,7 +88,7 @@ export const line = (style: '' | 'err', ...nodes: (Node | string)[]): HTMLElemen
 };
 
 const time = (at: string) =>
-  h('time', { datetime: at }, new Date(at).toLocaleTimeString(S._locale, { hour: 'numeric', minute: '2-digit' }));
+  h('time', { datetime: at }, new Date(at).toLocaleTimeString(S._locale, { timeStyle: 'short' }));
 /** Replaces what stands below the text. */
 export const note = ({ _foot }: Entry, ...nodes: Child[]): void => fill(_foot, ...nodes);
 /** Whose message it is, for those who do not see it. */
@@ -127,7 +127,7 @@ export const addMessage = (message: Message, earlier?: boolean): void => {
     const next = entries.find((one) => one._seq > seq);
     // What is at its place stays: put in anew, all of it would be laid out again. Earlier messages stand before what is not
     // stored yet: a reply that grows, a message on its way.
-    if (next || !made._element.isConnected) list.insertBefore(made._element, next?._element || (earlier && list.children[entries.length]) || null);
+    if (next || !made._element.isConnected) list.insertBefore(made._element, (next?._element || (earlier && list.children[entries.length])) as Node);
   };
   if (!earlier) {
     set(log, 'aria-busy');

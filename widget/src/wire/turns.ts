@@ -64,7 +64,9 @@ const take = (turn: Turn, name: string, data: never): boolean => {
   else if (name == 'form') offer(data);
   else if (name == 'handoff') {
     S._human = true;
-    withMore((more) => more._handedOff((data as { name: string | null }).name));
+    const to = data as EventMap['handoff'];
+    emit('handoff', { name: to.name });
+    withMore((more) => more._handedOff(to));
   } else if (name == 'error') {
     emit('error', { code, message, retryable });
     turn._settle({ ok: false, code });

@@ -83,6 +83,23 @@ test('while it is on its way: header, greeting, composer and sending; then all i
   await visit.done();
 });
 
+test('a person takes over before it is there: the page is told at once, the visitor when it comes', async () => {
+  const { host } = s;
+  host.script.reply = () => null;
+  host.script.before = () => [['handoff', { name: 'Ada', avatar: null, etaSeconds: 60 }]];
+  host.script.outcome = 'queued';
+  const visit = await s.visit({ name: 'taken-over' });
+  const go = await hold(visit);
+  await visit.page.evaluate(() => { window.__names = []; ServiceWidget.on('handoff', ({ name }) => __names.push(name)); });
+  await say(visit, 'a person please');
+  await until(() => visit.page.evaluate(() => __names.length), 'the event');
+  assert.deepEqual(await visit.page.evaluate(() => __names), ['Ada']);
+  await go();
+  await visit.at('.note').filter({ hasText: 'Ada is here to help.' }).waitFor();
+  await visit.at('.note').filter({ hasText: 'A person will answer.' }).waitFor();
+  await visit.done();
+});
+
 test('it comes in the middle of a reply, which goes on formatted; the end of the log stays in sight', async () => {
   const { host } = s;
   host.script.deltaMs = 15;
