@@ -39,6 +39,7 @@ const bundle = async (entry, format, define = {}, allowed = /./) => {
     mangleProps: /^_[a-zA-Z]/,
     mangleCache: mangled,
     metafile: true,
+    absWorkingDir: here,
     legalComments: 'none',
     // Latin letters only: engines keep such a file in half the memory.
     charset: 'ascii',
