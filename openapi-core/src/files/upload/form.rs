@@ -5,18 +5,16 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures_core::Stream;
 use multer::{Field, Multipart};
 
+use super::feed::{CHUNK_OCTETS, Feed, Tap, advance, lock};
 use super::{Piece, head};
 use crate::reply::{ApiError, ErrorCode};
-
-/// The most octets that are given to the parser at once.
-const CHUNK_OCTETS: usize = 64 * 1024;
 
 /// The most octets that may stand in front of a part's content: the heads of the part, or what precedes the first one.
 const MAX_HEAD_OCTETS: u64 = 128 * 1024;
@@ -65,90 +63,27 @@ pub(crate) struct Form {
 /// Whether a part is the file.
 type IsFile = bool;
 
-/// Between body and parser.
-struct Feed {
-    body: BodyStream,
-    /// What the body gave and the parser did not get yet.
-    rest: Bytes,
-    /// Whether the parser may have another chunk.
-    credit: bool,
-    /// Octets that the parser got.
-    given: u64,
-    /// Whether the body has ended.
-    ended: bool,
-    failure: Option<ApiError>,
+/// Why the content of a part breaks off.
+enum Broken {
+    Body(ApiError),
+    Form(multer::Error),
 }
 
-/// The parser's end of the feed.
-struct Tap(Arc<Mutex<Feed>>);
-
-fn lock(feed: &Mutex<Feed>) -> MutexGuard<'_, Feed> {
-    feed.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The parser only needs to know that there will be no more; the answer is kept in the feed.
-#[derive(Debug, thiserror::Error)]
-#[error("the body failed")]
-struct BodyFailed;
-
-impl Feed {
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ApiError>>> {
-        if self.ended {
-            return Poll::Ready(None);
-        }
-        while self.rest.is_empty() {
-            match ready!(self.body.as_mut().poll_next(cx)) {
-                Some(Ok(octets)) => self.rest = octets,
-                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
-                None => {
-                    self.ended = true;
-                    return Poll::Ready(None);
-                }
-            }
-        }
-        let chunk = self.rest.split_to(self.rest.len().min(CHUNK_OCTETS));
-        self.given += chunk.len() as u64;
-        Poll::Ready(Some(Ok(chunk)))
-    }
-}
-
-impl Stream for Tap {
-    type Item = Result<Bytes, BodyFailed>;
-
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let mut feed = lock(&self.0);
-        if !feed.credit {
-            // Nobody needs to be woken: `advance` polls again.
-            return Poll::Pending;
-        }
-        let chunk = ready!(feed.poll_chunk(cx));
-        feed.credit = false;
-        Poll::Ready(chunk.map(|chunk| {
-            chunk.map_err(|error| {
-                feed.failure = Some(error);
-                BodyFailed
-            })
-        }))
-    }
-}
-
-/// Polls the parser: first with what it has, then with one more chunk each time.
-fn advance<T>(
+/// The next octets of a part: first what the parser has, then what it need not see, then what it makes of one more chunk.
+fn poll_field(
     feed: &Mutex<Feed>,
     cx: &mut Context<'_>,
-    mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
-) -> Poll<T> {
+    field: &mut Field<'static>,
+) -> Poll<Option<Result<Bytes, Broken>>> {
     lock(feed).credit = false;
-    loop {
-        if let Poll::Ready(outcome) = poll(cx) {
-            return Poll::Ready(outcome);
-        }
-        let mut feed = lock(feed);
-        // A credit that was not used: the body itself has nothing yet.
-        if std::mem::replace(&mut feed.credit, true) {
-            return Poll::Pending;
-        }
+    if let Poll::Ready(octets) = Pin::new(&mut *field).poll_next(cx) {
+        return Poll::Ready(octets.map(|octets| octets.map_err(Broken::Form)));
     }
+    if let Some(content) = ready!(lock(feed).poll_content(cx)) {
+        return Poll::Ready(Some(content.map_err(Broken::Body)));
+    }
+    let octets = ready!(advance(feed, cx, |cx| Pin::new(&mut *field).poll_next(cx)));
+    Poll::Ready(octets.map(|octets| octets.map_err(Broken::Form)))
 }
 
 fn bad_request(words: &str) -> ApiError {
@@ -166,7 +101,7 @@ impl Form {
         if boundary.is_empty() || boundary.len() > MAX_BOUNDARY {
             return Err(bad_request("the boundary must have 1 to 70 characters"));
         }
-        let feed = Feed { body, rest: Bytes::new(), credit: false, given: 0, ended: false, failure: None };
+        let feed = Feed::new(body, &boundary);
         let feed = Arc::new(Mutex::new(feed));
         Ok(Form {
             parser: Multipart::new(Tap(Arc::clone(&feed)), boundary),
@@ -187,7 +122,7 @@ impl Form {
     pub(crate) async fn piece(&mut self) -> Result<Option<Piece>, ApiError> {
         if let Some((field, is_file)) = &mut self.field {
             let feed = &self.feed;
-            let octets = poll_fn(|cx| advance(feed, cx, |cx| Pin::new(&mut *field).poll_next(cx))).await;
+            let octets = poll_fn(|cx| poll_field(feed, cx, field)).await;
             match octets {
                 Some(Ok(octets)) => {
                     if *is_file {
@@ -196,7 +131,8 @@ impl Form {
                     self.refuse_excess()?;
                     return Ok(Some(Piece::Octets(octets)));
                 }
-                Some(Err(error)) => return Err(self.failure(&error)),
+                Some(Err(Broken::Body(error))) => return Err(error),
+                Some(Err(Broken::Form(error))) => return Err(self.failure(&error)),
                 None => self.field = None,
             }
         }
@@ -271,3 +207,6 @@ impl Form {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

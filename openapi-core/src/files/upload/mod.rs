@@ -1,6 +1,7 @@
 //! A file on its way in: its octets as they arrive, and in the end what came (contract 2.2, 5.1, 5.5).
 
 mod digest;
+mod feed;
 mod form;
 mod head;
 
