@@ -15,6 +15,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+use crate::ports::monotonic;
+
 /// Upper bounds of the histogram of durations, in seconds.
 const BOUNDS: [f64; 11] = [0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0];
 
@@ -150,7 +152,7 @@ impl DocumentExtractor for Measured {
         limits: DocumentLimits,
         patience: Duration,
     ) -> Result<Box<dyn OpenDocument>, ExtractError> {
-        let begun = Instant::now();
+        let begun = monotonic();
         let kind = self.inner.detect(&document).unwrap_or("unsupported");
         let mut step = Step::new(&self.counts, move |counts, outcome| {
             counts.read.get_or_create(&Read { r#type: kind, outcome }).inc();

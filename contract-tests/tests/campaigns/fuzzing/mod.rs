@@ -21,7 +21,7 @@ use contract_tests::traffic::{self, Known, Step};
 pub use self::case::{Case, Who};
 pub use self::mutate::mutated;
 
-use self::world::{Sent, World};
+use self::world::{HAS_DEFECT, Sent, World};
 use crate::{caught, length};
 
 /// Cases that one world takes: its store stays small.
@@ -117,6 +117,8 @@ struct Campaign {
     findings: Vec<Finding>,
     statuses: BTreeMap<u16, u64>,
     cases: u64,
+    /// Findings after which it ends.
+    enough: usize,
 }
 
 impl Campaign {
@@ -155,7 +157,7 @@ impl Campaign {
         }
         let of_world = Known::of(vec!["<TEMPLATE>".to_owned()]);
         let end = cpu_seconds() + seconds;
-        while self.findings.len() < ENOUGH && cpu_seconds() < end {
+        while self.findings.len() < self.enough && cpu_seconds() < end {
             world = World::new();
             for _ in 0..CASES_OF_WORLD {
                 let begin = match traffic::step(dice.draw(), &of_world) {
@@ -176,13 +178,14 @@ impl Campaign {
 
 /// Runs a campaign on a thread of its own; a case that never ends ends the process with its request.
 #[expect(clippy::disallowed_methods, reason = "nothing else ends a thread that never ends")]
-fn campaign(seed: u64, seconds: f64) -> Campaign {
+fn campaign(seed: u64, seconds: f64, has_defect: bool) -> Campaign {
     let running = Arc::new(Mutex::new(Vec::new()));
     let (done, outcome) = mpsc::channel();
     let shared = Arc::clone(&running);
     // As small as a host's may be: what needs more stack for what was sent is found here.
     let thread = std::thread::Builder::new().stack_size(1024 * 1024).spawn(move || {
-        let mut campaign = Campaign::default();
+        HAS_DEFECT.set(has_defect);
+        let mut campaign = Campaign { enough: if has_defect { 1 } else { ENOUGH }, ..Campaign::default() };
         campaign.run(seed, seconds, &shared);
         let used = cpu_seconds();
         let _ = done.send((campaign, used));
@@ -218,7 +221,7 @@ fn campaign(seed: u64, seconds: f64) -> Campaign {
 
 #[test]
 fn whatever_is_sent_is_answered() {
-    let campaign = campaign(length("FUZZ_SEED", 1), length("FUZZ_CPU_SECONDS", 5) as f64);
+    let campaign = campaign(length("FUZZ_SEED", 1), length("FUZZ_CPU_SECONDS", 5) as f64, false);
     let findings = campaign.findings.iter().enumerate();
     let findings: Vec<String> = findings.map(|(number, finding)| finding.kept(number)).collect();
     assert!(findings.is_empty(), "{} findings:\n{}", findings.len(), findings.join("\n\n"));
@@ -226,6 +229,16 @@ fn whatever_is_sent_is_answered() {
     for status in [200, 201, 204, 400, 401, 403, 404, 405, 408, 415] {
         assert!(campaign.statuses.contains_key(&status), "no {status} among {:?}", campaign.statuses);
     }
+}
+
+/// A green campaign tells something only if a panic behind all the checks of a request is found and cut down.
+#[test]
+fn a_planted_panic_is_found() {
+    let campaign = campaign(1, 60.0, true);
+    let [finding] = &campaign.findings[..] else { panic!("{} findings", campaign.findings.len()) };
+    assert!(finding.words.contains("the planted defect"), "{}", finding.words);
+    assert!(finding.alone, "it needs nothing that was sent before");
+    assert!(finding.case.body.len() < 1_000, "{} octets are left of it", finding.case.body.len());
 }
 
 #[test]

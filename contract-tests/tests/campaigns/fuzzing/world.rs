@@ -1,10 +1,13 @@
 //! What cases are sent to: the API and the widget's side over one small store in memory.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use async_trait::async_trait;
+use bytes::Bytes;
 use contract_tests::sandbox::{object, operator, wait};
 use contract_tests::{Backend, Form, Reply, Sandbox, rules, story};
 use futures_core::Stream;
@@ -13,6 +16,7 @@ use openapi_core::access::{Actor, Caller, Permissions};
 use openapi_core::admin::ChatAdmin;
 use openapi_core::api::PeerAddress;
 use openapi_core::chat::{ChatEvent, ChatEvents, ChatResponder, ChatTurn, Outcome, Usage};
+use openapi_core::ports::{FileScan, FileScanner, ScanError, Verdict};
 use openapi_core::widget::{WidgetApi, WidgetSettings};
 use serde_json::json;
 
@@ -47,6 +51,35 @@ impl ChatResponder for Parrot {
         let done =
             ChatEvent::Done { outcome: Outcome::Answered, sources: Vec::new(), usage: Usage::default() };
         Box::pin(Said([ChatEvent::Delta("Hello.".to_owned()), done].into()))
+    }
+}
+
+thread_local! {
+    /// Whether the worlds of this thread have a defect for fuzzing to find.
+    pub static HAS_DEFECT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A scanner that panics at a text that none of the seeds sends: some octets twice in a row.
+struct Fragile;
+
+#[async_trait]
+impl FileScanner for Fragile {
+    async fn begin(&self) -> Result<Box<dyn FileScan>, ScanError> {
+        Ok(Box::new(Fragile))
+    }
+}
+
+#[async_trait]
+impl FileScan for Fragile {
+    async fn push(&mut self, octets: &Bytes) -> Result<(), ScanError> {
+        let is_doubled =
+            |size: usize| octets.windows(2 * size).any(|window| window[..size] == window[size..]);
+        assert!(!is_doubled(5), "the planted defect");
+        Ok(())
+    }
+
+    async fn finish(self: Box<Self>) -> Result<Verdict, ScanError> {
+        Ok(Verdict::Clean)
     }
 }
 
@@ -107,7 +140,11 @@ impl World {
             settings.address_limits.unrouted = 0;
             settings.address_limits.failed_authentication = 0;
         });
-        let cx = cx.rebuilt(cx.ports().with_responder(Arc::new(Parrot)), |_| {});
+        let mut ports = cx.ports().with_responder(Arc::new(Parrot));
+        if HAS_DEFECT.get() {
+            ports = ports.with_scanner(Arc::new(Fragile));
+        }
+        let cx = cx.rebuilt(ports, |_| {});
         let chat = object(&json!({ "chat": { "responder": "parrot" } }));
         wait(cx.platform.configure_agent(&operator(), &cx.agent, &chat)).expect("settings");
         let contact = cx.create(&story::new_contact()).id();
