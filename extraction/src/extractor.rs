@@ -31,6 +31,8 @@ const WAITING: usize = 16;
 pub struct Extractor {
     reader: Reader,
     recognise: Option<Arc<dyn Recognise>>,
+    /// Octets of pictures of pages that the model may want to see.
+    picture_octets: u64,
     #[cfg(feature = "model")]
     model: Option<ModelUse>,
     work: Arc<Semaphore>,
@@ -58,6 +60,7 @@ impl Extractor {
         Extractor {
             reader,
             recognise: None,
+            picture_octets: 0,
             #[cfg(feature = "model")]
             model: None,
             work: semaphore(cores),
@@ -69,6 +72,7 @@ impl Extractor {
     #[cfg(feature = "model")]
     #[must_use]
     pub fn with_model(mut self, model: ModelUse) -> Self {
+        self.picture_octets = model.engine.image_octets() as u64;
         self.model = Some(model);
         self
     }
@@ -120,17 +124,6 @@ fn overloaded() -> ExtractError {
 }
 
 impl Extractor {
-    /// Octets of pictures that the model may want to see.
-    #[cfg(feature = "model")]
-    fn picture_octets(&self) -> u64 {
-        self.model.as_ref().map_or(0, |model| model.engine.image_octets() as u64)
-    }
-
-    #[cfg(not(feature = "model"))]
-    fn picture_octets(&self) -> u64 {
-        0
-    }
-
     async fn turn(&self) -> Result<Turn, ExtractError> {
         let waiting = Arc::clone(&self.queue).try_acquire_owned().map_err(|_| overloaded())?;
         let mut turn = Turn { _waiting: waiting, working: None, work: Arc::clone(&self.work) };
@@ -164,7 +157,7 @@ impl DocumentExtractor for Extractor {
             pages,
             characters,
             pixels,
-            pictures: self.picture_octets(),
+            pictures: self.picture_octets,
             ..Limits::default()
         };
         let read = async {
