@@ -1,5 +1,7 @@
 //! The port of the Open API over a [`Reader`] and an engine.
 
+#[cfg(feature = "model")]
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,20 +36,20 @@ pub struct Extractor {
     /// Octets of pictures of pages that the model may want to see.
     picture_octets: u64,
     #[cfg(feature = "model")]
-    model: Option<ModelUse>,
+    models: Arc<Models>,
     work: Arc<Semaphore>,
     queue: Arc<Semaphore>,
 }
 
-/// A model, and when it is asked.
+/// Which model is asked about whose documents; the default is none.
 #[cfg(feature = "model")]
-#[derive(Clone)]
-pub struct ModelUse {
-    /// The model.
-    pub engine: Arc<ModelEngine>,
-    /// The agents whose documents it is asked about; none for those of all. The others' stay here.
-    pub agents: Option<Vec<AgentId>>,
-    /// Whether the built-in engine answers where the model gives no answer. The model then has three quarters of the
+#[derive(Clone, Default)]
+pub struct Models {
+    /// The model for the agents that are not in `of_agents`; none for the built-in engine.
+    pub of_all: Option<Arc<ModelEngine>>,
+    /// The model for each of these agents; none for the built-in engine.
+    pub of_agents: BTreeMap<AgentId, Option<Arc<ModelEngine>>>,
+    /// Whether the built-in engine answers where a model gives no answer. The model then has three quarters of the
     /// time.
     pub fallback: bool,
 }
@@ -62,18 +64,20 @@ impl Extractor {
             recognise: None,
             picture_octets: 0,
             #[cfg(feature = "model")]
-            model: None,
+            models: Arc::default(),
             work: semaphore(cores),
             queue: semaphore(cores * (WAITING + 1)),
         }
     }
 
-    /// Asks a model.
+    /// Asks models.
     #[cfg(feature = "model")]
     #[must_use]
-    pub fn with_model(mut self, model: ModelUse) -> Self {
-        self.picture_octets = model.engine.image_octets() as u64;
-        self.model = Some(model);
+    pub fn with_models(mut self, models: Models) -> Self {
+        let all = models.of_agents.values().chain([&models.of_all]).flatten();
+        // Whose document it is is not known when it is read.
+        self.picture_octets = all.map(|model| model.image_octets() as u64).max().unwrap_or(0);
+        self.models = Arc::new(models);
         self
     }
 
@@ -171,7 +175,7 @@ impl DocumentExtractor for Extractor {
             document: Arc::new(document),
             turn,
             #[cfg(feature = "model")]
-            model: self.model.clone(),
+            models: Arc::clone(&self.models),
         }))
     }
 }
@@ -181,7 +185,7 @@ struct Opened {
     document: Arc<Document>,
     turn: Turn,
     #[cfg(feature = "model")]
-    model: Option<ModelUse>,
+    models: Arc<Models>,
 }
 
 #[async_trait]
@@ -198,16 +202,16 @@ impl OpenDocument for Opened {
     async fn extract(self: Box<Self>, task: ExtractionTask) -> Result<Findings, ExtractError> {
         let until = Instant::now() + task.patience;
         #[cfg(feature = "model")]
-        let Opened { document, mut turn, model } = *self;
+        let Opened { document, mut turn, models } = *self;
         #[cfg(not(feature = "model"))]
         let Opened { document, turn } = *self;
         #[cfg(feature = "model")]
-        if let Some(model) = model.filter(|model| model.is_for(&task)) {
+        if let Some(model) = models.of(&task.agent) {
             // Whoever waits for a model keeps nobody from work.
             turn.working = None;
-            match model.ask(&document, &task).await {
-                Err(error) if model.fallback => {
-                    tracing::warn!(%error, "the model gave no answer; the built-in engine answers");
+            match models.ask(model, &document, &task).await {
+                Err(error) if models.fallback => {
+                    tracing::warn!(model = model.name(), %error, "the model gave no answer; the built-in engine answers");
                 }
                 outcome => return outcome,
             }
@@ -231,21 +235,27 @@ impl OpenDocument for Opened {
 }
 
 #[cfg(feature = "model")]
-impl ModelUse {
-    fn is_for(&self, task: &ExtractionTask) -> bool {
-        self.agents.as_ref().is_none_or(|agents| agents.contains(&task.agent))
+impl Models {
+    /// The model for the documents of an agent, if it is not the built-in engine.
+    fn of(&self, agent: &AgentId) -> Option<&ModelEngine> {
+        self.of_agents.get(agent).unwrap_or(&self.of_all).as_deref()
     }
 
-    async fn ask(&self, document: &Document, task: &ExtractionTask) -> Result<Findings, ExtractError> {
+    async fn ask(
+        &self,
+        model: &ModelEngine,
+        document: &Document,
+        task: &ExtractionTask,
+    ) -> Result<Findings, ExtractError> {
         let patience = if self.fallback { task.patience * 3 / 4 } else { task.patience };
         let instructions = task.instructions.as_deref();
         let answer =
-            self.engine.extract(document, &document.pictures, &task.schema, instructions, patience).await?;
+            model.extract(document, &document.pictures, &task.schema, instructions, patience).await?;
         Ok(Findings {
             fields: answer.findings,
             warnings: answer.warnings,
             language: answer.language.map(str::to_owned),
-            engine: self.engine.name().to_owned(),
+            engine: model.name().to_owned(),
         })
     }
 }

@@ -28,4 +28,4 @@ pub mod worker;
 #[cfg(feature = "worker")]
 pub use extractor::Extractor;
 #[cfg(all(feature = "worker", feature = "model"))]
-pub use extractor::ModelUse;
+pub use extractor::Models;

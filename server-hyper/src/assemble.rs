@@ -9,7 +9,7 @@ use chat::{IndexSettings, KnowledgeIndex, KnowledgeResponder, LlmEndpoint, LlmRe
 use extraction::document::recognition::Tesseract;
 use extraction::engine::model::ModelEngine;
 use extraction::worker::{Reader, Worker};
-use extraction::{Extractor, ModelUse};
+use extraction::{Extractor, Models};
 use openapi_core::access::Actor;
 use openapi_core::brand::Brand;
 use openapi_core::chat::{ChatResponder, Retriever};
@@ -25,7 +25,7 @@ use storage_postgres::{PostgresConfig, PostgresStorage};
 use storage_sqlite::{SqliteConfig, SqliteStorage};
 
 use crate::config::Config;
-use crate::config::typed::{EngineChoice, ModelChoice};
+use crate::config::documents::{Engine, EngineChoice, Engines};
 use crate::failure::Failure;
 use crate::ports::{SystemClock, SystemRandom};
 use crate::server_keys::KeySource;
@@ -287,25 +287,14 @@ pub fn retriever(storage: Arc<dyn Storage>, memory_octets: usize) -> Arc<dyn Ret
 ///
 /// # Errors
 /// When the system does not say which program this is, because documents are read in a process of its own; or when the
-/// client of the model's endpoint cannot be made.
+/// client of a model's endpoint cannot be made.
 pub fn extractor(choice: &EngineChoice) -> Result<Arc<dyn DocumentExtractor>, Failure> {
-    let (languages, model) = match choice {
+    let engines = match choice {
         EngineChoice::Off => return Ok(Arc::new(NoExtractor)),
-        EngineChoice::Builtin { languages } => (languages, None),
-        EngineChoice::Model { languages, model } => (languages, Some(model)),
+        EngineChoice::On(engines) => engines,
     };
-    let mut extractor = Extractor::new(Reader::Worker(Worker::own()?));
-    if let Some(model) = model {
-        let engine =
-            ModelEngine::new(model.config.clone()).map_err(|error| Failure::new(error.to_string()))?;
-        let ModelChoice { agents, fallback, .. } = &**model;
-        extractor = extractor.with_model(ModelUse {
-            engine: Arc::new(engine),
-            agents: agents.clone(),
-            fallback: *fallback,
-        });
-    }
-    let names: Vec<&str> = languages.iter().map(String::as_str).collect();
+    let mut extractor = Extractor::new(Reader::Worker(Worker::own()?)).with_models(models(engines)?);
+    let names: Vec<&str> = engines.languages.iter().map(String::as_str).collect();
     let tesseract = Tesseract::new("tesseract", &names);
     if tesseract.is_installed() {
         extractor = extractor.with_recognition(Arc::new(tesseract));
@@ -317,6 +306,37 @@ pub fn extractor(choice: &EngineChoice) -> Result<Arc<dyn DocumentExtractor>, Fa
         );
     }
     Ok(Arc::new(extractor))
+}
+
+/// The models that are asked, and for whom.
+fn models(engines: &Engines) -> Result<Models, Failure> {
+    let mut made: BTreeMap<&str, Arc<ModelEngine>> = BTreeMap::new();
+    for engine in engines.of_agents.values().chain([&engines.of_all]) {
+        if let Engine::Model(name) = engine
+            && !made.contains_key(name.as_str())
+        {
+            made.insert(name, Arc::new(model(engines, name)?));
+        }
+    }
+    let chosen = |engine: &Engine| match engine {
+        Engine::Builtin => None,
+        Engine::Model(name) => made.get(name.as_str()).cloned(),
+    };
+    Ok(Models {
+        of_all: chosen(&engines.of_all),
+        of_agents: engines.of_agents.iter().map(|(agent, engine)| (agent.clone(), chosen(engine))).collect(),
+        fallback: engines.fallback,
+    })
+}
+
+/// The model of this name.
+///
+/// # Errors
+/// When there is none, or its client cannot be made.
+pub fn model(engines: &Engines, name: &str) -> Result<ModelEngine, Failure> {
+    let config = engines.models.get(name);
+    let config = config.ok_or_else(|| Failure::new(format!("there is no endpoint '{name}'")))?;
+    ModelEngine::new(config.clone()).map_err(|error| Failure::new(format!("model_endpoint {name}: {error}")))
 }
 
 /// The platform over open stores.

@@ -150,7 +150,7 @@ async fn a_photograph_is_shown_to_a_model_that_takes_images() {
     use std::sync::Arc;
 
     use extraction::worker::Reader;
-    use extraction::{Extractor, ModelUse};
+    use extraction::{Extractor, Models};
     use openapi_core::ports::{DocumentExtractor as _, DocumentLimits, ExtractionTask, SentDocument};
 
     let mut photograph = std::io::Cursor::new(Vec::new());
@@ -161,8 +161,8 @@ async fn a_photograph_is_shown_to_a_model_that_takes_images() {
     for images in [false, true] {
         let config = ModelConfig { images, ..config(&stub) };
         let engine = Arc::new(ModelEngine::new(config).expect("an engine"));
-        let model = ModelUse { engine, agents: None, fallback: false };
-        let extractor = Extractor::new(Reader::InProcess).with_model(model);
+        let models = Models { of_all: Some(engine), ..Models::default() };
+        let extractor = Extractor::new(Reader::InProcess).with_models(models);
         let document = SentDocument { content: content.clone().into(), file_name: "a.png".to_owned() };
         let opened = extractor.open(document, DocumentLimits::default(), PATIENCE).await.expect("it is read");
         let task = ExtractionTask {

@@ -1,5 +1,7 @@
 //! Settings: flag > environment > file > default. Reading order: table → flags, file → layers → typed.
 
+pub mod documents;
+mod endpoints;
 pub mod file;
 pub mod flags;
 pub mod layers;

@@ -5,15 +5,14 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use extraction::engine::model::{EndpointKey, ModelConfig};
 use openapi_core::access::KeyTag;
 use openapi_core::api::{AddressLimits, Settings};
 use openapi_core::brand::Brand;
 use openapi_core::files::FileTypes;
 use openapi_core::platform::{ExtractionSettings, FileSettings};
-use openapi_core::values::AgentId;
 use tracing_subscriber::filter::Targets;
 
+use super::documents::EngineChoice;
 use super::layers::Origin;
 use super::widget::WidgetServing;
 use super::{Config, ConfigError, values};
@@ -86,88 +85,6 @@ pub struct Serving {
     limits: Limits,
 }
 
-/// What finds values in documents.
-#[derive(Clone, Debug)]
-pub enum EngineChoice {
-    /// Nothing.
-    Off,
-    /// The built-in engine.
-    Builtin {
-        /// Languages of text in pictures, as tesseract names them.
-        languages: Vec<String>,
-    },
-    /// A model, and the built-in engine for what it is not asked about.
-    Model {
-        /// Languages of text in pictures, as tesseract names them.
-        languages: Vec<String>,
-        /// The model.
-        model: Box<ModelChoice>,
-    },
-}
-
-/// A model at an endpoint.
-#[derive(Clone, Debug)]
-pub struct ModelChoice {
-    /// Where it is and how it is asked.
-    pub config: ModelConfig,
-    /// The agents whose documents it is asked about; none for those of all.
-    pub agents: Option<Vec<AgentId>>,
-    /// Whether the built-in engine answers where it gives no answer.
-    pub fallback: bool,
-}
-
-impl EngineChoice {
-    fn read(reader: &mut Reader<'_>) -> Self {
-        let languages = reader.many("ocr_languages", |text| {
-            let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '/');
-            match !text.is_empty() && text.chars().all(is_name) {
-                true => Ok(text.to_owned()),
-                false => Err(format!("'{text}' is no language; write such as eng or eng,deu")),
-            }
-        });
-        let endpoint = reader.optional("model_endpoint", |text| {
-            ModelConfig::at(text, "model", "model")
-                .map(|_| text.to_owned())
-                .map_err(|error| error.to_string())
-        });
-        let name = reader.optional("model", |text| Ok(text.to_owned()));
-        let key =
-            reader.optional("model_key", |text| EndpointKey::new(text).map_err(|error| error.to_string()));
-        let agents =
-            reader.many("model_agents", |text| text.parse::<AgentId>().map_err(|error| error.to_string()));
-        let fallback = reader.one("model_fallback", false, values::switch);
-        let images = reader.one("model_images", false, values::switch);
-        let word = reader.one("extraction_engine", String::new(), |text| match text {
-            "builtin" | "off" | "model" => Ok(text.to_owned()),
-            _ => Err(format!("'{text}' is not builtin, model or off")),
-        });
-        match word.as_str() {
-            "off" => EngineChoice::Off,
-            "model" => {
-                let (Some(endpoint), Some(name)) = (endpoint, name) else {
-                    reader.fault("extraction_engine", "a model needs model_endpoint and model");
-                    return EngineChoice::Off;
-                };
-                match ModelConfig::at(&endpoint, name.as_str(), name.as_str()) {
-                    Ok(config) => {
-                        let config = ModelConfig { key, images, ..config };
-                        let agents = Some(agents).filter(|agents| !agents.is_empty());
-                        EngineChoice::Model {
-                            languages,
-                            model: Box::new(ModelChoice { config, agents, fallback }),
-                        }
-                    }
-                    Err(error) => {
-                        reader.fault("model_endpoint", &error.to_string());
-                        EngineChoice::Off
-                    }
-                }
-            }
-            _ => EngineChoice::Builtin { languages },
-        }
-    }
-}
-
 #[derive(Clone, Debug)]
 struct Limits {
     max_json_octets: u64,
@@ -186,7 +103,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(config: &'a Config) -> Self {
+    pub(super) fn new(config: &'a Config) -> Self {
         Reader { config, faults: Vec::new() }
     }
 
@@ -251,7 +168,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn done<T>(self, value: T) -> Result<T, ConfigError> {
+    pub(super) fn done<T>(self, value: T) -> Result<T, ConfigError> {
         if self.faults.is_empty() { Ok(value) } else { Err(ConfigError::new(self.faults)) }
     }
 }
@@ -452,6 +369,7 @@ fn octets(size: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::documents::Engine;
     use crate::config::layers::{FlagValues, Sources};
 
     fn config(flags: &[(&str, &str)]) -> Config {
@@ -473,7 +391,8 @@ mod tests {
         assert_eq!(format!("{ours:?}"), format!("{standard:?}"));
         assert_eq!(serving.files, FileSettings::default());
         assert_eq!(serving.extraction, ExtractionSettings::default());
-        assert!(matches!(serving.engine, EngineChoice::Builtin { languages } if languages == ["eng"]));
+        let EngineChoice::On(engines) = serving.engine else { panic!("no engine") };
+        assert_eq!((engines.of_all, engines.languages), (Engine::Builtin, vec!["eng".to_owned()]));
         let timeouts = format!("{:?}", Timeouts::default());
         assert_eq!(format!("{:?}", serving.timeouts), timeouts);
         assert_eq!(serving.listen.to_string(), "127.0.0.1:8080");

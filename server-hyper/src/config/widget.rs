@@ -7,7 +7,7 @@ use chat::{EndpointKey, LlmEndpoint, Prices};
 use openapi_core::widget::{TurnDeadlines, WidgetLimits, Window};
 
 use super::typed::Reader;
-use super::values;
+use super::{endpoints, values};
 
 /// The name of an endpoint that was given none: what agents ask without a choice of their own.
 const DEFAULT: &str = "default";
@@ -38,7 +38,7 @@ impl WidgetServing {
             listen,
             limits: limits(reader),
             deadlines: deadlines(reader),
-            endpoints: endpoints(reader),
+            endpoints: llm_endpoints(reader),
             credits_per_thousand_tokens: reader.number("llm_credits", 1),
             knowledge_memory: usize::try_from(reader.octets("knowledge_memory", 256 << 20, 1 << 20, 1 << 40))
                 .unwrap_or(usize::MAX),
@@ -149,20 +149,13 @@ fn named_window(millis: i64) -> &'static str {
     }
 }
 
-/// Splits `NAME=VALUE`; what has no name, or an `=` only within it, is the default's.
+/// Splits `NAME=VALUE`; what has no name is the default's.
 fn named(text: &str) -> (String, &str) {
-    match text.split_once('=') {
-        Some((name, value))
-            if !name.is_empty()
-                && name.bytes().all(|it| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_')) =>
-        {
-            (name.to_owned(), value)
-        }
-        _ => (DEFAULT.to_owned(), text),
-    }
+    let (name, value) = endpoints::named(text);
+    (name.unwrap_or(DEFAULT).to_owned(), value)
 }
 
-fn endpoints(reader: &mut Reader<'_>) -> BTreeMap<String, LlmEndpoint> {
+fn llm_endpoints(reader: &mut Reader<'_>) -> BTreeMap<String, LlmEndpoint> {
     let mut endpoints: BTreeMap<String, LlmEndpoint> = BTreeMap::new();
     let given = reader.many("llm_endpoint", |text| {
         let (name, address) = named(text);
@@ -174,14 +167,9 @@ fn endpoints(reader: &mut Reader<'_>) -> BTreeMap<String, LlmEndpoint> {
         Ok((name, model.to_owned()))
     });
     let keys = reader.many("llm_key", |text| {
-        let keys: Result<Vec<_>, String> = text
-            .split(',')
-            .map(|text| {
-                let (name, key) = named(text.trim());
-                EndpointKey::new(key).map(|key| (name, key)).map_err(|error| error.to_string())
-            })
-            .collect();
-        keys
+        let keys = endpoints::keys(text, EndpointKey::new)?;
+        let named = |(name, key): (Option<&str>, _)| (name.unwrap_or(DEFAULT).to_owned(), key);
+        Ok(keys.into_iter().map(named).collect::<Vec<_>>())
     });
     let prices = reader.many("llm_price", |text| {
         let (name, price) = named(text);
@@ -198,10 +186,11 @@ fn endpoints(reader: &mut Reader<'_>) -> BTreeMap<String, LlmEndpoint> {
             None => unknown.push(("llm_model", name)),
         }
     }
-    for (name, key) in keys.into_iter().flatten() {
+    for (at, (name, key)) in keys.into_iter().flatten().enumerate() {
         match endpoints.get_mut(&name) {
             Some(endpoint) => endpoint.key = Some(key),
-            None => unknown.push(("llm_key", name)),
+            // What stands in front of an equals sign may be a part of a key: it is not shown.
+            None => reader.fault("llm_key", &format!("there is no endpoint for key {}", at + 1)),
         }
     }
     for (name, price) in prices {
@@ -224,19 +213,6 @@ fn endpoints(reader: &mut Reader<'_>) -> BTreeMap<String, LlmEndpoint> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_in_front_of_values() {
-        assert_eq!(
-            named("https://models.example.com/v1?a=b"),
-            (DEFAULT.to_owned(), "https://models.example.com/v1?a=b")
-        );
-        assert_eq!(
-            named("fast=https://models.example.com"),
-            ("fast".to_owned(), "https://models.example.com")
-        );
-        assert_eq!(named("sk-1=="), ("sk-1".to_owned(), "="), "a key that ends so needs a name");
-    }
 
     #[test]
     fn origins_of_listeners() {

@@ -131,7 +131,7 @@ fn settings_of_extraction_are_obeyed() {
     assert_eq!(extract(&server.api, &keys, &parts).1["code"], "EXTRACTION_UNAVAILABLE");
     server.end();
     let said = place.run(&["config", "check", "--extraction-engine", "magic"]).failed(2);
-    assert!(said.contains("'magic' is not builtin, model or off"), "{said}");
+    assert!(said.contains("there is no engine 'magic'; there are builtin, off"), "{said}");
     let said = place.run(&["config", "check", "--extraction-engine", "model"]).failed(2);
     assert!(said.contains("a model needs model_endpoint and model"), "{said}");
 }
@@ -153,7 +153,7 @@ fn a_model_that_is_gone_is_answered_for_where_that_is_allowed() {
         "{answer}"
     );
     server.end();
-    for further in [&["--model-fallback"][..], &["--model-agents", "other"]] {
+    for further in [&["--model-fallback"][..], &["--agent-engine", "acme=builtin"]] {
         let server = place.serve(&[&model[..], &["--extraction-timeout", "8s"], further].concat());
         let (status, answer) = extract(&server.api, &keys, &parts);
         assert_eq!((status, &answer["metadata"]["engine"]), (200, &json!("builtin")), "{answer}");

@@ -123,7 +123,10 @@ impl ModelConfig {
     }
 
     /// The address that requests go to.
-    pub(super) fn address(&self) -> Result<Url, ModelConfigError> {
+    ///
+    /// # Errors
+    /// [`ModelConfigError::Endpoint`], when it is no web address, or has a user or a password in it.
+    pub fn address(&self) -> Result<Url, ModelConfigError> {
         let mut address = self.endpoint.clone();
         let is_web = matches!(address.scheme(), "http" | "https") && address.has_host();
         if !is_web || !address.username().is_empty() || address.password().is_some() {

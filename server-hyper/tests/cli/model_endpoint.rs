@@ -1,0 +1,96 @@
+//! An endpoint of the chat-completions protocol that always says the same.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// A request as it came in.
+pub struct Asked {
+    /// The `Authorization` header.
+    pub authorization: String,
+    pub body: Value,
+}
+
+/// The endpoint. It is gone when it is dropped.
+pub struct ModelEndpoint {
+    address: SocketAddr,
+    asked: Arc<Mutex<Vec<Asked>>>,
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ModelEndpoint {
+    /// Answers every request with these fields, as a model gives them.
+    pub fn says(fields: &Value) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
+        let is_over: Arc<AtomicBool> = Arc::default();
+        let answer = json!({ "choices": [{ "finish_reason": "stop",
+            "message": { "role": "assistant", "content": fields.to_string() } }] });
+        let (all, over) = (Arc::clone(&asked), Arc::clone(&is_over));
+        let thread = std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                if over.load(Ordering::SeqCst) {
+                    return;
+                }
+                if let Some(request) = serve(stream, &answer) {
+                    all.lock().unwrap().push(request);
+                }
+            }
+        });
+        ModelEndpoint { address, asked, is_over, thread: Some(thread) }
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// What was asked since the last call.
+    pub fn asked(&self) -> Vec<Asked> {
+        std::mem::take(&mut self.asked.lock().unwrap())
+    }
+}
+
+impl Drop for ModelEndpoint {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        let _ = TcpStream::connect(self.address);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// One request on a connection.
+fn serve(mut stream: TcpStream, answer: &Value) -> Option<Asked> {
+    stream.set_read_timeout(Some(Duration::from_secs(10))).ok()?;
+    let mut reader = BufReader::new(stream.try_clone().ok()?);
+    let (mut authorization, mut length) = (String::new(), 0);
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        match line.trim_end().split_once(": ") {
+            Some((name, value)) if name.eq_ignore_ascii_case("authorization") => {
+                value.clone_into(&mut authorization);
+            }
+            Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
+                length = value.parse().ok()?;
+            }
+            None if line.trim_end().is_empty() => break,
+            _ => {}
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    let answer = answer.to_string();
+    let head = format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", answer.len());
+    stream.write_all(head.as_bytes()).ok()?;
+    stream.write_all(answer.as_bytes()).ok()?;
+    Some(Asked { authorization, body: serde_json::from_slice(&body).ok()? })
+}
