@@ -167,6 +167,21 @@ impl CreditAccount {
         settled.is_some()
     }
 
+    /// Gives back what an entry of the ledger says was spent, and the entry that says so. It has the id of the other and
+    /// stands right behind it, so that a ledger takes it once.
+    pub fn refund(&mut self, charge: &CreditEntry) -> CreditEntry {
+        self.plan = self.plan.saturating_add(charge.plan.unsigned_abs());
+        self.top_up = self.top_up.saturating_add(charge.top_up.unsigned_abs());
+        CreditEntry {
+            at: charge.at.plus_millis(1),
+            kind: CreditEntryKind::Refund,
+            plan: charge.plan.saturating_neg(),
+            top_up: charge.top_up.saturating_neg(),
+            available: self.available(),
+            ..charge.clone()
+        }
+    }
+
     /// Gives back everything that was set aside until `now` or before; whether there was something.
     pub fn release_expired(&mut self, now: Timestamp) -> bool {
         let (expired, kept): (Vec<_>, Vec<_>) =
@@ -245,6 +260,8 @@ pub enum CreditEntryKind {
     Charge,
     /// A turn of the chat was paid.
     Chat,
+    /// What an extraction had cost was given back, because its answer reached nobody.
+    Refund,
 }
 
 impl CreditEntryKind {
@@ -256,6 +273,7 @@ impl CreditEntryKind {
             CreditEntryKind::TopUp => "topUp",
             CreditEntryKind::Charge => "charge",
             CreditEntryKind::Chat => "chat",
+            CreditEntryKind::Refund => "refund",
         }
     }
 }

@@ -17,6 +17,7 @@ on_every_backend!(
     the_plan_first,
     too_few,
     failures_cost_nothing,
+    an_answer_that_is_lost,
     given_up,
     a_server_that_is_gone,
     unlimited_again,
@@ -96,6 +97,39 @@ fn failures_cost_nothing(backend: Backend) {
         assert_eq!(balance(&cx), (10, 0), "{text}");
     }
     assert_eq!(ledger(&cx).len(), 1);
+}
+
+/// A connection to the store that breaks behind the charge: nobody gets the answer, so that it costs nothing and leaves no
+/// document. Under a key it can be asked for again, and is paid once.
+fn an_answer_that_is_lost(backend: Backend) {
+    let (cx, faulty) = Sandbox::faulty(backend);
+    plan(&cx, 10);
+    let form = form("pages=4\ntotal: 1").text("saveToStorage", "true");
+    let ask = || call(&cx, &form).header("idempotency-key", "k").send();
+    let count = |cx: &Sandbox, kind: &str| ledger(cx).iter().filter(|entry| entry.0 == kind).count();
+    let kept = |cx: &Sandbox| wait(cx.platform.documents(&cx.agent, None, 10)).expect("documents").len();
+    // What it was charged with is lost, and then also that it was given back, once and twice.
+    for lost in 1..=3 {
+        faulty.lose_answers_of_credits(1, lost);
+        let _ = send(&cx, &form).fails(503, "SERVICE_UNAVAILABLE");
+        for _ in 1..=lost {
+            let _ = wait(cx.platform.maintain());
+        }
+        wait(cx.platform.maintain()).expect("nothing is left to do");
+        assert_eq!((balance(&cx), kept(&cx)), ((10, 0), 0), "{lost}");
+        assert_eq!((count(&cx, "charge"), count(&cx, "refund")), (lost as usize, lost as usize));
+    }
+    faulty.lose_answers_of_credits(1, 1);
+    let _ = ask().fails(503, "SERVICE_UNAVAILABLE");
+    assert_eq!((balance(&cx), kept(&cx)), ((6, 0), 1));
+    let again = ask().expect(200);
+    assert_eq!(
+        (again.header("idempotent-replayed"), again.header("x-credits-charged")),
+        (Some("true"), Some("0"))
+    );
+    assert_eq!((balance(&cx), kept(&cx)), ((6, 0), 1));
+    let sum: i64 = ledger(&cx).iter().map(|entry| entry.1 + entry.2).sum();
+    assert_eq!(sum, 6);
 }
 
 /// Polls an extraction that never ends until its credits are set aside, and drops it.

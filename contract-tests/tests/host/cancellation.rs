@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 use contract_tests::sandbox::{operator, wait};
 use contract_tests::table::{Known, all, good, prepare, real_path, success};
-use contract_tests::{Backend, Call, FaultyStorage, Reply, Sandbox, Script};
+use contract_tests::{Backend, Call, FaultyStorage, Form, Reply, Sandbox, Script};
 use openapi_core::admin::{Admin, CreditChange};
 use openapi_core::credits::CreditPool;
 use openapi_core::files::FileName;
@@ -21,8 +21,8 @@ use openapi_core::ports::{
     DocumentText, ExtractError, ExtractionTask, Findings, MemoryBlobs, OpenDocument, SentDocument,
     UnsupportedDocument,
 };
-use openapi_core::storage::RecordKind;
 use openapi_core::storage::faulty::halt;
+use openapi_core::storage::{LedgerQuery, RecordKind};
 use openapi_core::transfer::{self, AgentDigest};
 use openapi_core::values::Timestamp;
 use serde_json::json;
@@ -173,6 +173,43 @@ impl State {
         let different = self.digest.differences(&other.digest);
         self.credits == other.credits && different.iter().all(|kind| counting.contains(kind))
     }
+}
+
+/// Without an idempotency key nobody can ask for the answer of an extraction again: whoever leaves before it comes is
+/// charged nothing and leaves no document, wherever that is.
+#[test]
+fn an_answer_that_reached_nobody_costs_nothing() {
+    let ledger = |cx: &Sandbox| {
+        let query = LedgerQuery { agent: cx.agent.clone(), before: None, limit: 10 };
+        let entries = wait(cx.platform.credit_entries(&query)).expect("a ledger");
+        entries.iter().map(|entry| entry.kind.as_str()).collect::<Vec<_>>()
+    };
+    let mut refunds = 0;
+    for save in ["false", "true"] {
+        for times in 1.. {
+            let (cx, _, faulty) = world();
+            let before = State::of(&cx).credits;
+            let form = Form::new().document("invoice.txt", b"total: 12");
+            let form = form.text("schema", r#"{"total":{"type":"string"}}"#).text("saveToStorage", save);
+            let call = cx.at("POST", "/v1/open/document-extraction/extract").form(&form).slowly();
+            faulty.halt(true);
+            let reply = polled(&call, times);
+            faulty.halt(false);
+            if let Some(reply) = reply {
+                assert_eq!((reply.status, State::of(&cx).credits), (200, before - 1));
+                break;
+            }
+            let left = State::of(&cx);
+            assert_eq!(left.credits, before, "dropped behind {times} polls: {:?}", ledger(&cx));
+            let kept = wait(cx.platform.documents(&cx.agent, None, 10)).expect("documents");
+            assert!(kept.is_empty(), "dropped behind {times} polls: {kept:?}");
+            let mut entries = ledger(&cx);
+            entries.sort_unstable();
+            assert!(matches!(entries[..], ["set"] | ["charge", "refund", "set"]), "{entries:?}");
+            refunds += entries.len() / 3;
+        }
+    }
+    assert!(refunds >= 2, "only {refunds} were dropped behind the charge");
 }
 
 /// Polls a request so often; its reply, where it came.

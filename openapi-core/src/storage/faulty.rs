@@ -50,6 +50,8 @@ struct Switches {
     /// Who waits until it no longer stalls.
     waiting: Vec<Waker>,
     halting: bool,
+    /// How many saves of credits go well until some are stored and told to have failed, and how many those are.
+    lost_credits: (u32, u32),
     /// Whether every agent is answered the contact schema that is read first, and that schema.
     shares_schemas: bool,
     shared_schema: Option<ContactSchema>,
@@ -92,6 +94,12 @@ impl FaultyStorage {
     /// Lets every method halt before and behind what it does, so that whoever calls it can be dropped there.
     pub fn halt(&self, halting: bool) {
         self.switches().halting = halting;
+    }
+
+    /// Lets `behind` more changes of credits go well; the next `count` are stored, and whoever stores them is told
+    /// [`StorageErrorKind::Unavailable`]: a connection that breaks between a commit and its answer.
+    pub fn lose_answers_of_credits(&self, behind: u32, count: u32) {
+        self.switches().lost_credits = (behind, count);
     }
 
     /// Answers every agent the contact schema that is read first, like a cache whose key lacks the agent.
@@ -441,7 +449,17 @@ impl CreditStore for FaultyStorage {
 
     async fn save_credits(&self, agent: &AgentId, write: &CreditWrite) -> Result<()> {
         self.before_write().await?;
-        self.through(self.inner.save_credits(agent, write)).await
+        self.through(self.inner.save_credits(agent, write)).await?;
+        let (behind, count) = &mut self.switches().lost_credits;
+        if *behind > 0 {
+            *behind -= 1;
+            return Ok(());
+        }
+        if *count == 0 {
+            return Ok(());
+        }
+        *count -= 1;
+        Err(StorageErrorKind::Unavailable.into())
     }
 
     async fn credit_entries(&self, query: &LedgerQuery) -> Result<Vec<CreditEntry>> {

@@ -42,6 +42,19 @@ impl PlatformId {
         &self.0
     }
 
+    /// The id that sorts right behind this one; itself where it is the last.
+    #[must_use]
+    pub(crate) fn next(self) -> Self {
+        let mut octets = self.0;
+        for octet in octets.iter_mut().rev() {
+            *octet = octet.wrapping_add(1);
+            if *octet > 0 {
+                return PlatformId(octets);
+            }
+        }
+        self
+    }
+
     fn parse(text: &str) -> Result<Self, Fault> {
         let invalid = || Fault::new(Rule::Format, "must be 24 hexadecimal characters");
         let digits: &[u8; 24] = text.as_bytes().try_into().map_err(|_| invalid())?;
@@ -177,4 +190,23 @@ platform_ids! {
     MessageId;
     /// The id of a document that an agent answers from.
     KnowledgeId;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_id_sorts_right_behind() {
+        let ending = |octets: [u8; 3]| {
+            let mut id = [7; 12];
+            id[9..].copy_from_slice(&octets);
+            PlatformId::from_bytes(id)
+        };
+        for (id, next) in [([1, 2, 3], [1, 2, 4]), ([1, 2, 255], [1, 3, 0]), ([1, 255, 255], [2, 0, 0])] {
+            assert_eq!(ending(id).next(), ending(next));
+        }
+        let last = PlatformId::from_bytes([255; 12]);
+        assert_eq!(last.next(), last);
+    }
 }

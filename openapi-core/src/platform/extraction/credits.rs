@@ -14,7 +14,7 @@ use crate::platform::{ATTEMPTS, Platform};
 use crate::ports::DocumentText;
 use crate::reply::ApiError;
 use crate::service::{Extracted, ExtractedDocument};
-use crate::storage::{CreditWrite, DocumentWrite, StorageError, StorageErrorKind};
+use crate::storage::{CreditWrite, DocumentWrite, LedgerQuery, StorageError, StorageErrorKind};
 use crate::values::{AgentId, PlatformId, Timestamp};
 
 /// Reservations of a server that is gone go back by themselves so long after the deadline of their extraction.
@@ -27,6 +27,8 @@ pub(super) struct Payment<'a> {
     id: PlatformId,
     /// What is set aside; none where nothing is charged.
     reserved: Option<u64>,
+    /// Since when the answer may be stored although nobody can ask for it again: it has no idempotency key.
+    at_stake: Option<Timestamp>,
 }
 
 impl<'a> Payment<'a> {
@@ -37,7 +39,7 @@ impl<'a> Payment<'a> {
         id: PlatformId,
         text: &DocumentText,
     ) -> Result<Self, ApiError> {
-        let mut payment = Payment { platform, caller, id, reserved: None };
+        let mut payment = Payment { platform, caller, id, reserved: None, at_stake: None };
         let held = platform.extraction.deadline_millis.saturating_add(BEYOND_DEADLINE_MILLIS);
         for _ in 0..ATTEMPTS {
             let Some(mut account) = charged_account(platform, &caller.agent_id).await? else {
@@ -96,9 +98,11 @@ impl<'a> Payment<'a> {
                 platform.caller_audit(caller, AuditAction::DocumentExtract, resource, None, &details, now);
             let replay = replay_of(claimed, &document, now).map_err(Refused::Definite)?;
             let audit = Some(audit);
+            // Whoever leaves now gets the answer only by asking again under its key.
+            self.at_stake = replay.is_none().then_some(now);
             let write = CreditWrite { at: now, account, entry, audit, replay, document: kept.clone() };
             let Err(error) = platform.storage.save_credits(&caller.agent_id, &write).await else {
-                self.reserved = None;
+                (self.reserved, self.at_stake) = (None, None);
                 return Ok(Extracted::New(Box::new(document)));
             };
             match error.kind {
@@ -151,28 +155,61 @@ impl<'a> Payment<'a> {
 
 impl Drop for Payment<'_> {
     fn drop(&mut self) {
-        if self.reserved.is_some() {
-            let agent = self.caller.agent_id.clone();
+        let agent = self.caller.agent_id.clone();
+        if let Some(at) = self.at_stake {
+            self.platform.extractions.abandon(Abandoned::Answer(agent, self.id, at));
+        } else if self.reserved.is_some() {
             self.platform.extractions.abandon(Abandoned::Credits(agent, self.id));
         }
     }
 }
 
 impl Platform {
-    /// Gives back what was set aside for an extraction, if it still is.
-    pub(super) async fn release(&self, agent: &AgentId, id: PlatformId) -> Result<(), StorageError> {
+    /// Gives back what was set aside for an extraction, if it still is, or what was spent on it at `spent_at`. A write of
+    /// the extraction that is still on its way comes too late then, because the account is another one.
+    pub(super) async fn release(
+        &self,
+        agent: &AgentId,
+        id: PlatformId,
+        spent_at: Option<Timestamp>,
+    ) -> Result<(), StorageError> {
         for _ in 0..ATTEMPTS {
             let Some(mut account) = self.storage.credit_account(agent).await? else { return Ok(()) };
+            let mut entry = None;
             if !account.release(id) {
-                return Ok(());
+                let charge = match spent_at {
+                    Some(at) => self.charge(agent, id, at).await?,
+                    None => None,
+                };
+                let Some(charge) = charge else { return Ok(()) };
+                entry = Some(account.refund(&charge));
             }
-            match self.storage.save_credits(agent, &changed(account, self.now())).await {
+            let write = CreditWrite { entry, ..changed(account, self.now()) };
+            match self.storage.save_credits(agent, &write).await {
                 Err(error) if error.kind == StorageErrorKind::Stale => {}
-                Err(error) if error.kind == StorageErrorKind::Missing => return Ok(()),
+                // The agent is gone, or it was given back before.
+                Err(error)
+                    if matches!(error.kind, StorageErrorKind::Missing | StorageErrorKind::AlreadyExists) =>
+                {
+                    return Ok(());
+                }
                 outcome => return outcome,
             }
         }
         Err(StorageErrorKind::Stale.into())
+    }
+
+    /// The entry of the ledger that says what an extraction has cost, if it is there.
+    async fn charge(
+        &self,
+        agent: &AgentId,
+        id: PlatformId,
+        at: Timestamp,
+    ) -> Result<Option<CreditEntry>, StorageError> {
+        let before = Some((at, id.next()));
+        let query = LedgerQuery { agent: agent.clone(), before, limit: 1 };
+        let found = self.storage.credit_entries(&query).await?;
+        Ok(found.into_iter().find(|entry| (entry.at, entry.id) == (at, id)))
     }
 }
 

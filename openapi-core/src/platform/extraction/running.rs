@@ -9,7 +9,7 @@ use crate::platform::Platform;
 use crate::ports::BlobKey;
 use crate::reply::ApiError;
 use crate::storage::StorageError;
-use crate::values::{AgentId, FileId, PlatformId};
+use crate::values::{AgentId, FileId, PlatformId, Timestamp};
 
 /// The extractions of this process.
 #[derive(Default)]
@@ -25,6 +25,9 @@ pub(in crate::platform) struct Extractions {
 pub(super) enum Abandoned {
     /// Credits.
     Credits(AgentId, PlatformId),
+    /// An answer of this time that was to be stored and cannot be given again: what it cost, and the document that was to
+    /// be kept with it.
+    Answer(AgentId, PlatformId, Timestamp),
     /// The content of a document.
     Document(BlobKey),
 }
@@ -44,9 +47,13 @@ impl Abandoned {
     fn is(&self, of: Of<'_>) -> bool {
         match (of, self) {
             (Of::All, _) => true,
-            (Of::Agent(wanted), Abandoned::Credits(agent, _)) => agent == wanted,
+            (Of::Agent(wanted), Abandoned::Credits(agent, _) | Abandoned::Answer(agent, ..)) => {
+                agent == wanted
+            }
             (Of::Agent(wanted), Abandoned::Document(key)) => key.agent == *wanted,
-            (Of::Extraction(wanted), Abandoned::Credits(_, id)) => *id == wanted,
+            (Of::Extraction(wanted), Abandoned::Credits(_, id) | Abandoned::Answer(_, id, _)) => {
+                *id == wanted
+            }
             (Of::Extraction(wanted), Abandoned::Document(key)) => key.file == FileId::from(wanted),
         }
     }
@@ -167,7 +174,8 @@ impl Drop for Running<'_> {
 
 impl Platform {
     /// Gives back what extractions have left behind that were given up. What a store refuses stays for the next time; of a
-    /// process that ends without it credits go back when their reservation ends, and contents are swept as orphans.
+    /// process that ends without it credits go back when their reservation ends, and contents are swept as orphans; only what
+    /// was spent on an answer in its last moment stays spent.
     pub(in crate::platform) async fn settle_abandoned(&self, of: Of<'_>) -> Result<(), StorageError> {
         let mut outcome = Ok(());
         // What fails goes to the end of the line.
@@ -175,7 +183,11 @@ impl Platform {
         for _ in 0..count {
             let Some(mut returning) = self.extractions.next_abandoned(of) else { break };
             let done = match &returning.what {
-                Some(Abandoned::Credits(agent, id)) => self.release(agent, *id).await,
+                Some(Abandoned::Credits(agent, id)) => self.release(agent, *id, None).await,
+                Some(Abandoned::Answer(agent, id, at)) => match self.release(agent, *id, Some(*at)).await {
+                    Ok(()) => self.storage.discard_document(agent, (*id).into(), self.now()).await,
+                    failed => failed,
+                },
                 Some(Abandoned::Document(key)) => {
                     if let Err(error) = self.ports.blobs.remove(key).await {
                         tracing::warn!(%error, %key, "the content of a refused document is still there; it is swept later");
