@@ -2,35 +2,44 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use extraction::document::recognition::{Recognise, Tesseract};
 use extraction::document::{Document, Kind, Limits, PageSource};
 use extraction::engine::builtin;
+use extraction::engine::model::ModelEngine;
 use extraction::worker::{Reader, Worker};
 use openapi_core::admin::AdminError;
 use openapi_core::extraction::{
-    DocumentFacts, Extraction, ExtractionMetadata, ExtractionSchema, SCHEMA_EXAMPLES, Usage,
+    DocumentFacts, Extraction, ExtractionMetadata, ExtractionSchema, ExtractionWarning, Finding,
+    SCHEMA_EXAMPLES, Usage,
 };
 use openapi_core::files::Sha256Digest;
 use openapi_core::json::Json;
+use openapi_core::values::Block;
 use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::output::{note, print_json, print_table};
-use super::{input, on_runtime};
-use crate::config::flags::EveryFlags;
+use super::{Logged, input, on_runtime};
+use crate::assemble;
+use crate::config::Config;
+use crate::config::documents::{Engine, EngineChoice};
+use crate::config::flags::{EveryFlags, ExtractingFlags};
 use crate::failure::Failure;
 use crate::ports::monotonic;
 
 /// Examples of `extract`.
 pub const EXAMPLES: &str = "Examples:\n  \
     openapi-server extract invoice.txt --example invoice\n  \
-    openapi-server extract invoice.txt --schema fields.json --json\n\n\
-    Reads PDF, DOCX, plain text, JPEG, PNG, TIFF, WebP, BMP and GIF; nothing leaves this machine, and no store or server \
-    is needed. Pictures and scanned pages need `tesseract` (Debian: tesseract-ocr, and a package for each language). The \
-    document is read in a process of its own that can reach neither files nor the network.\n\n\
+    openapi-server extract invoice.txt --schema fields.json --json\n  \
+    openapi-server extract invoice.txt --schema fields.json --config models.toml --instructions @notes.txt\n\n\
+    Reads PDF, DOCX, plain text, JPEG, PNG, TIFF, WebP, BMP and GIF; no store or server is needed, and nothing leaves \
+    this machine unless a model is the engine: it is sent the text, as by `serve`, whose settings count here too. \
+    Pictures and scanned pages need `tesseract` (Debian: tesseract-ocr, and a package for each language). The document \
+    is read in a process of its own that can reach neither files nor the network.\n\n\
     A schema is a JSON object with a definition for each field, such as\n  \
     { \"total\": { \"type\": \"number\", \"description\": \"Amount payable\", \"required\": true } }";
 
@@ -48,9 +57,27 @@ pub struct Extract {
     /// purchase_order
     #[arg(long, value_name = "ID")]
     example: Option<String>,
-    /// Languages of the text in pictures, as tesseract names them
-    #[arg(long, value_name = "LANGUAGE", value_delimiter = ',', default_value = "eng")]
-    languages: Vec<String>,
+    /// What a model is to mind, such as 'Amounts are in cents', at most 4,000 characters; @FILE for the text of a file.
+    /// It changes neither schema nor limits. The built-in engine does not read it
+    #[arg(long, value_name = "TEXT|@FILE")]
+    instructions: Option<String>,
+    #[command(flatten)]
+    settings: ExtractingFlags,
+}
+
+/// What an engine found.
+struct Found {
+    findings: Vec<Finding>,
+    warnings: Vec<ExtractionWarning>,
+    language: Option<&'static str>,
+    engine: String,
+}
+
+/// What is asked for.
+struct Wanted {
+    schema: ExtractionSchema,
+    instructions: Option<Block<4_000>>,
+    patience: Duration,
 }
 
 /// A value as the table shows it.
@@ -65,28 +92,47 @@ struct Row {
 impl Extract {
     pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
         let begun = monotonic();
-        let schema = self.schema()?;
-        let limits = Limits::default();
+        let config = Config::read(every, Some(&self.settings.values))?;
+        // Also so that no panic shows words of the document.
+        let _log = Logged::install(&config)?;
+        let (choice, patience) = EngineChoice::of(&config)?;
+        let EngineChoice::On(engines) = choice else {
+            return Err(Failure::usage(
+                "extraction_engine is off; give --extraction-engine builtin".to_owned(),
+            ));
+        };
+        let model = match &engines.of_all {
+            Engine::Builtin => None,
+            Engine::Model(name) => Some(assemble::model(&engines, name)?),
+        };
+        let wanted = Wanted { schema: self.schema()?, instructions: self.instructions()?, patience };
+        let pictures = model.as_ref().map_or(0, |model| model.image_octets() as u64);
+        let limits = Limits { pictures, ..Limits::default() };
         let failed =
             |error: std::io::Error| Failure::new(format!("cannot read {}: {error}", self.file.display()));
         if std::fs::metadata(&self.file).map_err(failed)?.len() > limits.bytes {
             return Err(Failure::new(format!("the document has more than {} bytes", limits.bytes)));
         }
         let octets: Arc<[u8]> = std::fs::read(&self.file).map_err(failed)?.into();
-        let languages: Vec<&str> = self.languages.iter().map(String::as_str).collect();
+        let languages: Vec<&str> = engines.languages.iter().map(String::as_str).collect();
         let recognise: Arc<dyn Recognise> = Arc::new(Tesseract::new("tesseract", &languages));
         let reader = Reader::Worker(Worker::own()?);
-        let document = on_runtime(async {
-            let read = reader.read(Arc::clone(&octets), limits, Some(recognise)).await;
-            read.map_err(|error| Failure::new(format!("{}: {error}", self.file.display())))
+        let (document, found) = on_runtime(async {
+            let document = reader.read(Arc::clone(&octets), limits, Some(recognise)).await;
+            let document =
+                document.map_err(|error| Failure::new(format!("{}: {error}", self.file.display())))?;
+            let found = match &model {
+                Some(model) => asked(model, &document, &wanted, engines.fallback).await?,
+                None => found(&document, &wanted),
+            };
+            Ok((document, found))
         })?;
-        let answer = builtin::extract(&document, &schema);
-        let extraction = Extraction::of(&schema, answer.findings, &answer.warnings);
+        let extraction = Extraction::of(&wanted.schema, found.findings, &found.warnings);
         let metadata = ExtractionMetadata {
             processing_time: begun.elapsed().as_millis() as u64,
-            document: self.facts(&octets, &document, answer.language),
+            document: self.facts(&octets, &document, found.language),
             usage: Usage::default(),
-            engine: builtin::NAME.to_owned(),
+            engine: found.engine,
         };
         if every.json {
             let (data, metadata) = (Json::Object(extraction.data.clone()), extraction.with(&metadata));
@@ -116,6 +162,18 @@ impl Extract {
         parsed.map_err(|faults| AdminError::Invalid(faults).into())
     }
 
+    /// What a model is to mind.
+    fn instructions(&self) -> Result<Option<Block<4_000>>, Failure> {
+        let Some(given) = &self.instructions else { return Ok(None) };
+        let text = match given.strip_prefix('@') {
+            Some(file) => std::fs::read_to_string(file)
+                .map_err(|error| Failure::new(format!("cannot read {file}: {error}")))?,
+            None => given.clone(),
+        };
+        let text = text.trim_end().parse::<Block<4_000>>();
+        text.map(Some).map_err(|error| Failure::usage(format!("--instructions {error}")))
+    }
+
     fn facts(&self, octets: &[u8], document: &Document, language: Option<&str>) -> DocumentFacts {
         let name = self.file.file_name().map(|name| name.to_string_lossy().into_owned());
         DocumentFacts {
@@ -130,6 +188,46 @@ impl Extract {
             stored: false,
             file_id: None,
         }
+    }
+}
+
+/// What a model finds, or the built-in engine in its place where it gives no answer and that is allowed.
+async fn asked(
+    model: &ModelEngine,
+    document: &Document,
+    wanted: &Wanted,
+    fallback: bool,
+) -> Result<Found, Failure> {
+    note(&format!("asking {}", model.name()));
+    let instructions = wanted.instructions.as_ref().map(Block::as_str);
+    let answer =
+        model.extract(document, &document.pictures, &wanted.schema, instructions, wanted.patience).await;
+    match answer {
+        Ok(answer) => Ok(Found {
+            findings: answer.findings,
+            warnings: answer.warnings,
+            language: answer.language,
+            engine: model.name().to_owned(),
+        }),
+        Err(error) if fallback => {
+            note(&format!("{}: {error}; the built-in engine answers", model.name()));
+            Ok(found(document, wanted))
+        }
+        Err(error) => Err(Failure::new(format!("{}: {error}", model.name()))),
+    }
+}
+
+/// What the built-in engine finds.
+fn found(document: &Document, wanted: &Wanted) -> Found {
+    if wanted.instructions.is_some() {
+        note("the built-in engine does not read --instructions");
+    }
+    let answer = builtin::extract(document, &wanted.schema);
+    Found {
+        findings: answer.findings,
+        warnings: answer.warnings,
+        language: answer.language,
+        engine: builtin::NAME.to_owned(),
     }
 }
 

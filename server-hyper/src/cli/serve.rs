@@ -20,7 +20,7 @@ pub const EXAMPLES: &str = "Examples:\n  \
 
 /// Runs the service until a signal ends it.
 pub fn run(every: &EveryFlags, flags: &ServingFlags, with_demo: bool) -> Result<(), Failure> {
-    let mut config = Config::read(every, Some(flags))?;
+    let mut config = Config::read(every, Some(&flags.values))?;
     if with_demo {
         // A demonstration shows the widget too, wherever there is a free port.
         config.default_to("widget_listen", "127.0.0.1:0");

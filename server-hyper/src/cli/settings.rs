@@ -44,7 +44,7 @@ impl ConfigCommand {
     pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
         match self {
             ConfigCommand::Show(flags) => {
-                let config = Config::read(every, Some(&flags))?;
+                let config = Config::read(every, Some(&flags.values))?;
                 let shown: Vec<Shown<'_>> = config
                     .values()
                     .iter()
@@ -60,7 +60,7 @@ impl ConfigCommand {
                 })
             }
             ConfigCommand::Check(flags) => {
-                let config = Config::read(every, Some(&flags))?;
+                let config = Config::read(every, Some(&flags.values))?;
                 warn(&config);
                 let serving = Serving::of(&config)?;
                 Names::of(&config)?;

@@ -1,6 +1,7 @@
 //! What finds values in documents, as the operator chooses it: for all agents, and for some of them.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use extraction::engine::model::{EndpointKey, ModelConfig};
 use openapi_core::values::AgentId;
@@ -49,14 +50,15 @@ pub enum Engine {
 }
 
 impl EngineChoice {
-    /// What the settings of a command that is no server say.
+    /// What a command that is no server goes by, and how long an extraction may take.
     ///
     /// # Errors
-    /// When they contradict each other or cannot be used.
-    pub fn of(config: &Config) -> Result<Self, ConfigError> {
+    /// When the settings contradict each other or cannot be used.
+    pub fn of(config: &Config) -> Result<(Self, Duration), ConfigError> {
         let mut reader = Reader::new(config);
         let choice = EngineChoice::read(&mut reader);
-        reader.done(choice)
+        let patience = reader.positive("extraction_timeout", Duration::from_secs(1));
+        reader.done((choice, patience))
     }
 
     pub(super) fn read(reader: &mut Reader<'_>) -> Self {

@@ -26,6 +26,13 @@ pub struct ServingFlags {
     pub values: FlagValues,
 }
 
+/// Those of them that a command takes which reads documents without a server.
+#[derive(Clone, Debug, Default)]
+pub struct ExtractingFlags {
+    /// The settings.
+    pub values: FlagValues,
+}
+
 const FILE_HEADING: &str = "Settings of every command";
 
 fn flags_of(setting: &'static Setting) -> impl Iterator<Item = Arg> {
@@ -58,6 +65,7 @@ fn flags_of(setting: &'static Setting) -> impl Iterator<Item = Arg> {
     plain.into_iter().chain(in_file).map(|arg| match setting.scope {
         Scope::Every => arg.global(true).help_heading(FILE_HEADING).hide_short_help(setting.key != "store"),
         Scope::Serving => arg.help_heading("Settings of the server"),
+        Scope::Extracting => arg.help_heading("Settings of extraction"),
     })
 }
 
@@ -117,23 +125,34 @@ impl FromArgMatches for EveryFlags {
     }
 }
 
-impl Args for ServingFlags {
-    fn augment_args(command: Command) -> Command {
-        augment(command, Scope::Serving)
-    }
+/// The flags of settings of some scopes.
+macro_rules! flags_of_scopes {
+    ($flags:ident: $($scope:ident),+) => {
+        impl Args for $flags {
+            fn augment_args(command: Command) -> Command {
+                $(let command = augment(command, Scope::$scope);)+
+                command
+            }
 
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
-    }
+            fn augment_args_for_update(command: Command) -> Command {
+                Self::augment_args(command)
+            }
+        }
+
+        impl FromArgMatches for $flags {
+            fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+                let mut all = FlagValues::new();
+                $(all.extend(values(matches, Scope::$scope));)+
+                Ok($flags { values: all })
+            }
+
+            fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+                *self = Self::from_arg_matches(matches)?;
+                Ok(())
+            }
+        }
+    };
 }
 
-impl FromArgMatches for ServingFlags {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        Ok(ServingFlags { values: values(matches, Scope::Serving) })
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
-}
+flags_of_scopes!(ServingFlags: Serving, Extracting);
+flags_of_scopes!(ExtractingFlags: Extracting);

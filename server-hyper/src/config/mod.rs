@@ -13,7 +13,7 @@ pub mod widget;
 use std::fmt;
 use std::path::Path;
 
-use flags::{EveryFlags, ServingFlags};
+use flags::EveryFlags;
 use layers::{FlagValues, Origin, Sources, Value};
 use table::{Kind, Setting};
 
@@ -49,18 +49,16 @@ impl ConfigError {
 }
 
 impl Config {
-    /// Reads flags, the environment and the settings file.
+    /// Reads flags, `further` ones of the command, the environment and the settings file.
     ///
     /// # Errors
     /// When a source cannot be read, contradicts itself or names what is no setting.
-    pub fn read(every: &EveryFlags, serving: Option<&ServingFlags>) -> Result<Self, ConfigError> {
+    pub fn read(every: &EveryFlags, further: Option<&FlagValues>) -> Result<Self, ConfigError> {
         let config_variable = variable("OPENAPI_CONFIG");
         let path = every.config.clone().or_else(|| config_variable.map(Into::into));
         let file = path.as_deref().map(read_file).transpose()?;
         let mut flags: FlagValues = every.values.clone();
-        if let Some(serving) = serving {
-            flags.extend(serving.values.clone());
-        }
+        flags.extend(further.cloned().unwrap_or_default());
         let sources = Sources {
             flags: &flags,
             environment: &variable,

@@ -8,6 +8,8 @@ pub enum Scope {
     Every,
     /// `serve` and `demo`.
     Serving,
+    /// `serve`, `demo` and `extract`.
+    Extracting,
 }
 
 /// What kind of value a setting has.
@@ -87,6 +89,16 @@ const fn serving(
     help: &'static str,
 ) -> Setting {
     Setting { key, scope: Scope::Serving, kind, value_name, default, help }
+}
+
+const fn extracting(
+    key: &'static str,
+    kind: Kind,
+    value_name: &'static str,
+    default: &'static str,
+    help: &'static str,
+) -> Setting {
+    Setting { key, scope: Scope::Extracting, kind, value_name, default, help }
 }
 
 use Kind::{Many, One, Secret, Switch, WithPassword};
@@ -240,7 +252,7 @@ pub const SETTINGS: &[Setting] = &[
         "false",
         "Whether downloads are redirected to the store of file contents; then revoking a key or deleting a file does not end a download link that was followed already",
     ),
-    serving(
+    extracting(
         "extraction_engine",
         One,
         "ENGINE",
@@ -254,30 +266,30 @@ pub const SETTINGS: &[Setting] = &[
         "",
         "What finds values in the documents of an agent, in place of extraction_engine, such as acme=builtin or acme=model",
     ),
-    serving(
+    extracting(
         "model_endpoint",
         Many,
         "[NAME=]URL",
         "",
         "Endpoints of the chat-completions protocol that documents may be sent to, such as https://models.example.com/v1; without a name it is called model",
     ),
-    serving("model", Many, "[NAME=]MODEL", "", "The model at an endpoint"),
-    serving("model_key", Secret, "[NAME=]KEY,...", "", "The keys of the endpoints of documents"),
-    serving(
+    extracting("model", Many, "[NAME=]MODEL", "", "The model at an endpoint"),
+    extracting("model_key", Secret, "[NAME=]KEY,...", "", "The keys of the endpoints of documents"),
+    extracting(
         "model_images",
         Many,
         "NAME",
         "",
         "Endpoints whose model takes images: it is sent those of pages that have no text of their own, beside what was recognised",
     ),
-    serving(
+    extracting(
         "model_fallback",
         Switch,
         "BOOL",
         "false",
         "Whether the built-in engine answers where a model gives no answer",
     ),
-    serving(
+    extracting(
         "ocr_languages",
         Many,
         "LANGUAGE",
@@ -301,7 +313,7 @@ pub const SETTINGS: &[Setting] = &[
         "Pixels that a picture may have, up to 40000000",
     ),
     serving("extractions_per_key", One, "COUNT", "5", "Extractions of one key that a server runs at a time"),
-    serving("extraction_timeout", One, "DURATION", "120s", "How long an extraction may take"),
+    extracting("extraction_timeout", One, "DURATION", "120s", "How long an extraction may take"),
     serving(
         "document_retention",
         One,

@@ -143,7 +143,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn positive(&mut self, key: &str, otherwise: Duration) -> Duration {
+    pub(super) fn positive(&mut self, key: &str, otherwise: Duration) -> Duration {
         self.one(key, otherwise, |text| match values::duration(text)? {
             Duration::ZERO => Err("must be longer than 0s".to_owned()),
             duration => Ok(duration),

@@ -136,3 +136,59 @@ fn a_choice_that_cannot_be_is_told_with_its_line() {
     let said = place.run_with(&keys, &["config", "check"]).failed(1);
     assert!(said.contains("llm_key: there is no endpoint for key 1") && !said.contains("Secret"), "{said}");
 }
+
+#[test]
+fn a_local_document_is_read_by_the_engine_that_is_chosen() {
+    let place = Place::new();
+    let endpoint = ModelEndpoint::says(&fields());
+    place.write("invoice.txt", DOCUMENT);
+    place.write("fields.json", SCHEMA);
+    place.write("notes.txt", "Totals are in pounds.\n");
+    place.write(
+        "openapi.toml",
+        &format!(
+            "extraction_engine = \"model\"\nmodel_endpoint = \"{}\"\nmodel = \"wise\"\n",
+            endpoint.url()
+        ),
+    );
+    let extract = ["extract", "invoice.txt", "--schema", "fields.json", "--json"];
+    let by_model = |further: &[&str]| {
+        let key = [("OPENAPI_MODEL_KEY", "sk-Secret0123")];
+        place.run_with(&key, &[&extract[..], &["--config", "openapi.toml"], further].concat())
+    };
+    let engine = |text: &str| {
+        let answer: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(answer["data"]["total"], 1234.5);
+        answer["metadata"]["engine"].clone()
+    };
+    let said = by_model(&["--instructions", "@notes.txt"]);
+    assert_eq!((engine(&said.stdout), said.stderr.as_str()), (json!("wise"), "asking wise\n"));
+    let [asked] = &endpoint.asked()[..] else { panic!("it is asked once") };
+    assert_eq!(asked.authorization, "Bearer sk-Secret0123");
+    assert!(asked.body["messages"].to_string().contains("Totals are in pounds."), "{}", asked.body);
+
+    let said = by_model(&["--extraction-engine", "builtin", "--instructions", "Totals are in pounds."]);
+    assert_eq!(engine(&said.stdout), "builtin");
+    assert_eq!(said.stderr, "the built-in engine does not read --instructions\n");
+    assert_eq!(endpoint.asked().len(), 0);
+
+    for (further, status, fault) in [
+        (&["--instructions", "@none.txt"][..], 1, "cannot read none.txt"),
+        (&["--instructions", &"x".repeat(4_001)], 2, "--instructions must have at most 4000 characters"),
+        (&["--extraction-engine", "off"], 2, "extraction_engine is off"),
+        (&["--extraction-engine", "fast"], 2, "there is no engine 'fast'; there are builtin, off, model"),
+        (&["--listen", "127.0.0.1:0"], 2, "unexpected argument '--listen'"),
+    ] {
+        let said = by_model(further).failed(status);
+        let further: String = further.concat().chars().take(60).collect();
+        assert!(said.contains(fault), "{further}: {said}");
+    }
+
+    // Nobody answers there any more.
+    drop(endpoint);
+    let gone = by_model(&["--extraction-timeout", "4s"]).failed(1);
+    assert!(gone.contains("wise: ") && !gone.contains("Secret"), "{gone}");
+    let said = by_model(&["--extraction-timeout", "4s", "--model-fallback"]);
+    assert_eq!(engine(&said.stdout), "builtin", "{said:?}");
+    assert!(said.stderr.contains("; the built-in engine answers"), "{}", said.stderr);
+}

@@ -1,8 +1,9 @@
 //! Every example of `--help` is tried, in the order a reader meets them.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::extraction;
+use super::model_endpoint::ModelEndpoint;
 use super::support::{BINARY, Place, credentials, request};
 use super::visitor::Visitor;
 
@@ -110,12 +111,17 @@ fn every_example_works() {
     std::fs::create_dir(place.path("handbook")).unwrap();
     place.write("handbook/prices.txt", "A home visit is 40 pounds.\n");
     place.write("handbook/hours.md", "# Hours\n\nWe are open from 8 to 18.\n");
+    place.write("notes.txt", "Amounts are in pounds.\n");
     place.write("fields.json", r#"{ "total": { "type": "number", "required": true } }"#);
     let bin = place.path("bin");
     std::fs::create_dir(&bin).unwrap();
     std::os::unix::fs::symlink(BINARY, bin.join("openapi-server")).unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
 
+    let endpoint = ModelEndpoint::says(&json!({ "total": null }));
+    let url = endpoint.url();
+    let models = format!("extraction_engine = \"model\"\nmodel_endpoint = \"{url}\"\nmodel = \"wise\"\n");
+    place.write("models.toml", &models);
     let (mut key, mut form, mut document, mut conversation) = (None, None, None, None);
     let mut tried = 0;
     for command in commands(&place, &[]) {
