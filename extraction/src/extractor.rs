@@ -30,6 +30,14 @@ const WAITING: usize = 16;
 ///
 /// As many documents are worked on at once as the machine has cores; some more wait for their turn, as long as they may
 /// take, and the rest is [`Unavailable`](ExtractError::Unavailable) at once.
+///
+/// A panic of an engine is [`BadAnswer`](ExtractError::BadAnswer), which holds nothing of the document. Its words may hold
+/// a part of it, and go to the panic hook of the process, whose default prints them: a host of others' documents sets one
+/// that says only where it was.
+///
+/// ```
+/// std::panic::set_hook(Box::new(|panic| eprintln!("a panic at {:?}", panic.location())));
+/// ```
 pub struct Extractor {
     reader: Reader,
     recognise: Option<Arc<dyn Recognise>>,
@@ -217,14 +225,12 @@ impl OpenDocument for Opened {
             }
             timeout_at(until, turn.work()).await.map_err(|_| ExtractError::TimedOut)??;
         }
-        let work = tokio::task::spawn_blocking(move || {
+        let answer = on_thread(until, move || {
             let answer = builtin::extract(&document, &task.schema);
             drop(turn);
             answer
         });
-        let answer = timeout_at(until, work).await.map_err(|_| ExtractError::TimedOut)?;
-        let answer =
-            answer.map_err(|error| ExtractError::BadAnswer(format!("the engine failed: {error}")))?;
+        let answer = answer.await?;
         Ok(Findings {
             fields: answer.findings,
             warnings: answer.warnings,
@@ -232,6 +238,17 @@ impl OpenDocument for Opened {
             engine: builtin::NAME.to_owned(),
         })
     }
+}
+
+/// Work of the built-in engine on a thread for such work.
+async fn on_thread<T: Send + 'static>(
+    until: Instant,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ExtractError> {
+    let done = timeout_at(until, tokio::task::spawn_blocking(work)).await;
+    // The words of a panic may hold what stands in the document: they go no further.
+    let failed = |_| ExtractError::BadAnswer("the built-in engine failed; a panic says where".to_owned());
+    done.map_err(|_| ExtractError::TimedOut)?.map_err(failed)
 }
 
 #[cfg(feature = "model")]
@@ -286,5 +303,22 @@ fn not_read(error: WorkerError) -> ExtractError {
         WorkerError::Document(ReadError::Unsupported) => {
             ExtractError::Unreadable("its content is of no type that can be read".to_owned())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_tells_nothing_of_the_document() {
+        let until = Instant::now() + Duration::from_secs(20);
+        let text = "Confidential: 12".to_owned();
+        let failed = on_thread(until, move || -> u8 { panic!("no number in {text}") }).await;
+        let Err(error) = failed else { panic!("it goes on") };
+        assert!(matches!(error, ExtractError::BadAnswer(_)));
+        assert!(!format!("{error} {error:?}").contains("Confidential"), "{error:?}");
+        let late = on_thread(Instant::now(), || std::thread::sleep(Duration::from_millis(100))).await;
+        assert!(matches!(late, Err(ExtractError::TimedOut)), "{late:?}");
     }
 }
