@@ -43,7 +43,8 @@ pub struct Page {
     pub source: PageSource,
     /// The lines in reading order: a column is read to its end before the next one begins.
     pub lines: Vec<Line>,
-    /// The tables, in reading order. Their text is in `lines` as well.
+    /// The tables, in reading order, for programs that want cells: the engines do without, because they find rows and
+    /// columns in `lines` also where no reader is sure of a table. Their text is in `lines` as well.
     pub tables: Vec<Table>,
 }
 

@@ -106,6 +106,55 @@ fn a_table_across_both_columns_is_cut_out_before_they_are_read() {
     );
 }
 
+/// The lines of a grid: where they stand across, and from top to bottom.
+fn grid(across: &[f32], down: &[f32]) -> String {
+    let ends = |at: &[f32]| (at[0], at[at.len() - 1]);
+    let ((left, right), (top, bottom)) = (ends(across), ends(down));
+    let mut content = String::new();
+    for x in across {
+        content += &format!("{x} {top} m {x} {bottom} l S\n");
+    }
+    for y in down {
+        content += &format!("{left} {y} m {right} {y} l S\n");
+    }
+    content
+}
+
+/// `read_default` holds that no word is in two tables.
+#[test]
+fn drawn_tables_beside_one_another_and_in_one_another_are_two() {
+    let rows = [700.0, 680.0, 660.0, 640.0];
+    let mut content = grid(&[200.0, 270.0, 340.0], &rows) + &grid(&[400.0, 470.0, 540.0], &rows);
+    for (row, y) in [686.0, 666.0, 646.0].into_iter().enumerate() {
+        for (column, x) in [50.0, 205.0, 275.0, 405.0, 475.0].into_iter().enumerate() {
+            content += &show(x, y, 10.0, &format!("cell{row}{column}"));
+        }
+    }
+    let beside = read_default(&pdf(&[&content])).expect("it is read");
+    assert_eq!(cells(&beside, 0)[0], ["cell01", "cell02"]);
+    assert_eq!(cells(&beside, 1)[2], ["cell23", "cell24"]);
+    assert_eq!(beside.pages[0].tables.len(), 2);
+
+    let mut content = grid(&[50.0, 250.0, 500.0], &[700.0, 680.0, 560.0, 540.0]);
+    content += &grid(&[270.0, 370.0, 480.0], &[660.0, 640.0, 620.0]);
+    for (x, y, text) in [
+        (60.0, 686.0, "Item"),
+        (260.0, 686.0, "Parts"),
+        (60.0, 646.0, "Lamp"),
+        (275.0, 646.0, "Bulb"),
+        (375.0, 646.0, "1"),
+        (275.0, 626.0, "Socket"),
+        (375.0, 626.0, "2"),
+        (60.0, 546.0, "Wire"),
+        (260.0, 546.0, "none"),
+    ] {
+        content += &show(x, y, 10.0, text);
+    }
+    let within = read_default(&pdf(&[&content])).expect("it is read");
+    assert_eq!(cells(&within, 0), [["Item", "Parts"], ["Lamp", ""], ["Wire", "none"]]);
+    assert_eq!(cells(&within, 1), [["Bulb", "1"], ["Socket", "2"]]);
+}
+
 #[test]
 fn columns_under_one_another_are_a_table_without_lines() {
     let mut content = String::new();

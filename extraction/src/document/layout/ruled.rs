@@ -27,6 +27,12 @@ impl Grid {
             row.pieces.iter().filter(|piece| piece.x0 >= self.left - NEAR && piece.x1 <= self.right + NEAR);
         middle > self.top && middle < self.bottom && inside.count() * 2 >= row.pieces.len()
     }
+
+    /// Whether the middle of a word is in it.
+    pub(super) fn holds(&self, piece: &Piece) -> bool {
+        let (x, y) = (f64::midpoint(piece.x0, piece.x1), piece.center());
+        (self.left..self.right).contains(&x) && (self.top..self.bottom).contains(&y)
+    }
 }
 
 /// A line across (`at` is its height) or down.
@@ -49,18 +55,32 @@ pub(super) fn tables(pieces: &[Piece], rules: &[Rule]) -> (Vec<Grid>, Vec<Table>
         }
     }
     let (across, down) = (merge(across), merge(down));
-    let mut grids = Vec::new();
-    let mut tables = Vec::new();
     if across.len() > RULES || down.len() > RULES {
-        return (grids, tables);
+        return (Vec::new(), Vec::new());
     }
-    for (across, down) in connected(&across, &down) {
-        if let Some((grid, table)) = table(&across, &down, pieces) {
-            grids.push(grid);
-            tables.push(table);
+    let groups = connected(&across, &down);
+    let mut found: Vec<Option<(Grid, Table)>> = vec![None; groups.len()];
+    // A table in a cell of another one comes first, so that its words are in one table only.
+    let mut smallest: Vec<usize> = (0..groups.len()).collect();
+    smallest.sort_by(|a, b| area(&groups[*a]).total_cmp(&area(&groups[*b])));
+    let mut free: Vec<&Piece> = pieces.iter().collect();
+    for index in smallest {
+        let (across, down) = &groups[index];
+        found[index] = table(across, down, &free);
+        if let Some((grid, _)) = &found[index] {
+            free.retain(|piece| !grid.holds(piece));
         }
     }
-    (grids, tables)
+    found.into_iter().flatten().unzip()
+}
+
+/// How much room lines take that hang together.
+fn area((across, down): &(Vec<Stroke>, Vec<Stroke>)) -> f64 {
+    let extent = |strokes: &[Stroke]| {
+        let ends = strokes.first().zip(strokes.last());
+        ends.map_or(0.0, |(first, last)| last.at - first.at)
+    };
+    extent(across) * extent(down)
 }
 
 /// Lines that continue one another are one.
@@ -119,7 +139,7 @@ fn positions(strokes: &[Stroke]) -> Vec<f64> {
     positions
 }
 
-fn table(across: &[Stroke], down: &[Stroke], pieces: &[Piece]) -> Option<(Grid, Table)> {
+fn table(across: &[Stroke], down: &[Stroke], pieces: &[&Piece]) -> Option<(Grid, Table)> {
     let (xs, ys) = (positions(down), positions(across));
     let (columns, rows) = (xs.len() - 1, ys.len() - 1);
     if columns < 2 || rows < 2 || xs.len() > LINES || ys.len() > LINES {
@@ -148,7 +168,7 @@ fn table(across: &[Stroke], down: &[Stroke], pieces: &[Piece]) -> Option<(Grid, 
     }
     let mut contents: std::collections::HashMap<(usize, usize), Vec<Piece>> =
         std::collections::HashMap::new();
-    for piece in pieces {
+    for &piece in pieces {
         let x = f64::midpoint(piece.x0, piece.x1);
         if let (Some(row), Some(column)) = (band(&ys, piece.center()), band(&xs, x)) {
             contents.entry(owner[row][column]).or_default().push(piece.clone());
