@@ -9,6 +9,7 @@ mod assign;
 pub(super) mod candidates;
 pub mod confidence;
 pub(super) mod dates;
+mod durations;
 mod entities;
 pub(super) mod facts;
 pub(super) mod fields;

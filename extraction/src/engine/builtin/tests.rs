@@ -177,6 +177,30 @@ fn money_is_told_from_a_count_beside_it() {
     );
 }
 
+/// How long something is forbidden or given is not how long an agreement lasts.
+#[test]
+fn a_term_is_no_time_of_a_covenant_or_a_benefit() {
+    let term = |text: &str| values(text, r#"{ "term": { "type": "string" } }"#);
+    for none in [
+        "Nonsolicitation. For a period of one year beginning on the Effective Date, you shall not solicit any customer.",
+        "The Seller shall not open a shop in Leeds for 18 months from the date of execution of this Agreement.",
+        "The Company shall continue coverage for up to twenty-four (24) months from the Effective Date.",
+        "The Company shall continue coverage for up to twenty\nfour (24) months from the Effective Date.",
+    ] {
+        assert_eq!(term(none), r#"{"term":null}"#, "{none}");
+    }
+    for (text, wanted) in [
+        (
+            "The Recipient shall not disclose Confidential Information for 3 years from the date of disclosure.",
+            "3 years",
+        ),
+        ("You shall not compete. This Agreement continues for 2 years from the Effective Date.", "2 years"),
+        ("During the term of 18 months the Agent shall not compete with the Principal.", "18 months"),
+    ] {
+        assert_eq!(term(text), format!(r#"{{"term":"{wanted}"}}"#), "{text}");
+    }
+}
+
 #[test]
 fn a_law_is_named_by_its_place_and_a_term_is_that_of_the_agreement() {
     let fields = r#"{ "governingLaw": { "type": "string" }, "term": { "type": "string" }, "parties": { "type": "array" } }"#;

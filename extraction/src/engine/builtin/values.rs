@@ -206,7 +206,7 @@ impl Source<'_, '_> {
                 })
                 .into_iter()
                 .collect(),
-            Role::Duration => super::prose::duration(self.view, region)
+            Role::Duration => super::durations::duration(self.view, region)
                 .map(|(span, value)| {
                     // In a sentence the words next to `term` say more than those further on.
                     let near = if span.start <= region.start + 3 { 1.0 } else { 0.5 };
