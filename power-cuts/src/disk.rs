@@ -134,17 +134,25 @@ impl Disk {
                     self.files[file].change(number, Change::Length(*length));
                 }
             }
-            Event::Sync { path, begun } => self.sync(path, *begun),
+            Event::Sync { path, begun, names } => {
+                self.sync_content(path, *begun);
+                if *names {
+                    self.sync_names(path, *begun);
+                }
+            }
             Event::Said(_) => {}
         }
     }
 
-    fn sync(&mut self, path: &Path, begun: usize) {
+    fn sync_content(&mut self, path: &Path, begun: usize) {
         if let Some(file) = self.file(path) {
             let Content { certain, later, .. } = &mut self.files[file];
             let covered = later.iter().take_while(|(number, _)| *number <= begun).count();
             later.drain(..covered).for_each(|(_, change)| change.apply(certain));
         }
+    }
+
+    fn sync_names(&mut self, path: &Path, begun: usize) {
         for (_, history) in self.names.iter_mut().filter(|(name, _)| name.parent() == Some(path)) {
             let covered = history.iter().take_while(|(number, _)| *number <= begun).count();
             history.drain(..covered.saturating_sub(1));
@@ -217,14 +225,15 @@ mod tests {
         let events = [
             Event::MakeFile(file.clone()),
             write(b"1"),
-            Event::Sync { path: file.clone(), begun: 2 },
-            Event::Sync { path: folder.clone(), begun: 3 },
+            Event::Sync { path: file.clone(), begun: 2, names: false },
+            Event::Sync { path: folder.clone(), begun: 3, names: true },
             write(b"2"),
             Event::SetLength { file: file.clone(), length: 1 },
             // Begun before the last two.
-            Event::Sync { path: file.clone(), begun: 4 },
+            Event::Sync { path: file.clone(), begun: 4, names: true },
             Event::Remove(file),
-            Event::Sync { path: folder, begun: 8 },
+            Event::Sync { path: folder.clone(), begun: 8, names: false },
+            Event::Sync { path: folder, begun: 8, names: true },
         ];
         let some = |octets: &[u8]| Some(octets.to_vec());
         assert_eq!(left(&events, 2), BTreeSet::from([None, some(b""), some(b"1")]));
@@ -232,6 +241,7 @@ mod tests {
         assert_eq!(left(&events, 4), BTreeSet::from([some(b"1")]));
         assert_eq!(left(&events, 7), BTreeSet::from([some(b"1"), some(b"12")]));
         assert_eq!(left(&events, 8), BTreeSet::from([None, some(b"1"), some(b"12")]));
-        assert_eq!(left(&events, 9), BTreeSet::from([None]));
+        assert_eq!(left(&events, 9), left(&events, 8), "of content only");
+        assert_eq!(left(&events, 10), BTreeSet::from([None]));
     }
 }

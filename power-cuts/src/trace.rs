@@ -36,6 +36,8 @@ pub enum Event {
         path: PathBuf,
         /// How many events there were when it began: what came later is not covered.
         begun: usize,
+        /// Whether it covers the names in a folder: `fdatasync` is only sure of content.
+        names: bool,
     },
     /// A text went to standard output or into a socket: from here on others know it.
     Said(String),
@@ -154,7 +156,8 @@ fn event(call: &str, outcome: &str, begun: usize) -> Option<Event> {
             }
         },
         "ftruncate" => Event::SetLength { file: descriptor(arguments), length: last() },
-        "fsync" | "fdatasync" => Event::Sync { path: descriptor(arguments), begun },
+        "fsync" => Event::Sync { path: descriptor(arguments), begun, names: true },
+        "fdatasync" => Event::Sync { path: descriptor(arguments), begun, names: false },
         other => panic!("nothing is known of {other}"),
     })
 }
@@ -195,7 +198,7 @@ mod tests {
                 Event::MakeFile(file.clone()),
                 Event::Write { file: file.clone(), at: None, octets: b"12".to_vec() },
                 Event::Write { file: file.clone(), at: Some(512), octets: b"22".to_vec() },
-                Event::Sync { path: file.clone(), begun: 2 },
+                Event::Sync { path: file.clone(), begun: 2, names: false },
                 Event::Said("1".to_owned()),
                 Event::SetLength { file, length: 9 },
             ]

@@ -50,8 +50,7 @@ fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
-/// Makes the folder of `path`, readable by its owner only, unless it is there. What is made stays after a power cut:
-/// SQLite syncs the folder that its files lie in, but not those above.
+/// Makes the folder of `path`, readable by its owner only, unless it is there. What is made stays after a power cut.
 pub(crate) fn make_folder(path: &Path) -> Result<(), OpenError> {
     let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else { return Ok(()) };
     let failed = |source| OpenError::Folder { folder: folder.to_owned(), source };
@@ -67,14 +66,19 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), OpenError> {
     builder.create(folder).map_err(failed)?;
     #[cfg(unix)]
     for made in missing {
-        let above = made.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        match File::open(above).and_then(|above| above.sync_all()) {
-            // A folder that may be written and not listed cannot be opened.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
-            synced => synced.map_err(failed)?,
-        }
+        sync_folder(made)?;
     }
     Ok(())
+}
+
+/// Makes what happened to the names in the folder of `path` durable.
+pub(crate) fn sync_folder(path: &Path) -> Result<(), OpenError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match File::open(folder).and_then(|folder| folder.sync_all()) {
+        // A folder that may be written and not listed cannot be opened, nor can any on some systems.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        synced => synced.map_err(|source| OpenError::Folder { folder: folder.to_owned(), source }),
+    }
 }
 
 /// Takes the lock of the database at `path`.
@@ -166,6 +170,9 @@ pub(crate) fn writer(config: &SqliteConfig) -> Result<Connection, OpenError> {
     db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES).map_err(of)?;
     db.pragma_update(None, "journal_size_limit", i64::from(CHECKPOINT_PAGES) * 4_096).map_err(of)?;
     migrate::migrate(&mut db, path)?;
+    // The log is there by now. SQLite syncs the folder of a new one as it syncs data, and not every file system then
+    // makes its name durable.
+    sync_folder(path)?;
     Ok(db)
 }
 

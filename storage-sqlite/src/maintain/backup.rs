@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::backup::{Backup as Copying, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
-use super::{refuse_damage, sync_file, sync_folder};
+use super::{refuse_damage, sync_file};
 use crate::error::OpenError;
 use crate::{SqliteStorage, connect, migrate};
 
@@ -42,7 +42,7 @@ impl SqliteStorage {
                 std::io::ErrorKind::AlreadyExists => OpenError::Exists { path: to.to_owned() },
                 _ => OpenError::File { path: to.to_owned(), source: error },
             })?;
-            sync_folder(to)?;
+            connect::sync_folder(to)?;
             let file = std::fs::metadata(to);
             file.map(|file| file.len()).map_err(|source| OpenError::File { path: to.to_owned(), source })
         });

@@ -14,7 +14,6 @@ pub use repair::Repair;
 pub use size::Size;
 
 use std::fs::File;
-use std::io;
 use std::path::Path;
 
 use rusqlite::Connection;
@@ -41,16 +40,4 @@ fn refuse_damage(db: &Connection, path: &Path) -> Result<(), OpenError> {
 fn sync_file(path: &Path) -> Result<(), OpenError> {
     let synced = File::open(path).and_then(|file| file.sync_all());
     synced.map_err(|source| OpenError::File { path: path.to_owned(), source })
-}
-
-/// Makes a renaming in the folder of `path` durable.
-fn sync_folder(path: &Path) -> Result<(), OpenError> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match File::open(folder).and_then(|folder| folder.sync_all()) {
-        // Only some systems let a folder be opened and synced.
-        Err(error) if cfg!(unix) || !matches!(error.kind(), io::ErrorKind::PermissionDenied) => {
-            Err(OpenError::Folder { folder: folder.to_owned(), source: error })
-        }
-        _ => Ok(()),
-    }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::backup::copy;
-use super::{refuse_damage, sync_folder};
+use super::refuse_damage;
 use crate::connect::{self, Sharing};
 use crate::error::OpenError;
 use crate::{SqliteConfig, SqliteStorage, migrate};
@@ -39,7 +39,7 @@ impl SqliteStorage {
                 let _ = std::fs::remove_file(connect::beside(to, suffix));
             }
             std::fs::rename(&copied, to).map_err(|source| OpenError::File { path: to.clone(), source })?;
-            sync_folder(to)
+            connect::sync_folder(to)
         });
         if replaced.is_err() {
             let _ = std::fs::remove_file(&copied);
