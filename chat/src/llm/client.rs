@@ -1,9 +1,13 @@
 //! The way to an endpoint: one request, in the dialect that the endpoint takes.
 
 use std::error::Error as _;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
+use futures_core::Stream;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response};
@@ -33,6 +37,9 @@ pub(super) enum Failure {
     /// The model refuses.
     Refused,
 }
+
+/// The body of an answer, without its head: that keeps all it was read with for as long as it is there.
+pub(super) type AnswerBody = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
 
 /// An endpoint.
 pub(super) struct Endpoint {
@@ -112,10 +119,10 @@ impl Endpoint {
     }
 
     /// The next octets of an answer; none at its end.
-    pub(super) async fn chunk(&self, response: &mut Response) -> Result<Option<Vec<u8>>, Failure> {
-        let chunk = tokio::time::timeout(self.config.silence, response.chunk()).await;
-        let chunk = chunk.map_err(|_| Failure::Silent)?;
-        let chunk = chunk.map_err(|error| broken(error, "the endpoint broke off its answer"))?;
+    pub(super) async fn chunk(&self, body: &mut AnswerBody) -> Result<Option<Vec<u8>>, Failure> {
+        let next = poll_fn(|context| body.as_mut().poll_next(context));
+        let chunk = tokio::time::timeout(self.config.silence, next).await.map_err(|_| Failure::Silent)?;
+        let chunk = chunk.transpose().map_err(|error| broken(error, "the endpoint broke off its answer"))?;
         Ok(chunk.map(|octets| octets.to_vec()))
     }
 }

@@ -1,32 +1,41 @@
 //! Replies that repeat what visitors are not to see.
 
-use std::collections::HashSet;
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher as _;
-
 /// Characters in a row that make a repetition.
 const LONGEST: usize = 80;
 
+/// Every repetition holds a whole block of the reply, wherever in a block it begins.
+const BLOCK: usize = LONGEST / 2;
+
 /// Watches a reply for parts of secret texts. Case, blanks and marks of emphasis make no difference.
 pub(super) struct LeakWatch {
-    /// The hashes of all [`LONGEST`] characters in a row.
-    secrets: HashSet<u64>,
-    hasher: RandomState,
+    secrets: Vec<String>,
+    /// The end of the reply: the block that is being written and the one before.
     last: Vec<char>,
+    /// Characters of the block that is being written.
+    written: usize,
+    /// Where the secrets have what the reply ends with, if that is a block or more.
+    runs: Vec<Run>,
     is_blank: bool,
+}
+
+/// The end of the reply as a part of a secret.
+struct Run {
+    secret: usize,
+    /// Where the secret goes on behind it.
+    next: usize,
+    /// Its characters.
+    length: usize,
 }
 
 impl LeakWatch {
     pub(super) fn new(secrets: &[&str]) -> Self {
-        let hasher = RandomState::new();
-        let mut hashes = HashSet::new();
-        for secret in secrets {
-            let mut letters = Vec::new();
-            let mut is_blank = true;
+        let letters = |secret: &&str| {
+            let (mut letters, mut is_blank) = (Vec::new(), true);
             secret.chars().for_each(|letter| plain(letter, &mut is_blank, &mut letters));
-            hashes.extend(letters.windows(LONGEST).map(|window| hasher.hash_one(window)));
-        }
-        LeakWatch { secrets: hashes, hasher, last: Vec::new(), is_blank: true }
+            (letters.len() >= LONGEST).then(|| letters.iter().collect())
+        };
+        let secrets = secrets.iter().filter_map(letters).collect();
+        LeakWatch { secrets, last: Vec::new(), written: 0, runs: Vec::new(), is_blank: true }
     }
 
     /// Whether the reply repeats a secret once `text` is added to it.
@@ -38,17 +47,46 @@ impl LeakWatch {
             let known = self.last.len();
             plain(letter, &mut self.is_blank, &mut self.last);
             for end in known + 1..=self.last.len() {
-                let start = end.checked_sub(LONGEST);
-                let window = start.map(|start| &self.last[start..end]);
-                if window.is_some_and(|window| self.secrets.contains(&self.hasher.hash_one(window))) {
-                    return true;
-                }
+                self.go_on(end);
+            }
+            if self.runs.iter().any(|run| run.length >= LONGEST) {
+                return true;
             }
             if self.last.len() > 16 * LONGEST {
                 self.last.drain(..self.last.len() - LONGEST);
             }
         }
         false
+    }
+
+    /// Takes in the character before `end`.
+    fn go_on(&mut self, end: usize) {
+        let Self { secrets, last, runs, .. } = self;
+        let letter = last[end - 1];
+        runs.retain_mut(|run| {
+            run.length += 1;
+            run.next += letter.len_utf8();
+            secrets[run.secret][run.next - letter.len_utf8()..].starts_with(letter)
+        });
+        self.written += 1;
+        if self.written < BLOCK {
+            return;
+        }
+        self.written = 0;
+        let (before, block) = last[..end].split_at(end - BLOCK);
+        let block: String = block.iter().collect();
+        for (number, secret) in secrets.iter().enumerate() {
+            let windows = secret.as_bytes().windows(block.len()).enumerate();
+            for (at, _) in windows.filter(|(_, window)| *window == block.as_bytes()) {
+                let next = at + block.len();
+                if runs.iter().any(|run| run.secret == number && run.next == next) {
+                    continue;
+                }
+                let same = before.iter().rev().zip(secret[..at].chars().rev());
+                let length = BLOCK + same.take_while(|(one, other)| *one == other).count();
+                runs.push(Run { secret: number, next, length });
+            }
+        }
     }
 }
 
@@ -85,5 +123,32 @@ mod tests {
         let part: String = secret.chars().take(79).collect();
         assert!(!sees(&part));
         assert!(!sees(&format!("{part}xx {part}xx short short")));
+    }
+
+    proptest::proptest! {
+        /// Against looking for every part of that length, letter by letter.
+        #[test]
+        fn a_part_is_seen_with_its_last_character(
+            secret in "[aé]{60,200}",
+            parts in proptest::collection::vec(("[aéc]{0,70}", 0..200_usize, 70..95_usize), 1..4),
+        ) {
+            let letters: Vec<char> = secret.chars().collect();
+            let mut reply = String::new();
+            for (other, from, length) in parts {
+                reply += &other;
+                reply.extend(letters.iter().skip(from).take(length));
+            }
+            let parts: Vec<String> = letters.windows(LONGEST).map(|part| part.iter().collect()).collect();
+            let mut watch = LeakWatch::new(&[&secret]);
+            for (at, letter) in reply.char_indices() {
+                let said = &reply[..at + letter.len_utf8()];
+                let is_there = parts.iter().any(|part| said.contains(part));
+                let is_seen = watch.sees(&letter.to_string());
+                proptest::prop_assert_eq!(is_seen, is_there, "at {} of {}", at, &reply);
+                if is_seen {
+                    break;
+                }
+            }
+        }
     }
 }

@@ -26,7 +26,7 @@ use openapi_core::chat::{ChatError, ChatEvent, ChatEvents, ChatResponder, ChatTu
 use openapi_core::ports::{Clock, IdSource};
 use reqwest::header::CONTENT_TYPE;
 
-use self::client::{Endpoint, Failure};
+use self::client::{AnswerBody, Endpoint, Failure};
 pub use self::config::{EndpointError, EndpointKey, LlmEndpoint, Prices};
 use self::events::Emitter;
 use self::prompt::Prompt;
@@ -124,7 +124,7 @@ impl LlmResponder {
                 // A model may think for long before it says anything: whoever waits is to know that it was asked.
                 emitter.emit(ChatEvent::Status(StatusKind::Thinking));
             }
-            let failure = match attempt(endpoint, turn, &prompt, &mut reply, emitter).await {
+            let failure = match attempt(endpoint, turn, prompt, &mut reply, emitter).await {
                 Ok(()) => return reply.finish(endpoint.config.prices, emitter),
                 Err(failure) => failure,
             };
@@ -154,7 +154,7 @@ impl LlmResponder {
 async fn attempt(
     endpoint: &Endpoint,
     turn: &ChatTurn,
-    prompt: &Prompt,
+    prompt: Prompt,
     reply: &mut Reply<'_>,
     emitter: &Emitter,
 ) -> Result<(), Failure> {
@@ -166,9 +166,12 @@ async fn attempt(
         temperature: settings.temperature,
         max_output_tokens: settings.max_output_tokens,
     };
-    let mut response = endpoint.ask(&asked).await?;
+    let response = endpoint.ask(&asked).await?;
+    // An answer may take minutes.
+    drop(prompt);
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let is_whole = kind.trim_start().starts_with("application/json");
+    let mut body: AnswerBody = Box::pin(response.bytes_stream());
     let broken =
         |reason: &str| Failure::Passing(format!("the endpoint's answer cannot be used: {reason}"), None);
     let config = &endpoint.config;
@@ -177,7 +180,7 @@ async fn attempt(
     let mut events = Vec::new();
     let mut is_done = false;
     while !is_done && !reply.is_enough() {
-        let chunk = endpoint.chunk(&mut response).await?;
+        let chunk = endpoint.chunk(&mut body).await?;
         let is_end = chunk.is_none();
         let fed = match chunk {
             Some(octets) if is_whole => {

@@ -1,7 +1,7 @@
 //! One connection from its first octet to its last.
 
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -52,13 +52,17 @@ pub async fn serve<H: Handler>(
         let prior_knowledge = protocols.http2 && begins_with_http2(&stream, timeouts).await?;
         return speak(stream, prior_knowledge, timeouts, peer, drain).await;
     };
-    let handshake = tls.acceptor().accept(stream);
-    let stream = timeout(timeouts.handshake, handshake)
-        .await
-        .map_err(|_| ConnectionError::Handshake(io::ErrorKind::TimedOut.into()))?
-        .map_err(ConnectionError::Handshake)?;
-    let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-    speak(stream, http2, timeouts, peer, drain).await
+    // Boxed, as HTTP/2 is below: the task of a connection without them has no room for them, for as long as it is open.
+    Box::pin(async {
+        let handshake = tls.acceptor().accept(stream);
+        let stream = timeout(timeouts.handshake, handshake)
+            .await
+            .map_err(|_| ConnectionError::Handshake(io::ErrorKind::TimedOut.into()))?
+            .map_err(ConnectionError::Handshake)?;
+        let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+        speak(stream, http2, timeouts, peer, drain).await
+    })
+    .await
 }
 
 /// Why a connection ended otherwise than in order.
@@ -121,7 +125,8 @@ where
             .keep_alive_interval(timeouts.idle)
             .keep_alive_timeout(timeouts.head)
             .serve_connection(stream, service);
-        run(connection, |connection| connection.graceful_shutdown(), &drain).await
+        Box::pin(async { run(pin!(connection), |connection| connection.graceful_shutdown(), &drain).await })
+            .await
     } else {
         let stream = TokioIo::new(Watched::new(stream, timeouts, Some(link)));
         let connection = http1::Builder::new()
@@ -129,21 +134,20 @@ where
             .header_read_timeout(None)
             .max_buf_size(READ_BUFFER)
             .serve_connection(stream, service);
-        run(connection, |connection| connection.graceful_shutdown(), &drain).await
+        run(pin!(connection), |connection| connection.graceful_shutdown(), &drain).await
     }
 }
 
 /// Runs a connection to its end, which it is asked for when the drain begins.
 async fn run<C>(
-    connection: C,
+    mut connection: Pin<&mut C>,
     shut_down: impl FnOnce(Pin<&mut C>),
     drain: &Drain,
 ) -> Result<(), ConnectionError>
 where
     C: Future<Output = hyper::Result<()>>,
 {
-    let mut connection = std::pin::pin!(connection);
-    let mut begun = std::pin::pin!(drain.begun());
+    let mut begun = pin!(drain.begun());
     // Polled once to enrol this task; after that the flag tells at each wake-up, without a lock for each request.
     let mut enrolled = false;
     let mut shut_down = Some(shut_down);

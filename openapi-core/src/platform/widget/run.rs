@@ -111,8 +111,9 @@ enum Step {
 }
 
 impl Inner {
-    /// Answers a turn to its end.
-    pub(super) async fn run(self: Arc<Self>, job: Job) {
+    /// Answers a turn to its end. The job and what is done before and after the responder works are boxed: this future is
+    /// there for as long as a visitor is answered, and as large as the largest step of it.
+    pub(super) async fn run(self: Arc<Self>, job: Box<Job>) {
         let reply = match self.reply(&job).await {
             Ok(reply) => reply,
             Err(error) => {
@@ -120,16 +121,16 @@ impl Inner {
                 Reply::default()
             }
         };
-        self.finish(&job, reply).await;
+        Box::pin(self.finish(&job, reply)).await;
     }
 
     async fn reply(&self, job: &Job) -> Result<Reply, StorageError> {
         let chat = &job.view.settings.chat;
-        if !self.count_turn(job).await? {
+        if !Box::pin(self.count_turn(job)).await? {
             return Ok(self.limited(job));
         }
         job.live.emit("status", &Status { kind: StatusKind::Searching });
-        let turn = match self.meanwhile(job, self.chat_turn(job)).await {
+        let turn = match self.meanwhile(job, Box::pin(self.chat_turn(job))).await {
             Ok(turn) => turn?,
             Err(end) => return Ok(Reply { end, ..Reply::default() }),
         };
@@ -139,7 +140,7 @@ impl Inner {
             tracing::warn!(agent = %job.view.agent.id, responder = chat.responder, "the responder is not there");
         }
         let mut reply = match &first {
-            Some(responder) => self.attempt(job, &**responder, turn.clone()).await?,
+            Some(responder) => self.attempt(job, &**responder, &turn).await?,
             None => Reply { end: End::Failed(ChatError::Unavailable), ..Reply::default() },
         };
         let End::Failed(error) = reply.end else { return Ok(reply) };
@@ -150,7 +151,7 @@ impl Inner {
             && let Some(knowledge) = find(KNOWLEDGE)
         {
             let (used, credits) = (reply.usage, reply.credits);
-            reply = self.attempt(job, &*knowledge, turn).await?;
+            reply = self.attempt(job, &*knowledge, &turn).await?;
             reply.usage = used.or(reply.usage);
             reply.credits += credits;
         } else if error == ChatError::Budget && reply.text.is_empty() {
@@ -198,7 +199,7 @@ impl Inner {
                 Waited::Ended(end) => return Err(end),
                 Waited::Draft => {
                     draft = timer.sleep(DRAFT_MILLIS);
-                    if !self.save_draft(job, "", self.platform.now()).await {
+                    if !Box::pin(self.save_draft(job, "", self.platform.now())).await {
                         return Err(End::Stopped);
                     }
                 }
@@ -297,15 +298,15 @@ impl Inner {
         &self,
         job: &Job,
         responder: &dyn ChatResponder,
-        turn: ChatTurn,
+        turn: &ChatTurn,
     ) -> Result<Reply, StorageError> {
-        let Ok(most) = catch_unwind(AssertUnwindSafe(|| responder.most(&turn))) else {
+        let Ok(most) = catch_unwind(AssertUnwindSafe(|| responder.most(turn))) else {
             tracing::error!(responder = responder.name(), "a responder panicked");
             return Ok(Reply { end: End::Failed(ChatError::Internal), ..Reply::default() });
         };
         let id = self.platform.ports.ids.platform_id(self.platform.now());
         let is_paid = most.tokens() > 0;
-        if is_paid && !self.set_aside(job, id, most).await? {
+        if is_paid && !Box::pin(self.set_aside(job, id, most)).await? {
             return Ok(Reply { end: End::Failed(ChatError::Budget), ..Reply::default() });
         }
         let mut reply = self.drive(job, responder, turn).await;
@@ -319,7 +320,7 @@ impl Inner {
             };
             reply.usage = Some(used);
             // The reply is there, whatever becomes of its price: what is not settled stays set aside for a while.
-            reply.credits = match self.settle(job, id, used).await {
+            reply.credits = match Box::pin(self.settle(job, id, used)).await {
                 Ok(credits) => credits,
                 Err(error) => {
                     tracing::error!(agent = %job.view.agent.id, %error, "what an answer has used could not be settled");
@@ -330,12 +331,12 @@ impl Inner {
         Ok(reply)
     }
 
-    async fn drive(&self, job: &Job, responder: &dyn ChatResponder, turn: ChatTurn) -> Reply {
+    async fn drive(&self, job: &Job, responder: &dyn ChatResponder, turn: &ChatTurn) -> Reply {
         let timer = &self.platform.ports.timer;
         let deadlines = self.settings.deadlines;
         let mut reply = Reply::default();
         let begun_at = self.platform.now();
-        let Ok(mut events) = catch_unwind(AssertUnwindSafe(|| responder.respond(turn))) else {
+        let Ok(mut events) = catch_unwind(AssertUnwindSafe(|| responder.respond(turn.clone()))) else {
             tracing::error!(responder = responder.name(), "a responder panicked");
             return Reply { end: End::Failed(ChatError::Internal), ..reply };
         };
@@ -409,7 +410,7 @@ impl Inner {
                     draft = timer.sleep(DRAFT_MILLIS);
                     // The wish to end it may have come to another process.
                     (saved, saved_at) = (reply.text.len(), self.platform.now());
-                    if !self.save_draft(job, &reply.text, saved_at).await {
+                    if !Box::pin(self.save_draft(job, &reply.text, saved_at)).await {
                         reply.end = End::Stopped;
                         return reply;
                     }
@@ -420,7 +421,7 @@ impl Inner {
             let is_due = now.millis_since(saved_at) >= i64::try_from(DRAFT_MILLIS).unwrap_or(0);
             if grown >= DRAFT_OCTETS || is_due {
                 (saved, saved_at) = (reply.text.len(), now);
-                if !self.save_draft(job, &reply.text, now).await {
+                if !Box::pin(self.save_draft(job, &reply.text, now)).await {
                     reply.end = End::Stopped;
                     return reply;
                 }

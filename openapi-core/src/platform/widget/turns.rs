@@ -307,7 +307,7 @@ impl Inner {
         live.emit("ack", &Ack::of(&asked));
         let mut driver = None;
         if conversation.running.is_some() {
-            let job = Job {
+            let job = Box::new(Job {
                 view,
                 conversation,
                 asked,
@@ -315,7 +315,7 @@ impl Inner {
                 offers_form,
                 live: Arc::clone(&live),
                 request_id: visit.request_id.clone(),
-            };
+            });
             let inner = Arc::clone(self);
             let at_last = AtLast { inner: Arc::clone(self), live: Arc::clone(&live) };
             let task: Task = Box::pin(async move {
