@@ -1,6 +1,7 @@
 //! The benchmarks, one file each.
 
 mod api_get;
+mod chat;
 mod durable_creates;
 mod engines;
 mod faults;
@@ -54,6 +55,10 @@ pub(crate) enum Benchmark {
     Download,
     /// Growth of memory with 64 uploads of 25 MiB at once
     UploadMemory,
+    /// Memory of a thousand open answers of the chat, and what they cost the latency of the API
+    OpenStreams,
+    /// Thousands of turns, forged pages, large bodies and slow heads from one address, beside honest visitors
+    WidgetAbuse,
     /// CPU time of checking the answers to a form of 30 fields
     FormValidation,
     /// Durable submits of a form of 30 fields against creates of contacts
@@ -86,6 +91,8 @@ impl Benchmark {
             Benchmark::Upload => files::upload(options),
             Benchmark::Download => files::download(options),
             Benchmark::UploadMemory => files::upload_memory(options),
+            Benchmark::OpenStreams => chat::streams(options),
+            Benchmark::WidgetAbuse => chat::abuse(options),
             Benchmark::FormValidation => forms::validation(options),
             Benchmark::FormSubmits => forms::submits(options),
             Benchmark::FormLatest => forms::latest(options),

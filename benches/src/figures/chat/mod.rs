@@ -1,0 +1,105 @@
+//! The chat: a server whose agent answers visitors with a model.
+
+mod abuse;
+mod streams;
+
+use std::io::Write;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::runtime::Runtime;
+
+pub(super) use abuse::run as abuse;
+pub(super) use streams::run as streams;
+
+use crate::data;
+use crate::report::Failure;
+use crate::servers::{self, Server};
+use crate::world::{Chat, Manner, Model, ORIGIN, SERVER_KEY_HEX};
+
+/// A server with a widget's listener, and the endpoint of its model.
+struct Site {
+    server: Server,
+    folder: PathBuf,
+    chat: Chat,
+    model: Model,
+    /// Where the endpoint and the visitors run: on one thread.
+    runtime: Runtime,
+}
+
+impl Site {
+    /// Starts both; `limits` are the widget's that differ from the built-in ones. The store may have been filled before.
+    fn start(folder: PathBuf, manner: Manner, limits: &[&str]) -> Result<Self, Failure> {
+        let binary = servers::binary()?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let model = Model::start(&runtime, manner)?;
+        let agent = data::agent()?.to_string();
+        let chat = Chat { widget: free_address()?, agent };
+        let settings = settings(&folder, &chat, model.address(), limits)?;
+        configure(&binary, &settings, &chat.agent)?;
+        let variables = [("OPENAPI_CONFIG", settings.as_str()), ("OPENAPI_SERVER_KEY", SERVER_KEY_HEX)];
+        let server = Server::with_settings(&binary, &variables)?;
+        Ok(Site { server, folder, chat, model, runtime })
+    }
+
+    fn end(self) -> Result<(), Failure> {
+        self.server.stop()?;
+        Ok(std::fs::remove_dir_all(&self.folder)?)
+    }
+}
+
+/// Where the store of a site is.
+fn database_in(folder: &Path) -> PathBuf {
+    folder.join("openapi.db")
+}
+
+/// An address that nobody listens on.
+fn free_address() -> Result<SocketAddr, Failure> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
+}
+
+/// Writes the file of settings.
+fn settings(folder: &Path, chat: &Chat, model: SocketAddr, limits: &[&str]) -> Result<String, Failure> {
+    let path = folder.join("settings.toml");
+    let mut file = std::fs::File::create(&path)?;
+    let store = database_in(folder);
+    writeln!(file, "store = \"sqlite:{}\"\nwidget_listen = \"{}\"", store.display(), chat.widget)?;
+    writeln!(file, "llm_endpoint = [\"http://{model}/v1\"]\nllm_model = \"paced\"")?;
+    // An answer may take as long as a round does.
+    writeln!(file, "answer_timeout = [\"whole=600s\"]\nwidget_limit = {limits:?}")?;
+    Ok(path.to_str().ok_or("a path that is no text")?.to_owned())
+}
+
+/// Has the model answer the agent's visitors, those of one web page.
+fn configure(binary: &Path, settings: &str, agent: &str) -> Result<(), Failure> {
+    let origins = format!("origins=[\"{ORIGIN}\"]");
+    let changes = [
+        "chat.responder=llm",
+        "chat.turnsPerDay=0",
+        "chat.llm.tokensPerDay=0",
+        "chat.llm.grounding=open",
+        "chat.fallback=error",
+        origins.as_str(),
+    ];
+    let mut command = Command::new(binary);
+    command
+        .args(["agents", "configure", agent, "--config", settings])
+        .env("OPENAPI_SERVER_KEY", SERVER_KEY_HEX);
+    let output = command.args(changes.iter().flat_map(|change| ["--set", change])).output()?;
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(format!("agents configure: {}", String::from_utf8_lossy(&output.stderr)).into())
+    }
+}
+
+/// Lets this process and those it starts open so many files.
+fn allow_files(needed: usize) -> Result<(), Failure> {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.maximum.is_some_and(|most| most < needed as u64) {
+        return Err(format!("the system lets a process open too few files; {needed} are needed").into());
+    }
+    Ok(setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })?)
+}
