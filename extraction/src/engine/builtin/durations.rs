@@ -40,18 +40,8 @@ pub(crate) fn duration(view: &View<'_>, region: Span) -> Option<(Span, String)> 
 fn duration_at(view: &View<'_>, at: usize, end: usize) -> Option<(Span, String)> {
     let folded = |index: usize| view.words[index].folded.as_str();
     let of_text = |text: &str| text.parse::<u32>().ok().filter(|number| *number < 1_000);
-    let number = of_text(folded(at)).or_else(|| {
-        number_word(
-            folded(at)
-                .split('-')
-                .next_back()
-                .filter(|_| number_word(folded(at)).is_none())
-                .unwrap_or(folded(at)),
-        )
-        .filter(|_| number_word(folded(at)).is_some())
-    })?;
+    let mut number = of_text(folded(at)).or_else(|| number_word(folded(at)))?;
     let mut next = at + 1;
-    let mut number = number;
     if next < end && view.words[next].text.starts_with('(') {
         number = of_text(folded(next))?;
         next += 1;
