@@ -1,5 +1,7 @@
 //! A store that fails, stalls or loses races when a test says so: 503 on demand, without a server and without waiting.
 
+mod chat;
+
 use std::future::poll_fn;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,29 +10,23 @@ use std::task::{Poll, Waker};
 use async_trait::async_trait;
 
 use super::{
-    AgentRecord, AgentRecordKind, AgentRecordStore, AgentStore, AuditQuery, AuditStore, ContactPage,
-    ContactQuery, ContactSchemaStore, ContactStore, ContactWrite, ConversationPage, ConversationQuery,
-    ConversationStore, ConversationWrite, CreditStore, CreditWrite, DocumentStore, DocumentWrite, Duplicate,
-    FileDeletion, FilePage, FileQuery, FileStore, FileTombstone, FileUsage, FileWrite, FormStore,
-    HealthProbe, KeyStore, KnowledgeStore, KnowledgeWrite, LatestQuery, LedgerQuery, MessageQuery,
-    RateWindow, RateWindowStore, Replay, ReplayKey, ReplayStore, Result, Storage, StorageErrorKind,
-    StoredDocument, SubmissionChange, SubmissionPage, SubmissionQuery, SubmissionsWrite, TemplatePage,
-    TemplateQuery,
+    AgentStore, AuditQuery, AuditStore, ContactPage, ContactQuery, ContactSchemaStore, ContactStore,
+    ContactWrite, CreditStore, CreditWrite, DocumentStore, DocumentWrite, Duplicate, FileDeletion, FilePage,
+    FileQuery, FileStore, FileTombstone, FileUsage, FileWrite, FormStore, HealthProbe, KeyStore, LatestQuery,
+    LedgerQuery, RateWindow, RateWindowStore, Replay, ReplayKey, ReplayStore, Result, Storage,
+    StorageErrorKind, StoredDocument, SubmissionChange, SubmissionPage, SubmissionQuery, SubmissionsWrite,
+    TemplatePage, TemplateQuery,
 };
 use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use crate::agents::Agent;
 use crate::audit::AuditEntry;
-use crate::chat::{Conversation, KnowledgeDocument, Message, Passage};
 use crate::contacts::{Contact, ContactRef, UniqueValue};
 use crate::credits::{CreditAccount, CreditEntry};
 use crate::files::ContactFile;
 use crate::forms::{FormDataRevision, FormTemplate, Submission};
 use crate::ports::{BlobEntry, BlobKey};
 use crate::schema::ContactSchema;
-use crate::values::{
-    AgentId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, SubmissionId, TemplateId,
-    Timestamp,
-};
+use crate::values::{AgentId, ContactId, ExternalId, FileId, KeyId, SubmissionId, TemplateId, Timestamp};
 
 /// A store around another one, for tests of what a program does when the store does not do as it should.
 ///
@@ -490,87 +486,6 @@ impl DocumentStore for FaultyStorage {
         at_most: u32,
     ) -> Result<Vec<StoredDocument>> {
         self.through(self.inner.documents(agent, after, at_most)).await
-    }
-}
-
-#[async_trait]
-impl ConversationStore for FaultyStorage {
-    async fn conversation(&self, agent: &AgentId, id: ConversationId) -> Result<Option<Conversation>> {
-        self.ready()?;
-        self.through(self.inner.conversation(agent, id)).await
-    }
-
-    async fn conversations(&self, agent: &AgentId, query: &ConversationQuery) -> Result<ConversationPage> {
-        self.ready()?;
-        self.through(self.inner.conversations(agent, query)).await
-    }
-
-    async fn messages(&self, agent: &AgentId, query: &MessageQuery) -> Result<Vec<Message>> {
-        self.ready()?;
-        self.through(self.inner.messages(agent, query)).await
-    }
-
-    async fn save_conversation(&self, agent: &AgentId, write: &ConversationWrite) -> Result<()> {
-        self.before_write().await?;
-        self.through(self.inner.save_conversation(agent, write)).await
-    }
-
-    async fn erase_conversation(
-        &self,
-        agent: &AgentId,
-        id: ConversationId,
-        audit: &AuditEntry,
-    ) -> Result<()> {
-        self.through(self.inner.erase_conversation(agent, id, audit)).await
-    }
-
-    async fn expired_conversations(
-        &self,
-        now: Timestamp,
-        at_most: u32,
-    ) -> Result<Vec<(AgentId, ConversationId)>> {
-        self.through(self.inner.expired_conversations(now, at_most)).await
-    }
-}
-
-#[async_trait]
-impl KnowledgeStore for FaultyStorage {
-    async fn knowledge(&self, agent: &AgentId) -> Result<Vec<KnowledgeDocument>> {
-        self.ready()?;
-        self.through(self.inner.knowledge(agent)).await
-    }
-
-    async fn passages(
-        &self,
-        agent: &AgentId,
-        after: Option<(KnowledgeId, u32)>,
-        at_most: u32,
-    ) -> Result<Vec<(KnowledgeId, Passage)>> {
-        self.ready()?;
-        self.through(self.inner.passages(agent, after, at_most)).await
-    }
-
-    async fn change_knowledge(&self, agent: &AgentId, write: &KnowledgeWrite) -> Result<()> {
-        self.before_write().await?;
-        self.through(self.inner.change_knowledge(agent, write)).await
-    }
-}
-
-#[async_trait]
-impl AgentRecordStore for FaultyStorage {
-    async fn agent_record(&self, agent: &AgentId, kind: AgentRecordKind) -> Result<Option<AgentRecord>> {
-        self.ready()?;
-        self.through(self.inner.agent_record(agent, kind)).await
-    }
-
-    async fn save_agent_record(
-        &self,
-        agent: &AgentId,
-        record: &AgentRecord,
-        audit: Option<&AuditEntry>,
-    ) -> Result<()> {
-        self.before_write().await?;
-        self.through(self.inner.save_agent_record(agent, record, audit)).await
     }
 }
 
