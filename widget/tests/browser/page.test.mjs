@@ -230,6 +230,8 @@ test('doubled effects, a swapped body, a removed host, two agents in turn', asyn
   const visit = await bare('swap');
   await loaded(visit);
   await visit.page.evaluate((agentId) => { ServiceWidget.init({ agentId }); ServiceWidget.destroy(); ServiceWidget.init({ agentId, open: true }); }, AGENT);
+  // Or `say` would find it closed, wait for the launcher, and close with it what has opened by then.
+  await visit.at('.panel').waitFor();
   await say(visit, 'kept');
   await replied(visit);
   await visit.page.evaluate(() => { document.body.replaceChildren('new'); });
@@ -239,17 +241,19 @@ test('doubled effects, a swapped body, a removed host, two agents in turn', asyn
   await visit.page.evaluate(() => document.querySelector('service-widget').remove());
   await visit.at('.panel').waitFor();
   // A page that insists: put back at most five times a second.
-  const puts = await visit.page.evaluate(async () => {
+  const { puts, seconds } = await visit.page.evaluate(async () => {
     let puts = 0;
+    const begun = performance.now();
     const watch = new MutationObserver((records) => { for (const { addedNodes } of records) for (const node of addedNodes) if (node.localName == 'service-widget') { puts++; node.remove(); } });
     watch.observe(document.documentElement, { childList: true });
     await new Promise((resolve) => setTimeout(resolve, 1200));
     document.querySelector('service-widget')?.remove();
     await new Promise((resolve) => setTimeout(resolve, 300));
     watch.disconnect();
-    return puts;
+    return { puts, seconds: (performance.now() - begun) / 1000 };
   });
-  assert.ok(puts <= 12, `put back ${puts} times`);
+  // Six at once, and again six whenever a second is over: timers of a busy machine come later than asked for.
+  assert.ok(puts <= 6 * (1 + Math.floor(seconds)), `put back ${puts} times in ${seconds} s`);
   await visit.at('.panel').waitFor();
   await visit.page.evaluate((agentId) => { ServiceWidget.destroy(); ServiceWidget.init({ agentId }); }, AGENT);
   await visit.at('.launcher').click();
