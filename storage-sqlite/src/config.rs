@@ -19,6 +19,9 @@ pub struct SqliteConfig {
     pub write_queue: usize,
     /// The most writes that share one commit (default 256).
     pub write_batch: usize,
+    /// How long the writer holds writes back that need not be hurried, the texts of replies that are being written, so
+    /// that more of them share a commit (default 20 ms). One that is hurried takes them along.
+    pub linger: Duration,
     /// Threads for reads that may take long: lists, searches, histories (default 2).
     pub reader_threads: usize,
     /// Page cache of the writing connection in KiB (default 16,384).
@@ -41,6 +44,7 @@ impl SqliteConfig {
             busy_timeout: Duration::from_secs(5),
             write_queue: 4_096,
             write_batch: 256,
+            linger: Duration::from_millis(20),
             reader_threads: 2,
             write_cache_kib: 16_384,
             read_cache_kib: 1_024,

@@ -92,6 +92,8 @@ pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
 #[derive(Default)]
 struct Queue {
     jobs: VecDeque<Box<dyn Job>>,
+    /// Whether all of them may wait for others.
+    may_linger: bool,
     /// Set when somebody found contacts that are not in the search index, perhaps written by another process.
     settle: bool,
     closed: bool,
@@ -101,6 +103,8 @@ struct Shared {
     queue: Mutex<Queue>,
     more: Condvar,
     most: usize,
+    /// How many writes share a commit at the most.
+    batch: usize,
     /// Whether the last commit failed.
     failing: AtomicBool,
 }
@@ -124,6 +128,7 @@ impl Writer {
             queue: Mutex::default(),
             more: Condvar::new(),
             most: config.write_queue.max(1),
+            batch: config.write_batch.max(1),
             failing: AtomicBool::new(false),
         });
         let mut work = Work {
@@ -147,7 +152,24 @@ impl Writer {
         &self,
         work: impl FnMut(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T, StorageError> {
+        self.queue(work, false).await
+    }
+
+    /// As [`Writer::write`], of a write that may wait for others a little while.
+    pub(crate) async fn write_lingering<T: Send + 'static>(
+        &self,
+        work: impl FnMut(&Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T, StorageError> {
+        self.queue(work, true).await
+    }
+
+    async fn queue<T: Send + 'static>(
+        &self,
+        work: impl FnMut(&Connection) -> Result<T> + Send + 'static,
+        may_linger: bool,
+    ) -> Result<T, StorageError> {
         let (reply, outcome) = oneshot::channel();
+        let wakes;
         {
             let mut queue = self.shared.queue();
             if queue.jobs.len() >= self.shared.most {
@@ -156,9 +178,15 @@ impl Writer {
                     format!("{} writes are waiting already", self.shared.most),
                 ));
             }
+            let is_first = queue.jobs.is_empty();
+            queue.may_linger = may_linger && (is_first || queue.may_linger);
             queue.jobs.push_back(Box::new(Task { work, outcome: None, reply }));
+            // While the writer lingers, nobody wakes it without need.
+            wakes = is_first || !queue.may_linger || queue.jobs.len() >= self.shared.batch;
         }
-        self.shared.more.notify_one();
+        if wakes {
+            self.shared.more.notify_one();
+        }
         match outcome.await {
             Ok(outcome) => outcome.map_err(StorageError::from),
             Err(oneshot::Canceled) => {
@@ -245,7 +273,13 @@ impl Work {
         loop {
             if !queue.jobs.is_empty() {
                 self.settling = false;
-                let count = queue.jobs.len().min(self.config.write_batch.max(1));
+                if queue.may_linger && queue.jobs.len() < self.shared.batch && !queue.closed {
+                    let waited = self.shared.more.wait_timeout(queue, self.config.linger);
+                    queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+                    queue.may_linger = false;
+                    continue;
+                }
+                let count = queue.jobs.len().min(self.shared.batch);
                 return Next::Batch(queue.jobs.drain(..count).collect());
             }
             if queue.closed {

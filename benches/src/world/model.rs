@@ -60,7 +60,7 @@ impl Model {
         self.shared.calls.load(Ordering::Relaxed)
     }
 
-    /// Ends each answer behind the word it is at, for as long as this is set.
+    /// Ends each answer behind the word it is at, for as long as this is set; one that begins has a single word, at once.
     pub(crate) fn cut_short(&self, is_cut_short: bool) {
         self.shared.is_cut_short.store(is_cut_short, Ordering::Relaxed);
     }
@@ -78,7 +78,9 @@ async fn answer(mut stream: TcpStream, manner: Manner, shared: Arc<Shared>) -> s
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
     stream.write_all(head.as_bytes()).await?;
     for _ in 0..manner.words {
-        tokio::time::sleep(manner.pace).await;
+        if !shared.is_cut_short.load(Ordering::Relaxed) {
+            tokio::time::sleep(manner.pace).await;
+        }
         let word = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"word \"}}]}\n\n";
         stream.write_all(word.as_bytes()).await?;
         if shared.is_cut_short.load(Ordering::Relaxed) {

@@ -19,6 +19,9 @@ pub struct ConversationWrite {
     pub keep: Vec<FileId>,
     /// What goes into the audit log.
     pub audit: Option<AuditEntry>,
+    /// Whether nobody is kept waiting: the text of a reply that is being written. A store may hold such writes back for
+    /// some milliseconds, so that many share a commit; one that writes them at once is as right.
+    pub may_linger: bool,
 }
 
 /// A page of the conversations of an agent, the newest message first, then by id downwards.

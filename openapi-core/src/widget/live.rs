@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use futures_core::Stream;
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 
 use super::open::OpenStream;
 use crate::ports::{Task, Timer};
@@ -33,25 +34,63 @@ pub(crate) enum Ending {
     Service,
 }
 
+/// What an event tells of; its name on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EventName {
+    Session,
+    Ack,
+    Status,
+    Delta,
+    Replace,
+    Message,
+    Suggestions,
+    Form,
+    Handoff,
+    Done,
+    Error,
+}
+
+impl EventName {
+    const fn as_str(self) -> &'static str {
+        match self {
+            EventName::Session => "session",
+            EventName::Ack => "ack",
+            EventName::Status => "status",
+            EventName::Delta => "delta",
+            EventName::Replace => "replace",
+            EventName::Message => "message",
+            EventName::Suggestions => "suggestions",
+            EventName::Form => "form",
+            EventName::Handoff => "handoff",
+            EventName::Done => "done",
+            EventName::Error => "error",
+        }
+    }
+}
+
 /// An event as it is sent.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Sent {
-    pub(crate) name: &'static str,
+    pub(crate) name: EventName,
     /// JSON.
-    pub(crate) data: Box<str>,
+    pub(crate) data: Vec<u8>,
 }
 
 /// The events of a turn.
 #[derive(Default)]
 pub(crate) struct LiveTurn {
-    /// The token of its session: whoever resumes with it has seen the numbers of these events.
-    token: String,
+    /// Of the token of its session: whoever resumes with that one has seen the numbers of these events.
+    token: [u8; 32],
     state: Mutex<State>,
 }
 
+/// A busy server keeps tens of thousands of turns for their five minutes, so all events of one lie in one piece.
 #[derive(Default)]
 struct State {
-    events: Vec<Sent>,
+    /// The data of all events, one behind the other.
+    data: Vec<u8>,
+    /// What each event is, and where its data ends.
+    events: Vec<(EventName, u32)>,
     /// Of the reply, not yet an event.
     pending: String,
     ended_at: Option<Timestamp>,
@@ -65,15 +104,32 @@ struct Text<'a> {
 }
 
 impl State {
-    fn push(&mut self, name: &'static str, data: &impl Serialize) {
-        let data = serde_json::to_string(data).unwrap_or_default().into_boxed_str();
-        self.events.push(Sent { name, data });
+    fn push(&mut self, name: EventName, data: &impl Serialize) {
+        let begin = self.data.len();
+        if serde_json::to_writer(&mut self.data, data).is_err() {
+            // Nothing of the protocol's cannot be written as JSON.
+            self.data.truncate(begin);
+            self.data.extend_from_slice(b"null");
+        }
+        self.events.push((name, u32::try_from(self.data.len()).unwrap_or(u32::MAX)));
+    }
+
+    /// The events behind the first `after`.
+    fn behind(&self, after: usize) -> impl Iterator<Item = (usize, EventName, &[u8])> {
+        let begin = match after.checked_sub(1) {
+            Some(last) => self.events.get(last).map_or(u32::MAX, |&(_, end)| end),
+            None => 0,
+        };
+        self.events.iter().enumerate().skip(after).scan(begin, |begin, (at, &(name, end))| {
+            let data = self.data.get(std::mem::replace(begin, end) as usize..end as usize);
+            Some((at, name, data.unwrap_or_default()))
+        })
     }
 
     fn flush(&mut self) {
         let text = std::mem::take(&mut self.pending);
         if !text.is_empty() {
-            self.push("delta", &Text { text: &text });
+            self.push(EventName::Delta, &Text { text: &text });
         }
     }
 
@@ -95,11 +151,11 @@ impl LiveTurn {
 
     /// Whether a client with this token has been told of these events, and of no others.
     pub(crate) fn is_told_to(&self, token: &str) -> bool {
-        self.token == token
+        self.token == digest_of(token)
     }
 
     /// Adds an event.
-    pub(crate) fn emit(&self, name: &'static str, data: &impl Serialize) {
+    pub(crate) fn emit(&self, name: EventName, data: &impl Serialize) {
         let mut state = self.state();
         state.flush();
         state.push(name, data);
@@ -118,7 +174,7 @@ impl LiveTurn {
 
     /// Whether its last event was told.
     pub(crate) fn is_told(&self) -> bool {
-        self.state().events.last().is_some_and(|event| matches!(event.name, "done" | "error"))
+        matches!(self.state().events.last(), Some((EventName::Done | EventName::Error, _)))
     }
 
     /// No event follows.
@@ -127,6 +183,10 @@ impl LiveTurn {
         state.flush();
         state.ended_at.get_or_insert(now);
         state.wake();
+        let State { data, events, pending, waiting, .. } = &mut *state;
+        data.shrink_to_fit();
+        events.shrink_to_fit();
+        (*pending, *waiting) = Default::default();
     }
 
     /// Asks for the end of the turn.
@@ -154,7 +214,8 @@ impl LiveTurn {
         std::future::poll_fn(|cx| {
             let mut state = self.state();
             if state.ended_at.is_some() {
-                return Poll::Ready(state.events.clone());
+                let all = state.behind(0).map(|(_, name, data)| Sent { name, data: data.to_vec() });
+                return Poll::Ready(all.collect());
             }
             state.wait(cx);
             Poll::Pending
@@ -163,33 +224,60 @@ impl LiveTurn {
     }
 }
 
+fn digest_of(token: &str) -> [u8; 32] {
+    Sha256::digest(token).into()
+}
+
 /// What tells a turn from all others.
 type TurnKey = (AgentId, ConversationId, String);
 
+/// How often those whose time has passed are looked for: a look goes through all of them.
+const SWEEP_MILLIS: i64 = 10_000;
+
 /// The turns of this process.
 #[derive(Default)]
-pub(crate) struct LiveTurns(Mutex<HashMap<TurnKey, Arc<LiveTurn>>>);
+pub(crate) struct LiveTurns(Mutex<Turns>);
 
-impl LiveTurns {
-    /// A new turn, in place of one that failed.
-    pub(crate) fn begin(&self, key: TurnKey, token: String, now: Timestamp) -> Arc<LiveTurn> {
-        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        turns.retain(|_, turn| {
+#[derive(Default)]
+struct Turns {
+    by_key: HashMap<TurnKey, Arc<LiveTurn>>,
+    swept_at: Option<Timestamp>,
+}
+
+impl Turns {
+    fn sweep(&mut self, now: Timestamp) {
+        // A clock that was set back does not stop the sweeping.
+        if self.swept_at.is_some_and(|at| (0..SWEEP_MILLIS).contains(&now.millis_since(at))) {
+            return;
+        }
+        self.swept_at = Some(now);
+        self.by_key.retain(|_, turn| {
             turn.state().ended_at.is_none_or(|ended| now.millis_since(ended) < KEPT_MILLIS)
         });
-        let turn = Arc::new(LiveTurn { token, state: Mutex::default() });
-        turns.insert(key, Arc::clone(&turn));
+    }
+}
+
+impl LiveTurns {
+    fn turns(&self) -> MutexGuard<'_, Turns> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A new turn, in place of one that failed.
+    pub(crate) fn begin(&self, key: TurnKey, token: &str, now: Timestamp) -> Arc<LiveTurn> {
+        let mut turns = self.turns();
+        turns.sweep(now);
+        let turn = Arc::new(LiveTurn { token: digest_of(token), state: Mutex::default() });
+        turns.by_key.insert(key, Arc::clone(&turn));
         turn
     }
 
     pub(crate) fn find(&self, key: &TurnKey) -> Option<Arc<LiveTurn>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+        self.turns().by_key.get(key).cloned()
     }
 
     /// Those that have not ended.
     pub(crate) fn running(&self) -> Vec<Arc<LiveTurn>> {
-        let turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        turns.values().filter(|turn| !turn.has_ended()).cloned().collect()
+        self.turns().by_key.values().filter(|turn| !turn.has_ended()).cloned().collect()
     }
 }
 
@@ -227,20 +315,22 @@ impl Stream for EventStream {
     type Item = Bytes;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        use std::fmt::Write;
+        use std::io::Write;
         let this = self.get_mut();
         if let Some(driver) = &mut this.driver
             && driver.as_mut().poll(cx).is_ready()
         {
             this.driver = None;
         }
-        let mut text = String::new();
+        let mut text = Vec::new();
         {
             let mut state = this.turn.state();
-            for (at, Sent { name, data }) in state.events.iter().enumerate().skip(this.next) {
-                // Writing to a string cannot fail. JSON has no line breaks of its own.
-                let _ =
-                    write!(text, "event: {name}\nid: {}.{}\ndata: {data}\n\n", this.id, this.before + at + 1);
+            for (at, name, data) in state.behind(this.next) {
+                let (name, id, number) = (name.as_str(), &this.id, this.before + at + 1);
+                // Writing into memory cannot fail. JSON has no line breaks of its own.
+                let _ = write!(text, "event: {name}\nid: {id}.{number}\ndata: ");
+                text.extend_from_slice(data);
+                text.extend_from_slice(b"\n\n");
             }
             if text.is_empty() {
                 if state.ended_at.is_some() {
@@ -255,7 +345,7 @@ impl Stream for EventStream {
             if this.heartbeat.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;
             }
-            text.push_str(": still here\n\n");
+            text.extend_from_slice(b": still here\n\n");
         }
         this.heartbeat = this.timer.sleep(HEARTBEAT_MILLIS);
         // The new one must know whom to wake.
@@ -287,10 +377,10 @@ mod tests {
     #[test]
     fn everybody_gets_the_same_events_from_where_they_ask() {
         let turn = Arc::new(LiveTurn::default());
-        turn.emit("ack", &serde_json::json!({ "seq": 1 }));
+        turn.emit(EventName::Ack, &serde_json::json!({ "seq": 1 }));
         turn.delta("Hello");
         turn.delta(", \n\"world\"");
-        turn.emit("done", &serde_json::json!({ "outcome": "answered" }));
+        turn.emit(EventName::Done, &serde_json::json!({ "outcome": "answered" }));
         turn.end(Timestamp::from_millis(0));
         let all = text_of(&turn, 0);
         assert_eq!(
@@ -314,12 +404,13 @@ mod tests {
         turn.end(Timestamp::from_millis(0));
         let events = block_on(turn.whole());
         assert!(events.len() <= FINE_EVENTS + text.len() / COARSE_OCTETS + 1, "{}", events.len());
-        let kept: usize = events.iter().map(|event| event.data.len() + size_of::<Sent>()).sum();
-        assert!(kept <= 256 * 1024, "{kept}");
+        let state = turn.state();
+        let kept = state.data.capacity() + state.events.capacity() * size_of::<(EventName, u32)>();
+        assert!(kept <= 128 * 1024, "{kept}");
         let sent: String = events
             .iter()
             .map(|event| {
-                serde_json::from_str::<serde_json::Value>(&event.data).expect("JSON")["text"].clone()
+                serde_json::from_slice::<serde_json::Value>(&event.data).expect("JSON")["text"].clone()
             })
             .map(|text| text.as_str().expect("a text").to_owned())
             .collect();

@@ -144,6 +144,7 @@ pub async fn fill(memory: &dyn TransferStore, agent: &AgentId, number: u64) {
             messages,
             keep: Vec::new(),
             audit: (number == 0).then(|| audit(0)),
+            may_linger: false,
         };
         memory.save_conversation(agent, &write).await.unwrap();
     }
@@ -248,7 +249,8 @@ pub async fn change(store: &dyn TransferStore, agent: &AgentId, number: u64) {
         ..stored
     };
     let messages = vec![message(1, 3, "replaced"), message(1, 4, "new")];
-    let write = ConversationWrite { conversation, messages, keep: Vec::new(), audit: None };
+    let write =
+        ConversationWrite { conversation, messages, keep: Vec::new(), audit: None, may_linger: false };
     store.save_conversation(agent, &write).await.unwrap();
     store.erase_conversation(agent, id(3).into(), &audit(1)).await.unwrap();
     let add = Some((document(1, 2), passages(2, "Nun kostet es mehr.")));

@@ -104,15 +104,7 @@ fn stored_version(db: &Connection, agent: i64, id: ConversationId) -> Result<Opt
 /// Stores a conversation in place of the one that is there.
 fn put(db: &Connection, agent_id: &AgentId, agent: i64, conversation: &Conversation) -> Result<()> {
     let beside = Beside::of(agent_id, conversation);
-    db.prepare_cached(
-        "INSERT INTO conversation \
-         (agent, id, agent_id, version, status, mode, contact, last_message_at, expires_at, body) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) \
-         ON CONFLICT (agent, id) DO UPDATE SET agent_id = excluded.agent_id, version = excluded.version, \
-         status = excluded.status, mode = excluded.mode, contact = excluded.contact, \
-         last_message_at = excluded.last_message_at, expires_at = excluded.expires_at, body = excluded.body",
-    )?
-    .execute(params![
+    let values = params![
         agent,
         beside.id,
         beside.agent,
@@ -123,7 +115,25 @@ fn put(db: &Connection, agent_id: &AgentId, agent: i64, conversation: &Conversat
         beside.last_message_at.millis(),
         beside.expires_at.millis(),
         serde_json::to_string(conversation).map_err(corrupt)?
-    ])?;
+    ];
+    // Mostly a reply has grown: what the indexes hold stays as it is, and they are not written.
+    let replaced = db
+        .prepare_cached(
+            "UPDATE conversation SET version = ?4, body = ?10 WHERE agent = ?1 AND id = ?2 AND agent_id = ?3 \
+             AND status = ?5 AND mode = ?6 AND contact IS ?7 AND last_message_at = ?8 AND expires_at = ?9",
+        )?
+        .execute(values)?;
+    if replaced == 0 {
+        db.prepare_cached(
+            "INSERT INTO conversation \
+             (agent, id, agent_id, version, status, mode, contact, last_message_at, expires_at, body) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) \
+             ON CONFLICT (agent, id) DO UPDATE SET agent_id = excluded.agent_id, version = excluded.version, \
+             status = excluded.status, mode = excluded.mode, contact = excluded.contact, \
+             last_message_at = excluded.last_message_at, expires_at = excluded.expires_at, body = excluded.body",
+        )?
+        .execute(values)?;
+    }
     Ok(())
 }
 
@@ -311,7 +321,11 @@ impl ConversationStore for SqliteStorage {
         write: &ConversationWrite,
     ) -> Result<(), StorageError> {
         let (agent, write) = (agent.clone(), write.clone());
-        self.writer.write(move |db| save(db, &agent, &write)).await
+        if write.may_linger {
+            self.writer.write_lingering(move |db| save(db, &agent, &write)).await
+        } else {
+            self.writer.write(move |db| save(db, &agent, &write)).await
+        }
     }
 
     async fn erase_conversation(

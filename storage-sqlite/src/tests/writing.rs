@@ -263,3 +263,53 @@ fn two_processes_write_and_search_together() {
         assert_eq!(store.check().unwrap(), []);
     }
 }
+
+#[test]
+fn writes_that_may_linger_wait_for_others_until_one_is_hurried() {
+    let folder = Folder::new();
+    drop(store_with_notes(&folder));
+    let an_hour = Duration::from_secs(3_600);
+    let store = SqliteStorage::open(SqliteConfig { linger: an_hour, ..SqliteConfig::new(folder.database()) })
+        .unwrap();
+    let mut lingering: Vec<Writing<'_, ()>> = Vec::new();
+    for number in 0..3 {
+        let mut writing: Writing<'_, ()> = Box::pin(store.writer.write_lingering(move |db| note(db, number)));
+        assert!(writing.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        lingering.push(writing);
+        std::thread::sleep(Duration::from_millis(10));
+        assert!(notes(&folder).is_empty());
+    }
+    wait(store.writer.write(|db| note(db, 3))).unwrap();
+    lingering.into_iter().for_each(|writing| wait(writing).unwrap());
+    assert_eq!(notes(&folder), [0, 1, 2, 3]);
+    // A store that is closed waits for no others. Nobody waits for this write any more, so it is not done.
+    let mut last: Writing<'_, ()> = Box::pin(store.writer.write_lingering(|db| note(db, 4)));
+    assert!(last.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    drop(last);
+    drop(store);
+    assert_eq!(notes(&folder).last(), Some(&3));
+}
+
+#[test]
+fn writes_that_linger_are_written_after_a_while_or_when_they_are_a_batch() {
+    let folder = Folder::new();
+    let store = store_with_notes(&folder);
+    wait(store.writer.write_lingering(|db| note(db, 0))).unwrap();
+    drop(store);
+    let config = SqliteConfig {
+        linger: Duration::from_secs(3_600),
+        write_batch: 4,
+        ..SqliteConfig::new(folder.database())
+    };
+    let store = SqliteStorage::open(config).unwrap();
+    let writings: Vec<Writing<'_, ()>> = (1..=4)
+        .map(|number| {
+            let mut writing: Writing<'_, ()> =
+                Box::pin(store.writer.write_lingering(move |db| note(db, number)));
+            assert!(writing.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            writing
+        })
+        .collect();
+    writings.into_iter().for_each(|writing| wait(writing).unwrap());
+    assert_eq!(notes(&folder), [0, 1, 2, 3, 4]);
+}

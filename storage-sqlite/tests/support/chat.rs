@@ -126,6 +126,7 @@ pub fn fill(store: &(impl Storage + ?Sized), agent: &AgentId) {
             messages: vec![message(1), message(2)],
             keep: Vec::new(),
             audit: None,
+            may_linger: false,
         };
         wait(store.save_conversation(agent, &write)).expect("test support");
     }

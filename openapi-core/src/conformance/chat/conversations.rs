@@ -81,6 +81,7 @@ pub(in crate::conformance) fn refused_conversations_leave_nothing(backend: &mut 
             conversation,
             messages: messages(numbers),
             keep: Vec::new(),
+            may_linger: false,
         };
         let first = write(conversation(&a, 1), [1, 2], 10);
         world.storage.save_conversation(&a, &first).await.expect("save");
@@ -224,7 +225,13 @@ pub(in crate::conformance) fn of_equal_conversation_versions_one_wins(backend: &
             let mut spoken = super::message(version);
             spoken.text = format!("writer {writer}");
             let own = Conversation { version, epoch: writer as u32, ..conversation(&agent, 1) };
-            ConversationWrite { conversation: own, messages: vec![spoken], keep: Vec::new(), audit: None }
+            ConversationWrite {
+                conversation: own,
+                messages: vec![spoken],
+                keep: Vec::new(),
+                audit: None,
+                may_linger: false,
+            }
         };
         let results = outcomes(backend, (0..WRITERS).map(write).collect(), save);
         let won = results.iter().filter(|result| result.is_ok()).count();

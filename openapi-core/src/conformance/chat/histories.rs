@@ -181,6 +181,7 @@ async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, millis: i64) -
                 messages: messages.iter().map(|(seq, variant)| said(*seq, *variant, millis)).collect(),
                 keep: Vec::new(),
                 audit: noted.then(|| world.chat_audit(agent, "conversation", millis)),
+                may_linger: false,
             };
             outcome(world.storage.save_conversation(agent, &write).await)
         }

@@ -242,8 +242,13 @@ impl World {
     }
 
     async fn try_conversation(&self, conversation: &Conversation, messages: Vec<Message>) -> Result<()> {
-        let write =
-            ConversationWrite { conversation: conversation.clone(), messages, keep: Vec::new(), audit: None };
+        let write = ConversationWrite {
+            conversation: conversation.clone(),
+            messages,
+            keep: Vec::new(),
+            audit: None,
+            may_linger: false,
+        };
         self.storage.save_conversation(&conversation.agent_id, &write).await
     }
 

@@ -33,7 +33,13 @@ impl World {
         let ids = |numbers: &[u8]| numbers.iter().map(|number| key(agent, *number).file).collect();
         let conversation =
             Conversation { version, uploads: ids(sent), contact_id: contact, ..conversation(agent, 1) };
-        let write = ConversationWrite { conversation, messages: Vec::new(), keep: ids(kept), audit: None };
+        let write = ConversationWrite {
+            conversation,
+            messages: Vec::new(),
+            keep: ids(kept),
+            audit: None,
+            may_linger: false,
+        };
         self.storage.save_conversation(agent, &write).await
     }
 }

@@ -86,7 +86,13 @@ impl Platform {
             conversation.version += 1;
             conversation.updated_at = now;
             let audit = self.conversation_audit(by, AuditAction::ConversationChange, agent, id, what, now);
-            let write = ConversationWrite { conversation, messages, keep: Vec::new(), audit: Some(audit) };
+            let write = ConversationWrite {
+                conversation,
+                messages,
+                keep: Vec::new(),
+                audit: Some(audit),
+                may_linger: false,
+            };
             match self.storage.save_conversation(agent, &write).await {
                 Ok(()) => return Ok(write.conversation),
                 Err(error) if error.kind == StorageErrorKind::Stale => {}
@@ -136,6 +142,7 @@ impl Platform {
                         messages: Vec::new(),
                         keep: Vec::new(),
                         audit: None,
+                        may_linger: false,
                     };
                     match self.storage.save_conversation(agent, &write).await {
                         Err(error) if error.kind == StorageErrorKind::Stale => {}

@@ -376,6 +376,7 @@ impl Inner {
                 messages: Vec::new(),
                 keep: Vec::new(),
                 audit: Some(filled.audit),
+                may_linger: false,
             };
             match self.platform.storage.save_conversation(&view.agent.id, &write).await {
                 Ok(()) => {

@@ -11,7 +11,7 @@ use crate::chat::{Conversation, Message, Outcome};
 use crate::json::{Json, Object};
 use crate::ports::Task;
 use crate::reply::{ApiError, ErrorCode};
-use crate::widget::live::{Ending, LiveTurn};
+use crate::widget::live::{Ending, EventName, LiveTurn};
 use crate::widget::request::Members;
 use crate::widget::token::VisitorToken;
 
@@ -68,15 +68,15 @@ impl Inner {
                 return Ok(Known::Answer(self.listen(visit, live, key.2, (0, 0), None).await?));
             }
             let live = Arc::new(LiveTurn::default());
-            live.emit("session", &self.new_session(visit, conversation, is_session));
-            live.emit("ack", &Ack::of(&asked));
+            live.emit(EventName::Session, &self.new_session(visit, conversation, is_session));
+            live.emit(EventName::Ack, &Ack::of(&asked));
             let driver = self.follow(view, conversation, &sent.id, &live);
             return Ok(Known::Answer(self.listen(visit, live, sent.id.clone(), (0, 0), Some(driver)).await?));
         }
         if is_answered(Some(&asked), answered.as_ref()) {
             let live = Arc::new(LiveTurn::default());
-            live.emit("session", &self.new_session(visit, conversation, is_session));
-            live.emit("ack", &Ack::of(&asked));
+            live.emit(EventName::Session, &self.new_session(visit, conversation, is_session));
+            live.emit(EventName::Ack, &Ack::of(&asked));
             self.tell_stored(view, &live, answered.as_ref()).await?;
             live.end(visit.now);
             return Ok(Known::Answer(self.listen(visit, live, sent.id.clone(), (0, 0), None).await?));
@@ -103,7 +103,7 @@ impl Inner {
                 let form = self.lead_form(view).await?;
                 tell(live, answered, form.as_ref(), view);
             }
-            None => live.emit("done", &Done { outcome: Outcome::Queued }),
+            None => live.emit(EventName::Done, &Done { outcome: Outcome::Queued }),
         }
         Ok(())
     }
@@ -134,7 +134,7 @@ impl Inner {
                 match running.text.strip_prefix(&written) {
                     Some("") => {}
                     Some(more) if !written.is_empty() => live.delta(more),
-                    _ => live.emit("replace", &Text { text: &running.text }),
+                    _ => live.emit(EventName::Replace, &Text { text: &running.text }),
                 }
                 written = running.text;
                 inner.platform.ports.timer.sleep(wait).await;
@@ -144,7 +144,7 @@ impl Inner {
             let is_told = is_answered(asked.as_ref(), answered.as_ref())
                 && inner.tell_stored(&view, &live, answered.as_ref()).await.is_ok();
             if !is_told {
-                live.emit("error", &Failure::unavailable());
+                live.emit(EventName::Error, &Failure::unavailable());
             }
             live.end(inner.platform.now());
         })
@@ -174,7 +174,7 @@ impl Inner {
             return self.listen(visit, live, turn, (0, after), None).await;
         }
         let live = Arc::new(LiveTurn::default());
-        live.emit("session", &self.new_session(visit, &conversation, token.is_session()));
+        live.emit(EventName::Session, &self.new_session(visit, &conversation, token.is_session()));
         let running = conversation.running.as_ref();
         if running.is_some_and(|running| running.turn == turn && running.lease_until > visit.now) {
             let driver = self.follow(&view, &conversation, &turn, &live);
@@ -187,11 +187,11 @@ impl Inner {
         }
         if is_answered(asked.as_ref(), answered.as_ref()) {
             if let Some(answered) = &answered {
-                live.emit("replace", &Text { text: &answered.text });
+                live.emit(EventName::Replace, &Text { text: &answered.text });
             }
             self.tell_stored(&view, &live, answered.as_ref()).await?;
         } else {
-            live.emit("error", &Failure::unavailable());
+            live.emit(EventName::Error, &Failure::unavailable());
         }
         live.end(visit.now);
         self.listen(visit, live, turn, (after, 0), None).await

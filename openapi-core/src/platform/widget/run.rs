@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 
 use super::Inner;
@@ -18,9 +19,9 @@ use crate::chat::{
 };
 use crate::contacts::ContactRef;
 use crate::ports::Task;
-use crate::storage::{MessageQuery, StorageError, WhichMessages};
+use crate::storage::{ConversationWrite, MessageQuery, StorageError, WhichMessages};
 use crate::values::Timestamp;
-use crate::widget::live::{Ending, LiveTurn};
+use crate::widget::live::{Ending, EventName, LiveTurn};
 use crate::widget::texts;
 
 /// The longest reply, in octets.
@@ -42,6 +43,8 @@ const RENEW_MILLIS: i64 = 5_000;
 pub(super) struct Job {
     pub(super) view: Arc<AgentView>,
     pub(super) conversation: Conversation,
+    /// The version of the conversation that is stored, for as long as nobody but this turn has changed it; else 0.
+    pub(super) version: AtomicU64,
     pub(super) asked: Message,
     pub(super) turn: String,
     /// Whether the reply offers the lead form, whatever answers: the visitor has waited for a person in vain.
@@ -59,7 +62,7 @@ pub(super) struct AtLast {
 impl Drop for AtLast {
     fn drop(&mut self) {
         if !self.live.is_told() {
-            self.live.emit("error", &Failure::unavailable());
+            self.live.emit(EventName::Error, &Failure::unavailable());
         }
         self.live.end(self.inner.platform.now());
     }
@@ -129,7 +132,7 @@ impl Inner {
         if !Box::pin(self.count_turn(job)).await? {
             return Ok(self.limited(job));
         }
-        job.live.emit("status", &Status { kind: StatusKind::Searching });
+        job.live.emit(EventName::Status, &Status { kind: StatusKind::Searching });
         let turn = match self.meanwhile(job, Box::pin(self.chat_turn(job))).await {
             Ok(turn) => turn?,
             Err(end) => return Ok(Reply { end, ..Reply::default() }),
@@ -199,7 +202,7 @@ impl Inner {
                 Waited::Ended(end) => return Err(end),
                 Waited::Draft => {
                     draft = timer.sleep(DRAFT_MILLIS);
-                    if !Box::pin(self.save_draft(job, "", self.platform.now())).await {
+                    if !Box::pin(self.save_draft(job, "", false, self.platform.now())).await {
                         return Err(End::Stopped);
                     }
                 }
@@ -353,7 +356,7 @@ impl Inner {
                 late = timer.sleep(deadlines.first_delta.saturating_sub(passed));
             }
             match step {
-                Step::Event(ChatEvent::Status(kind)) => job.live.emit("status", &Status { kind }),
+                Step::Event(ChatEvent::Status(kind)) => job.live.emit(EventName::Status, &Status { kind }),
                 Step::Event(ChatEvent::Delta(text)) => {
                     late = timer.sleep(deadlines.between_deltas);
                     let room = MAX_REPLY - reply.text.len();
@@ -368,7 +371,7 @@ impl Inner {
                 Step::Event(ChatEvent::Replace(text)) => {
                     late = timer.sleep(deadlines.between_deltas);
                     reply.text = text[..text.floor_char_boundary(MAX_REPLY)].to_owned();
-                    job.live.emit("replace", &Text { text: &reply.text });
+                    job.live.emit(EventName::Replace, &Text { text: &reply.text });
                     saved = 0;
                 }
                 Step::Event(ChatEvent::Suggestions(mut items)) => {
@@ -409,8 +412,9 @@ impl Inner {
                 Step::Draft => {
                     draft = timer.sleep(DRAFT_MILLIS);
                     // The wish to end it may have come to another process.
+                    let has_grown = reply.text.len() > saved;
                     (saved, saved_at) = (reply.text.len(), self.platform.now());
-                    if !Box::pin(self.save_draft(job, &reply.text, saved_at)).await {
+                    if !Box::pin(self.save_draft(job, &reply.text, has_grown, saved_at)).await {
                         reply.end = End::Stopped;
                         return reply;
                     }
@@ -421,7 +425,7 @@ impl Inner {
             let is_due = now.millis_since(saved_at) >= i64::try_from(DRAFT_MILLIS).unwrap_or(0);
             if grown >= DRAFT_OCTETS || is_due {
                 (saved, saved_at) = (reply.text.len(), now);
-                if !Box::pin(self.save_draft(job, &reply.text, now)).await {
+                if !Box::pin(self.save_draft(job, &reply.text, grown > 0, now)).await {
                     reply.end = End::Stopped;
                     return reply;
                 }
@@ -430,7 +434,11 @@ impl Inner {
     }
 
     /// Stores the text so far and renews the lease; whether the turn is to go on.
-    async fn save_draft(&self, job: &Job, text: &str, now: Timestamp) -> bool {
+    async fn save_draft(&self, job: &Job, text: &str, has_grown: bool, now: Timestamp) -> bool {
+        // A thousand answers at once do this a thousand times a second: what is known already is not read again.
+        if has_grown && let Some(goes_on) = self.save_known(job, text, now).await {
+            return goes_on;
+        }
         let mut goes_on = true;
         let saved = self.change(&job.view.agent.id, job.conversation.id, |stored| {
             let running = stored.running.as_mut().filter(|it| it.turn == job.turn && it.owner == self.server);
@@ -449,6 +457,38 @@ impl Inner {
             Ok(None) => false,
             // The reply is stored at its end, if the store is there again by then.
             Err(_) => true,
+        }
+    }
+
+    /// As [`Inner::save_draft`], of a conversation as this turn has left it; `None` where somebody else has changed it.
+    async fn save_known(&self, job: &Job, text: &str, now: Timestamp) -> Option<bool> {
+        let version = job.version.load(Ordering::Relaxed);
+        if version == 0 {
+            return None;
+        }
+        let mut conversation = job.conversation.clone();
+        let running = conversation.running.as_mut()?;
+        text.clone_into(&mut running.text);
+        running.lease_until = now.plus_millis(LEASE_MILLIS);
+        conversation.version = version + 1;
+        conversation.updated_at = now;
+        let write = ConversationWrite {
+            conversation,
+            messages: Vec::new(),
+            keep: Vec::new(),
+            audit: None,
+            may_linger: true,
+        };
+        match self.platform.storage.save_conversation(&job.view.agent.id, &write).await {
+            Ok(()) => {
+                job.version.store(version + 1, Ordering::Relaxed);
+                Some(true)
+            }
+            // Changed since, or gone; or it is not known whether this was stored.
+            Err(_) => {
+                job.version.store(0, Ordering::Relaxed);
+                None
+            }
         }
     }
 
@@ -516,7 +556,7 @@ impl Inner {
             (Ok(_), End::Failed(error)) => failure_of(error),
             (Ok(_), End::Lost) => Failure::unavailable(),
         };
-        job.live.emit("error", &failure);
+        job.live.emit(EventName::Error, &failure);
     }
 }
 

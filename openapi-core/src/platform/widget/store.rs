@@ -154,7 +154,13 @@ impl Inner {
             let Some(messages) = change(&mut conversation) else { return Ok(Some(conversation)) };
             conversation.version += 1;
             conversation.updated_at = self.platform.now();
-            let write = ConversationWrite { conversation, messages, keep: Vec::new(), audit: None };
+            let write = ConversationWrite {
+                conversation,
+                messages,
+                keep: Vec::new(),
+                audit: None,
+                may_linger: false,
+            };
             match self.platform.storage.save_conversation(agent, &write).await {
                 Ok(()) => return Ok(Some(write.conversation)),
                 Err(error) if error.kind == StorageErrorKind::Stale => {}

@@ -9,7 +9,7 @@ use crate::chat::{Handoff, Message, Outcome, StatusKind};
 use crate::reply::{ApiError, ErrorCode};
 use crate::values::{MessageId, Timestamp};
 use crate::widget::config::LeadForm;
-use crate::widget::live::{LiveTurn, Sent};
+use crate::widget::live::{EventName, LiveTurn, Sent};
 
 /// Data of the event `ack`.
 #[derive(Serialize)]
@@ -60,11 +60,11 @@ impl Failure {
 
 /// A turn that has ended as one document; one that failed is an error.
 pub(super) fn document(events: &[Sent]) -> Result<Answer, ApiError> {
-    let read = |name: &str| {
+    let read = |name: EventName| {
         let event = events.iter().rev().find(|event| event.name == name)?;
-        serde_json::from_str::<serde_json::Value>(&event.data).ok()
+        serde_json::from_slice::<serde_json::Value>(&event.data).ok()
     };
-    if let Some(failure) = read("error") {
+    if let Some(failure) = read(EventName::Error) {
         let code = match failure.get("code").and_then(|code| code.as_str()) {
             Some("INTERNAL_ERROR") => ErrorCode::InternalError,
             _ => ErrorCode::ServiceUnavailable,
@@ -72,15 +72,15 @@ pub(super) fn document(events: &[Sent]) -> Result<Answer, ApiError> {
         return Err(ApiError::new(code, "The answer could not be completed").with_retry_after(5));
     }
     let or_null = |value: Option<serde_json::Value>| value.unwrap_or(serde_json::Value::Null);
-    let items = read("suggestions").and_then(|data| data.get("items").cloned());
-    let outcome = read("done").and_then(|data| data.get("outcome").cloned());
+    let items = read(EventName::Suggestions).and_then(|data| data.get("items").cloned());
+    let outcome = read(EventName::Done).and_then(|data| data.get("outcome").cloned());
     let data = serde_json::json!({
-        "session": or_null(read("session")),
-        "ack": or_null(read("ack")),
-        "message": or_null(read("message")),
+        "session": or_null(read(EventName::Session)),
+        "ack": or_null(read(EventName::Ack)),
+        "message": or_null(read(EventName::Message)),
         "suggestions": items.unwrap_or_else(|| serde_json::json!([])),
-        "form": or_null(read("form")),
-        "handoff": or_null(read("handoff")),
+        "form": or_null(read(EventName::Form)),
+        "handoff": or_null(read(EventName::Handoff)),
         "outcome": or_null(outcome),
     });
     Answer::json("The turn has ended", &data)
@@ -100,19 +100,19 @@ struct Items<'a> {
 
 /// The end of a turn, as it is told: the message, what follows it, how it ended.
 pub(super) fn tell(live: &LiveTurn, message: &Message, form: Option<&LeadForm>, view: &AgentView) {
-    live.emit("message", &shown(message));
+    live.emit(EventName::Message, &shown(message));
     if !message.after.suggestions.is_empty() {
-        live.emit("suggestions", &Items { items: &message.after.suggestions });
+        live.emit(EventName::Suggestions, &Items { items: &message.after.suggestions });
     }
     if message.after.form
         && let Some(form) = form
     {
-        live.emit("form", form);
+        live.emit(EventName::Form, form);
     }
     if let Some(handoff) = &message.after.handoff {
-        live.emit("handoff", &told(handoff, view));
+        live.emit(EventName::Handoff, &told(handoff, view));
     }
-    live.emit("done", &Done { outcome: message.outcome.unwrap_or(Outcome::Answered) });
+    live.emit(EventName::Done, &Done { outcome: message.outcome.unwrap_or(Outcome::Answered) });
 }
 
 /// A handoff without pictures of hosts that the widget does not load from.

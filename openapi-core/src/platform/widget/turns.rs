@@ -25,7 +25,7 @@ use crate::values::{FileId, Timestamp};
 use crate::violation::Violations;
 use crate::widget::challenge::{Challenge, is_solved};
 use crate::widget::identity;
-use crate::widget::live::{EventStream, LiveTurn};
+use crate::widget::live::{EventName, EventStream, LiveTurn};
 use crate::widget::request::{Members, SentUser};
 use crate::widget::token::VisitorToken;
 
@@ -270,7 +270,7 @@ impl Inner {
         conversation.updated_at = now;
         let audit = filled.map(|filled| filled.audit);
         let keep = uploads.iter().map(|upload| upload.id).collect();
-        let write = ConversationWrite { conversation, messages, keep, audit };
+        let write = ConversationWrite { conversation, messages, keep, audit, may_linger: false };
         match self.platform.storage.save_conversation(&view.agent.id, &write).await {
             Ok(()) => {}
             Err(error) if error.kind == StorageErrorKind::Stale => return Ok(None),
@@ -302,13 +302,14 @@ impl Inner {
         let NewTurn { conversation, asked, session, offers_form } = new;
         let turn = asked.turn.clone().unwrap_or_default();
         let key = (view.agent.id.clone(), conversation.id, turn.clone());
-        let live = self.turns.begin(key, session.token.clone(), visit.now);
-        live.emit("session", &session);
-        live.emit("ack", &Ack::of(&asked));
+        let live = self.turns.begin(key, &session.token, visit.now);
+        live.emit(EventName::Session, &session);
+        live.emit(EventName::Ack, &Ack::of(&asked));
         let mut driver = None;
         if conversation.running.is_some() {
             let job = Box::new(Job {
                 view,
+                version: conversation.version.into(),
                 conversation,
                 asked,
                 turn: turn.clone(),
@@ -327,7 +328,7 @@ impl Inner {
                 None => driver = Some(task),
             }
         } else {
-            live.emit("done", &Done { outcome: Outcome::Queued });
+            live.emit(EventName::Done, &Done { outcome: Outcome::Queued });
             live.end(visit.now);
         }
         self.listen(visit, live, turn, (0, 0), driver).await
@@ -485,10 +486,10 @@ impl Inner {
     ) -> Result<Answer, ApiError> {
         let conversation = self.new_conversation(view, None, Default::default(), visit);
         let live = Arc::new(LiveTurn::default());
-        live.emit("session", &self.session(visit, &conversation, None, sent.is_session));
+        live.emit(EventName::Session, &self.session(visit, &conversation, None, sent.is_session));
         let id = self.platform.ports.ids.platform_id(visit.now).into();
-        live.emit("ack", &Ack { id, seq: 1, at: visit.now });
-        live.emit("done", &Done { outcome: Outcome::Answered });
+        live.emit(EventName::Ack, &Ack { id, seq: 1, at: visit.now });
+        live.emit(EventName::Done, &Done { outcome: Outcome::Answered });
         live.end(visit.now);
         self.listen(visit, live, sent.id.clone(), (0, 0), None).await
     }

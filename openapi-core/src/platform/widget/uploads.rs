@@ -214,6 +214,7 @@ impl Inner {
                 messages: Vec::new(),
                 keep: Vec::new(),
                 audit: None,
+                may_linger: false,
             };
             match self.platform.storage.save_conversation(&agent, &write).await {
                 Ok(()) => return Ok(()),
