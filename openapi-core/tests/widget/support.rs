@@ -38,6 +38,8 @@ pub enum Act {
     Say(ChatEvent),
     /// Waits until the turn is ended from outside.
     Hang,
+    /// Writes, a thousand times a second, until the turn is ended from outside.
+    Babble,
     Panic,
 }
 
@@ -107,6 +109,11 @@ impl Stream for Acting {
                 self.0.push_front(Act::Hang);
                 self.1.store(true, Ordering::SeqCst);
                 Poll::Pending
+            }
+            Some(Act::Babble) => {
+                self.0.push_front(Act::Babble);
+                std::thread::sleep(Duration::from_millis(1));
+                Poll::Ready(Some(ChatEvent::Delta("x".to_owned())))
             }
             Some(Act::Panic) => panic!("a responder of a test panics"),
             None => Poll::Ready(None),

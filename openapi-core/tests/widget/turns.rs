@@ -3,7 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use openapi_core::admin::ChatAdmin;
-use openapi_core::chat::{ChatError, ChatEvent, MessageState, Outcome, Source, StatusKind, Usage};
+use openapi_core::chat::{
+    ChatError, ChatEvent, ConversationStatus, MessageState, Outcome, Source, StatusKind, Usage,
+};
 use openapi_core::storage::ConversationQuery;
 use openapi_core::widget::WidgetSettings;
 use pollster::block_on;
@@ -238,6 +240,43 @@ fn while_one_runs_another_waits_and_the_first_can_be_followed_and_ended() {
     world.clock.advance_millis(60_000);
     let third = world.turn(3, "Three", Some(&token));
     assert_eq!(third.event("message")["text"], "Third.");
+}
+
+#[test]
+fn a_reply_that_never_pauses_is_stored_as_it_grows_and_ended_from_elsewhere() {
+    let world = world_with(WidgetSettings::default(), true);
+    let first = world.turn(1, "One", None);
+    let token = first.token();
+    world.script.will([Act::Babble]);
+    let open = block_on(world.api.handle(request("/turns", &turn(2, "Two", Some(&token)), |_| ())));
+    let stored = || world.conversation(&first).running.map_or(0, |running| running.text.len());
+    let grows = || {
+        let before = stored();
+        wait_until(|| {
+            world.clock.advance_millis(500);
+            stored() > before
+        });
+    };
+    grows();
+    grows();
+    // Somebody else changes the conversation: the text is stored as before, and the change stays.
+    let another = world.another();
+    let version = world.conversation(&first).version;
+    block_on(world.platform.close_conversation(&operator(), &agent(), world.conversation(&first).id))
+        .expect("a conversation");
+    assert!(world.conversation(&first).version > version);
+    grows();
+    assert_eq!(world.conversation(&first).status, ConversationStatus::Closed);
+    let body = json!({ "token": token, "turn": turn_id(2) });
+    assert_eq!(world.send(&another, "/turns/cancel", &body, |_| ()).status, 204);
+    wait_until(|| {
+        world.clock.advance_millis(500);
+        world.api.running_turns() == 0
+    });
+    let answered = block_on(read(open));
+    assert_eq!(answered.event("done"), json!({ "outcome": "stopped" }));
+    let written = answered.written();
+    assert_eq!(world.messages(&first).last().map(|message| message.text.as_str()), Some(written.as_str()));
 }
 
 #[test]
