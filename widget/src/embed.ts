@@ -18,7 +18,7 @@ let instance: Instance | null = null;
 
 const init = (options: InitOptions): Instance => {
   if (instance) {
-    warn('init() does nothing while a widget is mounted; call destroy() first');
+    warn('init() does nothing: a widget is mounted; call destroy() first');
     return instance;
   }
   const checked = start(options, origin);

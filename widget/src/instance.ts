@@ -128,7 +128,8 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
     all.forEach((action) => action());
   };
   void (async () => {
-    const settled = configure();
+    // In a task of its own: the first look at the language and the first request take their time.
+    const settled = sleep(0).then(configure);
     await loaded();
     if (signal.aborted) return;
     if (S._refused) return run();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::support::{Place, answer, connect, credentials, head, within};
+use super::support::{Place, answer, connect, credentials, head, request, within};
 
 const CONTACTS: &str = "/v1/open/contacts/chatbots/acme";
 
@@ -253,4 +253,25 @@ fn a_service_in_memory_needs_no_folder() {
     assert_eq!(server.get("/v1/open/health", &[]).0, 200);
     assert_eq!(server.end(), 0);
     assert!(!place.path("data").exists());
+}
+
+#[test]
+fn scripts_and_pages_of_the_widget_are_limited_by_address() {
+    let place = Place::new();
+    place.run(&["agents", "create", "Acme", "--id", "acme"]).done();
+    let server = place.serve(&["--widget-listen", "127.0.0.1:0", "--widget-limit", "address_calls=4/60s"]);
+    let widget = server.widget.clone().unwrap();
+    let get = |path: &str| request(&widget, "GET", path, &[], "");
+    for path in ["/embed.js", "/demo/acme", "/preview?agentId=acme", "/embed.js"] {
+        assert_eq!(get(path).0, 200, "{path}");
+    }
+    for path in ["/embed.js", "/demo/acme"] {
+        let (status, body) = get(path);
+        assert_eq!(status, 429, "{path}");
+        assert_eq!(serde_json::from_str::<Value>(&body).unwrap()["code"], "RATE_LIMIT_EXCEEDED");
+    }
+    // The configuration shares the limit; the API has limits of its own.
+    assert_eq!(get("/widget/v1/config?agentId=acme").0, 429);
+    assert_eq!(server.get("/v1/open/health", &[]).0, 200);
+    assert_eq!(server.end(), 0);
 }

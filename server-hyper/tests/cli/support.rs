@@ -131,11 +131,13 @@ impl Place {
             .spawn()
             .unwrap_or_else(|error| panic!("{server:?}: {error}"));
         let mut lines = BufReader::new(child.stdout.take().unwrap());
+        let mut widget = None;
         let mut address = |name: &str| {
             let mut line = String::new();
             lines.read_line(&mut line).unwrap();
-            if line.starts_with("listening widget ") {
+            if let Some(address) = line.strip_prefix("listening widget ") {
                 // The demo has one without being told to.
+                widget = Some(address.trim().to_owned());
                 line.clear();
                 lines.read_line(&mut line).unwrap();
             }
@@ -143,7 +145,7 @@ impl Place {
             address.unwrap_or_else(|| panic!("'{line}' is not about {name}: {}", self.read("stderr")))
         };
         let (api, ops) = (address("open-api"), address("ops"));
-        Serving { child, api, ops, output: lines }
+        Serving { child, api, widget, ops, output: lines }
     }
 }
 
@@ -152,6 +154,8 @@ pub struct Serving {
     pub child: Child,
     /// The address of the API, with its scheme.
     pub api: String,
+    /// The address of the widget's listener, with its scheme, where there is one.
+    pub widget: Option<String>,
     /// The address of the operator's listener, with its scheme.
     pub ops: String,
     pub output: BufReader<std::process::ChildStdout>,

@@ -25,7 +25,7 @@ const build = (span: Span): Node | string => {
 };
 
 /** So many characters more in one frame: what is laid out at once stays short. */
-const PIECE = 1500;
+const PIECE = 1000;
 
 /** Takes over an element that holds a text drawn plain, or none; `around` is called with each change of the elements. */
 export const createText = (element: HTMLElement, around: (change: () => void) => void): Draw => {

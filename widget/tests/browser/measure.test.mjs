@@ -37,9 +37,12 @@ const tasks = async (visit, rate, action) => {
   const main = events.find((one) => one.tdur && /^(FunctionCall|EvaluateScript|v8\.evaluateModule)$/.test(one.name) && isOurs(one));
   assert.ok(main, 'the script was not seen at work');
   const mine = events.filter((one) => thread(one) == thread(main) && one.tdur);
-  const all = mine.filter((one) => one.name == 'RunTask');
+  // What the test asks for through the browser's tools is no task of a page.
+  const asked = mine.filter((one) => one.args?.chrome_mojo_event_info?.mojo_interface_tag?.includes('DevTools'));
+  const holds = (task, one) => one.ts >= task.ts && one.ts < task.ts + task.dur;
+  const all = mine.filter((one) => one.name == 'RunTask' && !asked.some((it) => holds(one, it)));
   assert.ok(all.length > 10, `only ${all.length} tasks were seen`);
-  const ours = all.filter((task) => mine.some((one) => one.ts >= task.ts && one.ts < task.ts + task.dur && isOurs(one)));
+  const ours = all.filter((task) => mine.some((one) => holds(task, one) && isOurs(one)));
   const ms = (one) => one.tdur / 1000;
   return { all: all.map(ms), ours: ours.map(ms), long: all.map(ms).filter((time) => time > 50).map(Math.round), script: mine.filter((one) => one.name == 'EvaluateScript' && isOurs(one)).map(ms), result };
 };
@@ -101,6 +104,7 @@ test('launcher visible on a slow line; no long task of ours', async () => {
 });
 
 test('script and init: thread time; heap over the blank page', async () => {
+  const scripts = [];
   const times = [];
   const heaps = [];
   const full = s.host.page('full', html('<p>x</p>' + tag(s.host)));
@@ -118,15 +122,18 @@ test('script and init: thread time; heap over the blank page', async () => {
   };
   for (let n = 0; n < 5; n++) {
     const visit = await s.visit({ name: 'empty', body: '<p>x</p>', headers: {} });
-    const { script } = await tasks(visit, 1, async () => {
+    const { ours, script } = await tasks(visit, 1, async () => {
       await visit.page.goto(full);
       await visit.at('.launcher').waitFor();
     });
-    times.push(Math.max(...script));
+    scripts.push(Math.max(...script));
+    // The script leaves work to tasks of their own: all of them count.
+    times.push(ours.reduce((sum, one) => sum + one, 0));
     await visit.context.close();
     heaps.push((await heapOf('full', tag(s.host))) - (await heapOf('empty', '')));
   }
-  report('script and init, thread CPU, best of 5, ms', best(times).toFixed(1));
+  report('script, thread CPU, best of 5, ms (reported)', best(scripts).toFixed(1));
+  report('script, init and mount, thread CPU, best of 5, ms', best(times).toFixed(1));
   report('heap over the blank page, best of 5, KiB', Math.round(best(heaps) / 1024));
   gate(best(times) > 0 && best(times) <= 10, `${times}`);
   assert.ok(best(heaps) > 0 && best(heaps) <= 256 * 1024, `${heaps}`);
@@ -233,7 +240,7 @@ for (const [rate, most] of [[1, 0], [4, 2]])
       const { long } = await tasks(visit, rate, async () => {
         await visit.page.evaluate(() => new Promise((resolve) => {
           ServiceWidget.once('reply', () => setTimeout(resolve, 1000));
-          ServiceWidget.send('long');
+          setTimeout(() => ServiceWidget.send('long'));
         }));
       });
       counts.push(long);

@@ -29,7 +29,7 @@ test('init twice, destroy at every stage, init again', async () => {
     return [one == two, ServiceWidget.instance == one, Object.isFrozen(ServiceWidget)];
   }, AGENT);
   assert.deepEqual(first, [true, true, true]);
-  assert.ok(visit.messages.some((line) => /init\(\) does nothing while a widget is mounted/.test(line)));
+  assert.ok(visit.messages.some((line) => /init\(\) does nothing: a widget is mounted/.test(line)));
   await visit.at('.launcher').waitFor();
   assert.equal(await widgets(visit), 1);
   s.host.script.deltaMs = 20;
