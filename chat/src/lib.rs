@@ -64,6 +64,7 @@
 //! #   turn: String::new(),
 //! #   visitor: ChatVisitor { locale: "en".to_owned(), ..ChatVisitor::default() },
 //! #   can_offer_form: true,
+//! #   budget: Default::default(),
 //! #   now,
 //! #   deadline: Timestamp::from_millis(now.millis() + 90_000),
 //! };

@@ -149,6 +149,7 @@ fn turns(settings: &ChatSettings, now: Timestamp) -> Vec<(&'static str, ChatTurn
             has_documents: true,
         },
         can_offer_form: true,
+        budget: Default::default(),
         now,
         deadline: Timestamp::from_millis(now.millis() + 90_000),
     };

@@ -156,6 +156,7 @@ fn turn(text: String, found: Retrieved) -> ChatTurn {
         visitor: ChatVisitor { locale: "en".to_owned(), ..ChatVisitor::default() },
         found,
         can_offer_form: true,
+        budget: Default::default(),
         now: NOW,
         deadline: Timestamp::from_millis(NOW.millis() + 90_000),
     }

@@ -33,6 +33,7 @@ fn links() -> Links {
         visitor: ChatVisitor::default(),
         found: Retrieved { passages: vec![passage], coverage: 1.0, has_documents: true },
         can_offer_form: false,
+        budget: Default::default(),
         now: at,
         deadline: at,
     })

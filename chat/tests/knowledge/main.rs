@@ -30,6 +30,7 @@ fn turn(question: &str, locale: &str, found: Retrieved) -> ChatTurn {
         visitor: ChatVisitor { locale: locale.to_owned(), ..ChatVisitor::default() },
         found,
         can_offer_form: true,
+        budget: Default::default(),
         now: NOW,
         deadline: Timestamp::from_millis(NOW.millis() + 90_000),
     }

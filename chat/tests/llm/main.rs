@@ -58,6 +58,7 @@ fn turn(question: &str) -> ChatTurn {
         visitor: ChatVisitor { locale: "en".to_owned(), ..ChatVisitor::default() },
         found: Retrieved { passages, coverage: 1.0, has_documents: true },
         can_offer_form: true,
+        budget: Default::default(),
         now: NOW,
         deadline: Timestamp::from_millis(NOW.millis() + 90_000),
     }

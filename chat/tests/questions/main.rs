@@ -70,6 +70,7 @@ fn reply(asked: &Asked, found: Retrieved) -> Reply {
         visitor: ChatVisitor { locale: asked.locale.to_owned(), ..ChatVisitor::default() },
         found,
         can_offer_form: true,
+        budget: Default::default(),
         now: NOW,
         deadline: Timestamp::from_millis(NOW.millis() + 90_000),
     };

@@ -50,7 +50,7 @@ pub trait ChatAdmin: Send + Sync {
     /// The documents that an agent answers from, by title.
     async fn knowledge(&self, agent: &AgentId) -> Result<Vec<KnowledgeDocument>, AdminError>;
 
-    /// Adds a document, in place of those with the same `url` or, without one, the same file name.
+    /// Adds a document, in place of those with the same `url` or the same file name.
     ///
     /// # Errors
     /// [`AdminError::Refused`] for a document without text, or beyond the bounds of [`KnowledgeLimits`].
@@ -174,19 +174,30 @@ pub struct NewKnowledge {
     pub passages: Vec<Passage>,
 }
 
-/// How much an agent may answer from.
+/// How much an agent may answer from. The defaults are those of the documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KnowledgeLimits;
+#[non_exhaustive]
+pub struct KnowledgeLimits {
+    /// Octets of a document (25 MiB). Whoever reads the file holds to it.
+    pub octets: u64,
+    /// Pages of a document (1,000).
+    pub pages: u32,
+    /// Characters of a document (5,000,000).
+    pub characters: u64,
+    /// Documents of an agent (1,000).
+    pub documents: u32,
+    /// Passages of an agent (50,000).
+    pub passages: u64,
+}
 
-impl KnowledgeLimits {
-    /// Octets of a document.
-    pub const OCTETS: u64 = 25 * 1024 * 1024;
-    /// Pages of a document.
-    pub const PAGES: u32 = 1_000;
-    /// Characters of a document.
-    pub const CHARACTERS: u64 = 5_000_000;
-    /// Documents of an agent.
-    pub const DOCUMENTS: usize = 1_000;
-    /// Passages of an agent.
-    pub const PASSAGES: u64 = 50_000;
+impl Default for KnowledgeLimits {
+    fn default() -> Self {
+        KnowledgeLimits {
+            octets: 25 * 1024 * 1024,
+            pages: 1_000,
+            characters: 5_000_000,
+            documents: 1_000,
+            passages: 50_000,
+        }
+    }
 }

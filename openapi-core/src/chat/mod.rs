@@ -13,7 +13,7 @@ pub use knowledge::{KnowledgeDocument, Passage};
 pub use responder::{
     ChatAgent, ChatError, ChatEvent, ChatEvents, ChatLine, ChatPage, ChatResponder, ChatTurn, ChatVisitor,
     FoundPassage, Handoff, Outcome, Question, RetrieveError, Retrieved, Retriever, Source, Speaker,
-    StatusKind, Usage,
+    StatusKind, TokenBudget, Usage,
 };
 pub use settings::{
     AgentSettings, Appearance, ChatSettings, ConsentSettings, Fallback, Grounding, HandoffSettings,

@@ -7,6 +7,7 @@ use futures_core::Stream;
 use serde::{Deserialize, Serialize};
 
 use super::ChatSettings;
+use crate::json::RawObject;
 use crate::storage::StorageError;
 use crate::values::{AgentId, ConversationId, KnowledgeId, Timestamp};
 
@@ -53,6 +54,8 @@ pub struct ChatTurn {
     pub found: Retrieved,
     /// Whether the agent has a lead form that this visitor has not filled.
     pub can_offer_form: bool,
+    /// What the agent's models may still use.
+    pub budget: TokenBudget,
     /// Now.
     pub now: Timestamp,
     /// When the turn is ended if it still runs.
@@ -106,6 +109,19 @@ pub struct ChatVisitor {
     pub time_zone: Option<String>,
     /// The page that the visitor looks at.
     pub page: Option<ChatPage>,
+    /// What the page gave along with the conversation: an object of scalars. No model is told of it by the responders
+    /// that are shipped.
+    pub metadata: RawObject,
+}
+
+/// What the models of an agent may still use on the day (UTC) of a turn, as it begins: neither used nor set aside for
+/// others.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TokenBudget {
+    /// Tokens; [`None`] without a limit.
+    pub tokens: Option<u64>,
+    /// In the currency of the server's prices; [`None`] without a limit.
+    pub cost: Option<f64>,
 }
 
 /// The page that a visitor looks at.

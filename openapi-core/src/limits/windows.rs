@@ -76,13 +76,14 @@ pub(crate) struct Standing {
 }
 
 impl<K: Hash + Eq> Windows<K> {
-    /// How a key would stand, without counting.
+    /// How a key would stand with one more, without counting it.
     pub(crate) fn peek(&self, key: &K, windows: &[Window], now: Timestamp) -> Result<Standing, Full> {
         let now = now.millis();
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(times) = seen.get(key) else { return Ok(Standing { share: 0.0 }) };
+        let none = VecDeque::new();
+        let times = seen.get(key).unwrap_or(&none);
         fits(times.iter().copied(), windows, now)?;
-        Ok(standing(times, windows, now))
+        Ok(standing(times, 1, windows, now))
     }
 
     /// Counts one more, if it fits.
@@ -102,15 +103,15 @@ impl<K: Hash + Eq> Windows<K> {
         }
         fits(times.iter().copied(), windows, now)?;
         times.push_back(now);
-        Ok(standing(times, windows, now))
+        Ok(standing(times, 0, windows, now))
     }
 }
 
-/// How full the fullest window is.
-fn standing(times: &VecDeque<i64>, windows: &[Window], now: i64) -> Standing {
+/// How full the fullest window is with so many more.
+fn standing(times: &VecDeque<i64>, more: usize, windows: &[Window], now: i64) -> Standing {
     let share = windows.iter().filter(|window| window.limit > 0).map(|window| {
         let used = times.iter().rev().take_while(|at| **at + window.millis > now).count();
-        used as f64 / f64::from(window.limit)
+        (used + more) as f64 / f64::from(window.limit)
     });
     Standing { share: share.fold(0.0, f64::max) }
 }

@@ -147,6 +147,7 @@ impl Admin for Platform {
             Some(agent) if agent.status == AgentStatus::Deleted => agent,
             _ => self.set_agent_status(by, id, AgentStatus::Deleted).await?,
         };
+        self.end_turns_of(id);
         while self.storage.purge_agent(id, PURGE_ROWS).await? > 0 {}
         self.purge_now().await;
         Ok(agent)

@@ -20,11 +20,12 @@ pub use files::{ContentCheck, ContentFault, FileSettings, MaintainError};
 pub use widget::WidgetApi;
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use async_trait::async_trait;
 
 use crate::access::Caller;
+use crate::admin::KnowledgeLimits;
 use crate::api::{Api, Settings};
 use crate::brand::Brand;
 use crate::chat::{ChatResponder, Retriever};
@@ -47,6 +48,7 @@ use crate::service::{
 };
 use crate::storage::{ReplayKey, Storage, StorageError};
 use crate::values::{AgentId, Timestamp};
+use crate::widget::live::LiveTurns;
 
 /// How long the data store may take to answer the health check (contract 4.1).
 const HEALTH_MILLIS: u64 = 1_000;
@@ -173,11 +175,14 @@ pub struct Platform {
     files: FileSettings,
     sweeps: files::Sweeps,
     extraction: ExtractionSettings,
+    knowledge: KnowledgeLimits,
     extractions: extraction::Extractions,
     gate: Arc<Gate>,
     schemas: cache::Cache<AgentId, CompiledSchema>,
     templates: forms::Templates,
     running: Mutex<HashSet<ReplayKey>>,
+    /// Of the widget's sides over this platform: what ends with their agent.
+    turns: Mutex<Vec<Weak<LiveTurns>>>,
 }
 
 impl Platform {
@@ -194,11 +199,13 @@ impl Platform {
             files: FileSettings::default(),
             sweeps: files::Sweeps::default(),
             extraction: ExtractionSettings::default(),
+            knowledge: KnowledgeLimits::default(),
             extractions: extraction::Extractions::default(),
             gate: Arc::new(gate),
             schemas: cache::Cache::default(),
             templates: forms::Templates::default(),
             running: Mutex::default(),
+            turns: Mutex::default(),
         }
     }
 
@@ -213,6 +220,13 @@ impl Platform {
     #[must_use]
     pub fn with_extraction_settings(mut self, settings: ExtractionSettings) -> Self {
         self.extraction = settings;
+        self
+    }
+
+    /// Sets how much an agent may answer from.
+    #[must_use]
+    pub fn with_knowledge_limits(mut self, limits: KnowledgeLimits) -> Self {
+        self.knowledge = limits;
         self
     }
 

@@ -1,5 +1,6 @@
 //! A turn while it runs and a little longer: its events, for everybody who listens, from the first or from any other.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use futures_core::Stream;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::open::OpenStream;
@@ -24,13 +25,16 @@ const KEPT_MILLIS: i64 = 5 * 60_000;
 const FINE_EVENTS: usize = 2_000;
 /// How large these pieces are at the least, in octets.
 const COARSE_OCTETS: usize = 64;
+/// How much the events of a turn may hold, in octets, before those that write the reply give way to one that holds all
+/// of it so far.
+const MAX_BUFFER: usize = 256 * 1024;
 
 /// Who wants a turn to end before its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// The visitor: what is written is the answer.
     Visitor,
-    /// The service, which ends itself: the turn has failed and may be tried again.
+    /// The service, which ends itself or no longer has the agent: the turn has failed.
     Service,
 }
 
@@ -51,6 +55,11 @@ pub(crate) enum EventName {
 }
 
 impl EventName {
+    /// Whether it changes the reply as it stands.
+    const fn writes_reply(self) -> bool {
+        matches!(self, EventName::Delta | EventName::Replace)
+    }
+
     const fn as_str(self) -> &'static str {
         match self {
             EventName::Session => "session",
@@ -89,8 +98,10 @@ pub(crate) struct LiveTurn {
 struct State {
     /// The data of all events, one behind the other.
     data: Vec<u8>,
-    /// What each event is, and where its data ends.
-    events: Vec<(EventName, u32)>,
+    /// The events, in order.
+    events: Vec<Event>,
+    /// At how much data the reply so far is put together.
+    most: usize,
     /// Of the reply, not yet an event.
     pending: String,
     ended_at: Option<Timestamp>,
@@ -98,31 +109,88 @@ struct State {
     waiting: Vec<Waker>,
 }
 
+/// An event of a [`State`].
+#[derive(Clone, Copy)]
+struct Event {
+    name: EventName,
+    /// Its number, from 1. It leaves numbers out where the reply was put together.
+    number: u32,
+    /// Where its data ends.
+    end: u32,
+}
+
 #[derive(Serialize)]
 struct Text<'a> {
     text: &'a str,
 }
 
+/// The text of a `delta` or `replace`.
+#[derive(Deserialize)]
+struct Written<'a> {
+    #[serde(borrow)]
+    text: Cow<'a, str>,
+}
+
 impl State {
     fn push(&mut self, name: EventName, data: &impl Serialize) {
+        let number = self.last_number() + 1;
+        self.write(name, number, data);
+        if self.data.len() > self.most.max(MAX_BUFFER) {
+            self.put_together();
+            // A text that takes much more room as JSON is not put together again with each event.
+            self.most = self.data.len() * 2;
+        }
+    }
+
+    fn write(&mut self, name: EventName, number: u32, data: &impl Serialize) {
         let begin = self.data.len();
         if serde_json::to_writer(&mut self.data, data).is_err() {
             // Nothing of the protocol's cannot be written as JSON.
             self.data.truncate(begin);
             self.data.extend_from_slice(b"null");
         }
-        self.events.push((name, u32::try_from(self.data.len()).unwrap_or(u32::MAX)));
+        self.events.push(Event { name, number, end: u32::try_from(self.data.len()).unwrap_or(u32::MAX) });
     }
 
-    /// The events behind the first `after`.
-    fn behind(&self, after: usize) -> impl Iterator<Item = (usize, EventName, &[u8])> {
-        let begin = match after.checked_sub(1) {
-            Some(last) => self.events.get(last).map_or(u32::MAX, |&(_, end)| end),
-            None => 0,
+    fn last_number(&self) -> u32 {
+        self.events.last().map_or(0, |event| event.number)
+    }
+
+    /// Puts a `replace` in the place of all that has written the reply so far: a reader who is behind it gets the text as
+    /// it stands, under the number of the last event that it stands for.
+    fn put_together(&mut self) {
+        let whole = State {
+            data: std::mem::take(&mut self.data),
+            events: std::mem::take(&mut self.events),
+            ..State::default()
         };
-        self.events.iter().enumerate().skip(after).scan(begin, |begin, (at, &(name, end))| {
-            let data = self.data.get(std::mem::replace(begin, end) as usize..end as usize);
-            Some((at, name, data.unwrap_or_default()))
+        let (mut text, mut last) = (String::new(), 0);
+        for (event, data) in whole.behind(0).filter(|(event, _)| event.name.writes_reply()) {
+            if event.name == EventName::Replace {
+                text.clear();
+            }
+            let written = serde_json::from_slice::<Written<'_>>(data);
+            text += written.map(|it| it.text).unwrap_or_default().as_ref();
+            last = event.number;
+        }
+        for (event, data) in whole.behind(0) {
+            if event.number == last {
+                self.write(EventName::Replace, last, &Text { text: &text });
+            } else if !event.name.writes_reply() && event.name != EventName::Status {
+                self.data.extend_from_slice(data);
+                let end = u32::try_from(self.data.len()).unwrap_or(u32::MAX);
+                self.events.push(Event { end, ..event });
+            }
+        }
+    }
+
+    /// The events behind the one with the number `after`.
+    fn behind(&self, after: usize) -> impl Iterator<Item = (Event, &[u8])> {
+        let first = self.events.partition_point(|event| event.number as usize <= after);
+        let begin = first.checked_sub(1).and_then(|last| self.events.get(last)).map_or(0, |event| event.end);
+        self.events.iter().skip(first).scan(begin, |begin, event| {
+            let data = self.data.get(std::mem::replace(begin, event.end) as usize..event.end as usize);
+            Some((*event, data.unwrap_or_default()))
         })
     }
 
@@ -174,7 +242,7 @@ impl LiveTurn {
 
     /// Whether its last event was told.
     pub(crate) fn is_told(&self) -> bool {
-        matches!(self.state().events.last(), Some((EventName::Done | EventName::Error, _)))
+        matches!(self.state().events.last(), Some(Event { name: EventName::Done | EventName::Error, .. }))
     }
 
     /// No event follows.
@@ -214,7 +282,7 @@ impl LiveTurn {
         std::future::poll_fn(|cx| {
             let mut state = self.state();
             if state.ended_at.is_some() {
-                let all = state.behind(0).map(|(_, name, data)| Sent { name, data: data.to_vec() });
+                let all = state.behind(0).map(|(event, data)| Sent { name: event.name, data: data.to_vec() });
                 return Poll::Ready(all.collect());
             }
             state.wait(cx);
@@ -279,6 +347,13 @@ impl LiveTurns {
     pub(crate) fn running(&self) -> Vec<Arc<LiveTurn>> {
         self.turns().by_key.values().filter(|turn| !turn.has_ended()).cloned().collect()
     }
+
+    /// Ends the turns of an agent.
+    pub(crate) fn cancel_of(&self, agent: &AgentId) {
+        let turns = self.turns();
+        let of_agent = turns.by_key.iter().filter(|(key, _)| key.0 == *agent);
+        of_agent.for_each(|(_, turn)| turn.cancel(Ending::Service));
+    }
 }
 
 /// The events of a turn as `text/event-stream`.
@@ -325,8 +400,8 @@ impl Stream for EventStream {
         let mut text = Vec::new();
         {
             let mut state = this.turn.state();
-            for (at, name, data) in state.behind(this.next) {
-                let (name, id, number) = (name.as_str(), &this.id, this.before + at + 1);
+            for (event, data) in state.behind(this.next) {
+                let (name, id, number) = (event.name.as_str(), &this.id, this.before + event.number as usize);
                 // Writing into memory cannot fail. JSON has no line breaks of its own.
                 let _ = write!(text, "event: {name}\nid: {id}.{number}\ndata: ");
                 text.extend_from_slice(data);
@@ -338,7 +413,7 @@ impl Stream for EventStream {
                 }
                 state.wait(cx);
             } else {
-                this.next = state.events.len();
+                this.next = state.last_number() as usize;
             }
         }
         if text.is_empty() {
@@ -396,6 +471,65 @@ mod tests {
         assert_eq!(text_of(&turn, 40), "");
     }
 
+    fn text_in(data: &str) -> String {
+        serde_json::from_str::<Written<'_>>(data).expect("JSON").text.into()
+    }
+
+    #[test]
+    fn a_reply_that_is_written_over_and_over_is_put_together_and_bounded() {
+        let turn = Arc::new(LiveTurn::default());
+        turn.emit(EventName::Session, &serde_json::json!({ "conversation": "c" }));
+        turn.emit(EventName::Ack, &serde_json::json!({ "seq": 1 }));
+        let mut text = String::new();
+        for round in 0..100_u32 {
+            turn.emit(EventName::Status, &serde_json::json!({ "kind": "writing" }));
+            text = format!("{round}: ") + &"x".repeat(32 * 1024);
+            turn.emit(EventName::Replace, &Text { text: &text });
+            turn.delta("\"more\"");
+            text += "\"more\"";
+            let held = turn.state().data.len();
+            assert!(held <= MAX_BUFFER + 64 * 1024, "{held} octets");
+        }
+        turn.emit(EventName::Done, &serde_json::json!({ "outcome": "answered" }));
+        turn.end(Timestamp::from_millis(0));
+        // 2 before, 3 in each round, 1 after.
+        let last = 2 + 300 + 1;
+        for after in [0, 1, 2, 3, 100, 250, 299, 300, 301, 302, 303] {
+            let told = text_of(&turn, after);
+            let ids: Vec<usize> = told
+                .lines()
+                .filter_map(|line| line.strip_prefix("id: t."))
+                .map(|id| id.parse().expect("a number"))
+                .collect();
+            assert!(ids.is_sorted_by(|a, b| a < b) && ids.iter().all(|id| *id > after), "{after}: {ids:?}");
+            assert_eq!(ids.last().copied(), (after < last).then_some(last), "{after}");
+            assert_eq!(told.contains("event: session"), after < 1);
+            // Whoever has not seen the last round whole is told the text from its beginning.
+            if after < 300 {
+                let mut written = String::new();
+                let mut name = "";
+                for line in told.lines() {
+                    name = line.strip_prefix("event: ").unwrap_or(name);
+                    let Some(data) = line.strip_prefix("data: ") else { continue };
+                    match name {
+                        "replace" => written = text_in(data),
+
+                        "delta" => written.push_str(&text_in(data)),
+                        _ => {}
+                    }
+                }
+                assert_eq!(written, text, "{after}");
+            }
+        }
+        // What much more room is taken by as JSON is bounded too.
+        let turn = LiveTurn::default();
+        for _ in 0..64 * 1024 {
+            turn.delta("\u{1}");
+        }
+        let held = turn.state().data.len();
+        assert!(held <= 1_024 * 1024, "{held} octets");
+    }
+
     #[test]
     fn many_small_pieces_keep_little_and_lose_nothing() {
         let turn = Arc::new(LiveTurn::default());
@@ -405,7 +539,7 @@ mod tests {
         let events = block_on(turn.whole());
         assert!(events.len() <= FINE_EVENTS + text.len() / COARSE_OCTETS + 1, "{}", events.len());
         let state = turn.state();
-        let kept = state.data.capacity() + state.events.capacity() * size_of::<(EventName, u32)>();
+        let kept = state.data.capacity() + state.events.capacity() * size_of::<Event>();
         assert!(kept <= 128 * 1024, "{kept}");
         let sent: String = events
             .iter()

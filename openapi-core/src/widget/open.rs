@@ -50,6 +50,14 @@ pub(crate) struct OpenStream {
     counts: Arc<Mutex<Counts>>,
     agent: AgentId,
     address: Option<IpAddr>,
+    share: f64,
+}
+
+impl OpenStream {
+    /// How full the fuller of its address's and its agent's limit was with it, when it began.
+    pub(crate) const fn share(&self) -> f64 {
+        self.share
+    }
 }
 
 impl OpenStreams {
@@ -77,12 +85,16 @@ impl OpenStreams {
         if is_full(counts.all, self.limits.per_process) {
             return Err(Crowded::Process);
         }
+        let share =
+            |count: u32, most: u32| if most > 0 { f64::from(count + 1) / f64::from(most) } else { 0.0 };
+        let of_address = address.map_or(0.0, |_| share(of_address, self.limits.per_address));
+        let share = of_address.max(share(of_agent, self.limits.per_agent));
         counts.all += 1;
         *counts.agents.entry(agent.clone()).or_default() += 1;
         if let Some(address) = address {
             *counts.addresses.entry(address).or_default() += 1;
         }
-        Ok(OpenStream { counts: Arc::clone(&self.counts), agent: agent.clone(), address })
+        Ok(OpenStream { counts: Arc::clone(&self.counts), agent: agent.clone(), address, share })
     }
 }
 
@@ -117,6 +129,7 @@ mod tests {
         let [one, two, three] = ["192.0.2.1", "192.0.2.2", "192.0.2.3"].map(|it| it.parse::<IpAddr>().ok());
         let first = streams.open(&a, one).expect("room");
         let second = streams.open(&a, one).expect("room");
+        assert_eq!((first.share(), second.share()), (0.5, 1.0));
         assert_eq!(streams.open(&a, one).err(), Some(Crowded::Address(2)));
         let third = streams.open(&a, two).expect("room");
         assert_eq!(streams.open(&a, two).err(), Some(Crowded::Agent(3)));

@@ -275,8 +275,12 @@ fn clipped(text: Option<&str>, most: usize) -> Option<String> {
 
 /// Control characters, and those that turn the direction of what stands behind them.
 fn is_hidden(letter: char) -> bool {
-    letter.is_control()
-        || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    letter.is_control() || turns_text(letter)
+}
+
+/// Whether a character turns the direction of what stands behind it.
+pub(crate) const fn turns_text(letter: char) -> bool {
+    matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]

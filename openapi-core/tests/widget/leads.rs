@@ -133,7 +133,7 @@ fn user(world: &World, external: &str, email: &str, name: &str) -> Value {
     json!({ "externalReferenceId": external, "email": email, "name": name, "hash": format!("{exp}.{hex}") })
 }
 
-fn verified(world: &World, number: u32, token: Option<&str>, external: &str, email: &str) -> Answered {
+pub fn verified(world: &World, number: u32, token: Option<&str>, external: &str, email: &str) -> Answered {
     let mut body = turn(number, "Hi", token);
     body["user"] = user(world, external, email, "Zoë");
     world.post("/turns", &body)
@@ -203,6 +203,131 @@ fn a_wrong_hash_claims_and_identifies_nobody() {
     assert_eq!((conversation.level, conversation.contact_id), (1, None));
     assert_eq!(conversation.claims.email.as_deref(), Some("eve@example.com"));
     assert_eq!(contacts(&world), before);
+}
+
+#[test]
+fn a_wrong_hash_ends_what_a_valid_one_gave() {
+    let world = boundless();
+    world.configure(
+        json!({ "chat": { "responder": "script", "llm": { "releasedFields": ["primaryEmail"] } } }),
+    );
+    let known = object(&json!({ "primaryEmail": "zoe@example.com", "externalReferenceId": "crm-1001" }));
+    block_on(world.platform.import_contact(&operator(), &agent(), &known)).expect("a contact");
+    let released = || world.script.asked.lock().expect("the turns").last().expect("a turn").visitor.clone();
+    let mut body = turn(1, "Hi", None);
+    body["user"] = user(&world, "crm-1001", "zoe@example.com", "");
+    let first = world.post("/turns", &body);
+    assert_eq!((released().level, released().fields.len()), (2, 1));
+    let before = contacts(&world);
+    assert_eq!(before[0].first_name, None);
+    // What a page says without a hash, of whomever, is a claim.
+    let mut body = turn(10, "Hi", Some(&first.token()));
+    body["user"] = json!({ "externalReferenceId": "crm-9", "email": "eve@example.com", "name": "Eve" });
+    assert_eq!(world.post("/turns", &body).session()["identity"], json!(null));
+    assert_eq!(contacts(&world), before);
+    // Somebody on the same machine claims to be another, and cannot show it.
+    let mut body = turn(2, "Me again", Some(&first.token()));
+    body["user"] = user(&world, "crm-1001", "zoe@example.com", "Eve");
+    let valid = body["user"]["hash"].clone();
+    body["user"]["hash"] = json!(format!("{}0", valid.as_str().expect("a hash").split_at(75).0));
+    let second = world.post("/turns", &body);
+    assert_eq!(second.session()["identity"], "rejected");
+    assert_ne!(second.token(), first.token(), "the token tells the level");
+    assert_eq!((released().level, released().fields.len()), (1, 0));
+    assert_eq!(world.conversation(&second).level_at(world.now()), 1);
+    // Also of the next turn, which says nothing of a user, and of a form.
+    world.turn(3, "And now?", Some(&second.token()));
+    assert_eq!((released().level, released().fields.len()), (1, 0));
+    world.post(
+        "/lead",
+        &lead(Some(&second.token()), json!({ "primaryEmail": "eve@example.com", "firstName": "Eve" })),
+    );
+    assert_eq!(contacts(&world), before, "nothing that is claimed reaches the contact");
+    // A valid one counts again, in the same conversation.
+    let mut body = turn(4, "It is me", Some(&second.token()));
+    body["user"] = user(&world, "crm-1001", "zoe@example.com", "");
+    let fourth = world.post("/turns", &body);
+    assert_eq!(fourth.session()["conversation"], first.session()["conversation"]);
+    assert_eq!((released().level, released().fields.len()), (2, 1));
+    // An expired one is as wrong, and whoever names no address is at level 1 too.
+    world.clock.advance_millis(3_600_000);
+    let mut body = turn(5, "Hi", None);
+    body["user"] = user(&world, "crm-1001", "", "");
+    let fifth = world.post("/turns", &body);
+    assert_eq!(fifth.session()["identity"], "rejected");
+    assert_eq!((released().level, world.conversation(&fifth).level), (1, 1));
+}
+
+#[test]
+fn a_verification_lasts_a_day() {
+    let world = boundless();
+    let first = verified(&world, 1, None, "crm-1001", "zoe@example.com");
+    world.clock.advance_millis(86_400_000 - 5_001);
+    let level = |answered: &Answered| world.conversation(answered).level_at(world.now());
+    let second = world.turn(2, "Hi", Some(&first.token()));
+    assert_eq!(level(&second), 2);
+    world.clock.advance_millis(5_001);
+    assert_eq!(level(&second), 1);
+    let asked =
+        |world: &World| world.script.asked.lock().expect("the turns").last().map(|turn| turn.visitor.level);
+    world.turn(3, "Hi", Some(&first.token()));
+    assert_eq!(asked(&world), Some(1));
+}
+
+#[test]
+fn who_is_verified_without_an_address_makes_a_contact_with_a_form() {
+    let world = boundless();
+    let first = verified(&world, 1, None, "crm-1001", "");
+    assert_eq!(world.conversation(&first).level, 2);
+    assert!(contacts(&world).is_empty(), "no address is known");
+    // One that somebody else has too: it is not verified, and links with nobody.
+    let known = object(&json!({ "primaryEmail": "zoe@example.com" }));
+    block_on(world.platform.import_contact(&operator(), &agent(), &known)).expect("a contact");
+    let other = contacts(&world)[0].clone();
+    let left = world.post("/lead", &lead(Some(&first.token()), json!({ "primaryEmail": "zoe@example.com" })));
+    assert_eq!(left.status, 200, "{}", left.text);
+    let made = contacts(&world);
+    assert_eq!(made.len(), 2);
+    assert!(made.contains(&other));
+    let own = made.iter().find(|contact| contact.id != other.id).expect("a contact").clone();
+    assert_eq!(own.external_reference_id.as_ref().map(ToString::to_string).as_deref(), Some("crm-1001"));
+    assert_eq!((own.source.as_str(), own.primary_email.as_str()), ("widget", "zoe@example.com"));
+    assert_eq!(world.conversation(&left).contact_id, Some(own.id));
+    // What they leave later changes it, and nothing else.
+    world.clock.advance_millis(1_000);
+    world.post(
+        "/lead",
+        &lead(Some(&first.token()), json!({ "primaryEmail": "new@example.com", "firstName": "Zoë" })),
+    );
+    let made = contacts(&world);
+    let own = made.iter().find(|contact| contact.id == own.id).expect("a contact");
+    assert_eq!(own.primary_email.as_str(), "new@example.com");
+    assert!(made.len() == 2 && made.contains(&other));
+}
+
+#[test]
+fn a_verified_address_counts_more_than_that_of_a_form() {
+    let world = boundless();
+    let first = verified(&world, 1, None, "crm-1001", "zoe@example.com");
+    let made = contacts(&world);
+    assert_eq!(made.len(), 1);
+    let about = made[0].custom_fields.get("widget").map(|it| serde_json::to_value(&it).expect("JSON"));
+    assert_eq!(about.expect("a member")["conversationId"], first.session()["conversation"]);
+    world.post(
+        "/lead",
+        &lead(Some(&first.token()), json!({ "primaryEmail": "other@example.com", "firstName": "Z" })),
+    );
+    let made = contacts(&world);
+    assert_eq!((made.len(), made[0].primary_email.as_str()), (1, "zoe@example.com"));
+    assert_eq!(made[0].first_name.as_ref().map(ToString::to_string).as_deref(), Some("Z"));
+}
+
+#[test]
+fn what_turns_text_is_taken_out_of_a_form() {
+    let world = boundless();
+    let fields = json!({ "primaryEmail": "zoe@example.com", "firstName": "Zo\u{202e}e\u{2066}" });
+    assert_eq!(world.post("/lead", &lead(None, fields)).status, 200);
+    assert_eq!(contacts(&world)[0].first_name.as_ref().map(ToString::to_string).as_deref(), Some("Zoe"));
 }
 
 #[test]

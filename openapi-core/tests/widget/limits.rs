@@ -7,8 +7,7 @@ use openapi_core::credits::CreditPool;
 use openapi_core::storage::LedgerQuery;
 use openapi_core::widget::{StreamLimits, WidgetSettings};
 use pollster::block_on;
-use serde_json::json;
-use sha2::{Digest, Sha256};
+use serde_json::{Value, json};
 
 use crate::support::*;
 
@@ -128,11 +127,18 @@ fn four_in_ten_seconds_and_the_wait_is_enough() {
 #[test]
 fn new_sessions_of_an_address() {
     let world = world();
-    for number in 0..5 {
+    for number in 0..3 {
         assert_eq!(world.turn(number, &format!("Hi {number}"), None).status, 200);
     }
-    let refused = world.turn(9, "Hi", None);
-    assert_eq!(refused.json()["details"]["scope"], "address");
+    for number in 3..5 {
+        let body = turn(number, &format!("Hi {number}"), None);
+        assert_eq!(world.post_solved("/turns", &body).status, 200, "from 80 % on a challenge is asked for");
+    }
+    for (path, body) in [("/turns", turn(9, "Hi", None)), ("/lead", lead_of(None, "a@example.com"))] {
+        let refused = world.post(path, &body);
+        assert_eq!((refused.status, refused.code().as_str()), (429, "RATE_LIMIT_EXCEEDED"));
+        assert_eq!(refused.json()["details"]["scope"], "address");
+    }
     let elsewhere = world.send(&world.api, "/turns", &turn(9, "Hi", None), |request| {
         request.extensions_mut().insert(openapi_core::api::PeerAddress([192, 0, 2, 8].into()));
     });
@@ -150,20 +156,108 @@ fn near_a_limit_a_challenge_is_to_be_solved() {
     for number in 1..23 {
         assert_eq!(world.turn(number, "Hi", Some(&token)).status, 200, "{number}");
     }
+    let asked = world.turn(30, "Hi", Some(&token));
+    assert_eq!(asked.json()["details"]["challenge"]["bits"], 16);
     let mut body = turn(30, "Hi", Some(&token));
-    let asked = world.post("/turns", &body);
-    assert_eq!((asked.status, asked.code().as_str()), (429, "CHALLENGE_REQUIRED"));
-    let challenge = asked.json()["details"]["challenge"].clone();
-    let (salt, bits) =
-        (challenge["salt"].as_str().expect("a salt"), challenge["bits"].as_u64().expect("bits"));
-    assert_eq!((bits, &challenge["alg"]), (16, &json!("sha-256")));
-    let solves = |nonce: &String| {
-        let digest = Sha256::digest(format!("{salt}{nonce}"));
-        digest[0] == 0 && digest[1] == 0
-    };
-    let nonce = (0_u64..).map(|number| number.to_string()).find(solves).expect("a nonce");
-    body["challenge"] = json!({ "salt": salt, "nonce": nonce });
+    body["challenge"] = asked.solution();
     assert_eq!(world.post("/turns", &body).status, 200);
+    // It holds for ten minutes, and for this address.
+    body["id"] = json!(turn_id(31));
+    let elsewhere = world.send(&world.another(), "/turns", &body, |_| ());
+    assert_eq!(elsewhere.status, 200, "in every process");
+    body["challenge"]["salt"] = json!("made up");
+    body["id"] = json!(turn_id(32));
+    assert_eq!(world.post("/turns", &body).code(), "CHALLENGE_REQUIRED");
+}
+
+fn lead_of(token: Option<&str>, email: &str) -> Value {
+    let fields = json!({ "primaryEmail": email });
+    json!({ "agentId": AGENT, "token": token, "fields": fields, "consent": null, "page": null, "elapsedMs": 8200, "hp": "" })
+}
+
+#[test]
+fn forms_of_a_visitor_and_of_an_address_come_also_with_turns() {
+    let mut settings = WidgetSettings::default();
+    settings.limits.turns.clear();
+    settings.limits.address_turns.clear();
+    settings.limits.address_sessions.clear();
+    let world = world_with(settings, false);
+    let token = world.turn(0, "Hi", None).token();
+    let with_turn = |number: u32, token: Option<&str>| {
+        let mut body = turn(number, &format!("Hi {number}"), token);
+        body["lead"] = json!({ "fields": { "primaryEmail": "zoe@example.com" } });
+        body
+    };
+    for number in 1..=3 {
+        assert_eq!(world.post("/turns", &with_turn(number, Some(&token))).status, 200);
+    }
+    for _ in 4..=5 {
+        assert_eq!(world.post("/lead", &lead_of(Some(&token), "zoe@example.com")).status, 200);
+    }
+    for (path, body) in
+        [("/turns", with_turn(6, Some(&token))), ("/lead", lead_of(Some(&token), "zoe@example.com"))]
+    {
+        let refused = world.post(path, &body);
+        assert_eq!((refused.status, refused.code().as_str()), (429, "RATE_LIMIT_EXCEEDED"), "{path}");
+        let details = refused.json()["details"].clone();
+        assert_eq!((&details["scope"], &details["limit"]), (&json!("visitor"), &json!(5)));
+    }
+    assert_eq!(world.turn(6, "Hi 6", Some(&token)).status, 200, "a turn without a form");
+    // Of an address: the refused form of a visitor has counted, 6 of 10, and the first of others makes 7.
+    assert_eq!(world.post("/turns", &with_turn(7, None)).status, 200);
+    for number in 8..=10 {
+        assert_eq!(world.post_solved("/turns", &with_turn(number, None)).status, 200, "from 80 % on");
+    }
+    let refused = world.post("/turns", &with_turn(11, None));
+    let details = refused.json()["details"].clone();
+    assert_eq!((&details["scope"], &details["limit"]), (&json!("address"), &json!(10)), "{}", refused.text);
+    assert_eq!(world.post("/lead", &lead_of(None, "ada@example.com")).json()["details"]["scope"], "address");
+    world.clock.advance_millis(3_600_000);
+    assert_eq!(world.post("/turns", &with_turn(11, None)).status, 200);
+}
+
+#[test]
+fn what_is_checked_first_is_told_first() {
+    let mut settings = WidgetSettings::default();
+    settings.limits.turns.truncate(1);
+    settings.limits.address_sessions.clear();
+    let world = world_with(settings, true);
+    let token = world.turn(0, "Hi", None).token();
+    world.script.will([Act::Hang]);
+    let open = block_on(world.api.handle(request("/turns", &turn(1, "One", Some(&token)), |_| ())));
+    assert_eq!(open.status(), 200);
+    let faulty = |token: &str| {
+        let mut body = turn(2, "Two", Some(token));
+        body["user"] = json!({ "email": 5 });
+        body
+    };
+    // Fields before the state: an answer is being written.
+    assert_eq!(world.post("/turns", &faulty(&token)).code(), "VALIDATION_ERROR");
+    assert_eq!(world.turn(2, "Two", Some(&token)).code(), "TURN_IN_PROGRESS");
+    // The token before the fields.
+    let id = block_on(world.platform.conversations(
+        &agent(),
+        &openapi_core::storage::ConversationQuery { filter: Default::default(), offset: 0, limit: 1 },
+    ))
+    .expect("a page")
+    .conversations[0]
+        .id;
+    world.api.cancel_all();
+    wait_until(|| world.api.running_turns() == 0);
+    world.script.says("Hello.");
+    for number in 2..=3 {
+        assert_eq!(world.turn(number, "More", Some(&token)).status, 200);
+    }
+    // Limits before the fields.
+    assert_eq!(world.post("/turns", &faulty(&token)).code(), "RATE_LIMIT_EXCEEDED");
+    block_on(world.platform.revoke_conversation(&operator(), &agent(), id)).expect("revoked");
+    for path in ["/turns/resume", "/turns/cancel", "/sync", "/feedback"] {
+        assert_eq!(
+            world.post(path, &json!({ "token": token, "turn": "x" })).code(),
+            "TOKEN_INVALID",
+            "{path}"
+        );
+    }
 }
 
 #[test]
@@ -187,11 +281,17 @@ fn open_streams_are_counted() {
     settings.limits.streams = StreamLimits { per_address: 2, per_agent: 64, per_process: 3 };
     let world = world_with(settings, true);
     world.script.will([Act::Hang]);
+    let first = block_on(world.api.handle(request("/turns", &turn(1, "Hi 1", None), |_| ())));
+    assert_eq!(first.status(), 200);
+    // The last place of an address needs a challenge.
+    let solution = world.turn(2, "Hi 2", None).solution();
     let open = |number| {
-        block_on(world.api.handle(request("/turns", &turn(number, &format!("Hi {number}"), None), |_| ())))
+        let mut body = turn(number, &format!("Hi {number}"), None);
+        body["challenge"] = solution.clone();
+        block_on(world.api.handle(request("/turns", &body, |_| ())))
     };
-    let (first, second) = (open(1), open(2));
-    assert_eq!((first.status().as_u16(), second.status().as_u16()), (200, 200));
+    let second = open(2);
+    assert_eq!(second.status(), 200);
     let third = open(3);
     assert_eq!(third.status(), 429);
     let query = openapi_core::storage::ConversationQuery { filter: Default::default(), offset: 0, limit: 10 };
@@ -222,7 +322,8 @@ fn beyond_the_turns_of_a_day_comes_the_form() {
     world.configure(json!({ "chat": { "responder": "script", "turnsPerDay": 2 } }));
     let first = world.turn(1, "One", None);
     world.turn(2, "Two", Some(&first.token()));
-    let limited = world.turn(3, "Three", Some(&first.token()));
+    // From 80 % of them on a challenge is asked for.
+    let limited = world.post_solved("/turns", &turn(3, "Three", Some(&first.token())));
     assert_eq!(limited.event("done"), json!({ "outcome": "limited" }));
     assert_eq!(limited.event("form")["fields"][0]["name"], "primaryEmail");
     world.clock.advance_millis(86_400_000);

@@ -28,6 +28,7 @@ use openapi_core::values::{AgentId, Timestamp};
 use openapi_core::widget::{WidgetApi, WidgetSettings};
 use pollster::block_on;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 pub const AGENT: &str = "695b6f80de7378c4412112d3";
 pub const PAGE: &str = "https://www.example.com";
@@ -268,6 +269,14 @@ pub fn object(value: &Value) -> Object {
 }
 
 impl World {
+    /// Sends what a challenge is asked for, and again with its solution.
+    pub fn post_solved(&self, path: &str, body: &Value) -> Answered {
+        let asked = self.post(path, body);
+        let mut body = body.clone();
+        body["challenge"] = asked.solution();
+        self.post(path, &body)
+    }
+
     /// Another process over the same store.
     pub fn another(&self) -> WidgetApi {
         let platform = platform(
@@ -380,6 +389,21 @@ impl Answered {
         self.json()["code"].as_str().unwrap_or_default().to_owned()
     }
 
+    /// What solves the challenge that this asks for.
+    pub fn solution(&self) -> Value {
+        assert_eq!((self.status, self.code().as_str()), (429, "CHALLENGE_REQUIRED"), "{}", self.text);
+        let challenge = self.json()["details"]["challenge"].clone();
+        assert_eq!(challenge["alg"], "sha-256");
+        let salt = challenge["salt"].as_str().expect("a salt");
+        let bits = u32::try_from(challenge["bits"].as_u64().expect("bits")).expect("a few");
+        let solves = |nonce: &String| {
+            let digest = Sha256::digest(format!("{salt}{nonce}"));
+            u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]).leading_zeros() >= bits
+        };
+        let nonce = (0_u64..).map(|number| number.to_string()).find(solves).expect("a nonce");
+        json!({ "salt": salt, "nonce": nonce })
+    }
+
     /// Names, numbers and data of the events.
     pub fn events(&self) -> Vec<(String, String, Value)> {
         assert_eq!(self.headers["content-type"], "text/event-stream", "{}", self.text);
@@ -429,4 +453,14 @@ impl Answered {
         }
         text
     }
+}
+
+pub fn wait_until(mut is_so: impl FnMut() -> bool) {
+    for _ in 0..2_000 {
+        if is_so() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("it did not become so");
 }

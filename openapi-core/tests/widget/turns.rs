@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use openapi_core::admin::ChatAdmin;
+use openapi_core::admin::{Admin, ChatAdmin};
 use openapi_core::chat::{
     ChatError, ChatEvent, ConversationStatus, MessageState, Outcome, Source, StatusKind, Usage,
 };
@@ -193,15 +193,6 @@ fn a_turn_outlives_its_connection() {
 }
 
 /// Waits, with patience, until something is so.
-fn wait_until(mut is_so: impl FnMut() -> bool) {
-    for _ in 0..2_000 {
-        if is_so() {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    panic!("it did not become so");
-}
 
 #[test]
 fn while_one_runs_another_waits_and_the_first_can_be_followed_and_ended() {
@@ -414,4 +405,82 @@ fn a_long_search_is_ended_and_keeps_its_lease() {
     world.slow.is_held.store(false, Ordering::SeqCst);
     let again = world.turn(1, "One", Some(&ended.token()));
     assert_eq!(again.event("message")["text"], "Hello.");
+}
+
+#[test]
+fn the_time_of_a_turn_is_that_of_its_search_and_all_attempts() {
+    let mut settings = WidgetSettings::default();
+    // 3 s are 30 ms of these tests.
+    settings.deadlines.whole = 3_000;
+    let world = world_with(settings, true);
+    world.script.will([Act::Hang]);
+    world.knowledge.says("From the documents.");
+    let late = world.turn(1, "One", None);
+    assert_eq!(late.event("error")["code"], "RESPONDER_TIMEOUT", "nobody answers when it is over");
+    // One attempt that is late leaves time for another.
+    let mut settings = WidgetSettings::default();
+    settings.deadlines.first_event = 1_000;
+    let world = world_with(settings, true);
+    world.script.will([Act::Hang]);
+    world.knowledge.says("From the documents.");
+    assert_eq!(world.turn(1, "One", None).event("message")["text"], "From the documents.");
+    let asked = |script: &Script| script.asked.lock().expect("the turns").last().cloned().expect("a turn");
+    let (first, second) = (asked(&world.script), asked(&world.knowledge));
+    assert_eq!(first.deadline, second.deadline);
+    assert_eq!(first.deadline.millis_since(first.now), 90_000);
+}
+
+#[test]
+fn the_end_of_an_agent_ends_its_answers_at_once() {
+    // No timer goes off here: nothing but the deletion itself ends the answer.
+    let world = boundless();
+    world.script.will([delta("Half"), Act::Hang]);
+    let open = block_on(world.api.handle(request("/turns", &turn(1, "One", None), |_| ())));
+    let reader = std::thread::spawn(move || block_on(read(open)));
+    wait_until(|| world.script.hangs.load(Ordering::SeqCst));
+    block_on(world.platform.delete_agent(&operator(), &agent())).expect("deleted");
+    wait_until(|| reader.is_finished());
+    let ended = reader.join().expect("an answer");
+    assert_eq!(ended.events().last().map(|(name, ..)| name.clone()).as_deref(), Some("error"));
+    world.clock.advance_millis(5_000);
+    assert_eq!(world.turn(2, "Two", None).code(), "AGENT_NOT_AVAILABLE");
+}
+
+#[test]
+fn a_responder_is_told_what_the_page_gave_and_what_is_left_of_the_day() {
+    let world = boundless();
+    world.configure(
+        json!({ "chat": { "responder": "script", "llm": { "tokensPerDay": 10_000, "costPerDay": 2.0 } } }),
+    );
+    *world.script.most.lock().expect("the usage") =
+        Usage { input_tokens: 3_000, output_tokens: 1_000, cost: 0.5 };
+    let usage = Usage { input_tokens: 1_000, output_tokens: 500, cost: 0.25 };
+    world.script.will([Act::Say(ChatEvent::Done { outcome: Outcome::Answered, sources: Vec::new(), usage })]);
+    let mut body = turn(1, "One", None);
+    body["metadata"] = json!({ "plan": "pro" });
+    let first = world.post("/turns", &body);
+    let asked = || world.script.asked.lock().expect("the turns").last().cloned().expect("a turn");
+    assert_eq!(asked().visitor.metadata.as_str(), r#"{"plan":"pro"}"#);
+    assert_eq!((asked().budget.tokens, asked().budget.cost), (Some(10_000), Some(2.0)));
+    world.turn(2, "Two", Some(&first.token()));
+    assert_eq!((asked().budget.tokens, asked().budget.cost), (Some(8_500), Some(1.75)));
+    world.configure(json!({ "chat": { "responder": "script", "turnsPerDay": 0, "llm": { "tokensPerDay": 0, "costPerDay": 2.0 } } }));
+    world.turn(3, "Three", Some(&first.token()));
+    assert_eq!((asked().budget.tokens, asked().budget.cost), (None, Some(1.5)));
+}
+
+#[test]
+fn the_cost_of_a_day_is_never_passed() {
+    let world = boundless();
+    world.configure(
+        json!({ "chat": { "responder": "script", "fallback": "error", "llm": { "costPerDay": 1.0 } } }),
+    );
+    *world.script.most.lock().expect("the usage") = Usage { input_tokens: 10, output_tokens: 10, cost: 0.4 };
+    let usage = Usage { input_tokens: 10, output_tokens: 10, cost: 0.4 };
+    world.script.will([Act::Say(ChatEvent::Done { outcome: Outcome::Answered, sources: Vec::new(), usage })]);
+    let token = world.turn(1, "One", None).token();
+    assert_eq!(world.turn(2, "Two", Some(&token)).event("done"), json!({ "outcome": "answered" }));
+    assert_eq!(world.turn(3, "Three", Some(&token)).event("done"), json!({ "outcome": "limited" }));
+    world.clock.advance_millis(86_400_000);
+    assert_eq!(world.turn(4, "Four", Some(&token)).event("done"), json!({ "outcome": "answered" }));
 }

@@ -200,3 +200,15 @@ fn twenty_files_a_day_and_five_with_a_message() {
     assert_eq!(there, 5);
     assert_eq!(world.upload(&[("token", &token)], "letter.pdf", PDF).status, 201);
 }
+
+#[test]
+fn nobody_whose_contact_is_blocked_sends_files() {
+    let world = with_uploads();
+    let token = crate::leads::verified(&world, 1, None, "crm-1001", "zoe@example.com").token();
+    id(&world.upload(&[("token", &token)], "letter.pdf", PDF));
+    let block =
+        json!({ "primaryEmail": "zoe@example.com", "externalReferenceId": "crm-1001", "status": "blocked" });
+    block_on(world.platform.import_contact(&operator(), &agent(), &object(&block))).expect("a contact");
+    let blocked = world.upload(&[("token", &token)], "letter.pdf", PDF);
+    assert_eq!((blocked.status, blocked.code().as_str()), (403, "VISITOR_BLOCKED"));
+}

@@ -190,8 +190,9 @@ impl Add {
 /// Reads a file that is not too large.
 fn read(path: &Path) -> io::Result<Arc<[u8]>> {
     let size = std::fs::metadata(path)?.len();
-    if size > KnowledgeLimits::OCTETS {
-        return Err(io::Error::other(format!("a document has at most {} bytes", KnowledgeLimits::OCTETS)));
+    let most = KnowledgeLimits::default().octets;
+    if size > most {
+        return Err(io::Error::other(format!("a document has at most {most} bytes")));
     }
     Ok(std::fs::read(path)?.into())
 }
@@ -256,10 +257,11 @@ impl Reading {
             Some(Kind::Text) => plain(octets, &ending(&source.path)),
             // Of what is no document at all the reader says why.
             Some(Kind::Pdf | Kind::Docx) | None => {
+                let most = KnowledgeLimits::default();
                 let limits = Limits {
-                    bytes: KnowledgeLimits::OCTETS,
-                    pages: KnowledgeLimits::PAGES,
-                    characters: KnowledgeLimits::CHARACTERS,
+                    bytes: most.octets,
+                    pages: most.pages,
+                    characters: most.characters,
                     ..Limits::default()
                 };
                 let recognise = Some(Arc::clone(&self.recognise));

@@ -272,27 +272,26 @@ impl ChatAdmin for Platform {
         agent: &AgentId,
         new: NewKnowledge,
     ) -> Result<KnowledgeDocument, AdminError> {
-        check(&new)?;
+        check(&new, self.knowledge)?;
         self.living_agent(agent).await?;
         for _ in 0..ATTEMPTS {
             let record = self.storage.agent_record(agent, AgentRecordKind::Knowledge).await?;
             let known = self.storage.knowledge(agent).await?;
-            let is_replaced = |it: &&KnowledgeDocument| match &new.url {
-                Some(url) => it.url.as_ref() == Some(url),
-                None => it.url.is_none() && it.file_name == new.file_name,
+            let is_replaced = |it: &&KnowledgeDocument| {
+                new.url.is_some() && it.url == new.url || it.file_name == new.file_name
             };
             let replaced: Vec<&KnowledgeDocument> = known.iter().filter(is_replaced).collect();
             let staying = known.len() - replaced.len();
-            if staying >= KnowledgeLimits::DOCUMENTS {
-                let most = KnowledgeLimits::DOCUMENTS;
+            let most = self.knowledge.documents;
+            if staying >= most as usize {
                 return Err(AdminError::Refused(format!(
                     "an agent has at most {most} documents; remove one first"
                 )));
             }
             let gone: u64 = replaced.iter().map(|it| u64::from(it.passages)).sum();
             let all: u64 = known.iter().map(|it| u64::from(it.passages)).sum();
-            if all - gone + new.passages.len() as u64 > KnowledgeLimits::PASSAGES {
-                let most = KnowledgeLimits::PASSAGES;
+            let most = self.knowledge.passages;
+            if all - gone + new.passages.len() as u64 > most {
                 return Err(AdminError::Refused(format!(
                     "an agent has at most {most} passages; remove a document first"
                 )));
@@ -520,16 +519,16 @@ impl ChatAdmin for Platform {
 }
 
 /// What a document must be.
-fn check(new: &NewKnowledge) -> Result<(), AdminError> {
+fn check(new: &NewKnowledge, limits: KnowledgeLimits) -> Result<(), AdminError> {
     let refuse = |words: String| Err(AdminError::Refused(words));
     if new.passages.iter().all(|passage| passage.text.trim().is_empty()) {
         return refuse(format!("'{}' has no text to answer from", new.file_name));
     }
-    if new.characters > KnowledgeLimits::CHARACTERS {
-        return refuse(format!("a document has at most {} characters", KnowledgeLimits::CHARACTERS));
+    if new.characters > limits.characters {
+        return refuse(format!("a document has at most {} characters", limits.characters));
     }
-    if new.pages.is_some_and(|pages| pages > KnowledgeLimits::PAGES) {
-        return refuse(format!("a document has at most {} pages", KnowledgeLimits::PAGES));
+    if new.pages.is_some_and(|pages| pages > limits.pages) {
+        return refuse(format!("a document has at most {} pages", limits.pages));
     }
     if !(1..=200).contains(&new.title.chars().count()) || new.title.chars().any(char::is_control) {
         return refuse("a title has 1 to 200 characters on one line".to_owned());

@@ -24,7 +24,7 @@ use crate::storage::{
 use crate::values::{ContactId, ContactStatus, Email, TextValue, Timestamp};
 use crate::violation::{Fault, Place, Rule, Violation, Violations};
 use crate::widget::config::LeadForm;
-use crate::widget::request::Members;
+use crate::widget::request::{Members, turns_text};
 use crate::widget::token::VisitorToken;
 
 const DAY_MILLIS: i64 = 86_400_000;
@@ -45,7 +45,7 @@ impl SentLead {
     pub(super) fn of_turn(members: &mut Members<'_>) -> Option<Self> {
         let lead = members.object("lead")?;
         let mut inner = Members::new(lead);
-        let fields = inner.object("fields").cloned().unwrap_or_default();
+        let fields = fields(&mut inner);
         let consent = inner.consent("consent");
         for fault in inner.faults.listed() {
             let at = format!("lead.{}", fault.field);
@@ -55,10 +55,22 @@ impl SentLead {
     }
 
     fn of_body(members: &mut Members<'_>) -> Self {
-        let fields = members.object("fields").cloned().unwrap_or_default();
+        let fields = fields(members);
         let consent = members.consent("consent");
         SentLead { fields, consent, prefix: "fields." }
     }
+}
+
+/// The fields of a form, without what would hide or turn parts of them.
+fn fields(members: &mut Members<'_>) -> Object {
+    let Some(sent) = members.object("fields") else { return Object::new() };
+    let shown = |value: &Json| match value {
+        Json::String(text) => {
+            Json::from(text.chars().filter(|letter| !turns_text(*letter)).collect::<String>().as_str())
+        }
+        other => other.clone(),
+    };
+    sent.iter().map(|(name, value)| (name.to_owned(), shown(value))).collect()
 }
 
 /// A form that was taken in.
@@ -69,6 +81,18 @@ pub(super) struct Filled {
 }
 
 impl Inner {
+    /// Whether a visitor may fill in one more form.
+    fn admit_lead_of_visitor(&self, visit: &Visit, stored: Option<&Conversation>) -> Result<(), ApiError> {
+        let leads = stored.iter().flat_map(|stored| &stored.counted.leads).map(|at| at.millis());
+        fits(leads, &self.settings.limits.leads, visit.now.millis()).map_err(|full| too_many("visitor", full))
+    }
+
+    /// Whether a form may come with a turn, which is not counted; how full the limit of its address would be.
+    pub(super) fn admit_lead(&self, visit: &Visit, stored: Option<&Conversation>) -> Result<f64, ApiError> {
+        self.admit_lead_of_visitor(visit, stored)?;
+        self.peek_address(visit, "lead", &self.settings.limits.address_leads)
+    }
+
     /// The lead form of an agent.
     pub(super) async fn lead_form(&self, view: &AgentView) -> Result<Option<LeadForm>, ApiError> {
         if view.settings.lead.fields.is_empty() {
@@ -104,7 +128,7 @@ impl Inner {
         let schema = self.platform.schema(&view.agent.id, false).await?;
         let form = LeadForm::of(&view.settings.lead, schema.schema());
         check(form.as_ref(), lead)?;
-        let fields = self.contact_of(conversation, lead, &schema, now);
+        let fields = self.contact_of(conversation, Some(lead), &schema, now);
         // Also of a form that makes no contact.
         let identity = Identity {
             id: self.platform.ports.ids.platform_id(now).into(),
@@ -164,17 +188,17 @@ impl Inner {
         Ok(Filled { fields, audit })
     }
 
-    /// The members of a contact that is made of a lead.
+    /// The members of a contact that is made of a lead, or of what a verified visitor is known by alone.
     fn contact_of(
         &self,
         conversation: &Conversation,
-        lead: &SentLead,
+        lead: Option<&SentLead>,
         schema: &CompiledSchema,
         now: Timestamp,
     ) -> Object {
         let mut members = Object::new();
         let mut custom = Object::new();
-        for (name, value) in lead.fields.iter() {
+        for (name, value) in lead.iter().flat_map(|lead| lead.fields.iter()) {
             match name.strip_prefix("customFields.") {
                 Some(name) => custom.insert(name, value.clone()),
                 None => members.insert(name, value.clone()),
@@ -196,7 +220,7 @@ impl Inner {
                     about.insert("utm", Json::Object(utm));
                 }
             }
-            if let Some(consent) = &lead.consent {
+            if let Some(consent) = lead.and_then(|lead| lead.consent.as_ref()) {
                 about.insert("consentVersion", consent.version.as_str().into());
                 about.insert("consentAt", consent.at.to_string().as_str().into());
             }
@@ -234,10 +258,14 @@ impl Inner {
             (None, None) => None,
         };
         if known.as_ref().is_some_and(|contact| contact.status == ContactStatus::Blocked) {
-            return Err(ApiError::new(ErrorCode::VisitorBlocked, "This chat is not available"));
+            return Err(blocked());
         }
         let caller = self.visitor(visit, conversation);
-        let name = conversation.claims.name.clone();
+        // A name that came with somebody else's claims is not theirs.
+        let claims = &conversation.claims;
+        let is_theirs = claims.external_reference_id == user.external_reference_id
+            && (user.email.is_none() || claims.email == user.email);
+        let name = claims.name.clone().filter(|_| is_theirs);
         let outcome = match known {
             Some(contact) if contact.is_archived() => return Ok(()),
             Some(contact) => {
@@ -255,15 +283,22 @@ impl Inner {
                 contacts::update(&self.platform, &caller, request).await.map(|_| ())
             }
             None => {
-                let Some(email) = email.filter(|_| !is_unclear) else { return Ok(()) };
-                let mut members = filled.map(|filled| filled.fields.clone()).unwrap_or_default();
-                members.insert("primaryEmail", email.as_str().into());
+                let mut members = match filled {
+                    Some(filled) => filled.fields.clone(),
+                    None => {
+                        let schema = self.platform.schema(&view.agent.id, false).await?;
+                        self.contact_of(conversation, None, &schema, now)
+                    }
+                };
+                // The page's server vouches for an address more than a form does.
+                members.extend_with("primaryEmail", email.as_ref().map(Email::as_str));
+                if is_unclear || members.get("primaryEmail").is_none() {
+                    return Ok(());
+                }
                 if members.get("firstName").is_none() {
                     members.extend_with("firstName", name.as_deref());
                 }
                 members.extend_with("externalReferenceId", user.external_reference_id.as_deref());
-                members.insert("source", "widget".into());
-                members.insert("lastContactedAt", now.to_string().as_str().into());
                 let request = CreateContact { fields: members.into(), dry_run: false, idempotency: None };
                 match contacts::create(&self.platform, &caller, request).await {
                     Ok(Created::New(contact) | Created::Preview(contact)) => {
@@ -285,6 +320,22 @@ impl Inner {
                 }
                 Ok(())
             }
+        }
+    }
+
+    /// Refuses a verified visitor whose contact is blocked.
+    pub(super) async fn refuse_blocked(
+        &self,
+        conversation: &Conversation,
+        now: Timestamp,
+    ) -> Result<(), ApiError> {
+        let Some(id) = conversation.contact_id.filter(|_| conversation.level_at(now) == 2) else {
+            return Ok(());
+        };
+        let contact = self.platform.storage.contact(&conversation.agent_id, &ContactRef::Id(id)).await?;
+        match contact {
+            Some(contact) if contact.status == ContactStatus::Blocked => Err(blocked()),
+            _ => Ok(()),
         }
     }
 
@@ -340,12 +391,13 @@ impl Inner {
                 Some(token) => Some(self.conversation_of(token).await?),
                 None => None,
             };
-            if let Some(stored) = &stored {
-                let leads = stored.counted.leads.iter().map(|at| at.millis());
-                fits(leads, &self.settings.limits.leads, visit.now.millis())
-                    .map_err(|full| too_many("visitor", full))?;
+            self.admit_lead_of_visitor(visit, stored.as_ref())?;
+            let mut share = address_share;
+            if stored.is_none() {
+                share =
+                    share.max(self.peek_address(visit, "session", &self.settings.limits.address_sessions)?);
             }
-            self.challenge(visit, solution.as_ref(), address_share)?;
+            self.challenge(visit, solution.as_ref(), share)?;
             if !members.faults.is_empty() {
                 return Err(members.faults.into());
             }
@@ -433,6 +485,10 @@ fn renamed(error: &ApiError, prefix: &str) -> ApiError {
     violations.into()
 }
 
+fn blocked() -> ApiError {
+    ApiError::new(ErrorCode::VisitorBlocked, "This chat is not available")
+}
+
 /// The contact that an earlier call of the same name has made.
 fn replayed(body: &str) -> Option<ContactId> {
     let body: serde_json::Value = serde_json::from_str(body).ok()?;
@@ -448,9 +504,11 @@ fn changes(contact: &Contact, filled: Option<&Filled>, email: Option<&Email>, na
             changes.insert(field, value.clone());
         }
     }
-    if let Some(email) = email.filter(|email| email.normalized() != contact.primary_email.normalized()) {
-        changes.insert("primaryEmail", email.as_str().into());
-    } else {
+    // The page's server vouches for an address more than a form does.
+    changes.extend_with("primaryEmail", email.map(Email::as_str));
+    let known = contact.primary_email.normalized();
+    let told = changes.get("primaryEmail").and_then(Json::as_str).and_then(|told| Email::parse(told).ok());
+    if told.is_some_and(|told| told.normalized() == known) {
         changes.remove("primaryEmail");
     }
     if contact.first_name.is_none() && changes.get("firstName").is_none() {

@@ -1,6 +1,7 @@
 //! The widget's calls over HTTP: route → admit → read → token → agent → origin → call → wrap.
 
 mod admin;
+mod context;
 mod finish;
 mod leads;
 mod place;
@@ -18,7 +19,7 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -71,12 +72,12 @@ struct Inner {
 
 /// What outlives an exchange of the platform.
 struct Process {
-    turns: LiveTurns,
+    turns: Arc<LiveTurns>,
     streams: OpenStreams,
     addresses: Windows<(IpAddr, &'static str)>,
     visitors: Windows<VisitorId>,
     agents: Windows<AgentId>,
-    usage: usage::Queues,
+    usage: usage::Usages,
     repeats: Repeats,
     /// Names this process in the turns that it answers.
     server: PlatformId,
@@ -203,17 +204,35 @@ impl Platform {
     #[must_use]
     pub fn widget_api(self: &Arc<Self>, settings: WidgetSettings) -> WidgetApi {
         let process = Process {
-            turns: LiveTurns::default(),
+            turns: Arc::default(),
             streams: OpenStreams::new(settings.limits.streams),
             addresses: Windows::default(),
             visitors: Windows::default(),
             agents: Windows::default(),
-            usage: usage::Queues::default(),
+            usage: usage::Usages::default(),
             repeats: Repeats::default(),
             server: self.ports.ids.platform_id(self.now()),
         };
         let process = Arc::new(process);
+        self.attend(&process.turns);
         WidgetApi(Arc::new(Inner { platform: Arc::clone(self), views: Cache::default(), process, settings }))
+    }
+
+    fn attended(&self) -> MutexGuard<'_, Vec<Weak<LiveTurns>>> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on the deletion of an agent ends these turns of it.
+    fn attend(&self, turns: &Arc<LiveTurns>) {
+        let mut attended = self.attended();
+        attended.retain(|known| known.strong_count() > 0);
+        attended.push(Arc::downgrade(turns));
+    }
+
+    /// Ends the answers of an agent that run in this process; those of others end when they store what they have.
+    pub(in crate::platform) fn end_turns_of(&self, agent: &AgentId) {
+        let attended: Vec<_> = self.attended().iter().filter_map(Weak::upgrade).collect();
+        attended.iter().for_each(|turns| turns.cancel_of(agent));
     }
 }
 
@@ -252,6 +271,7 @@ impl WidgetApi {
     /// The same over another platform, such as one with other server keys: answers that run go on, and limits count on.
     #[must_use]
     pub fn over(&self, platform: &Arc<Platform>) -> WidgetApi {
+        platform.attend(&self.0.process.turns);
         WidgetApi(Arc::new(Inner {
             platform: Arc::clone(platform),
             settings: self.0.settings.clone(),
@@ -393,9 +413,12 @@ impl Inner {
         };
         let view = self.view(&agent, visit).await?;
         self.admit_origin(&view, visit)?;
+        let mut share = share;
         if matches!(call, Call::Turns | Call::Resume) {
             // Before anything is stored or asked: a turn without a stream would be answered to nobody.
-            visit.open = Some(self.streams.open(&agent, Some(visit.network)).map_err(crowded)?);
+            let open = self.streams.open(&agent, Some(visit.network)).map_err(crowded)?;
+            share = share.max(open.share());
+            visit.open = Some(open);
         }
         match (call, token) {
             (Call::Turns, token) => self.turn(visit, view, token, &body, share).await,
@@ -468,6 +491,14 @@ impl Inner {
     /// How full the fullest of an address's windows is; counts the call.
     fn admit_address(&self, visit: &Visit, class: &'static str, windows: &[Window]) -> Result<f64, ApiError> {
         match self.addresses.admit((visit.network, class), windows, visit.now) {
+            Ok(standing) => Ok(standing.share),
+            Err(full) => Err(too_many("address", full)),
+        }
+    }
+
+    /// How full the fullest of an address's windows would be with this call, which is not counted.
+    fn peek_address(&self, visit: &Visit, class: &'static str, windows: &[Window]) -> Result<f64, ApiError> {
+        match self.addresses.peek(&(visit.network, class), windows, visit.now) {
             Ok(standing) => Ok(standing.share),
             Err(full) => Err(too_many("address", full)),
         }

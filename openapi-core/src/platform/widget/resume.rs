@@ -27,6 +27,8 @@ pub(super) enum Known {
     Answer(Answer),
     /// It failed: its message is there, and it is to be answered anew.
     Failed(Message),
+    /// It cannot begin: another one runs, or this one was begun with another text.
+    Refused(ApiError),
     /// Nothing.
     Unknown,
 }
@@ -47,20 +49,11 @@ impl Inner {
         let (asked, answered) = asked_and_answered(messages);
         let running = conversation.running.as_ref().filter(|running| running.lease_until > visit.now);
         let Some(asked) = asked else {
-            return match running {
-                Some(running) => {
-                    Err(ApiError::new(ErrorCode::TurnInProgress, "An answer is still being written")
-                        .with_detail("turn", running.turn.as_str())
-                        .with_retry_after(2))
-                }
-                None => Ok(Known::Unknown),
-            };
+            return Ok(running.map_or(Known::Unknown, |running| Known::Refused(in_progress(&running.turn))));
         };
         if asked.text != sent.text {
-            return Err(ApiError::new(
-                ErrorCode::IdempotencyKeyReused,
-                "This turn was begun with another text",
-            ));
+            let message = "This turn was begun with another text";
+            return Ok(Known::Refused(ApiError::new(ErrorCode::IdempotencyKeyReused, message)));
         }
         if running.is_some_and(|running| running.turn == sent.id) {
             let key = (agent.clone(), conversation.id, sent.id.clone());
@@ -81,14 +74,10 @@ impl Inner {
             live.end(visit.now);
             return Ok(Known::Answer(self.listen(visit, live, sent.id.clone(), (0, 0), None).await?));
         }
-        match running {
-            Some(running) => {
-                Err(ApiError::new(ErrorCode::TurnInProgress, "An answer is still being written")
-                    .with_detail("turn", running.turn.as_str())
-                    .with_retry_after(2))
-            }
-            None => Ok(Known::Failed(asked)),
-        }
+        Ok(match running {
+            Some(running) => Known::Refused(in_progress(&running.turn)),
+            None => Known::Failed(asked),
+        })
     }
 
     /// The end of a turn that is stored.
@@ -157,6 +146,7 @@ impl Inner {
         token: &VisitorToken,
         body: &Object,
     ) -> Result<Answer, ApiError> {
+        let conversation = self.conversation_of(token).await?;
         let mut members = Members::new(body);
         let turn = members.turn("turn");
         let after = members.number("after").unwrap_or(0);
@@ -165,7 +155,6 @@ impl Inner {
         }
         let turn = turn.unwrap_or_default();
         let after = usize::try_from(after).unwrap_or(usize::MAX).min(1 << 20);
-        let conversation = self.conversation_of(token).await?;
         let agent = &view.agent.id;
         let key = (agent.clone(), conversation.id, turn.clone());
         let text = body.get("token").and_then(Json::as_str).unwrap_or_default();
@@ -203,13 +192,13 @@ impl Inner {
         token: &VisitorToken,
         body: &Object,
     ) -> Result<Answer, ApiError> {
+        let conversation = self.conversation_of(token).await?;
         let mut members = Members::new(body);
         let turn = members.turn("turn");
         if !members.faults.is_empty() {
             return Err(members.faults.into());
         }
         let turn = turn.unwrap_or_default();
-        let conversation = self.conversation_of(token).await?;
         let agent = &view.agent.id;
         if let Some(live) = self.turns.find(&(agent.clone(), conversation.id, turn.clone())) {
             live.cancel(Ending::Visitor);
@@ -227,4 +216,10 @@ impl Inner {
         .await?;
         Ok(Answer::Empty)
     }
+}
+
+fn in_progress(turn: &str) -> ApiError {
+    ApiError::new(ErrorCode::TurnInProgress, "An answer is still being written")
+        .with_detail("turn", turn)
+        .with_retry_after(2)
 }

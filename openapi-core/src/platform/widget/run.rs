@@ -8,30 +8,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 
 use super::Inner;
+use super::context::can_offer_form;
 use super::settings::AgentView;
 use super::store::asked_and_answered;
 use super::told::{Failure, Status, Text, tell};
 use super::turns::LEASE_MILLIS;
 use crate::chat::{
-    ChatAgent, ChatError, ChatEvent, ChatEvents, ChatLine, ChatResponder, ChatTurn, ChatVisitor,
-    Conversation, ConversationMode, Fallback, FollowUp, Message, MessageState, Outcome, Question, Retrieved,
-    Source, Speaker, StatusKind, Usage,
+    ChatError, ChatEvent, ChatEvents, ChatResponder, ChatTurn, Conversation, ConversationMode, Fallback,
+    FollowUp, Message, MessageState, Outcome, Source, Speaker, StatusKind, Usage,
 };
-use crate::contacts::ContactRef;
 use crate::ports::Task;
-use crate::storage::{ConversationWrite, MessageQuery, StorageError, WhichMessages};
+use crate::storage::{ConversationWrite, StorageError};
 use crate::values::Timestamp;
 use crate::widget::live::{Ending, EventName, LiveTurn};
 use crate::widget::texts;
 
 /// The longest reply, in octets.
 const MAX_REPLY: usize = 64 * 1024;
-/// Lines of the conversation that a responder is told.
-const HISTORY: u32 = 20;
-/// And how many octets of them: about 4,000 tokens.
-const HISTORY_OCTETS: usize = 12_000;
-/// Passages that are looked for.
-const PASSAGES: usize = 12;
 /// How often the text so far is stored at the least, while it grows.
 const DRAFT_MILLIS: u64 = 1_000;
 /// How much it grows at the most before it is stored, in octets.
@@ -104,6 +97,24 @@ impl End {
     }
 }
 
+/// The time that a turn has as a whole: for the search and every attempt at an answer together.
+struct Whole {
+    over: Task,
+    is_over: bool,
+}
+
+impl Whole {
+    const fn new(over: Task) -> Self {
+        Whole { over, is_over: false }
+    }
+
+    /// Whether it is over; where it is not, who polls is woken when it is.
+    fn poll(&mut self, cx: &mut std::task::Context<'_>) -> bool {
+        self.is_over = self.is_over || self.over.as_mut().poll(cx).is_ready();
+        self.is_over
+    }
+}
+
 /// What comes next while a responder works.
 enum Step {
     Event(ChatEvent),
@@ -129,11 +140,13 @@ impl Inner {
 
     async fn reply(&self, job: &Job) -> Result<Reply, StorageError> {
         let chat = &job.view.settings.chat;
-        if !Box::pin(self.count_turn(job)).await? {
-            return Ok(self.limited(job));
-        }
+        let mut whole = Whole::new(self.platform.ports.timer.sleep(self.settings.deadlines.whole));
+        let millis = i64::try_from(self.settings.deadlines.whole).unwrap_or(i64::MAX);
+        let deadline = self.platform.now().plus_millis(millis);
+        let Some(budget) = Box::pin(self.count_turn(job)).await? else { return Ok(self.limited(job)) };
         job.live.emit(EventName::Status, &Status { kind: StatusKind::Searching });
-        let turn = match self.meanwhile(job, Box::pin(self.chat_turn(job))).await {
+        let work = Box::pin(self.chat_turn(job, budget, deadline));
+        let turn = match self.meanwhile(job, &mut whole, work).await {
             Ok(turn) => turn?,
             Err(end) => return Ok(Reply { end, ..Reply::default() }),
         };
@@ -143,18 +156,18 @@ impl Inner {
             tracing::warn!(agent = %job.view.agent.id, responder = chat.responder, "the responder is not there");
         }
         let mut reply = match &first {
-            Some(responder) => self.attempt(job, &**responder, &turn).await?,
+            Some(responder) => self.attempt(job, &**responder, &turn, &mut whole).await?,
             None => Reply { end: End::Failed(ChatError::Unavailable), ..Reply::default() },
         };
         let End::Failed(error) = reply.end else { return Ok(reply) };
-        let may_fall_back = reply.text.is_empty() && chat.fallback == Fallback::Knowledge;
+        let may_fall_back = reply.text.is_empty() && chat.fallback == Fallback::Knowledge && !whole.is_over;
         const KNOWLEDGE: &str = "knowledge";
         if may_fall_back
             && chat.responder != KNOWLEDGE
             && let Some(knowledge) = find(KNOWLEDGE)
         {
             let (used, credits) = (reply.usage, reply.credits);
-            reply = self.attempt(job, &*knowledge, &turn).await?;
+            reply = self.attempt(job, &*knowledge, &turn, &mut whole).await?;
             reply.usage = used.or(reply.usage);
             reply.credits += credits;
         } else if error == ChatError::Budget && reply.text.is_empty() {
@@ -174,7 +187,12 @@ impl Inner {
 
     /// Waits for what comes before a responder: a search may have to build its index first. Meanwhile the wish to end
     /// the turn is heard, and its lease renewed.
-    async fn meanwhile<T>(&self, job: &Job, work: impl Future<Output = T> + Send) -> Result<T, End> {
+    async fn meanwhile<T>(
+        &self,
+        job: &Job,
+        whole: &mut Whole,
+        work: impl Future<Output = T> + Send,
+    ) -> Result<T, End> {
         enum Waited<T> {
             Done(T),
             Ended(End),
@@ -182,7 +200,6 @@ impl Inner {
         }
         let timer = &self.platform.ports.timer;
         let mut work = std::pin::pin!(work);
-        let mut whole = timer.sleep(self.settings.deadlines.whole);
         let mut draft = timer.sleep(DRAFT_MILLIS);
         loop {
             let waited = poll_fn(|cx| {
@@ -192,7 +209,7 @@ impl Inner {
                 if let Poll::Ready(done) = work.as_mut().poll(cx) {
                     return Poll::Ready(Waited::Done(done));
                 }
-                if whole.as_mut().poll(cx).is_ready() {
+                if whole.poll(cx) {
                     return Poll::Ready(Waited::Ended(End::Failed(ChatError::Timeout)));
                 }
                 draft.as_mut().poll(cx).map(|()| Waited::Draft)
@@ -210,98 +227,13 @@ impl Inner {
         }
     }
 
-    /// What a responder is told.
-    async fn chat_turn(&self, job: &Job) -> Result<ChatTurn, StorageError> {
-        let (view, conversation) = (&job.view, &job.conversation);
-        let agent = &view.agent.id;
-        let storage = &self.platform.storage;
-        let which = WhichMessages::Before(job.asked.seq);
-        let query = MessageQuery { conversation: conversation.id, which, limit: HISTORY - 1 };
-        let before = storage.messages(agent, &query).await?;
-        let last_question = before.iter().rev().find(|message| message.role == Speaker::Visitor);
-        let question = Question {
-            text: job.asked.text.clone(),
-            before: last_question.map(|message| message.text.clone()),
-            locale: conversation.locale.clone(),
-        };
-        let found = match &self.platform.ports.retriever {
-            Some(retriever) => match retriever.retrieve(agent, &question, PASSAGES).await {
-                Ok(found) => found,
-                Err(error) => {
-                    tracing::warn!(%agent, %error, "the documents of an agent could not be searched");
-                    Retrieved::default()
-                }
-            },
-            None => Retrieved::default(),
-        };
-        let mut history: Vec<ChatLine> = Vec::new();
-        let mut left = HISTORY_OCTETS;
-        for message in std::iter::once(&job.asked).chain(before.iter().rev()) {
-            let text = line(message);
-            if !history.is_empty() && text.len() > left {
-                break;
-            }
-            left = left.saturating_sub(text.len());
-            history.push(ChatLine { speaker: message.role, text });
-        }
-        history.reverse();
-        let now = self.platform.now();
-        Ok(ChatTurn {
-            agent: ChatAgent {
-                id: agent.clone(),
-                name: view
-                    .settings
-                    .appearance
-                    .title
-                    .clone()
-                    .unwrap_or_else(|| view.agent.name.as_str().to_owned()),
-                settings: view.settings.chat.clone(),
-                link_hosts: view.settings.link_hosts.clone(),
-            },
-            conversation: conversation.id,
-            turn: job.turn.clone(),
-            history,
-            visitor: ChatVisitor {
-                level: conversation.level_at(now),
-                fields: self.released(job, now).await?,
-                locale: conversation.locale.clone(),
-                time_zone: conversation.time_zone.clone(),
-                page: conversation.page.clone(),
-            },
-            found,
-            can_offer_form: can_offer_form(view, conversation),
-            now,
-            deadline: now.plus_millis(i64::try_from(self.settings.deadlines.whole).unwrap_or(i64::MAX)),
-        })
-    }
-
-    /// The fields of a verified visitor's contact that the operator releases.
-    async fn released(&self, job: &Job, now: Timestamp) -> Result<Vec<(String, String)>, StorageError> {
-        let names = &job.view.settings.chat.llm.released_fields;
-        let contact = job.conversation.contact_id.filter(|_| job.conversation.level_at(now) == 2);
-        let Some(contact) = contact.filter(|_| !names.is_empty()) else { return Ok(Vec::new()) };
-        let agent = &job.view.agent.id;
-        let Some(contact) = self.platform.storage.contact(agent, &ContactRef::Id(contact)).await? else {
-            return Ok(Vec::new());
-        };
-        let Ok(members) = serde_json::to_value(&contact) else { return Ok(Vec::new()) };
-        let value = |name: &str| match name.strip_prefix("customFields.") {
-            Some(name) => members.get("customFields").and_then(|custom| custom.get(name)),
-            None => members.get(name),
-        };
-        let released = names.iter().filter_map(|name| {
-            let value = value(name).filter(|value| !value.is_null())?;
-            Some((name.clone(), value.as_str().map_or_else(|| value.to_string(), str::to_owned)))
-        });
-        Ok(released.collect())
-    }
-
     /// One responder's reply, with what it may use set aside before and settled after.
     async fn attempt(
         &self,
         job: &Job,
         responder: &dyn ChatResponder,
         turn: &ChatTurn,
+        whole: &mut Whole,
     ) -> Result<Reply, StorageError> {
         let Ok(most) = catch_unwind(AssertUnwindSafe(|| responder.most(turn))) else {
             tracing::error!(responder = responder.name(), "a responder panicked");
@@ -312,7 +244,7 @@ impl Inner {
         if is_paid && !Box::pin(self.set_aside(job, id, most)).await? {
             return Ok(Reply { end: End::Failed(ChatError::Budget), ..Reply::default() });
         }
-        let mut reply = self.drive(job, responder, turn).await;
+        let mut reply = self.drive(job, responder, turn, whole).await;
         responder.name().clone_into(&mut reply.author);
         if is_paid {
             let used = match (reply.usage, reply.end) {
@@ -334,7 +266,13 @@ impl Inner {
         Ok(reply)
     }
 
-    async fn drive(&self, job: &Job, responder: &dyn ChatResponder, turn: &ChatTurn) -> Reply {
+    async fn drive(
+        &self,
+        job: &Job,
+        responder: &dyn ChatResponder,
+        turn: &ChatTurn,
+        whole: &mut Whole,
+    ) -> Reply {
         let timer = &self.platform.ports.timer;
         let deadlines = self.settings.deadlines;
         let mut reply = Reply::default();
@@ -345,11 +283,10 @@ impl Inner {
         };
         let mut late = timer.sleep(deadlines.first_event);
         let mut has_event = false;
-        let mut whole = timer.sleep(deadlines.whole);
         let mut draft = timer.sleep(DRAFT_MILLIS);
         let (mut saved, mut saved_at) = (0, self.platform.now());
         loop {
-            let step = next(&mut events, [&mut late, &mut whole], &mut draft, &job.live).await;
+            let step = next(&mut events, &mut late, whole, &mut draft, &job.live).await;
             if matches!(step, Step::Event(_)) && !has_event {
                 has_event = true;
                 let passed = u64::try_from(self.platform.now().millis_since(begun_at)).unwrap_or(0);
@@ -576,21 +513,6 @@ fn failure_of(error: ChatError) -> Failure {
     }
 }
 
-/// A message as a responder reads it: of the files that came with it only the names.
-fn line(message: &Message) -> String {
-    let mut line = message.text.clone();
-    for upload in &message.uploads {
-        let blank = if line.is_empty() { "" } else { "\n" };
-        line.push_str(&format!("{blank}[{}]", upload.name));
-    }
-    line
-}
-
-/// Whether there is a form that this visitor has not filled in.
-pub(super) fn can_offer_form(view: &AgentView, conversation: &Conversation) -> bool {
-    !view.settings.lead.fields.is_empty() && conversation.lead.is_none()
-}
-
 /// What a turn has used that was stopped: all that the model was given, and about as much as was written.
 fn stopped(most: Usage, text: &str) -> Usage {
     let output_tokens = (text.len() as u64).div_ceil(3).min(most.output_tokens);
@@ -603,8 +525,13 @@ fn stopped(most: Usage, text: &str) -> Usage {
 }
 
 /// Waits for what comes first: the visitor's wish to end it, an event, a deadline, the time to store the text so far.
-async fn next(events: &mut ChatEvents, deadlines: [&mut Task; 2], draft: &mut Task, live: &LiveTurn) -> Step {
-    let [late, whole] = deadlines;
+async fn next(
+    events: &mut ChatEvents,
+    late: &mut Task,
+    whole: &mut Whole,
+    draft: &mut Task,
+    live: &LiveTurn,
+) -> Step {
     poll_fn(|cx| {
         if let Some(by) = live.poll_cancelled(cx) {
             return Poll::Ready(Step::Cancelled(by));
@@ -619,7 +546,7 @@ async fn next(events: &mut ChatEvents, deadlines: [&mut Task; 2], draft: &mut Ta
                 return Poll::Ready(Step::Event(ChatEvent::Error(ChatError::Internal)));
             }
         }
-        if late.as_mut().poll(cx).is_ready() || whole.as_mut().poll(cx).is_ready() {
+        if whole.poll(cx) || late.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Step::Late);
         }
         draft.as_mut().poll(cx).map(|()| Step::Draft)

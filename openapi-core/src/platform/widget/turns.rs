@@ -141,50 +141,57 @@ impl Inner {
         let (verified, is_rejected) = self.verify(view, sent.user.as_ref(), now);
         let token = came.map(|(token, _)| token);
         let Place { stored, begins } = self.place(visit, view, token, sent, verified.as_ref()).await?;
-        let mut asked_before = None;
+        let (mut asked_before, mut refusal) = (None, None);
         if let Some(conversation) = &stored
             && begins.is_none()
         {
             match self.known(visit, view, conversation, came, sent).await? {
                 Known::Answer(answer) => return Ok(Some(Begun::Known(answer))),
                 Known::Failed(asked) => asked_before = Some(asked),
+                Known::Refused(error) => refusal = Some(error),
                 Known::Unknown => {}
             }
         }
         let limits = &self.settings.limits;
+        let begins_session = stored.is_none() && came.is_none();
         if asked_before.is_none() && !once.is_counted {
-            let agent_share = match self.agents.peek(&view.agent.id, &limits.agent_turns, now) {
-                Ok(standing) => standing.share,
-                Err(full) => return Err(too_many("agent", full)),
-            };
+            let agent = self.agents.peek(&view.agent.id, &limits.agent_turns, now);
+            let mut share = agent.map_err(|full| too_many("agent", full))?.share;
+            share = share.max(self.usage.share_of_day(&view.agent.id, now)).max(address_share);
             if let Some(conversation) = &stored {
                 let turns = conversation.counted.turns.iter().map(|at| at.millis());
                 fits(turns, &limits.turns, now.millis()).map_err(|full| too_many("visitor", full))?;
             }
+            if sent.lead.is_some() {
+                share = share.max(self.admit_lead(visit, stored.as_ref())?);
+            }
+            if begins_session {
+                share = share.max(self.peek_address(visit, "session", &limits.address_sessions)?);
+            }
             let conversation = begins.as_ref().map(|begins| begins.id);
             let conversation = conversation.or_else(|| stored.as_ref().map(|stored| stored.id));
-            let share = match self.repeats.is_spread(
-                visit.network,
-                &sent.text,
-                conversation,
-                &limits.address_repeats,
-                now,
-            ) {
-                true => 1.0,
-                false => address_share.max(agent_share),
-            };
+            let windows = &limits.address_repeats;
+            if self.repeats.is_spread(visit.network, &sent.text, conversation, windows, now) {
+                share = 1.0;
+            }
             self.challenge(visit, sent.challenge.as_ref(), share)?;
         }
         if !sent.faults.is_empty() {
             return Err(sent.faults.clone().into());
+        }
+        if let Some(refusal) = refusal {
+            return Err(refusal);
         }
         if sent.is_trap {
             return self.trapped(visit, view, sent).await.map(|answer| Some(Begun::Known(answer)));
         }
         // What is counted is counted last, and once for all tries: a call that is refused uses nothing up.
         if asked_before.is_none() && !once.is_counted {
-            if stored.is_none() && came.is_none() {
+            if begins_session {
                 self.admit_address(visit, "session", &limits.address_sessions)?;
+            }
+            if sent.lead.is_some() {
+                self.admit_address(visit, "lead", &limits.address_leads)?;
             }
             let agent = view.agent.id.clone();
             self.agents.admit(agent, &limits.agent_turns, now).map_err(|full| too_many("agent", full))?;
@@ -228,6 +235,10 @@ impl Inner {
             conversation.level = 2;
             conversation.verified_until = Some(now.plus_millis(DAY_MILLIS));
             conversation.verified_as = Some(verified.clone());
+        } else if is_rejected {
+            // Until a valid hash comes, whatever one came before: who claims this may be somebody else.
+            conversation.level = 1;
+            conversation.verified_until = None;
         }
         let is_back = self.back_to_ai(view, &mut conversation, now);
         let filled = match &sent.lead {

@@ -116,13 +116,19 @@ impl Inner {
             Some(token) => Some(self.conversation_of(token).await?),
             None => None,
         };
-        if let Some(stored) = &stored {
-            self.admit_upload(stored, visit.now)?;
+        let sessions = &self.settings.limits.address_sessions;
+        let mut share = address_share;
+        match &stored {
+            Some(stored) => {
+                self.admit_upload(stored, visit.now)?;
+                self.refuse_blocked(stored, visit.now).await?;
+            }
+            None => share = share.max(self.peek_address(visit, "session", sessions)?),
         }
         let solution = Members::new(body).challenge();
-        self.challenge(visit, solution.as_ref(), address_share)?;
+        self.challenge(visit, solution.as_ref(), share)?;
         if stored.is_none() {
-            self.admit_address(visit, "session", &self.settings.limits.address_sessions)?;
+            self.admit_address(visit, "session", sessions)?;
         }
         let (file, content, _room) = self.receive(view, &mut upload).await?;
         let mut conversation = match stored {

@@ -1,11 +1,14 @@
 //! What chats use: turns and tokens of a day, and credits. Set aside before a model is asked, settled afterwards.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
 use serde::{Deserialize, Serialize};
 
 use super::run::Job;
 use super::{AgentView, Inner};
 use crate::access::Actor;
-use crate::chat::Usage;
+use crate::chat::{TokenBudget, Usage};
 use crate::credits::{CreditAccount, CreditEntry, CreditEntryKind};
 use crate::json::RawObject;
 use crate::platform::ATTEMPTS;
@@ -41,26 +44,53 @@ struct Held {
     until: Timestamp,
 }
 
-/// Where changes of usage wait for each other, those of an agent always at the same place.
-pub(super) struct Queues(Vec<async_lock::Mutex<()>>);
+/// What this process knows of usage: where its changes wait for each other, those of an agent always at the same place,
+/// and how much of the turns of their day agents have used.
+pub(super) struct Usages {
+    queues: Vec<async_lock::Mutex<()>>,
+    /// Of one day.
+    shares: Mutex<(i64, HashMap<AgentId, f64>)>,
+}
 
-impl Default for Queues {
+impl Default for Usages {
     fn default() -> Self {
-        Queues((0..QUEUES).map(|_| async_lock::Mutex::new(())).collect())
+        let queues = (0..QUEUES).map(|_| async_lock::Mutex::new(())).collect();
+        Usages { queues, shares: Mutex::default() }
     }
 }
 
-impl Queues {
-    fn of(&self, agent: &AgentId) -> &async_lock::Mutex<()> {
+impl Usages {
+    fn queue_of(&self, agent: &AgentId) -> &async_lock::Mutex<()> {
         let place = crc32fast::hash(agent.as_str().as_bytes()) as usize % QUEUES;
-        &self.0[place]
+        &self.queues[place]
     }
+
+    /// How much of the turns of the day of `now` an agent has used, as far as this process knows: 0 to 1.
+    pub(super) fn share_of_day(&self, agent: &AgentId, now: Timestamp) -> f64 {
+        let shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        let (day, shares) = &*shares;
+        shares.get(agent).filter(|_| *day == day_of(now)).copied().unwrap_or(0.0)
+    }
+
+    fn note_share(&self, agent: &AgentId, now: Timestamp, share: f64) {
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        let (day, shares) = &mut *shares;
+        if std::mem::replace(day, day_of(now)) != *day {
+            shares.clear();
+        }
+        shares.insert(agent.clone(), share);
+    }
+}
+
+/// The day (UTC) of a time, in days since the epoch.
+const fn day_of(now: Timestamp) -> i64 {
+    now.millis().div_euclid(86_400_000)
 }
 
 impl DayUsage {
     /// The usage of the day of `now`: another day begins with nothing, and what nobody settles is free again.
     fn at(mut self, now: Timestamp) -> Self {
-        let day = now.millis().div_euclid(86_400_000);
+        let day = day_of(now);
         if self.day != day {
             self = DayUsage { day, held: self.held, ..DayUsage::default() };
         }
@@ -68,13 +98,23 @@ impl DayUsage {
         self
     }
 
-    fn has_room(&self, view: &AgentView, most: Usage) -> bool {
+    /// What is neither used nor set aside.
+    fn left(&self, view: &AgentView) -> TokenBudget {
         let llm = &view.settings.chat.llm;
         let tokens = self.held.iter().map(|held| held.tokens).fold(self.tokens, u64::saturating_add);
         let cost = self.held.iter().map(|held| held.cost).sum::<f64>() + self.cost;
-        let fits_tokens =
-            llm.tokens_per_day == 0 || tokens.saturating_add(most.tokens()) <= llm.tokens_per_day;
-        fits_tokens && llm.cost_per_day.is_none_or(|limit| cost + most.cost <= limit)
+        TokenBudget {
+            tokens: Some(llm.tokens_per_day)
+                .filter(|limit| *limit > 0)
+                .map(|limit| limit.saturating_sub(tokens)),
+            cost: llm.cost_per_day.map(|limit| limit - cost),
+        }
+    }
+
+    fn has_room(&self, view: &AgentView, most: Usage) -> bool {
+        let left = self.left(view);
+        left.tokens.is_none_or(|tokens| most.tokens() <= tokens)
+            && left.cost.is_none_or(|cost| most.cost <= cost)
     }
 }
 
@@ -89,7 +129,7 @@ impl Inner {
         let agent = &job.view.agent.id;
         let kind = AgentRecordKind::ChatUsage;
         // Turns of this process wait for each other instead of losing races.
-        let _turn = self.usage.of(agent).lock().await;
+        let _turn = self.usage.queue_of(agent).lock().await;
         for _ in 0..ATTEMPTS {
             let stored = storage.agent_record(agent, kind).await?;
             let version = stored.as_ref().map_or(0, |stored| stored.version);
@@ -110,20 +150,27 @@ impl Inner {
         Err(StorageErrorKind::Stale.into())
     }
 
-    /// Counts a turn; whether the day has room for it.
-    pub(super) async fn count_turn(&self, job: &Job) -> Result<bool, StorageError> {
-        let limit = u64::from(job.view.settings.chat.turns_per_day);
-        if limit == 0 {
-            return Ok(true);
+    /// Counts a turn, and tells what the day has left for it; none where it has no room for one more.
+    pub(super) async fn count_turn(&self, job: &Job) -> Result<Option<TokenBudget>, StorageError> {
+        let chat = &job.view.settings.chat;
+        let limit = u64::from(chat.turns_per_day);
+        if limit == 0 && chat.llm.tokens_per_day == 0 && chat.llm.cost_per_day.is_none() {
+            return Ok(Some(TokenBudget::default()));
         }
-        let mut has_room = false;
+        let (mut budget, mut turns) = (None, 0);
         self.change_usage(job, |usage| {
-            has_room = usage.turns < limit;
-            usage.turns += u64::from(has_room);
-            has_room
+            let is_counted = limit > 0 && usage.turns < limit;
+            budget = (limit == 0 || is_counted).then(|| usage.left(&job.view));
+            usage.turns += u64::from(is_counted);
+            turns = usage.turns;
+            is_counted
         })
         .await?;
-        Ok(has_room)
+        if limit > 0 {
+            let share = turns as f64 / limit as f64;
+            self.usage.note_share(&job.view.agent.id, self.platform.now(), share);
+        }
+        Ok(budget)
     }
 
     /// Sets aside the most that a turn may use; whether budget and credits allow it.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::run::can_offer_form;
+use super::context::can_offer_form;
 use super::settings::AgentView;
 use super::store::{Session, Shown, shown};
 use super::{Answer, Inner, Visit, too_many};
