@@ -3,6 +3,7 @@
 use openapi_core::admin::{Admin, AdminError, ChatAdmin};
 use openapi_core::chat::ConversationMode;
 use openapi_core::storage::{ConversationFilter, ConversationQuery};
+use openapi_core::values::Timestamp;
 use pollster::block_on;
 use serde_json::json;
 
@@ -279,4 +280,48 @@ fn tokens_that_are_revoked_open_nothing() {
     // Nor does the turn that began it lead back to it.
     let again = world.turn(1, "One", None);
     assert_ne!(again.session()["conversation"], first.session()["conversation"]);
+}
+
+#[test]
+fn a_token_of_a_session_lives_a_day_and_others_a_month() {
+    let world = boundless();
+    let exp = |answered: &Answered| {
+        let exp: Timestamp = answered.session()["exp"].as_str().expect("a time").parse().expect("a time");
+        exp.millis_since(world.now())
+    };
+    let mut body = turn(1, "One", None);
+    body["persist"] = json!("session");
+    let of_tab = world.post("/turns", &body);
+    let other = world.turn(2, "Two", None);
+    assert_eq!((exp(&of_tab), exp(&other)), (86_400_000, 30 * 86_400_000));
+    // What takes its place, on whatever call, is as short.
+    world.clock.advance_millis(86_400_000 - 1);
+    let renewed = world.post("/sync", &json!({ "token": of_tab.token(), "after": 0 }));
+    assert!(exp(&renewed) <= 86_400_000, "{}", renewed.text);
+    world.clock.advance_millis(1);
+    assert_eq!(world.post("/sync", &json!({ "token": of_tab.token(), "after": 0 })).code(), "TOKEN_INVALID");
+    // A month: renewed once it is older than a day, and the old one goes on to its own end.
+    let renewed = world.post("/sync", &json!({ "token": other.token(), "after": 0 }));
+    assert_ne!(renewed.session()["token"], other.session()["token"]);
+    world.clock.advance_millis(29 * 86_400_000 - 1);
+    assert_eq!(world.post("/sync", &json!({ "token": other.token(), "after": 0 })).status, 200);
+    world.clock.advance_millis(1);
+    assert_eq!(world.post("/sync", &json!({ "token": other.token(), "after": 0 })).code(), "TOKEN_INVALID");
+    assert_eq!(world.post("/sync", &json!({ "token": renewed.session()["token"], "after": 0 })).status, 200);
+}
+
+#[test]
+fn tokens_of_the_key_before_are_good_and_new_ones_are_of_the_new_key() {
+    let world = boundless();
+    let before = world.after_keys(&[8]);
+    let token = world.send(&before, "/turns", &turn(1, "One", None), |_| ()).token();
+    let sync = json!({ "token": token, "after": 0 });
+    let rotated = world.after_keys(&[9, 8]);
+    assert_eq!(world.send(&rotated, "/sync", &sync, |_| ()).status, 200, "two keys live at once");
+    let second = world.send(&rotated, "/turns", &turn(2, "Two", None), |_| ()).token();
+    let without = world.after_keys(&[9]);
+    assert_eq!(world.send(&without, "/sync", &sync, |_| ()).code(), "TOKEN_INVALID");
+    let sync = json!({ "token": second, "after": 0 });
+    assert_eq!(world.send(&without, "/sync", &sync, |_| ()).status, 200);
+    assert_eq!(world.send(&before, "/sync", &sync, |_| ()).code(), "TOKEN_INVALID");
 }

@@ -1,5 +1,6 @@
-//! Random histories of turns that cost: answers, errors, panics, visitors who leave, processes that die. What was given
-//! is either there, set aside or charged, and neither credits nor the tokens of a day are overdrawn.
+//! Random histories of turns that cost: answers, errors, panics, deadlines, visitors who end them or leave, processes that
+//! die. What was given is either there, set aside or charged, and neither credits nor the tokens and the cost of a day are
+//! overdrawn.
 //!
 //! `WIDGET_HISTORIES=10000 cargo test -p openapi-core --all-features --test widget credits` runs so many.
 
@@ -14,7 +15,10 @@ use serde_json::json;
 
 use crate::support::*;
 
-const TOKENS_PER_DAY: u64 = 12_000;
+const TOKENS_PER_DAY: u64 = 6_000;
+/// About as much as that, so that now one is used up first and now the other.
+const COST_PER_DAY: f64 = 0.45;
+const COST_OF_TOKEN: f64 = 0.000_08;
 
 /// How a turn goes.
 #[derive(Clone, Debug)]
@@ -25,8 +29,12 @@ enum Fate {
     Panics,
     /// It hangs, and its process dies or its visitor leaves.
     Left,
-    /// It hangs and is ended with its text so far.
+    /// It hangs, and the service ends it with its text so far.
     Ended(usize),
+    /// It hangs, and its visitor ends it with its text so far, maybe by way of another process.
+    Cancelled(usize, bool),
+    /// It hangs until its time is over, before its first piece or behind one.
+    Late(usize),
 }
 
 #[derive(Clone, Debug)]
@@ -46,7 +54,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Fate::Failed),
         1 => Just(Fate::Panics),
         2 => Just(Fate::Left),
-        2 => (0_usize..3_000).prop_map(Fate::Ended),
+        1 => (0_usize..3_000).prop_map(Fate::Ended),
+        2 => (0_usize..3_000, any::<bool>()).prop_map(|(text, elsewhere)| Fate::Cancelled(text, elsewhere)),
+        2 => prop_oneof![Just(0), Just(50)].prop_map(Fate::Late),
     ];
     let pause = prop_oneof![3 => Just(1), 1 => Just(30), 1 => Just(600), 1 => Just(86_400)];
     (fate, 500_u64..3_000, any::<bool>(), pause).prop_map(|(fate, most, elsewhere, pause)| Step {
@@ -58,7 +68,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn used(input_tokens: u64, output_tokens: u64) -> Usage {
-    Usage { input_tokens, output_tokens, cost: 0.0 }
+    Usage { input_tokens, output_tokens, cost: (input_tokens + output_tokens) as f64 * COST_OF_TOKEN }
 }
 
 /// Checks what holds at any time; `given` is what the account was given.
@@ -71,7 +81,7 @@ fn check(world: &World, given: u64, step: &Step) {
     assert_eq!(sum, there, "the ledger adds up behind {step:?}");
     let query = ConversationQuery { filter: ConversationFilter::default(), offset: 0, limit: 1_000 };
     let page = block_on(world.platform.conversations(&agent(), &query)).expect("a page");
-    let (mut charged, mut of_day) = (0, 0);
+    let (mut charged, mut of_day, mut cost) = (0, 0, 0.0);
     let day = world.now().millis().div_euclid(86_400_000);
     for conversation in page.conversations {
         for message in
@@ -80,16 +90,27 @@ fn check(world: &World, given: u64, step: &Step) {
             charged += message.credits;
             if message.at.millis().div_euclid(86_400_000) == day {
                 of_day += message.usage.map_or(0, |usage| usage.tokens());
+                cost += message.usage.map_or(0.0, |usage| usage.cost);
             }
         }
     }
     assert_eq!(there, i64::try_from(given - charged).expect("never overdrawn"), "behind {step:?}");
     assert!(of_day <= TOKENS_PER_DAY, "{of_day} tokens of a day behind {step:?}");
+    assert!(cost <= COST_PER_DAY + 1e-9, "a day has cost {cost} behind {step:?}");
+}
+
+/// The token of the session that a stream begins with.
+fn token_in(first: &[u8]) -> String {
+    let text = std::str::from_utf8(first).expect("UTF-8");
+    let data = text.lines().find_map(|line| line.strip_prefix("data: ")).expect("an event");
+    let session: serde_json::Value = serde_json::from_str(data).expect("JSON");
+    session["token"].as_str().expect("a token").to_owned()
 }
 
 fn history(given: u64, steps: &[Step]) {
-    let world = boundless();
-    world.configure(json!({ "chat": { "responder": "script", "llm": { "tokensPerDay": TOKENS_PER_DAY } } }));
+    let world = clocked();
+    let llm = json!({ "tokensPerDay": TOKENS_PER_DAY, "costPerDay": COST_PER_DAY });
+    world.configure(json!({ "chat": { "responder": "script", "llm": llm } }));
     let change = CreditChange::Set { pool: CreditPool::Plan, credits: given, note: None };
     block_on(world.platform.change_credits(&operator(), &agent(), &change)).expect("credits");
     world.knowledge.says("From the documents.");
@@ -108,7 +129,9 @@ fn history(given: u64, steps: &[Step]) {
             Fate::Failed => vec![Act::Say(ChatEvent::Error(ChatError::Unavailable))],
             Fate::Panics => vec![delta("A"), Act::Panic],
             Fate::Left => hanging(20),
-            Fate::Ended(text) => hanging(text),
+            Fate::Ended(text) | Fate::Cancelled(text, _) => hanging(text),
+            Fate::Late(0) => vec![Act::Hang],
+            Fate::Late(text) => hanging(text),
         });
         let another;
         let api = if step.elsewhere {
@@ -121,9 +144,22 @@ fn history(given: u64, steps: &[Step]) {
         assert_eq!(response.status(), 200);
         let mut body = response.into_body();
         // The first piece is told when all was done that is not waited for.
-        block_on(body.frame()).expect("a frame").expect("a frame");
+        let first = block_on(body.frame()).expect("a frame").expect("a frame").into_data().expect("data");
         match step.fate {
             Fate::Left => drop(body),
+            Fate::Cancelled(_, elsewhere) => {
+                let token = token_in(&first);
+                let cancel = json!({ "token": token, "turn": turn_id(number) });
+                let by = if elsewhere { world.another() } else { api.clone() };
+                assert_eq!(world.send(&by, "/turns/cancel", &cancel, |_| ()).status, 204);
+                // Another process is heard when the text so far is stored.
+                world.clock.advance_millis(1_001);
+                block_on(body.collect()).expect("an end");
+            }
+            Fate::Late(_) => {
+                world.clock.advance_millis(20_001);
+                block_on(body.collect()).expect("an end");
+            }
             Fate::Ended(_) => {
                 api.cancel_all();
                 block_on(body.collect()).expect("an end");
@@ -142,7 +178,7 @@ fn history(given: u64, steps: &[Step]) {
 
 #[test]
 fn nothing_is_lost_or_overdrawn() {
-    let histories = std::env::var("WIDGET_HISTORIES").map_or(60, |text| text.parse().expect("a number"));
+    let histories = std::env::var("WIDGET_HISTORIES").map_or(600, |text| text.parse().expect("a number"));
     let config = ProptestConfig { cases: histories, max_shrink_iters: 500, ..ProptestConfig::default() };
     proptest!(config, |(given in 0_u64..40, steps in prop::collection::vec(step(), 1..8))| {
         history(given, &steps);

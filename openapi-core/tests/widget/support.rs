@@ -33,6 +33,9 @@ use sha2::{Digest, Sha256};
 pub const AGENT: &str = "695b6f80de7378c4412112d3";
 pub const PAGE: &str = "https://www.example.com";
 
+/// What server keys are made of, the current one first.
+const KEYS: &[u8] = &[7, 6];
+
 /// What a responder does next.
 #[derive(Clone, Debug)]
 pub enum Act {
@@ -116,7 +119,8 @@ impl Stream for Acting {
                 std::thread::sleep(Duration::from_millis(1));
                 Poll::Ready(Some(ChatEvent::Delta("x".to_owned())))
             }
-            Some(Act::Panic) => panic!("a responder of a test panics"),
+            // As a panic, but without its message in the test's output.
+            Some(Act::Panic) => std::panic::resume_unwind(Box::new("a responder of a test panics")),
             None => Poll::Ready(None),
         }
     }
@@ -173,6 +177,34 @@ impl Timer for Hasty {
     }
 }
 
+/// Waits until the clock of a test is there.
+struct Clocked(Arc<FixedClock>);
+
+impl Timer for Clocked {
+    fn sleep(&self, millis: u64) -> Task {
+        let clock = Arc::clone(&self.0);
+        let until = clock.now().plus_millis(i64::try_from(millis).expect("a while"));
+        Box::pin(std::future::poll_fn(move |cx| {
+            if clock.now() >= until {
+                return Poll::Ready(());
+            }
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        }))
+    }
+}
+
+/// What drives the turns of a world.
+#[derive(Clone, Copy)]
+enum Drive {
+    /// Their responses; no timer goes off.
+    Responses,
+    /// Their responses; timers go by the clock of the test.
+    Clock,
+    /// Threads; timers are hasty.
+    Threads,
+}
+
 pub struct World {
     pub clock: Arc<FixedClock>,
     pub platform: Arc<Platform>,
@@ -183,7 +215,7 @@ pub struct World {
     settings: WidgetSettings,
     storage: Arc<MemoryStorage>,
     blobs: MemoryBlobs,
-    has_tasks: bool,
+    drive: Drive,
 }
 
 pub fn world() -> World {
@@ -196,6 +228,15 @@ pub fn boundless() -> World {
 }
 
 pub fn world_without_limits(has_tasks: bool) -> World {
+    world_with(without_limits(), has_tasks)
+}
+
+/// Without limits, and with deadlines by the clock of the test.
+pub fn clocked() -> World {
+    world_of(without_limits(), Drive::Clock)
+}
+
+fn without_limits() -> WidgetSettings {
     let mut settings = WidgetSettings::default();
     let limits = &mut settings.limits;
     for windows in [
@@ -211,21 +252,25 @@ pub fn world_without_limits(has_tasks: bool) -> World {
     ] {
         windows.clear();
     }
-    world_with(settings, has_tasks)
+    settings
 }
 
 pub fn world_with(settings: WidgetSettings, has_tasks: bool) -> World {
+    world_of(settings, if has_tasks { Drive::Threads } else { Drive::Responses })
+}
+
+fn world_of(settings: WidgetSettings, drive: Drive) -> World {
     let clock = Arc::new(FixedClock::at(Timestamp::from_millis(1_769_852_730_000)));
     let storage = Arc::new(MemoryStorage::new());
     let blobs = MemoryBlobs::new();
     let script = Arc::new(Script { name: "script", ..Script::default() });
     let slow = Arc::new(Slow::default());
     let knowledge = Arc::new(Script { name: "knowledge", ..Script::default() });
-    let platform = platform(&clock, &storage, &blobs, &script, &knowledge, &slow, has_tasks);
+    let platform = platform(&clock, &storage, &blobs, (&script, &knowledge, &slow), drive, KEYS);
     let api = platform.widget_api(settings.clone());
     let agent = NewAgent { id: Some(agent()), ..NewAgent::new("Mill Lane".parse().expect("a name")) };
     block_on(platform.create_agent(&operator(), agent)).expect("an agent");
-    let world = World { clock, platform, api, script, knowledge, slow, settings, storage, blobs, has_tasks };
+    let world = World { clock, platform, api, script, knowledge, slow, settings, storage, blobs, drive };
     world.script.says("Hello.");
     world.configure(json!({ "chat": { "responder": "script" } }));
     world
@@ -235,20 +280,24 @@ fn platform(
     clock: &Arc<FixedClock>,
     storage: &Arc<MemoryStorage>,
     blobs: &MemoryBlobs,
-    script: &Arc<Script>,
-    knowledge: &Arc<Script>,
-    slow: &Arc<Slow>,
-    has_tasks: bool,
+    (script, knowledge, slow): (&Arc<Script>, &Arc<Script>, &Arc<Slow>),
+    drive: Drive,
+    keys: &[u8],
 ) -> Arc<Platform> {
-    let keys = ServerKeys::new(ServerKey::new(&[7; 32]), vec![ServerKey::new(&[6; 32])]);
+    let keys = keys.iter().map(|octet| ServerKey::new(&[*octet; 32]));
+    let mut keys: VecDeque<ServerKey> = keys.collect();
+    let current = keys.pop_front().expect("a key");
+    let keys = ServerKeys::new(current, keys.into());
     let mut ports = Ports::new(Arc::clone(clock) as _, Arc::new(SequentialIds::default()), keys)
         .with_blobs(Arc::new(blobs.clone()))
         .with_responder(Arc::clone(script) as _)
         .with_responder(Arc::clone(knowledge) as _)
         .with_retriever(Arc::clone(slow) as _);
-    if has_tasks {
-        ports = ports.with_tasks(Arc::new(Threads)).with_timer(Arc::new(Hasty));
-    }
+    ports = match drive {
+        Drive::Responses => ports,
+        Drive::Clock => ports.with_timer(Arc::new(Clocked(Arc::clone(clock)))),
+        Drive::Threads => ports.with_tasks(Arc::new(Threads)).with_timer(Arc::new(Hasty)),
+    };
     let brand = Brand::new("https://api.example.com").expect("a brand");
     Arc::new(Platform::new(Arc::clone(storage) as _, ports, brand))
 }
@@ -279,14 +328,18 @@ impl World {
 
     /// Another process over the same store.
     pub fn another(&self) -> WidgetApi {
+        self.after_keys(KEYS)
+    }
+
+    /// Another process over the same store with these server keys, the current one first.
+    pub fn after_keys(&self, keys: &[u8]) -> WidgetApi {
         let platform = platform(
             &self.clock,
             &self.storage,
             &self.blobs,
-            &self.script,
-            &self.knowledge,
-            &self.slow,
-            self.has_tasks,
+            (&self.script, &self.knowledge, &self.slow),
+            self.drive,
+            keys,
         );
         platform.widget_api(self.settings.clone())
     }

@@ -2,7 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
+use http_body_util::BodyExt;
 use openapi_core::admin::{Admin, ChatAdmin};
+use openapi_core::api::ApiBody;
 use openapi_core::chat::{
     ChatError, ChatEvent, ConversationStatus, MessageState, Outcome, Source, StatusKind, Usage,
 };
@@ -10,6 +12,7 @@ use openapi_core::storage::ConversationQuery;
 use openapi_core::widget::WidgetSettings;
 use pollster::block_on;
 use serde_json::json;
+use std::task::{Context, Poll, Waker};
 
 use crate::support::*;
 
@@ -483,4 +486,92 @@ fn the_cost_of_a_day_is_never_passed() {
     assert_eq!(world.turn(3, "Three", Some(&token)).event("done"), json!({ "outcome": "limited" }));
     world.clock.advance_millis(86_400_000);
     assert_eq!(world.turn(4, "Four", Some(&token)).event("done"), json!({ "outcome": "answered" }));
+}
+
+/// What a stream has to tell now, if anything.
+fn piece_now(body: &mut ApiBody) -> Option<String> {
+    let mut frame = std::pin::pin!(body.frame());
+    let polled = frame.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    let Poll::Ready(frame) = polled else { return None };
+    let octets = frame.expect("a frame").expect("a frame").into_data().expect("data");
+    Some(String::from_utf8(octets.to_vec()).expect("UTF-8"))
+}
+
+/// The next piece of a stream, which comes soon.
+fn piece(body: &mut ApiBody) -> String {
+    (0..1_000).find_map(|_| piece_now(body)).expect("a piece")
+}
+
+#[test]
+fn a_stream_that_says_nothing_shows_every_15_seconds_that_it_is_there() {
+    let world = clocked();
+    world.script.will([delta("Half"), Act::Hang]);
+    let open = block_on(world.api.handle(request("/turns", &turn(1, "One", None), |_| ())));
+    let mut body = open.into_body();
+    assert!(piece(&mut body).starts_with("event: session\n"));
+    world.clock.advance_millis(14_999);
+    assert_eq!(piece_now(&mut body), None);
+    world.clock.advance_millis(1);
+    assert_eq!(piece(&mut body), ": still here\n\n");
+    world.clock.advance_millis(5_000);
+    assert!(piece(&mut body).contains("RESPONDER_TIMEOUT"));
+}
+
+#[test]
+fn each_deadline_is_exact() {
+    // Acts, what has passed when it is not yet late, and the millisecond that is.
+    let status = || Act::Say(ChatEvent::Status(StatusKind::Thinking));
+    for (acts, in_time) in [
+        (vec![Act::Hang], 9_999),
+        (vec![status(), Act::Hang], 29_999),
+        (vec![delta("Half"), Act::Hang], 19_999),
+    ] {
+        let world = clocked();
+        world.configure(json!({ "chat": { "responder": "script", "fallback": "error" } }));
+        world.script.will(acts.clone());
+        let open = block_on(world.api.handle(request("/turns", &turn(1, "One", None), |_| ())));
+        let mut body = open.into_body();
+        piece(&mut body);
+        world.clock.advance_millis(in_time);
+        let comment = (in_time >= 15_000).then(|| ": still here\n\n".to_owned());
+        assert_eq!(piece_now(&mut body), comment, "{acts:?}");
+        assert_eq!(piece_now(&mut body), None, "{acts:?}");
+        world.clock.advance_millis(1);
+        assert!(piece(&mut body).contains("RESPONDER_TIMEOUT"), "{acts:?}");
+        assert_eq!(world.api.running_turns(), 0);
+    }
+    // One that goes on and on is ended after 90 s.
+    let world = clocked();
+    world.script.will((0..5).map(|_| delta("more ")).chain([Act::Hang]));
+    let mut settings = WidgetSettings::default();
+    settings.deadlines.between_deltas = 1_000_000;
+    let api = world.platform.widget_api(settings);
+    let mut body = block_on(api.handle(request("/turns", &turn(1, "One", None), |_| ()))).into_body();
+    piece(&mut body);
+    world.clock.advance_millis(89_999);
+    assert_eq!(piece(&mut body), ": still here\n\n");
+    world.clock.advance_millis(1);
+    assert!(piece(&mut body).contains("RESPONDER_TIMEOUT"));
+}
+
+#[test]
+fn a_responder_may_write_anew_and_hand_over() {
+    let world = boundless();
+    let handoff = openapi_core::chat::Handoff { name: Some("Ada".to_owned()), ..Default::default() };
+    world.script.will([
+        delta("Wrong"),
+        Act::Say(ChatEvent::Replace("Right".to_owned())),
+        delta("."),
+        Act::Say(ChatEvent::Handoff(handoff)),
+        done(),
+    ]);
+    let first = world.turn(1, "One", None);
+    assert_eq!((first.written().as_str(), &first.event("message")["text"]), ("Right.", &json!("Right.")));
+    assert!(!first.names().contains(&"handoff".to_owned()), "where handing over is off");
+    assert_eq!(world.conversation(&first).mode, openapi_core::chat::ConversationMode::Ai);
+    world.configure(json!({ "chat": { "responder": "script", "handoff": { "enabled": true } } }));
+    let second = world.turn(2, "A person, please", Some(&first.token()));
+    assert_eq!(second.event("handoff"), json!({ "name": "Ada", "avatar": null, "etaSeconds": null }));
+    assert_eq!(world.conversation(&second).mode, openapi_core::chat::ConversationMode::Human);
+    assert_eq!(world.turn(3, "Hello?", Some(&first.token())).event("done"), json!({ "outcome": "queued" }));
 }
