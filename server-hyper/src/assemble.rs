@@ -11,6 +11,7 @@ use extraction::engine::model::ModelEngine;
 use extraction::worker::{Reader, Worker};
 use extraction::{Extractor, Models};
 use openapi_core::access::Actor;
+use openapi_core::admin::KnowledgeLimits;
 use openapi_core::brand::Brand;
 use openapi_core::chat::{ChatResponder, Retriever};
 use openapi_core::platform::{ExtractionSettings, FileSettings, Platform, Ports};
@@ -25,7 +26,7 @@ use storage_postgres::{PostgresConfig, PostgresStorage};
 use storage_sqlite::{SqliteConfig, SqliteStorage};
 
 use crate::config::Config;
-use crate::config::documents::{Engine, EngineChoice, Engines};
+use crate::config::documents::{Engine, EngineChoice, Engines, knowledge_limits};
 use crate::failure::Failure;
 use crate::ports::{SystemClock, SystemRandom};
 use crate::server_keys::KeySource;
@@ -231,7 +232,8 @@ pub async fn platform(config: &Config, brand: Brand, contents: Contents) -> Resu
         Contents::Open => open_blobs(config, &url)?,
     };
     let stores = Stores { storage, blobs };
-    platform_over(&stores, &url.key_source(config), brand, Decisions::default())
+    let decisions = Decisions { knowledge: knowledge_limits(config)?, ..Decisions::default() };
+    platform_over(&stores, &url.key_source(config), brand, decisions)
 }
 
 /// What a server decides beyond its stores and names; the default is for commands, which take no requests.
@@ -241,6 +243,8 @@ pub struct Decisions {
     pub files: FileSettings,
     /// About extractions.
     pub extraction: ExtractionSettings,
+    /// How much an agent may answer from.
+    pub knowledge: KnowledgeLimits,
     /// What reads documents.
     pub extractor: Arc<dyn DocumentExtractor>,
     /// What answers visitors of the widget.
@@ -254,6 +258,7 @@ impl Default for Decisions {
         Decisions {
             files: FileSettings::default(),
             extraction: ExtractionSettings::default(),
+            knowledge: KnowledgeLimits::default(),
             extractor: Arc::new(NoExtractor),
             responders: Vec::new(),
             retriever: None,
@@ -359,7 +364,7 @@ pub fn platform_over(
     ports.responders = decisions.responders;
     ports.retriever = decisions.retriever;
     let platform = Platform::new(Arc::clone(&stores.storage), ports, brand);
-    let platform = platform.with_file_settings(decisions.files);
+    let platform = platform.with_file_settings(decisions.files).with_knowledge_limits(decisions.knowledge);
     Ok(Arc::new(platform.with_extraction_settings(decisions.extraction)))
 }
 

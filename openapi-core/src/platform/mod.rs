@@ -230,6 +230,12 @@ impl Platform {
         self
     }
 
+    /// How much an agent may answer from, for whoever reads the files.
+    #[must_use]
+    pub const fn knowledge_limits(&self) -> KnowledgeLimits {
+        self.knowledge
+    }
+
     /// The API over this platform, under the platform's own names: `settings.brand` is replaced by them.
     #[must_use]
     pub fn api(self: &Arc<Self>, mut settings: Settings) -> Api {

@@ -540,7 +540,7 @@ mod tests {
         assert!(events.len() <= FINE_EVENTS + text.len() / COARSE_OCTETS + 1, "{}", events.len());
         let state = turn.state();
         let kept = state.data.capacity() + state.events.capacity() * size_of::<Event>();
-        assert!(kept <= 128 * 1024, "{kept}");
+        assert!(kept <= 136 * 1024, "{kept}");
         let sent: String = events
             .iter()
             .map(|event| {

@@ -106,24 +106,11 @@ fn row(document: &KnowledgeDocument) -> Vec<String> {
     ]
 }
 
-/// The document of this id, or the only one of this file name.
+/// The document of this id or file name; no two have the same one.
 fn named(documents: &[KnowledgeDocument], name: &str) -> Result<KnowledgeId, Failure> {
-    if let Some(document) = documents.iter().find(|document| document.id.to_string() == name) {
-        return Ok(document.id);
-    }
-    let ids: Vec<KnowledgeId> =
-        documents.iter().filter(|document| document.file_name == name).map(|document| document.id).collect();
-    match ids.as_slice() {
-        [id] => Ok(*id),
-        [] => Err(Failure::new(format!("there is no document '{name}'"))),
-        several => {
-            let ids: Vec<String> = several.iter().map(ToString::to_string).collect();
-            Err(Failure::new(format!(
-                "several documents are named '{name}'; name one by its id: {}",
-                ids.join(", ")
-            )))
-        }
-    }
+    let by_id = documents.iter().find(|document| document.id.to_string() == name);
+    let found = by_id.or_else(|| documents.iter().find(|document| document.file_name == name));
+    found.map(|document| document.id).ok_or_else(|| Failure::new(format!("there is no document '{name}'")))
 }
 
 /// What was found for a question.

@@ -20,9 +20,9 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::output::{complain, note, optional, print_json, print_table};
-use super::with_platform;
+use super::with_platform_by;
 use crate::assemble::{Contents, operator};
-use crate::config::flags::EveryFlags;
+use crate::config::flags::{EveryFlags, KnowledgeFlags};
 use crate::failure::Failure;
 
 /// Examples of `knowledge add`.
@@ -31,12 +31,10 @@ pub const EXAMPLES: &str = "Examples:\n  \
     openapi-server knowledge add handbook --agent acme\n  \
     openapi-server knowledge add handbook/hours.md handbook/prices.txt --agent acme --language en --json\n\n\
     Markdown (.md, .markdown), plain text (.txt, in any encoding), PDF and DOCX; of a folder every such file below it, \
-    under its path in the folder. A document takes the place of the one with the same --url or, without one, of the same \
-    name. PDF and DOCX are read in a process of its own that can reach neither files nor the network; scanned pages need \
+    under its path in the folder. A document takes the place of those with the same --url or the same name. PDF and DOCX are read in a process of its own that can reach neither files nor the network; scanned pages need \
     `tesseract` (Debian: tesseract-ocr, and a package for each language).\n\n\
-    A file that cannot be added does not stop the others; the exit status is then 1. At most 25 MiB, 1,000 pages and \
-    5,000,000 characters a document, 1,000 documents and 50,000 passages an agent. Running servers answer from a change \
-    within 5 s.";
+    A file that cannot be added does not stop the others; the exit status is then 1. Limits are settings: \
+    --help lists them. Running servers answer from a change within 5 s.";
 
 /// How long reading a document may be silent: its pages are many, and nobody waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -63,6 +61,8 @@ pub struct Add {
     /// Languages of the text in scanned pages, as tesseract names them
     #[arg(long, value_name = "LANGUAGE", value_delimiter = ',', default_value = "eng")]
     ocr_languages: Vec<String>,
+    #[command(flatten)]
+    limits: KnowledgeFlags,
 }
 
 /// What was added and what was not.
@@ -91,10 +91,10 @@ impl Add {
         let json = every.json;
         let (sources, failed) = self.sources()?;
         let mut summary = Summary { added: Vec::new(), failed };
-        with_platform(every, Contents::Closed, async |platform| {
+        with_platform_by(every, Some(&self.limits.values), Contents::Closed, async |platform| {
             // A mistyped agent is told once, not for every file.
             platform.agent(&self.agent).await?;
-            let reading = Reading::new(&self.ocr_languages)?;
+            let reading = Reading::new(&self.ocr_languages, platform.knowledge_limits())?;
             let mut names = HashSet::new();
             for (nth, source) in sources.iter().enumerate() {
                 let outcome = async {
@@ -166,7 +166,7 @@ impl Add {
 
     /// Reads and cuts a document.
     async fn document(&self, source: &Source, reading: &Reading) -> Result<NewKnowledge, String> {
-        let octets = read(&source.path).map_err(|error| error.to_string())?;
+        let octets = read(&source.path, reading.most.octets).map_err(|error| error.to_string())?;
         let text = reading.text(&octets, source).await?;
         let pages: Vec<&str> = text.pages.iter().map(String::as_str).collect();
         let cut = chat::cut(&pages, text.format);
@@ -188,9 +188,8 @@ impl Add {
 }
 
 /// Reads a file that is not too large.
-fn read(path: &Path) -> io::Result<Arc<[u8]>> {
+fn read(path: &Path, most: u64) -> io::Result<Arc<[u8]>> {
     let size = std::fs::metadata(path)?.len();
-    let most = KnowledgeLimits::default().octets;
     if size > most {
         return Err(io::Error::other(format!("a document has at most {most} bytes")));
     }
@@ -237,14 +236,16 @@ struct Text {
 struct Reading {
     reader: Reader,
     recognise: Arc<dyn Recognise>,
+    most: KnowledgeLimits,
 }
 
 impl Reading {
-    fn new(languages: &[String]) -> Result<Self, Failure> {
+    fn new(languages: &[String], most: KnowledgeLimits) -> Result<Self, Failure> {
         let languages: Vec<&str> = languages.iter().map(String::as_str).collect();
         Ok(Reading {
             reader: Reader::Worker(Worker::own()?.with_patience(PATIENCE)),
             recognise: Arc::new(Tesseract::new("tesseract", &languages)),
+            most,
         })
     }
 
@@ -257,11 +258,10 @@ impl Reading {
             Some(Kind::Text) => plain(octets, &ending(&source.path)),
             // Of what is no document at all the reader says why.
             Some(Kind::Pdf | Kind::Docx) | None => {
-                let most = KnowledgeLimits::default();
                 let limits = Limits {
-                    bytes: most.octets,
-                    pages: most.pages,
-                    characters: most.characters,
+                    bytes: self.most.octets,
+                    pages: self.most.pages,
+                    characters: self.most.characters,
                     ..Limits::default()
                 };
                 let recognise = Some(Arc::clone(&self.recognise));

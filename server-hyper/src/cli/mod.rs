@@ -42,6 +42,7 @@ use tracing_subscriber::filter::Targets;
 
 use crate::assemble::{self, Contents, Decisions};
 use crate::config::flags::{EveryFlags, ServingFlags};
+use crate::config::layers::FlagValues;
 use crate::failure::Failure;
 
 /// The Open API of AI chat agents with a built-in CRM: the server and what its operator does.
@@ -233,7 +234,17 @@ fn with_platform(
     contents: Contents,
     work: impl AsyncFnOnce(&Platform) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let config = crate::config::Config::read(every, None)?;
+    with_platform_by(every, None, contents, work)
+}
+
+/// The same for a command that has flags of further settings.
+fn with_platform_by(
+    every: &EveryFlags,
+    further: Option<&FlagValues>,
+    contents: Contents,
+    work: impl AsyncFnOnce(&Platform) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let config = crate::config::Config::read(every, further)?;
     let names = crate::config::typed::Names::of(&config)?;
     let _log = Logged::install(&config)?;
     on_runtime(async {

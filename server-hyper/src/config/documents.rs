@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use extraction::engine::model::{EndpointKey, ModelConfig};
+use openapi_core::admin::KnowledgeLimits;
 use openapi_core::values::AgentId;
 
 use super::typed::Reader;
@@ -13,6 +14,8 @@ use super::{Config, ConfigError, endpoints, values};
 const BUILTIN: &str = "builtin";
 /// No engine at all.
 const OFF: &str = "off";
+/// The largest document that may be allowed for an agent to answer from, in octets.
+const MAX_OCTETS: u64 = 256 << 20;
 /// What an endpoint without a name is called.
 const MODEL: &str = "model";
 
@@ -82,6 +85,21 @@ impl EngineChoice {
             None => EngineChoice::Off,
         }
     }
+}
+
+/// How much an agent may answer from.
+///
+/// # Errors
+/// When a limit is no number in range.
+pub fn knowledge_limits(config: &Config) -> Result<KnowledgeLimits, ConfigError> {
+    let mut reader = Reader::new(config);
+    let mut limits = KnowledgeLimits::default();
+    limits.octets = reader.octets("max_knowledge_size", limits.octets, 1, MAX_OCTETS);
+    limits.pages = reader.count("max_knowledge_pages", 1, u64::from(u32::MAX)) as u32;
+    limits.characters = reader.count("max_knowledge_characters", 1, u64::MAX);
+    limits.documents = reader.count("knowledge_documents", 1, u64::from(u32::MAX)) as u32;
+    limits.passages = reader.count("knowledge_passages", 1, u64::MAX);
+    reader.done(limits)
 }
 
 /// The engine of this name. `builtin` are the words that are no model.

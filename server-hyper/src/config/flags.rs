@@ -33,6 +33,13 @@ pub struct ExtractingFlags {
     pub values: FlagValues,
 }
 
+/// The flags of settings that `knowledge add` goes by.
+#[derive(Clone, Debug, Default)]
+pub struct KnowledgeFlags {
+    /// The settings.
+    pub values: FlagValues,
+}
+
 const FILE_HEADING: &str = "Settings of every command";
 
 fn flags_of(setting: &'static Setting) -> impl Iterator<Item = Arg> {
@@ -66,6 +73,7 @@ fn flags_of(setting: &'static Setting) -> impl Iterator<Item = Arg> {
         Scope::Every => arg.global(true).help_heading(FILE_HEADING).hide_short_help(setting.key != "store"),
         Scope::Serving => arg.help_heading("Settings of the server"),
         Scope::Extracting => arg.help_heading("Settings of extraction"),
+        Scope::Knowledge => arg.help_heading("Limits"),
     })
 }
 
@@ -156,3 +164,4 @@ macro_rules! flags_of_scopes {
 
 flags_of_scopes!(ServingFlags: Serving, Extracting);
 flags_of_scopes!(ExtractingFlags: Extracting);
+flags_of_scopes!(KnowledgeFlags: Knowledge);

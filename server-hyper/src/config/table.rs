@@ -10,6 +10,8 @@ pub enum Scope {
     Serving,
     /// `serve`, `demo` and `extract`.
     Extracting,
+    /// `knowledge add`.
+    Knowledge,
 }
 
 /// What kind of value a setting has.
@@ -99,6 +101,15 @@ const fn extracting(
     help: &'static str,
 ) -> Setting {
     Setting { key, scope: Scope::Extracting, kind, value_name, default, help }
+}
+
+const fn knowledge(
+    key: &'static str,
+    value_name: &'static str,
+    default: &'static str,
+    help: &'static str,
+) -> Setting {
+    Setting { key, scope: Scope::Knowledge, kind: One, value_name, default, help }
 }
 
 use Kind::{Many, One, Secret, Switch, WithPassword};
@@ -320,6 +331,26 @@ pub const SETTINGS: &[Setting] = &[
         "DURATION",
         "90d",
         "How long documents are kept that were sent with saveToStorage",
+    ),
+    knowledge(
+        "max_knowledge_size",
+        "SIZE",
+        "25MiB",
+        "The largest document that an agent answers from, up to 256MiB",
+    ),
+    knowledge("max_knowledge_pages", "COUNT", "1000", "Pages that such a document may have"),
+    knowledge(
+        "max_knowledge_characters",
+        "COUNT",
+        "5000000",
+        "Characters that the text of such a document may have",
+    ),
+    knowledge("knowledge_documents", "COUNT", "1000", "Documents that an agent may answer from"),
+    knowledge(
+        "knowledge_passages",
+        "COUNT",
+        "50000",
+        "Passages of all documents of an agent together, which a server keeps in memory",
     ),
     serving("max_uri_size", One, "SIZE", "8KiB", "The longest path and query"),
     serving("max_header_size", One, "SIZE", "16KiB", "The largest header block"),

@@ -150,7 +150,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn count(&mut self, key: &str, least: u64, most: u64) -> u64 {
+    pub(super) fn count(&mut self, key: &str, least: u64, most: u64) -> u64 {
         self.one(key, least, |text| match text.parse::<u64>() {
             Ok(count) if (least..=most).contains(&count) => Ok(count),
             Ok(_) => Err(format!("'{text}' is outside {least} to {most}")),

@@ -84,6 +84,7 @@ pub async fn run(
         extractor: metrics.documents.measure(assemble::extractor(&serving.engine)?),
         responders: assemble::responders(&serving.widget.endpoints)?,
         retriever: Some(assemble::retriever(Arc::clone(&storage), serving.widget.knowledge_memory)),
+        ..Decisions::default()
     };
     let widget_origin = match (&names.widget_public_url, &widget_listening) {
         (Some(origin), _) => Some(origin.clone()),

@@ -152,15 +152,19 @@ fn a_document_takes_the_place_of_its_former_self() {
     assert_eq!(search(&place, "eight")["passages"], json!([]));
     assert_eq!(place.json(&["knowledge", "list", "--agent", "acme"]).as_array().unwrap().len(), 1);
 
-    // One with an address is another one, and is told by it.
+    // It may have got an address since, and another file may be what stands there now.
     let url = "https://www.example.com/hours";
     let with_url = add(&["hours.md", "--url", url, "--title", "When we are there"]);
     assert_eq!((&with_url["url"], &with_url["title"]), (&json!(url), &json!("When we are there")));
-    let ambiguous = place.run(&["knowledge", "remove", "hours.md", "--agent", "acme"]).failed(1);
-    assert!(ambiguous.contains(second["id"].as_str().unwrap()), "{ambiguous}");
-    let id = with_url["id"].as_str().unwrap();
+    assert_eq!(place.json(&["knowledge", "list", "--agent", "acme"]).as_array().unwrap().len(), 1);
+    place.write("times.md", "# Times\n\nWe open at ten.\n");
+    let other = add(&["times.md", "--url", url]);
+    let listed = place.json(&["knowledge", "list", "--agent", "acme"]);
+    assert_eq!((listed.as_array().unwrap().len(), &listed[0]["id"]), (1, &other["id"]));
+    let again = add(&["hours.md"]);
+    let id = other["id"].as_str().unwrap();
     assert_eq!(place.json(&["knowledge", "remove", id, "--agent", "acme"])["id"], id);
-    assert_eq!(place.json(&["knowledge", "remove", "hours.md", "--agent", "acme"])["id"], second["id"]);
+    assert_eq!(place.json(&["knowledge", "remove", "hours.md", "--agent", "acme"])["id"], again["id"]);
     assert!(
         place.run(&["knowledge", "remove", "hours.md", "--agent", "acme"]).failed(1).contains("no document")
     );
@@ -225,4 +229,37 @@ fn bad_files_do_not_stop_the_others() {
     assert!(place.run(&[&one[..], &["nobody"]].concat()).failed(1).contains("there is no agent 'nobody'"));
     place.run(&["knowledge", "search", "x", "--agent", "nobody"]).failed(1);
     place.run(&["knowledge", "add", "--agent", "acme"]).failed(2);
+}
+
+#[test]
+fn how_much_an_agent_answers_from_is_the_operators_to_say() {
+    let place = place();
+    let long = "A sentence about opening hours. ".repeat(40);
+    place.write("long.txt", &long);
+    place.write("short.txt", "We open at nine.");
+    std::fs::write(place.path("pages.pdf"), pdf(&["We open at nine.", "We close at six."])).unwrap();
+    let add = |file: &str, limit: &[&str]| {
+        place.run(&[&["knowledge", "add", file, "--agent", "acme"], limit].concat())
+    };
+    for (file, limit, words) in [
+        ("long.txt", ["--max-knowledge-size", "1279B"], "at most 1279 bytes"),
+        ("long.txt", ["--max-knowledge-characters", "1278"], "at most 1278 characters"),
+        ("long.txt", ["--knowledge-passages", "1"], "at most 1 passages"),
+        ("pages.pdf", ["--max-knowledge-pages", "1"], "page"),
+    ] {
+        let said = add(file, &limit).failed(1);
+        assert!(said.contains(words), "{limit:?}: {said}");
+    }
+    for (file, limit) in [
+        ("long.txt", ["--max-knowledge-size", "1280B"]),
+        ("long.txt", ["--max-knowledge-characters", "1280"]),
+        ("pages.pdf", ["--max-knowledge-pages", "2"]),
+    ] {
+        add(file, &limit).done();
+    }
+    let said = add("short.txt", &["--knowledge-documents", "2"]).failed(1);
+    assert!(said.contains("at most 2 documents"), "{said}");
+    assert!(add("short.txt", &["--knowledge-documents", "0"]).failed(2).contains("knowledge_documents"));
+    // One that takes the place of another is none more.
+    add("long.txt", &["--knowledge-documents", "2"]).done();
 }

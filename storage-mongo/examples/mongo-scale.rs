@@ -1,6 +1,6 @@
-//! Measures a store of many contacts. `scale URL fill AGENT COUNT` creates contacts until the agent has as many;
-//! `scale URL read AGENT…` times lists and searches of each agent in turn; `scale URL get AGENT SECONDS` times single
-//! reads of 64 tasks against the driver's own `find_one`; `scale URL create AGENT SECONDS` times durable creations of 64
+//! Measures a store of many contacts. `mongo-scale URL fill AGENT COUNT` creates contacts until the agent has as many;
+//! `mongo-scale URL read AGENT…` times lists and searches of each agent in turn; `mongo-scale URL get AGENT SECONDS` times single
+//! reads of 64 tasks against the driver's own `find_one`; `mongo-scale URL create AGENT SECONDS` times durable creations of 64
 //! tasks.
 
 #![expect(clippy::unwrap_used, reason = "a measurement ends at the first surprise")]

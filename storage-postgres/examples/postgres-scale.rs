@@ -1,6 +1,6 @@
-//! Measures a store of many contacts. `scale URL fill AGENT COUNT` creates contacts until the agent has as many, with 256
-//! writers at once; `scale URL read AGENT` times the reads; `scale URL get AGENT SECONDS TASKS` and
-//! `scale URL create AGENT SECONDS TASKS` count single reads and durable creates.
+//! Measures a store of many contacts. `postgres-scale URL fill AGENT COUNT` creates contacts until the agent has as many, with 256
+//! writers at once; `postgres-scale URL read AGENT` times the reads; `postgres-scale URL get AGENT SECONDS TASKS` and
+//! `postgres-scale URL create AGENT SECONDS TASKS` count single reads and durable creates.
 
 #![expect(clippy::unwrap_used, reason = "a measurement ends at the first surprise")]
 #![expect(clippy::disallowed_methods, reason = "what is measured is time")]

@@ -1,6 +1,6 @@
-//! Measures a store of many contacts. `scale FILE fill COUNT` creates contacts until there are as many, with 64 writers
-//! at once; `scale FILE read` times the reads, `scale FILE get AMONG ROUNDS` single ones, `scale FILE search TERM ROUNDS` one search; `scale FILE rest SECONDS`
-//! lets the writer tidy up; `scale FILE create SECONDS [BATCH]` times durable creates.
+//! Measures a store of many contacts. `sqlite-scale FILE fill COUNT` creates contacts until there are as many, with 64 writers
+//! at once; `sqlite-scale FILE read` times the reads, `sqlite-scale FILE get AMONG ROUNDS` single ones, `sqlite-scale FILE search TERM ROUNDS` one search; `sqlite-scale FILE rest SECONDS`
+//! lets the writer tidy up; `sqlite-scale FILE create SECONDS [BATCH]` times durable creates.
 
 #![expect(clippy::unwrap_used, reason = "a measurement ends at the first surprise")]
 #![expect(clippy::disallowed_methods, reason = "what is measured is time")]
