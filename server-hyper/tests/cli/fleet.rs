@@ -10,13 +10,13 @@ use super::support::{Place, Serving, credentials, request, within};
 const CONTACTS: &str = "/v1/open/contacts/chatbots/acme";
 
 /// An engine with a database of its own.
-enum Database {
+pub enum Database {
     Postgres(postgres::Database),
     Mongo(mongo::Database),
 }
 
 impl Database {
-    fn url(&self) -> String {
+    pub fn url(&self) -> String {
         match self {
             Database::Postgres(database) => database.url(),
             Database::Mongo(database) => database.url(),
@@ -24,7 +24,7 @@ impl Database {
     }
 
     /// A folder whose commands use the database, with everything that servers share.
-    fn place(&self) -> Place {
+    pub fn place(&self) -> Place {
         Place::with(vec![
             ("OPENAPI_STORE", self.url()),
             ("OPENAPI_SERVER_KEY", "5a".repeat(32)),
@@ -38,16 +38,18 @@ macro_rules! on_both_engines {
         mod $test {
             #[test]
             fn postgres() {
-                super::$test(&super::Database::Postgres(database_servers::postgres::Database::create()));
+                super::$test(&crate::fleet::Database::Postgres(database_servers::postgres::Database::create()));
             }
 
             #[test]
             fn mongo() {
-                super::$test(&super::Database::Mongo(database_servers::mongo::Database::create()));
+                super::$test(&crate::fleet::Database::Mongo(database_servers::mongo::Database::create()));
             }
         }
     )*};
 }
+
+pub(crate) use on_both_engines;
 
 on_both_engines!(
     what_servers_must_share_is_asked_for,

@@ -16,6 +16,7 @@ mod extraction;
 mod file_client;
 mod files;
 mod fleet;
+mod fleet_widget;
 mod forms;
 mod knowledge;
 mod model_endpoint;
