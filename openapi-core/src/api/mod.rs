@@ -248,13 +248,7 @@ impl Inner {
             let message = format!("Path and query exceed {} octets", self.settings.max_uri_octets);
             return Err(ApiError::new(ErrorCode::UriTooLong, message));
         }
-        let header_octets: usize =
-            parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
-        if header_octets > self.settings.max_header_octets {
-            let message = format!("The header block exceeds {} octets", self.settings.max_header_octets);
-            return Err(ApiError::new(ErrorCode::HeadersTooLarge, message));
-        }
-        Ok(())
+        refuse_headers_beyond(parts, self.settings.max_header_octets)
     }
 
     /// Who calls: the caller that the host authenticated, or whom the gate lets in.
@@ -320,4 +314,14 @@ where
         let api = self.clone();
         Box::pin(async move { Ok(api.handle(request).await) })
     }
+}
+
+/// Refuses a head whose fields take more than so many octets.
+pub(crate) fn refuse_headers_beyond(parts: &Parts, most: usize) -> Result<(), ApiError> {
+    let octets: usize = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    if octets > most {
+        let message = format!("The header block exceeds {most} octets");
+        return Err(ApiError::new(ErrorCode::HeadersTooLarge, message));
+    }
+    Ok(())
 }

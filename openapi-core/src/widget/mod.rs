@@ -24,3 +24,5 @@ pub use crate::platform::WidgetApi;
 
 /// The path below which the widget's calls lie.
 pub const BASE_PATH: &str = "/widget/v1";
+/// The path that visitors send files to: their bodies are larger than all others, and take longer.
+pub const UPLOADS_PATH: &str = "/widget/v1/uploads";

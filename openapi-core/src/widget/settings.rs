@@ -25,6 +25,8 @@ pub struct WidgetSettings {
     pub deadlines: TurnDeadlines,
     /// What a thousand tokens begun of a model cost, in credits (1).
     pub credits_per_thousand_tokens: u32,
+    /// The largest header block of a call, in octets (8 KiB).
+    pub max_header_octets: usize,
 }
 
 impl Default for WidgetSettings {
@@ -35,6 +37,7 @@ impl Default for WidgetSettings {
             limits: WidgetLimits::default(),
             deadlines: TurnDeadlines::default(),
             credits_per_thousand_tokens: 1,
+            max_header_octets: 8 * 1024,
         }
     }
 }

@@ -97,6 +97,23 @@ fn what_is_no_call() {
 }
 
 #[test]
+fn heads_have_eight_kibibytes() {
+    let world = boundless();
+    let get = |octets: usize| {
+        world.send(&world.api, &format!("/config?agentId={AGENT}"), &json!({}), |request| {
+            *request.method_mut() = http::Method::GET;
+            request.headers_mut().clear();
+            // A name counts as its value does.
+            request.headers_mut().insert("x-long", "x".repeat(octets - 6).parse().expect("a value"));
+        })
+    };
+    assert_eq!(get(8 * 1024).status, 200);
+    let refused = get(8 * 1024 + 1);
+    assert_eq!((refused.status, refused.code().as_str()), (431, "HEADERS_TOO_LARGE"));
+    assert_eq!(refused.headers["access-control-allow-origin"], "*");
+}
+
+#[test]
 fn four_in_ten_seconds_and_the_wait_is_enough() {
     let world = world();
     let first = world.turn(1, "One", None);

@@ -11,8 +11,6 @@ use openapi_core::api::ReceiptTimeout;
 use tokio::time::{Instant, Sleep};
 use tower_http::compression::CompressionBody;
 
-use super::timeouts::Timeouts;
-
 /// Any error of a body.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -37,9 +35,9 @@ struct Clock {
 }
 
 impl<B> Received<B> {
-    /// Watches `body`.
-    pub fn new(body: B, timeouts: &Timeouts) -> Self {
-        Received { body, idle: timeouts.body_idle, total: timeouts.body_total, clock: None }
+    /// Watches `body`, which may take `total` as a whole and stall for `idle`.
+    pub const fn new(body: B, idle: Duration, total: Duration) -> Self {
+        Received { body, idle, total, clock: None }
     }
 }
 
@@ -204,7 +202,7 @@ mod tests {
                 }
             }
         });
-        let body = Received::new(Channel(receiver), &Timeouts::default());
+        let body = Received::new(Channel(receiver), Duration::from_secs(30), Duration::from_secs(300));
         Ok(body.collect().await?.to_bytes().len())
     }
 

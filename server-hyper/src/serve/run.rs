@@ -118,7 +118,7 @@ pub async fn run(
             let site = Arc::new(Site {
                 handler: WidgetHost::new(Arc::clone(&widget_api), files),
                 metrics: Arc::clone(&metrics),
-                timeouts: serving.timeouts,
+                timeouts: serving.timeouts.of_widget(),
                 proxies: serving.proxies.clone(),
                 own: Own::new(Arc::new(SystemClock), Arc::new(SystemRandom), secure),
             });

@@ -3,8 +3,10 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
+use http::request::Parts;
 use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
@@ -29,6 +31,12 @@ pub type RequestBody = Received<Incoming>;
 pub trait Handler: Send + Sync + 'static {
     /// The body of its answers.
     type Body: Body<Data = Bytes, Error: Into<BoxError> + Send> + Send + 'static;
+
+    /// How long the body of a request may take as a whole, where the listener's patience is not the measure.
+    fn body_time(&self, parts: &Parts) -> Option<Duration> {
+        let _ = parts;
+        None
+    }
 
     /// Answers one request. Its extensions carry the client's [`PeerAddress`].
     fn handle(&self, request: Request<RequestBody>) -> impl Future<Output = Response<Self::Body>> + Send;
@@ -89,7 +97,8 @@ pub async fn answer<H: Handler>(
         Verdict::Pass => {
             let request_id = parts.headers.get(super::own::REQUEST_ID).cloned();
             parts.extensions.insert(PeerAddress(address));
-            let request = Request::from_parts(parts, Received::new(body, &site.timeouts));
+            let total = site.handler.body_time(&parts).unwrap_or(site.timeouts.body_total);
+            let request = Request::from_parts(parts, Received::new(body, site.timeouts.body_idle, total));
             // The future of a handler is large: from its box it is not moved again.
             match Box::pin(Contained::new(site.handler.handle(request))).await {
                 Ok(response) => compress(accepted, response).await,

@@ -34,3 +34,37 @@ impl Default for Timeouts {
         }
     }
 }
+
+/// For the head of a request to the widget's listener.
+const WIDGET_HEAD: Duration = Duration::from_secs(5);
+/// For the body of one.
+const WIDGET_BODY: Duration = Duration::from_secs(10);
+/// For a file of a visitor.
+pub const WIDGET_UPLOAD: Duration = Duration::from_secs(60);
+
+impl Timeouts {
+    /// The patience of the widget's listener, which anybody may talk to: no more than this, and no more than `self`.
+    #[must_use]
+    pub fn of_widget(self) -> Self {
+        Timeouts {
+            head: self.head.min(WIDGET_HEAD),
+            body_idle: self.body_idle.min(WIDGET_BODY),
+            body_total: self.body_total.min(WIDGET_BODY),
+            ..self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_widgets_listener_is_less_patient() {
+        let ours = Timeouts::default().of_widget();
+        let seconds = [ours.head, ours.body_idle, ours.body_total, ours.idle].map(|time| time.as_secs());
+        assert_eq!(seconds, [5, 10, 10, 75]);
+        let short = Timeouts { head: Duration::from_secs(2), ..Timeouts::default() };
+        assert_eq!(short.of_widget().head, Duration::from_secs(2));
+    }
+}

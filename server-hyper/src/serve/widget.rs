@@ -1,6 +1,7 @@
 //! The widget's listener: its script, a page to try it on, and the calls that it makes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
@@ -12,10 +13,11 @@ use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use openapi_core::api::ApiBody;
 use openapi_core::values::AgentId;
-use openapi_core::widget::{BASE_PATH, WidgetApi};
+use openapi_core::widget::{BASE_PATH, UPLOADS_PATH, WidgetApi};
 use widget::Widget;
 
 use super::service::{Handler, RequestBody};
+use super::timeouts::WIDGET_UPLOAD;
 
 /// What the page to try the widget on may do: load the script and talk to this listener, nothing else.
 const POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; \
@@ -92,6 +94,10 @@ impl WidgetHost {
     }
 }
 
+fn body_time(parts: &Parts) -> Option<Duration> {
+    (parts.uri.path() == UPLOADS_PATH).then_some(WIDGET_UPLOAD)
+}
+
 fn answer(status: StatusCode, text: impl Into<Bytes>) -> Response<ApiBody> {
     let mut response = Response::new(ApiBody::from(text.into()));
     *response.status_mut() = status;
@@ -105,6 +111,10 @@ fn answer(status: StatusCode, text: impl Into<Bytes>) -> Response<ApiBody> {
 impl Handler for WidgetHost {
     type Body = ApiBody;
 
+    fn body_time(&self, parts: &Parts) -> Option<Duration> {
+        body_time(parts)
+    }
+
     async fn handle(&self, request: Request<RequestBody>) -> Response<ApiBody> {
         let (parts, body) = request.into_parts();
         if !parts.uri.path().starts_with(BASE_PATH)
@@ -114,5 +124,20 @@ impl Handler for WidgetHost {
         }
         let api = self.api.load_full();
         api.handle(Request::from_parts(parts, body)).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_may_take_longer_than_other_bodies() {
+        let body_time = |path: &str| {
+            let (parts, ()) = Request::get(path).body(()).expect("a request").into_parts();
+            body_time(&parts)
+        };
+        assert_eq!(body_time("/widget/v1/uploads?a=b"), Some(Duration::from_secs(60)));
+        assert_eq!(body_time("/widget/v1/turns"), None);
     }
 }

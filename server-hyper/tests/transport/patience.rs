@@ -97,6 +97,29 @@ async fn a_body_that_stalls_is_answered_408() {
 }
 
 #[tokio::test]
+async fn some_bodies_may_take_longer_than_others() {
+    let server = server(|timeouts| {
+        timeouts.body_idle = SHORT;
+        timeouts.body_total = SHORT;
+    })
+    .await;
+    for (path, expected) in [("/body", "408"), ("/body/patient", "200")] {
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        let head =
+            format!("POST {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 9\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        for _ in 0..9 {
+            sleep(Duration::from_millis(80)).await;
+            // One that was answered already takes no more.
+            let _ = stream.write_all(b"x").await;
+        }
+        let mut heard = String::new();
+        stream.read_to_string(&mut heard).await.unwrap();
+        assert!(heard.starts_with(&format!("HTTP/1.1 {expected}")), "{path}: {heard}");
+    }
+}
+
+#[tokio::test]
 async fn a_body_that_trickles_is_answered_408_when_its_time_is_over() {
     let server = server(|timeouts| {
         timeouts.body_idle = SHORT;

@@ -112,6 +112,10 @@ pub struct StandIn;
 impl Handler for StandIn {
     type Body = Full<Bytes>;
 
+    fn body_time(&self, parts: &http::request::Parts) -> Option<Duration> {
+        (parts.uri.path() == "/body/patient").then_some(Duration::from_secs(10))
+    }
+
     async fn handle(&self, request: Request<RequestBody>) -> Response<Full<Bytes>> {
         let path = request.uri().path().to_owned();
         let number = |text: &str| text.parse::<usize>().unwrap();

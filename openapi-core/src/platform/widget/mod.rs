@@ -33,7 +33,7 @@ use self::settings::AgentView;
 use super::Platform;
 use super::cache::Cache;
 use crate::api::body::{JsonTypes, read_json};
-use crate::api::{ApiBody, PeerAddress};
+use crate::api::{ApiBody, PeerAddress, refuse_headers_beyond};
 use crate::chat::VisitorId;
 use crate::files::Upload;
 use crate::json::{Json, Object};
@@ -45,7 +45,7 @@ use crate::widget::config::Configuration;
 use crate::widget::live::{Ending, EventStream, LiveTurns};
 use crate::widget::repeats::Repeats;
 use crate::widget::token::VisitorToken;
-use crate::widget::{BASE_PATH, Crowded, OpenStream, OpenStreams, WidgetSettings};
+use crate::widget::{BASE_PATH, Crowded, OpenStream, OpenStreams, UPLOADS_PATH, WidgetSettings};
 
 /// Any error, boxed.
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -123,7 +123,7 @@ impl Call {
             Call::Lead => "/widget/v1/lead",
             Call::Feedback => "/widget/v1/feedback",
             Call::Close => "/widget/v1/close",
-            Call::Uploads => "/widget/v1/uploads",
+            Call::Uploads => UPLOADS_PATH,
         }
     }
 
@@ -261,10 +261,12 @@ impl WidgetApi {
     /// address.
     ///
     /// # Errors
-    /// The answer to one that is too many: 429 RATE_LIMIT_EXCEEDED.
+    /// The answer to one that is too many (429 RATE_LIMIT_EXCEEDED), or whose head is too large (431
+    /// HEADERS_TOO_LARGE).
     pub fn admit(&self, parts: &Parts) -> Result<(), Box<Response<ApiBody>>> {
         let visit = self.0.visit(parts);
-        let admitted = self.0.admit_address(&visit, "call", &self.0.settings.limits.address_calls);
+        let admitted = refuse_headers_beyond(parts, self.0.settings.max_header_octets)
+            .and_then(|()| self.0.admit_address(&visit, "call", &self.0.settings.limits.address_calls));
         admitted.map(drop).map_err(|error| Box::new(finish(parts, Err(error), visit)))
     }
 
@@ -349,6 +351,7 @@ impl Inner {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
+        refuse_headers_beyond(parts, self.settings.max_header_octets)?;
         let path = parts.uri.path();
         let found = Call::ALL.into_iter().find(|call| call.path() == path);
         let limits = &self.settings.limits;
