@@ -15,8 +15,8 @@ use super::support::{Place, Serving, answer, connect, head, within};
 on_both_engines!(a_turn_is_one_on_all_servers);
 
 /// An endpoint of the chat-completions protocol that writes a reply, or the beginning of one and nothing more.
-struct Endpoint {
-    address: SocketAddr,
+pub struct Endpoint {
+    pub address: SocketAddr,
     hangs: Arc<AtomicBool>,
     asked: Arc<AtomicUsize>,
     /// Connections whose client has gone while they hung.
@@ -24,7 +24,7 @@ struct Endpoint {
 }
 
 impl Endpoint {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let endpoint =
@@ -42,7 +42,7 @@ impl Endpoint {
         endpoint
     }
 
-    fn asked(&self) -> usize {
+    pub fn asked(&self) -> usize {
         self.asked.load(Ordering::SeqCst)
     }
 }
@@ -97,13 +97,13 @@ fn send(server: &Serving, path: &str, body: &Value) -> TcpStream {
     stream
 }
 
-fn turn(number: u32, token: &Value) -> Value {
+pub fn turn(number: u32, token: &Value) -> Value {
     let id = format!("5f0c2b1e-8a47-4d3b-9c61-{number:012x}");
     json!({ "v": 1, "agentId": "acme", "id": id, "token": token, "text": format!("Question {number}") })
 }
 
 /// The data of the event of this name in a stream.
-fn event(stream: &str, name: &str) -> Value {
+pub fn event(stream: &str, name: &str) -> Value {
     let mut lines = stream.lines().skip_while(|line| *line != format!("event: {name}"));
     let data = lines.find_map(|line| line.strip_prefix("data: "));
     data.map_or(Value::Null, |data| serde_json::from_str(data).unwrap())

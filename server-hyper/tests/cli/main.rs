@@ -30,3 +30,5 @@ mod service;
 mod settings;
 mod support;
 mod visitor;
+#[cfg(target_os = "linux")]
+mod widget_abuse;
