@@ -164,19 +164,23 @@ impl State {
             events: std::mem::take(&mut self.events),
             ..State::default()
         };
-        let (mut text, mut last) = (String::new(), 0);
-        for (event, data) in whole.behind(0).filter(|(event, _)| event.name.writes_reply()) {
+        let gives_way = |name: EventName| name.writes_reply() || name == EventName::Status;
+        let (mut text, mut is_written, mut last) = (String::new(), false, 0);
+        for (event, data) in whole.behind(0).filter(|(event, _)| gives_way(event.name)) {
+            last = event.number;
             if event.name == EventName::Replace {
                 text.clear();
             }
-            let written = serde_json::from_slice::<Written<'_>>(data);
-            text += written.map(|it| it.text).unwrap_or_default().as_ref();
-            last = event.number;
+            if event.name.writes_reply() {
+                let written = serde_json::from_slice::<Written<'_>>(data);
+                text += written.map(|it| it.text).unwrap_or_default().as_ref();
+                is_written = true;
+            }
         }
         for (event, data) in whole.behind(0) {
-            if event.number == last {
+            if event.number == last && is_written {
                 self.write(EventName::Replace, last, &Text { text: &text });
-            } else if !event.name.writes_reply() && event.name != EventName::Status {
+            } else if event.number == last || !gives_way(event.name) {
                 self.data.extend_from_slice(data);
                 let end = u32::try_from(self.data.len()).unwrap_or(u32::MAX);
                 self.events.push(Event { end, ..event });
@@ -513,7 +517,6 @@ mod tests {
                     let Some(data) = line.strip_prefix("data: ") else { continue };
                     match name {
                         "replace" => written = text_in(data),
-
                         "delta" => written.push_str(&text_in(data)),
                         _ => {}
                     }
@@ -521,6 +524,25 @@ mod tests {
                 assert_eq!(written, text, "{after}");
             }
         }
+        // Whatever comes last when it is put together, no number is given twice.
+        let turn = LiveTurn::default();
+        turn.emit(EventName::Session, &serde_json::json!({ "conversation": "c" }));
+        for round in 0..20_000_u32 {
+            match round % 7 {
+                3 => turn.emit(EventName::Replace, &Text { text: &"y".repeat(1_000) }),
+                5 => turn.delta("z"),
+                _ => turn.emit(
+                    EventName::Status,
+                    &serde_json::json!({ "kind": "x".repeat(round as usize % 300) }),
+                ),
+            }
+            assert_eq!(turn.state().last_number(), round + 2);
+        }
+        for only_status in 0..20_000_u32 {
+            turn.emit(EventName::Status, &serde_json::json!({ "kind": "thinking" }));
+            assert_eq!(turn.state().last_number(), only_status + 20_002);
+        }
+        assert!(turn.state().data.len() <= MAX_BUFFER + 64 * 1024);
         // What much more room is taken by as JSON is bounded too.
         let turn = LiveTurn::default();
         for _ in 0..64 * 1024 {
