@@ -260,6 +260,11 @@ impl<'a> Members<'a> {
     }
 }
 
+/// Whether the page keeps its visitors for as long as a tab is open only: their tokens are short-lived then.
+pub(crate) fn is_of_tab(body: &Object) -> bool {
+    body.get("persist").and_then(Json::as_str) == Some("session")
+}
+
 /// Whom a page says the visitor is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SentUser {

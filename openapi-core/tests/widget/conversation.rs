@@ -294,6 +294,11 @@ fn a_token_of_a_session_lives_a_day_and_others_a_month() {
     let of_tab = world.post("/turns", &body);
     let other = world.turn(2, "Two", None);
     assert_eq!((exp(&of_tab), exp(&other)), (86_400_000, 30 * 86_400_000));
+    let fields = json!({ "primaryEmail": "zoe@example.com" });
+    let mut lead = json!({ "agentId": AGENT, "fields": fields, "elapsedMs": 8200, "persist": "session" });
+    assert_eq!(exp(&world.post("/lead", &lead)), 86_400_000);
+    lead["persist"] = json!("local");
+    assert_eq!(exp(&world.post("/lead", &lead)), 30 * 86_400_000);
     // What takes its place, on whatever call, is as short.
     world.clock.advance_millis(86_400_000 - 1);
     let renewed = world.post("/sync", &json!({ "token": of_tab.token(), "after": 0 }));

@@ -51,7 +51,11 @@ export const createFiles = (input: HTMLElement, changed: () => void): Files => {
     try {
       const answer = await challenged((challenge) => {
         const body = new FormData();
-        V.token ? body.append('token', V.token) : body.append('agentId', S._options.agentId);
+        if (V.token) body.append('token', V.token);
+        else {
+          body.append('agentId', S._options.agentId);
+          body.append('persist', S._options.persist || 'local');
+        }
         if (challenge) body.append('challenge', JSON.stringify(challenge));
         body.append('file', file);
         return request('uploads', body, signal);

@@ -24,7 +24,7 @@ export const leadForm = (definition: FormDefinition): HTMLElement =>
     definition,
     async (lead, elapsedMs, hp) => {
       const post = () =>
-        challenged((challenge) => ask<{ session: Session }>('lead', { agentId: S._options.agentId, token: V.token, ...lead, page: describePage(), elapsedMs, challenge, hp }));
+        challenged((challenge) => ask<{ session: Session }>('lead', { agentId: S._options.agentId, token: V.token, persist: S._options.persist, ...lead, page: describePage(), elapsedMs, challenge, hp }));
       const { session } = await post().catch((error: Failure) => {
         if (error._code != 'TOKEN_INVALID') throw error;
         forget();

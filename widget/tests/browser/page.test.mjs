@@ -458,7 +458,8 @@ test('appearance: an option beats the configuration, which beats the default; th
   const surface = () => visit.at('.panel').evaluate((node) => getComputedStyle(node).backgroundColor);
   assert.equal(await surface(), 'rgb(255, 255, 255)');
   await visit.page.emulateMedia({ colorScheme: 'dark' });
-  assert.notEqual(await surface(), 'rgb(255, 255, 255)');
+  // The page is told with its next frame.
+  await until(async () => (await surface()) != 'rgb(255, 255, 255)', 'the dark theme');
   await visit.page.emulateMedia({ media: 'print' });
   assert.equal(await visit.at('.panel').isVisible(), false);
   await visit.done();

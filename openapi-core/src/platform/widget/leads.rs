@@ -24,7 +24,7 @@ use crate::storage::{
 use crate::values::{ContactId, ContactStatus, Email, TextValue, Timestamp};
 use crate::violation::{Fault, Place, Rule, Violation, Violations};
 use crate::widget::config::LeadForm;
-use crate::widget::request::{Members, turns_text};
+use crate::widget::request::{Members, is_of_tab, turns_text};
 use crate::widget::token::VisitorToken;
 
 const DAY_MILLIS: i64 = 86_400_000;
@@ -406,7 +406,7 @@ impl Inner {
             let mut conversation =
                 stored.unwrap_or_else(|| self.new_conversation(view, None, Default::default(), visit));
             if is_trap || is_first && elapsed < FASTEST_FORM {
-                let session = self.session(visit, &conversation, came, false);
+                let session = self.session(visit, &conversation, came, is_of_tab(body));
                 return Answer::json("Thank you", &Data { session });
             }
             if is_new {
@@ -432,7 +432,7 @@ impl Inner {
             };
             match self.platform.storage.save_conversation(&view.agent.id, &write).await {
                 Ok(()) => {
-                    let session = self.session(visit, &write.conversation, came, false);
+                    let session = self.session(visit, &write.conversation, came, is_of_tab(body));
                     return Answer::json("Thank you", &Data { session });
                 }
                 Err(error) if error.kind == StorageErrorKind::Stale => {}

@@ -26,7 +26,7 @@ use crate::violation::Violations;
 use crate::widget::challenge::{Challenge, is_solved};
 use crate::widget::identity;
 use crate::widget::live::{EventName, EventStream, LiveTurn};
-use crate::widget::request::{Members, SentUser};
+use crate::widget::request::{Members, SentUser, is_of_tab};
 use crate::widget::token::VisitorToken;
 
 /// How long a turn counts as running when nothing is heard of its process.
@@ -70,7 +70,7 @@ impl SentTurn {
             locale: members.line("locale", 35).unwrap_or_else(|| "en".to_owned()),
             time_zone: members.line("tz", 64),
             metadata: members.metadata(),
-            is_session: body.get("persist").and_then(Json::as_str) == Some("session"),
+            is_session: is_of_tab(body),
             challenge: members.challenge(),
             is_trap: members.is_trap(),
             faults: members.faults,

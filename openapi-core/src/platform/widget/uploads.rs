@@ -28,7 +28,7 @@ use crate::storage::{ConversationWrite, StorageErrorKind};
 use crate::values::{FileId, Timestamp};
 use crate::violation::{Fault, Rule, Violations};
 use crate::widget::config::UPLOAD_BYTES;
-use crate::widget::request::Members;
+use crate::widget::request::{Members, is_of_tab};
 use crate::widget::token::VisitorToken;
 
 /// What a form may hold beside its file, in octets.
@@ -72,7 +72,7 @@ where
             }
             // What is not known is passed over: builds of different age meet.
             Some(Piece::Part { name, .. }) => {
-                let is_known = ["token", "agentId", "challenge"].contains(&name.as_str());
+                let is_known = ["token", "agentId", "challenge", "persist"].contains(&name.as_str());
                 open = is_known.then(|| (name, BytesMut::new()));
             }
             Some(Piece::Octets(_)) => {}
@@ -160,7 +160,7 @@ impl Inner {
         }
         let text = body.get("token").and_then(Json::as_str).unwrap_or_default();
         let came = token.as_ref().map(|token| (token, text));
-        let session = self.session(visit, &conversation, came, false);
+        let session = self.session(visit, &conversation, came, is_of_tab(body));
         let upload = UploadRef {
             id: document.id,
             name: document.file_name,
