@@ -30,7 +30,7 @@ const SHAPES = {
   'turns/cancel': { 'token!': 'string', 'turn!': 'string' },
   'sync': { 'token!': 'string', 'after!': 'number', read: 'number', open: 'boolean' },
   'history': { 'token!': 'string', before: 'number', limit: 'number' },
-  'lead': { 'agentId!': 'string', token: 'string|null', 'fields!': 'object', consent: 'object|null', page: 'object|null', 'elapsedMs!': 'number', challenge: 'object', 'hp!': 'string' },
+  'lead': { 'agentId!': 'string', token: 'string|null', persist: 'string', 'fields!': 'object', consent: 'object|null', page: 'object|null', 'elapsedMs!': 'number', challenge: 'object', 'hp!': 'string' },
   'feedback': { 'token!': 'string', 'message!': 'string', 'value!': 'number', comment: 'string|null' },
   'close': { 'token!': 'string' },
 };
@@ -271,7 +271,7 @@ export const startHost = async () => {
     const boundary = /boundary=(.*)$/.exec(headers['content-type'])?.[1];
     const parts = raw.toString('latin1').split(`--${boundary}`).slice(1, -1);
     const names = parts.map((part) => /name="([^"]*)"/.exec(part)?.[1]);
-    if (!/^(token|agentId),(challenge,)?file$/.test(names.join())) {
+    if (!/^(token|agentId,persist),(challenge,)?file$/.test(names.join())) {
       host.violations.push(`uploads: parts ${names}`);
       return fail(response, 400, 'BAD_REQUEST');
     }
