@@ -5,12 +5,12 @@ import type { SendResult } from './public';
 import { startReplies } from './replies';
 import { emit, type FormDefinition, type Message, on, pick, S, say, t } from './state';
 import { arrive, noEarlier, startSync, stopPolling, sync } from './sync';
-import { composer, focusComposer, labelComposer, problem, resetComposer, setBusy, startComposer } from './view/composer';
-import { closeFrame, frame, isCoarse, isOpen, labelFrame, openFrame, showUnread, startFrame, startPanel, tease } from './view/frame';
+import { composer, focusComposer, labelComposer, problem, resetComposer, startComposer, turned } from './view/composer';
+import { closeFrame, frame, isCoarse, isOpen, labelFrame, openFrame, startFrame, startPanel, tease, update } from './view/frame';
 import { addMessage, append, clearLog, labelLog, line, log, lowest, startLog, suggest, toEnd } from './view/log';
 import { ask } from './wire/call';
 import { activeTurn, dropTurn, pauseTurns, sendTurn, startTurns, type Turn, wakeTurns } from './wire/turns';
-import { forget, leave, restore, save, V } from './wire/visit';
+import { forget, leave, save, startVisit, V } from './wire/visit';
 
 // Whether the panel is there: it is made when it is needed, so that a page nobody writes on pays for the launcher only.
 let built: boolean;
@@ -25,7 +25,7 @@ export const isReading = (): boolean => isOpen() && !hidden && !document.hidden;
 export const setUnread = (count: number): void => {
   if (count == unread) return;
   unread = count;
-  showUnread(count);
+  update();
   emit('unread', { count });
 };
 export const markRead = (): void => {
@@ -81,7 +81,7 @@ export const trouble = (retry?: () => void): HTMLElement => {
 };
 
 export const focus = (): void => {
-  const field = form?.querySelector('input');
+  const field = form?.querySelector<HTMLElement>('input,select');
   !first ? focusComposer() : (field || log).focus();
 };
 /** Puts a form in place of the one before, if any; before the first message nothing else can be written. */
@@ -94,9 +94,9 @@ const setForm = (made?: HTMLElement, isFirst = false) => {
 };
 export const dropForm = (): void => setForm();
 /** What an empty conversation begins with. */
-const begin = () => {
+export const begin = (): void => {
   const { prechat } = S._config;
-  if (lowest() || V.conversation || activeTurn() || form || first) return;
+  if (!built || lowest() || V.conversation || activeTurn() || form || first) return;
   if (!prechat || S._options.prechat == 'off') return suggest(pick('suggestions'));
   setForm(undefined, true);
   withMore((more) => {
@@ -129,7 +129,7 @@ export const restart = (): void => {
   dropTurn();
   clear();
   if (!built) return;
-  setBusy(false);
+  turned();
   begin();
 };
 
@@ -143,6 +143,7 @@ export const sendText = (words: unknown): Promise<SendResult> => submit(('' + wo
 
 /** `byVisitor` is anything but empty where the visitor did it: a focus moves then. */
 export const openChat = (byVisitor: unknown): void => {
+  if (S._refused) return;
   if (isOpen()) return byVisitor ? focus() : undefined;
   build();
   openFrame(byVisitor);
@@ -186,13 +187,14 @@ export const label = (): void => {
   }
   labelFrame();
 };
+/** There is a conversation already. */
+export const resumed = (): void => {
+  if (V.conversation) emit('conversation', { id: V.conversation, isNew: false });
+};
 /** The configuration has arrived. */
 export const configured = (): void => {
-  if (V.conversation) {
-    emit('conversation', { id: V.conversation, isNew: false });
-    void (isOpen() ? arrive() : sync());
-  }
-  if (built) begin();
+  resumed();
+  void (isOpen() ? arrive() : sync());
   void tease();
 };
 
@@ -200,7 +202,7 @@ export const startChat = (): void => {
   unread = 0;
   hidden = first = built = false;
   form = undefined;
-  restore();
+  startVisit();
   startLater();
   startSync();
   startReplies();

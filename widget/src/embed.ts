@@ -5,7 +5,7 @@ import { fromAttributes, start } from './options';
 import { EVENTS } from './state';
 import type { InitOptions, Instance, Widget } from './public';
 
-type Command = [keyof Widget, ArrayLike<unknown>];
+type Command = [keyof Widget, Iterable<unknown>];
 
 const page = window as unknown as Record<string, (Partial<Widget> & { q?: Command[] }) | undefined>;
 const METHODS = 'open close toggle show hide send update identify reset'.split(' ') as (keyof Instance)[];
@@ -56,7 +56,7 @@ if (!before?.version) {
 
   const queue = Array.isArray(before?.q) ? before.q : [];
   const queued = queue.some(([name]) => name == 'init');
-  for (const [name, args] of queue) attempt(() => (widget[name] as (...args: unknown[]) => void)(...Array.from(args)));
+  for (const [name, args] of queue) attempt(() => (widget[name] as (...args: unknown[]) => void)(...args));
   const config = page[GLOBAL + 'Config'] as object | undefined;
   const attributes = script ? fromAttributes(script.dataset) : {};
   if (!queued && !instance && (config || attributes.agentId)) attempt(() => init({ ...attributes, ...config } as unknown as InitOptions));

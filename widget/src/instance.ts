@@ -1,5 +1,5 @@
 // One mounted widget: from `init` to `destroy`.
-import { closeChat, configured, hide, label, openChat, resetChat, sendText, startChat, toggle, unreadCount } from './chat';
+import { begin, closeChat, configured, hide, label, openChat, resetChat, sendText, startChat, toggle, unreadCount } from './chat';
 import { h } from './dom';
 import { withMore } from './later';
 import { refuse, TAG, VERSION } from './name';
@@ -7,6 +7,7 @@ import { check, type Options } from './options';
 import type { Instance, SendResult } from './public';
 import { refused } from './replies';
 import { type Config, emit, EVENTS, on, S, sleep } from './state';
+import { sync } from './sync';
 import { closeFrame, frame, isOpen, isSmall } from './view/frame';
 import { asFailure, ask, report } from './wire/call';
 import { save, V } from './wire/visit';
@@ -49,7 +50,7 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
     for (const [name, handler] of Object.entries({ ...given, ...given.on })) {
       if (typeof handler != 'function') continue;
       bound[name]?.();
-      bound[name] = EVENTS.on(name.replace(/^on(.)/, (_, first) => first.toLowerCase()), handler as never);
+      bound[name] = EVENTS.on(name.replace(/^on/, '').toLowerCase(), handler as never);
     }
   };
 
@@ -77,7 +78,8 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
           made.replaceSync(text);
           sheets[text] = made;
         }
-        root.adoptedStyleSheets = [...root.adoptedStyleSheets, sheets[text]];
+        // Where the list cannot be added to, an element does it.
+        root.adoptedStyleSheets.push(sheets[text]);
       } catch {
         const style = document.createElement('style');
         if (nonce) style.nonce = nonce;
@@ -92,7 +94,7 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
     let puts = 0;
     const put = () => {
       if (host.parentNode == parent) return;
-      const isRare = puts++ < 6;
+      const isRare = puts++ < 5;
       if (isRare) parent.append(host);
       void sleep(1000).then(() => {
         puts--;
@@ -107,6 +109,7 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
   const apply = () => {
     S._locale = S._config.locale || 'en';
     label();
+    begin();
   };
   const configure = async (): Promise<boolean> => {
     for (;;)
@@ -162,7 +165,9 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
       const changed = check(given, 'agentId chatbotId apiBase container mode nonce');
       Object.assign(options, changed);
       bind(changed);
-      if (V.token) save();
+      if (V.token || changed.consent === false) save();
+      // With consent, what was stored before.
+      else void sync();
       if (changed.open != null) later(() => (changed.open ? openChat(false) : closeChat()));
       if (changed.locale) void configure().then(apply);
       later(apply);

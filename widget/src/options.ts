@@ -10,7 +10,7 @@ type Values = Record<string, unknown>;
 // One text, because tables of small ones take more room.
 const RULES = `s:[\\w-]{1,64} agentId chatbotId
 s:https?://[^\\s?#]*[^\\s?#/] apiBase
-s:[A-Za-z]{2,8}(-[A-Za-z\\d]{1,8}){0,6} locale
+s:[A-Za-z]{2,8}(-\\w{1,8})* locale
 s:(auto|light|dark) theme
 s:(auto|ltr|rtl) dir
 s:bottom-(right|left) position
@@ -30,7 +30,7 @@ f:.* onReady onOpen onClose onMessage onError
 2*text=s:.{0,200}|delayMs=n:\\d{1,9} teaser
 s:.*|o:.*Element\\] container
 2*hidden=b:\\D+|icon=s:(chat|help) launcher
-6*s:.{0,80} suggestions
+6*\\d=s:.{0,80} suggestions
 5*s:.{0,512}|u:.*|o:null user
 20*s:.{0,256}|n:-?[\\d.e+-]+|b:\\D+ metadata
 99*s:.{0,400} strings

@@ -4,7 +4,7 @@ import { withMore } from './later';
 import { complain } from './name';
 import { agentName, type Message, S, say, t } from './state';
 import { sync } from './sync';
-import { block, focusComposer, pause, restoreText, setBusy, tell } from './view/composer';
+import { block, focusComposer, pause, restoreText, tell, turned } from './view/composer';
 import { isOpen } from './view/frame';
 import { addPending, note, stored, typing, unfinished } from './view/log';
 import type { Failure } from './wire/call';
@@ -44,7 +44,7 @@ export const failed = (turn: Turn, retry?: () => void, failure?: Failure): void 
 };
 export const started = (turn: Turn): void => {
   build();
-  setBusy(true);
+  turned();
   if (turn._entry) note(turn._entry, t('sending'));
   else if (turn._text || turn._uploads[0]) turn._entry = addPending(turn._text, turn._uploads);
   if (turn._foreign) typing('thinking');
@@ -61,14 +61,15 @@ export const setOffline = (is: boolean): void => {
 };
 export const idle = (outcome?: string): void => {
   unfinished();
-  setBusy(false);
+  turned();
   if (outcome == 'queued') withMore((more) => more._queued());
   if (S._human || outcome == 'queued') void sync();
 };
 /** Failures that mean the same for every call. */
 export const refused = ({ _code, _message }: Failure): boolean => {
   const { agentId } = S._options;
-  if (/^(ORIGIN_NOT|AGENT_NOT)/.test(_code)) {
+  // ORIGIN_NOT_ALLOWED, AGENT_NOT_AVAILABLE
+  if (/[NT]_NOT_A/.test(_code)) {
     S._refused = _code;
     hide(true);
     complain(

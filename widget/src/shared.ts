@@ -1,11 +1,11 @@
 // What the second script is given of the first: everything that has a state.
-import { announce, dropForm, focus, isReading, renew } from './chat';
+import { announce, clear, dropForm, focus, isReading, renew } from './chat';
 import { emit, pick, S, say, sleep, t } from './state';
 import { tell } from './view/composer';
 import { ask, asFailure, report, request } from './wire/call';
 import { describePage } from './wire/page';
 import { sendTurn } from './wire/turns';
-import { adopt, forget, V } from './wire/visit';
+import { adopt, V } from './wire/visit';
 
 // Made when it is asked for: some of these modules need each other.
 export const shared = () => ({
@@ -29,6 +29,6 @@ export const shared = () => ({
   _renew: renew,
   _sleep: sleep,
   _adopt: adopt,
-  _forget: forget,
+  _clear: clear,
 });
 export type Shared = ReturnType<typeof shared>;

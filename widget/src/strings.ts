@@ -20,8 +20,6 @@ export const ENGLISH: Partial<Record<StringKey, string>> = {
   privacy: 'Privacy',
   retry: 'Try again',
   failed: 'That did not work.',
-  incomplete: 'Incomplete',
-  stopped: 'Stopped',
   sending: 'Sending…',
   offline: 'You are offline. Your message is sent when the connection is back.',
   busy: 'An answer is still being written.',

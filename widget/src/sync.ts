@@ -1,11 +1,12 @@
 // What happened elsewhere: messages that were stored meanwhile, and those before the ones in the log.
-import { add, clear, isReading, markRead, offer, restart, setUnread } from './chat';
+import { add, clear, isReading, markRead, notice, offer, restart, resumed, setUnread } from './chat';
 import { refused } from './replies';
-import { type FormDefinition, type Message, type Session, sleep } from './state';
+import { type FormDefinition, type Message, S, type Session, sleep } from './state';
+import { isOpen } from './view/frame';
 import { addMessage, lowest, prepend, toEnd } from './view/log';
 import { ask, type Failure } from './wire/call';
 import { activeTurn, followTurn } from './wire/turns';
-import { adopt, forget, V } from './wire/visit';
+import { adopt, forget, restore, V } from './wire/visit';
 
 interface State {
   messages: Message[];
@@ -37,33 +38,47 @@ export const noEarlier = (): void => {
   earlier = false;
 };
 
-const lost = (failure: Failure) => {
-  if (failure._code == 'TOKEN_INVALID') {
-    forget();
-    restart();
-  } else refused(failure);
-};
-
-export const sync = async (): Promise<void> => {
+/** What was asked for goes to `take`, unless the conversation was forgotten or begun anew in the meantime. */
+const inquire = async (path: string, body: object, take: (state: State) => void): Promise<void> => {
   const { token } = V;
-  poll = undefined;
-  if (!V.conversation || syncing || activeTurn()) return;
-  syncing = true;
   try {
-    const { session, messages, unread, running, more, form, nextPollMs } = await ask<State>('sync', { token, after: V.seq, read: V.read, open: isReading() });
-    // Forgotten or begun anew in the meantime?
-    if (V.token == token && !activeTurn()) {
-      if (adopt(session)) clear();
-      messages.forEach(add);
-      if (form) offer(form);
-      if (!isReading()) setUnread(unread);
-      if (running) followTurn(running);
-      if (more || nextPollMs) void wait(more ? 0 : (nextPollMs as number));
-    }
+    const state = await ask<State>(path, { token, ...body });
+    if (V.token == token) take(state);
   } catch (error) {
-    lost(error as Failure);
+    // A turn that runs finds out by itself, and knows how to go on.
+    if (V.token != token || activeTurn()) return;
+    if ((error as Failure)._code == 'TOKEN_INVALID') {
+      forget();
+      restart();
+    } else if (!refused(error as Failure) && S._human) {
+      // Who waits for a person does not wait in vain because the server was away.
+      void wait(10000);
+    }
   }
+};
+export const sync = async (): Promise<void> => {
+  poll = undefined;
+  if (syncing || activeTurn()) return;
+  // What another tab has begun or forgotten, and what was stored before there was consent.
+  const moved = restore();
+  if (moved) {
+    restart();
+    startSync();
+    resumed();
+  }
+  if (!V.conversation) return;
+  syncing = true;
+  await inquire('sync', { after: V.seq, read: V.read, open: isReading() }, ({ session, messages, unread, running, more, form, nextPollMs }) => {
+    if (activeTurn()) return;
+    if (adopt(session)) clear();
+    messages.forEach(add);
+    if (form) offer(form);
+    if (!isReading()) setUnread(unread);
+    if (running) followTurn(running);
+    if (more || nextPollMs) void wait(more ? 0 : (nextPollMs as number));
+  });
   syncing = false;
+  if (moved && isOpen()) void history();
 };
 const wait = async (ms: number) => {
   const own = (poll = {});
@@ -71,22 +86,17 @@ const wait = async (ms: number) => {
   if (poll == own && !document.hidden) void sync();
 };
 export const history = async (): Promise<void> => {
-  const { token } = V;
   if (!earlier || loading) return;
   loading = true;
-  try {
-    const before = lowest();
-    const { messages, more } = await ask<State>('history', { token, before: before || undefined, limit: 50 });
-    if (V.token == token) {
-      earlier = more;
-      prepend(() => messages.forEach((message) => addMessage(message, true)));
-      for (const { seq } of messages) V.seq = Math.max(V.seq, seq);
-      if (!before) toEnd();
-      markRead();
-    }
-  } catch (error) {
-    lost(error as Failure);
-  }
+  const before = lowest();
+  await inquire('history', { before: before || undefined, limit: 50 }, ({ messages, more }) => {
+    earlier = more;
+    prepend(() => messages.forEach((message) => addMessage(message, true)));
+    // Where nothing else has told of them.
+    messages.forEach(notice);
+    if (!before) toEnd();
+    markRead();
+  });
   loading = false;
 };
 /** What the panel shows when it opens. */

@@ -4,9 +4,9 @@ import type { Session, Upload } from '../state';
 import type { Attachment, Files } from '../view/composer';
 import { CROSS } from '../view/icons';
 import type { Failure } from '../wire/call';
-import { challenged } from './challenge';
 import { CLIP } from './icons';
-import { adopt, asFailure, focus, report, request, S, t, tell, V } from './shared';
+import { adopt, asFailure, clear, focus, report, request, S, t, tell } from './shared';
+import { asVisitor } from './visitor';
 
 /** The names of the files that went out with a message, above the line below it. */
 export const listFiles = (foot: HTMLElement, uploads: Upload[]): void =>
@@ -49,9 +49,9 @@ export const createFiles = (input: HTMLElement, changed: () => void): Files => {
     const { signal } = one._control;
     one._element.className = 'wait';
     try {
-      const answer = await challenged((challenge) => {
+      const answer = await asVisitor((token, challenge) => {
         const body = new FormData();
-        if (V.token) body.append('token', V.token);
+        if (token) body.append('token', token);
         else {
           body.append('agentId', S._options.agentId);
           body.append('persist', S._options.persist || 'local');
@@ -64,11 +64,13 @@ export const createFiles = (input: HTMLElement, changed: () => void): Files => {
       if (signal.aborted) return;
       one._upload = data as Upload;
       one._element.className = '';
-      adopt((data as { session: Session }).session);
+      if (adopt((data as { session: Session }).session)) clear();
     } catch (error) {
       const failure: Failure = asFailure(error);
       if (signal.aborted) return;
+      const inside = one._element.matches(':focus-within');
       drop(one);
+      if (inside) focus();
       tell(`${file.name}: ${failure._message}`);
       report(failure, false);
     }

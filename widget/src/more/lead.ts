@@ -1,9 +1,9 @@
 // What becomes of a form: before the first message it goes out with that, inside the conversation by itself.
 import type { FormDefinition, Session } from '../state';
-import type { Failure, Lead } from '../wire/call';
-import { challenged } from './challenge';
+import type { Lead } from '../wire/call';
 import { createForm } from './form';
-import { adopt, announce, ask, asFailure, describePage, dropForm, emit, focus, forget, isReading, S, sendTurn, t, V } from './shared';
+import { adopt, announce, ask, asFailure, clear, describePage, dropForm, emit, focus, isReading, S, sendTurn, t } from './shared';
+import { asVisitor } from './visitor';
 
 const sent = ({ fields }: Lead) => {
   emit('lead', { fields: Object.keys(fields) });
@@ -23,14 +23,10 @@ export const leadForm = (definition: FormDefinition): HTMLElement =>
   createForm(
     definition,
     async (lead, elapsedMs, hp) => {
-      const post = () =>
-        challenged((challenge) => ask<{ session: Session }>('lead', { agentId: S._options.agentId, token: V.token, persist: S._options.persist, ...lead, page: describePage(), elapsedMs, challenge, hp }));
-      const { session } = await post().catch((error: Failure) => {
-        if (error._code != 'TOKEN_INVALID') throw error;
-        forget();
-        return post();
-      });
-      adopt(session);
+      const { session } = await asVisitor((token, challenge) =>
+        ask<{ session: Session }>('lead', { agentId: S._options.agentId, token, persist: S._options.persist, ...lead, page: describePage(), elapsedMs, challenge, hp }),
+      );
+      if (adopt(session)) clear();
       announce(t('thanks'));
       sent(lead);
     },

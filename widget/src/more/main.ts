@@ -12,7 +12,7 @@ import { firstForm, leadForm } from './lead';
 import { countDown } from './limits';
 import { handedOff, queued } from './people';
 import { askNew } from './question';
-import { pick, S, take } from './shared';
+import { pick, S, sleep, take } from './shared';
 import { beep, soundButton } from './sound';
 import { ENGLISH } from './strings';
 
@@ -21,6 +21,8 @@ declare const MORE_STYLE: string;
 /** What the first script has drawn without us is drawn anew, and nothing else: a button may just be pressed. */
 const arrived = (label: () => void): void => {
   if (S._options.sound || pick('avatar')) label();
+  // What the first time of day costs, most of it data of the language, in a task of its own and not with a message.
+  void sleep(0).then(() => new Date().toLocaleTimeString(S._locale, { timeStyle: 'short' }));
 };
 const parts = {
   _arrived: arrived,

@@ -21,7 +21,7 @@ export let focus: Shared['_focus'];
 export let renew: Shared['_renew'];
 export let sleep: Shared['_sleep'];
 export let adopt: Shared['_adopt'];
-export let forget: Shared['_forget'];
+export let clear: Shared['_clear'];
 
 export const take = (shared: Shared): void => {
   ({
@@ -45,6 +45,6 @@ export const take = (shared: Shared): void => {
     _renew: renew,
     _sleep: sleep,
     _adopt: adopt,
-    _forget: forget,
+    _clear: clear,
   } = shared);
 };

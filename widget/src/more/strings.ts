@@ -13,6 +13,8 @@ export const ENGLISH: Partial<Record<StringKey, string>> = {
   down: 'Not helpful',
   copy: 'Copy',
   copied: 'Copied',
+  incomplete: 'Incomplete',
+  stopped: 'Stopped',
   form: 'Your details',
   thanks: 'Thank you!',
   optional: 'optional',

@@ -3,7 +3,7 @@ import { submit as send } from '../chat';
 import { fill, h, icon, label, set } from '../dom';
 import { more, withMore } from '../later';
 import { S, t, type Upload } from '../state';
-import { stopTurn } from '../wire/turns';
+import { activeTurn, stopTurn } from '../wire/turns';
 import { SEND, STOP } from './icons';
 
 /** A file beside the text; without `_upload` it is on its way. */
@@ -18,7 +18,6 @@ export interface Files {
   _restore: (uploads: Upload[]) => void;
   _label: (blocked: boolean) => void;
 }
-let busy: boolean;
 let blocked: boolean;
 let files: Files | undefined;
 let alert: HTMLElement;
@@ -43,7 +42,7 @@ export const startComposer = (): void => {
       submit();
     },
   });
-  sender = h('button.send', { click: () => (busy ? stopTurn() : submit()) });
+  sender = h('button.send', { click: () => (activeTurn() ? stopTurn() : submit()) });
   composer = h('div.composer', null, alert, h('div.write', null, input, sender));
   files = undefined;
   resetComposer();
@@ -53,7 +52,7 @@ export const startComposer = (): void => {
   });
 };
 export const resetComposer = (): void => {
-  busy = blocked = false;
+  blocked = false;
   S._waiting = undefined;
   files?._clear();
   input.value = '';
@@ -69,10 +68,10 @@ export const labelComposer = (): void => {
 export const focusComposer = (): void => input.focus({ preventScroll: true });
 export const tell = (words: string): void => {
   if (alert.textContent != words) alert.textContent = words;
-  set(input, 'aria-invalid', words && !busy && !S._waiting && !blocked && 'true');
+  set(input, 'aria-invalid', words && !activeTurn() && !S._waiting && !blocked && 'true');
 };
-export const setBusy = (is: boolean): void => {
-  busy = is;
+/** A turn has begun or ended. */
+export const turned = (): void => {
   if (!S._waiting && !blocked) tell('');
   refresh();
 };
@@ -82,6 +81,7 @@ const refresh = () => {
   // Nothing can be measured while the panel is closed.
   input.style.height = (input.scrollHeight || 36) + 'px';
   const inside = sender.matches(':focus');
+  const busy = activeTurn();
   label(sender, t(busy ? 'stop' : 'send'));
   fill(sender, icon(busy ? STOP : SEND));
   sender.disabled = !busy && !!(blocked || S._waiting || !(input.value.trim() || attached()[0]));
@@ -93,7 +93,7 @@ const refresh = () => {
 const limit = () => S._config.limits?.messageChars || 4000;
 /** Why this text cannot go out now, as a code; empty when it can. */
 export const problem = (words: string): string =>
-  blocked ? 'VISITOR_BLOCKED' : busy ? 'TURN_IN_PROGRESS' : S._waiting ? 'RATE_LIMIT_EXCEEDED' : [...words].length > limit() ? 'VALIDATION_ERROR' : '';
+  blocked ? 'VISITOR_BLOCKED' : activeTurn() ? 'TURN_IN_PROGRESS' : S._waiting ? 'RATE_LIMIT_EXCEEDED' : [...words].length > limit() ? 'VALIDATION_ERROR' : '';
 
 const submit = () => {
   const words = input.value.normalize().trim();
@@ -102,7 +102,7 @@ const submit = () => {
   const wrong = problem(words);
   // A file that is still on its way goes along.
   if (!(words || uploads[0]) || all.length > uploads.length) return;
-  if (busy) tell(t('busy'));
+  if (activeTurn()) tell(t('busy'));
   else if (!wrong) {
     resetComposer();
     void send(words, uploads);

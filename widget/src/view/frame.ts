@@ -1,5 +1,5 @@
 // The frame around the conversation: launcher, teaser, panel, and where they are on the screen.
-import { focus, toggle } from '../chat';
+import { focus, toggle, unreadCount } from '../chat';
 import { readable, textOn } from '../color';
 import { fill, h, icon, iconButton, set, show } from '../dom';
 import { load, more, withMore } from '../later';
@@ -14,7 +14,6 @@ let inline: boolean;
 let small: MediaQueryList;
 let dark: MediaQueryList;
 let opened: boolean;
-let unread: number;
 // Once in a page view, whatever is mounted.
 let teased = false;
 let before: HTMLElement | null;
@@ -32,7 +31,6 @@ const fetchMore = () => void load();
 /** The launcher; the panel comes with `startPanel`. */
 export const startFrame = (): void => {
   opened = inline = S._options.mode == 'inline';
-  unread = 0;
   panel = teaser = S._answer = undefined;
   small = matchMedia('(max-width:479.98px),(max-height:479.98px)');
   dark = matchMedia('(prefers-color-scheme:dark)');
@@ -63,7 +61,7 @@ const onKey = (event: KeyboardEvent) => {
   if (event.isComposing) return;
   if (key == 'Escape' && (S._answer || !inline)) {
     event.preventDefault();
-    S._answer ? S._answer(focus) : toggle(event);
+    (S._answer || toggle)(focus);
   }
   if (key == 'Tab' && isSmall()) more?._goRound(panel as HTMLElement, event);
 };
@@ -97,8 +95,7 @@ export const labelFrame = (): void => {
     o: textOn(color),
     l: readable(color, isDark),
     z: _options.zIndex,
-    x: _options.offset?.x,
-    y: _options.offset?.y,
+    ..._options.offset,
     r: _options.radius,
     f: _options.fontFamily,
   };
@@ -109,7 +106,7 @@ export const labelFrame = (): void => {
   frame.className = 'w' + (inline ? ' inline' : '') + (isDark ? ' dark' : '') + (position == 'bottom-left' ? ' left' : '');
   if (panel) {
     const name = agentName();
-    const at = Array.from(header.children).findIndex((one) => one.matches(':focus'));
+    const at = [...header.children].findIndex((one) => one.matches(':focus'));
     fill(header, 
       h('div.face', { 'aria-hidden': 'true' }, more?._avatar(pick('avatar')) || [...name][0]),
       h('div.names', null, h('h2', { id: 'title', dir: 'auto' }, name), h('p', { dir: 'auto' }, pick('subtitle'))),
@@ -125,7 +122,8 @@ export const labelFrame = (): void => {
   update();
 };
 /** What opening, closing and unread messages change. */
-const update = () => {
+export const update = (): void => {
+  const unread = unreadCount();
   if (panel) show(panel, opened);
   show(launcher, !S._options.launcher?.hidden && !(opened && isSmall()));
   fill(launcher, icon(opened ? DOWN : S._options.launcher?.icon == 'help' ? HELP : CHAT), badge);
@@ -134,10 +132,6 @@ const update = () => {
   badge.textContent = (unread > 99 ? '99+' : unread || '') as string;
 };
 
-export const showUnread = (count: number): void => {
-  unread = count;
-  update();
-};
 export const openFrame = (byVisitor: unknown): void => {
   before = document.activeElement as HTMLElement;
   opened = teased = true;

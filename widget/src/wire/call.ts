@@ -33,11 +33,11 @@ export const backOff = (n: number): number => Math.random() * Math.min(8000, 400
 export const TRIES = 5;
 
 /** With a body the request is a POST. Throws a `Failure`. */
-export const request = async (path: string, body?: object, signal = S._signal, accept?: string): Promise<Response> => {
+export const request = async (path: string, body?: object, signal = S._signal, whole?: boolean): Promise<Response> => {
   const answer = await fetch(`${S._options.apiBase}/widget/v1/${path}`, {
-    method: body ? 'POST' : 'GET',
+    method: body && 'POST',
     body: body instanceof FormData ? body : JSON.stringify(body),
-    headers: accept ? { accept } : {},
+    headers: whole ? { accept: 'application/json' } : {},
     credentials: 'omit',
     referrerPolicy: 'no-referrer',
     // A log-out often leaves the page.

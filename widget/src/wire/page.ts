@@ -2,6 +2,9 @@
 import { S } from '../state';
 import { V } from './visit';
 
+// By code points: half of one is no JSON.
+const clip = (text: string, most: number) => [...text].slice(0, most).join('');
+
 export const describePage = (): object | undefined => {
   const { page } = S._options;
   if (page == 'none' || V.conversation) return;
@@ -9,11 +12,11 @@ export const describePage = (): object | undefined => {
   const utm: Record<string, string> = {};
   for (const name of ['source', 'medium', 'campaign', 'term', 'content']) {
     const value = new URLSearchParams(search).get('utm_' + name);
-    if (value) utm[name] = value.slice(0, 128);
+    if (value) utm[name] = clip(value, 128);
   }
   return {
-    url: page == 'full' ? href : origin + pathname,
-    title: document.title.slice(0, 200),
+    url: (page == 'full' ? href : origin + pathname).slice(0, 2000),
+    title: clip(document.title, 200),
     referrer: document.referrer.split('/')[2] || null,
     utm,
   };

@@ -24,15 +24,11 @@ export const eventStream = (onEvent: OnEvent): ((bytes: Uint8Array) => void) => 
   };
 
   return (bytes) => {
-    let text = decoder.decode(bytes, { stream: true });
-    // A line feed that belongs to the carriage return of the piece before.
-    if (afterReturn && text) {
-      if (text[0] == '\n') text = text.slice(1);
-      afterReturn = false;
-    }
-    if (!text) return;
-    afterReturn = text.endsWith('\r');
+    const text = decoder.decode(bytes, { stream: true });
     const lines = text.split(/\r\n|\r|\n/);
+    // A line feed that belongs to the carriage return of the piece before.
+    if (afterReturn && text[0] == '\n') lines.shift();
+    if (text) afterReturn = text.endsWith('\r');
     lines[0] = rest + lines[0];
     rest = lines.pop() as string;
     lines.forEach(line);

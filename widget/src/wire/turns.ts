@@ -3,6 +3,7 @@ import type { EventMap, SendResult } from '../public';
 import { emit, type Message, S, type Session, sleep, type Upload } from '../state';
 import { add, clear, offer } from '../chat';
 import { more, solve, withMore } from '../later';
+import type { More } from '../more/main';
 import { acked, failed, idle, refused, setOffline, started } from '../replies';
 import { draft, type Entry, suggest, typing } from '../view/log';
 import { asFailure, backOff, CUT, type Failure, isTransient, type Lead, report, request, TRIES } from './call';
@@ -90,7 +91,7 @@ const attempt = async (turn: Turn, challenge: object | null): Promise<boolean> =
     watch = setTimeout(abort, STALLED_MS * 2);
   }, SILENT_MS);
   const resume = turn._last || turn._foreign;
-  const asDocument = more && silent > 1 && !resume;
+  const asDocument = !!more && silent > 1 && !resume;
   try {
     const answer = await request(
       resume ? 'turns/resume' : 'turns',
@@ -114,11 +115,11 @@ const attempt = async (turn: Turn, challenge: object | null): Promise<boolean> =
             hp: turn._trap,
           },
       own.signal,
-      asDocument ? 'application/json' : undefined,
+      asDocument,
     );
     setOffline(false);
     let end = false;
-    if (more && asDocument) return await more._takeWhole(answer, (name, data) => take(turn, name, data));
+    if (asDocument) return await (more as More)._takeWhole(answer, (name, data) => take(turn, name, data));
     const feed = eventStream((name, body, id) => {
       const n = +id.slice(id.lastIndexOf('.') + 1);
       if (end || n <= turn._last || own.signal.aborted) return;
@@ -145,6 +146,7 @@ const settle = async (turn: Turn, failure: Failure, first: boolean): Promise<tru
   const { _code, _status } = failure;
   if (first && !turn._foreign) {
     turn._last = 0;
+    text = '';
     if (_code == 'TURN_NOT_FOUND') return null;
     if (_code == 'TOKEN_INVALID') {
       forget();
@@ -172,13 +174,8 @@ const drive = async (turn: Turn) => {
   while (active == turn) {
     if (asleep) await new Promise<void>((resolve) => (asleep = resolve));
     const { _last } = turn;
-    let failure: Failure;
-    try {
-      if (await attempt(turn, challenge)) break;
-      failure = CUT;
-    } catch (error) {
-      failure = asFailure(error);
-    }
+    const failure = await attempt(turn, challenge).then((end) => !end && CUT, asFailure);
+    if (!failure) break;
     if (active != turn) return;
     if (asleep) continue;
     if (turn._last > _last) tries = 0;
@@ -230,6 +227,7 @@ export const wakeTurns = (): void => {
 };
 /** Gives the turn up without a word. */
 export const dropTurn = (): void => {
+  active?._settle({ ok: false, code: 'DROPPED' });
   active = undefined;
   control?.abort();
 };

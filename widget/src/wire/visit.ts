@@ -11,6 +11,8 @@ export const V = {} as {
   read: number;
 };
 
+// Whether there was an entry: where it is gone, another page has forgotten the visitor.
+let kept: boolean;
 const key = () => `${TAG}:${S._options.agentId}`;
 const place = () => (S._options.consent === false ? 'memory' : S._options.persist || 'local');
 /** Runs with each store that is there; one that throws acts as memory. */
@@ -24,11 +26,12 @@ const stores = (use: (store: Storage, isOurs: boolean) => void) =>
   });
 
 export const save = (): void =>
-  stores((store, isOurs) =>
-    V.token && isOurs
-      ? store.setItem(key(), JSON.stringify({ v: 1, ...V }))
-      : store.removeItem(key()),
-  );
+  stores((store, isOurs) => {
+    if (V.token && isOurs) {
+      store.setItem(key(), JSON.stringify({ v: 1, ...V }));
+      kept = true;
+    } else store.removeItem(key());
+  });
 
 const begin = () => {
   V.conversation = undefined;
@@ -55,17 +58,28 @@ export const adopt = ({ conversation, token, mode, identity }: Session): boolean
   S._human = mode == 'human';
   save();
   if (isNew) emit('conversation', { id: conversation, isNew });
-  if (identity == 'rejected') warn('option "user": the hash is wrong or expired; let your server compute it anew');
+  if (identity == 'rejected') warn('option "user": the hash is wrong or expired; compute it anew');
   return !!before && isNew;
 };
 
-export const restore = (): void => {
-  V.token = undefined;
-  begin();
+/** Takes what is stored, by this page or another one; true when that is not the conversation of before. */
+export const restore = (): boolean => {
+  const before = V.conversation;
   stores((store, isOurs) => {
-    const entry = JSON.parse((isOurs && store.getItem(key())) || '{}');
-    if (entry.v != 1) return;
-    const { token, conversation, seq, read } = entry;
-    Object.assign(V, { token, conversation, seq, read });
+    if (!isOurs) return;
+    const { v, ...entry } = JSON.parse(store.getItem(key()) || '{"v":0}');
+    if (v ? v == 1 && (entry.conversation != before || !V.token) : kept) {
+      V.token = undefined;
+      begin();
+      Object.assign(V, entry);
+      kept = !!v;
+    }
   });
+  return V.conversation != before;
+};
+export const startVisit = (): void => {
+  V.token = undefined;
+  kept = false;
+  begin();
+  restore();
 };

@@ -238,20 +238,6 @@ test('a turn that runs elsewhere: the text stays, the other reply is shown', asy
   await two.done();
 });
 
-test('a refused token is dropped, and the message goes out once more in a new session', async () => {
-  const { host } = s;
-  const visit = await s.visit();
-  await say(visit, 'one');
-  await replied(visit);
-  host.visitors.clear();
-  await say(visit, 'two');
-  await until(async () => host.visitor()?.messages.length == 2, 'a new session');
-  await replied(visit);
-  assert.deepEqual(host.calls('turns').slice(-2).map((call) => !!call.body.token), [true, false]);
-  assert.deepEqual(await texts(visit), ['You said: two']);
-  await visit.done();
-});
-
 test('a blocked visitor cannot write', async () => {
   const { host } = s;
   host.script.refuse = (path) => path == 'turns' && { status: 403, code: 'VISITOR_BLOCKED' };
@@ -594,21 +580,5 @@ test('a new conversation asks first, closes the old one and keeps the visitor', 
   await replied(visit);
   assert.notEqual(host.visitor().conversation, before);
   assert.equal(host.visitors.size, 1);
-  await visit.done();
-});
-
-test('a wrong hash and another verified user', async () => {
-  const { host } = s;
-  host.script.identity = 'rejected';
-  const visit = await s.visit();
-  await visit.page.evaluate(() => ServiceWidget.identify({ email: 'zoe.okafor@example.com', hash: '1.ab' }));
-  await say(visit, 'x');
-  await replied(visit);
-  assert.deepEqual(last(host.calls('turns')).body.user, { email: 'zoe.okafor@example.com', hash: '1.ab' });
-  assert.ok(visit.messages.some((line) => /option "user": the hash is wrong or expired/.test(line)));
-  host.visitor().status = 'closed';
-  await say(visit, 'as someone else');
-  await until(async () => (await texts(visit)).join() == 'You said: as someone else', 'nothing of the old one');
-  assert.deepEqual(await visit.at('.m.v .b').allInnerTexts(), ['as someone else']);
   await visit.done();
 });

@@ -109,6 +109,12 @@ test('queued commands come first and in order, then the configuration object, th
   await bad.done();
 });
 
+test('an element that bears the name of the global is no queue', async () => {
+  const visit = await s.visit({ name: 'clobbered', headers: {}, body: `<form id="ServiceWidget"><input name="q"></form>${tag(s.host)}` });
+  await visit.at('.launcher').waitFor();
+  await visit.done();
+});
+
 test('a second script, a module, and an inserted script', async () => {
   const { host } = s;
   const twice = await s.visit({ name: 'twice', body: tag(host) + tag(host) });
@@ -241,19 +247,17 @@ test('doubled effects, a swapped body, a removed host, two agents in turn', asyn
   await visit.page.evaluate(() => document.querySelector('service-widget').remove());
   await visit.at('.panel').waitFor();
   // A page that insists: put back at most five times a second.
-  const { puts, seconds } = await visit.page.evaluate(async () => {
-    let puts = 0;
-    const begun = performance.now();
-    const watch = new MutationObserver((records) => { for (const { addedNodes } of records) for (const node of addedNodes) if (node.localName == 'service-widget') { puts++; node.remove(); } });
+  const puts = await visit.page.evaluate(async () => {
+    const puts = [];
+    const watch = new MutationObserver((records) => { for (const { addedNodes } of records) for (const node of addedNodes) if (node.localName == 'service-widget') { puts.push(performance.now()); node.remove(); } });
     watch.observe(document.documentElement, { childList: true });
-    await new Promise((resolve) => setTimeout(resolve, 1200));
-    document.querySelector('service-widget')?.remove();
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    document.querySelector('service-widget').remove();
+    await new Promise((resolve) => setTimeout(resolve, 2500));
     watch.disconnect();
-    return { puts, seconds: (performance.now() - begun) / 1000 };
+    return puts;
   });
-  // Six at once, and again six whenever a second is over: timers of a busy machine come later than asked for.
-  assert.ok(puts <= 6 * (1 + Math.floor(seconds)), `put back ${puts} times in ${seconds} s`);
+  assert.ok(puts.length > 5);
+  puts.forEach((at, i) => assert.ok(!(puts[i + 5] - at < 990), `${puts.map(Math.round)}`));
   await visit.at('.panel').waitFor();
   await visit.page.evaluate((agentId) => { ServiceWidget.destroy(); ServiceWidget.init({ agentId }); }, AGENT);
   await visit.at('.launcher').click();
@@ -463,6 +467,50 @@ test('appearance: an option beats the configuration, which beats the default; th
   await visit.page.emulateMedia({ media: 'print' });
   assert.equal(await visit.at('.panel').isVisible(), false);
   await visit.done();
+});
+
+test('suggestions follow changes until something is said', async () => {
+  const visit = await s.visit({ name: 'suggesting' });
+  await visit.at('.launcher').click();
+  const offered = () => visit.at('.chips button').allInnerTexts();
+  await until(async () => (await offered()).join() == 'Opening hours,Home visits', 'the suggestions');
+  await visit.page.evaluate(() => ServiceWidget.update({ suggestions: ['Prices'] }));
+  assert.deepEqual(await offered(), ['Prices']);
+  await visit.at('.chips button').click();
+  await replied(visit);
+  await visit.page.evaluate(() => ServiceWidget.update({ suggestions: ['Too late'] }));
+  assert.deepEqual(await offered(), []);
+  await visit.done();
+});
+
+test('what a display covers at its edges is added to the distance', async () => {
+  const insets = { top: 10, right: 20, bottom: 34, left: 30 };
+  for (const position of ['bottom-right', 'bottom-left']) {
+    const visit = await s.visit({ name: 'edges', headers: {}, body: tag(s.host, `data-agent-id="${AGENT}" data-position="${position}"`), options: { viewport: { width: 900, height: 600 } } });
+    const session = await visit.context.newCDPSession(visit.page);
+    await session.send('Emulation.setSafeAreaInsetsOverride', { insets });
+    await visit.at('.launcher').click();
+    // It grows under the pointer.
+    await visit.page.mouse.move(0, 0);
+    await visit.page.waitForTimeout(300);
+    const edges = (selector) => visit.at(selector).evaluate((node) => {
+      const { top, right, bottom, left } = node.getBoundingClientRect();
+      return { top, right: innerWidth - right, bottom: innerHeight - bottom, left };
+    });
+    const side = position.slice(7);
+    const launcher = await edges('.launcher');
+    assert.deepEqual([launcher.bottom, launcher[side]], [54, 20 + insets[side]]);
+    const panel = await edges('.panel');
+    assert.equal(panel[side], 20 + insets[side]);
+    assert.ok(panel.top >= insets.top, `${panel.top}`);
+    // On a small display the panel goes to the edges, and what is in it does not.
+    await visit.page.setViewportSize({ width: 400, height: 600 });
+    await until(async () => (await edges('.panel')).top == 0, 'the panel of a small display');
+    assert.deepEqual(await edges('.panel'), { top: 0, right: 0, bottom: 0, left: 0 });
+    const [header, hint] = [await edges('header'), await edges('.hint')];
+    assert.deepEqual([header.top, header.left, header.right, hint.bottom], [10, 30, 20, 34]);
+    await visit.done();
+  }
 });
 
 test('without the configuration the launcher comes after two seconds, and the widget catches up', async () => {
