@@ -1,4 +1,5 @@
-//! The index of an agent's passages: BM25 over words and their stems.
+//! The index of an agent's passages: BM25 over words and their stems, and a fifth of it for how much of the question a
+//! passage covers. BM25 alone prefers a passage that says one rare word often to one that has all words.
 //!
 //! A passage consists of its words, and of those of its headings and its document's title, which count twice. Beside
 //! each word that is no function word stands its stem, as a term of its own, where the passage's language has a
@@ -32,6 +33,8 @@ const K1: f32 = 1.2;
 const B: f32 = 0.75;
 /// How often the words of titles and headings count.
 const HEADING_WEIGHT: u32 = 2;
+/// The part of a score that depends on how much of the question a passage covers.
+const COVERED_WEIGHT: f32 = 0.2;
 /// Passages that there are taken to be at least, when it is weighed how much of a question is covered: in a handful of
 /// passages each word is frequent, and one that is missing would outweigh all that are there.
 const FEW: usize = 50;
@@ -123,16 +126,19 @@ impl Index {
             }
             rarities[nth] = rarity(self.entries.len().max(FEW), most);
         }
+        let total: f32 = rarities[..asked.counted].iter().sum();
+        let share = |passage: usize| -> f32 {
+            let held = held[passage];
+            let covered = (0..asked.counted).filter(|nth| held >> nth & 1 == 1).map(|nth| rarities[nth]);
+            if total > 0.0 { (covered.sum::<f32>() / total).clamp(0.0, 1.0) } else { 0.0 }
+        };
+        for (passage, score) in scores.iter_mut().enumerate().filter(|(_, score)| **score > 0.0) {
+            *score *= 1.0 - COVERED_WEIGHT + COVERED_WEIGHT * share(passage);
+        }
         let best = best(&scores, at_most.max(MOST_QUOTED));
         let first = best.first().map_or(0.0, |(score, _)| *score);
-        let total: f32 = rarities[..asked.counted].iter().sum();
-        let share = |passage: u32| -> f32 {
-            let held = held[passage as usize];
-            (0..asked.counted).filter(|nth| held >> nth & 1 == 1).map(|nth| rarities[nth]).sum()
-        };
         let answering = best.iter().take(MOST_QUOTED).filter(|(score, _)| *score >= QUOTED_SHARE * first);
-        let covered = answering.map(|(_, passage)| share(*passage)).fold(0.0, f32::max);
-        let coverage = if total > 0.0 { (covered / total).clamp(0.0, 1.0) } else { 0.0 };
+        let coverage = answering.map(|(_, passage)| share(*passage as usize)).fold(0.0, f32::max);
         let passages = best
             .into_iter()
             .take(at_most)

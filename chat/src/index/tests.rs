@@ -102,6 +102,17 @@ fn reference(documents: &[Written], asked: &str) -> (Vec<Scored>, f64) {
             words.push((word.folded.to_owned(), forms.into_keys().collect()));
         }
     });
+    let weights: Vec<f64> = words
+        .iter()
+        .map(|(_, forms)| rarity_of(count.max(50.0), forms.iter().map(with).fold(0.0, f64::max)))
+        .collect();
+    let all: f64 = weights.iter().sum();
+    let share = |place: &(u8, u32)| -> f64 {
+        let is_held = |forms: &BTreeSet<String>| forms.iter().any(|form| bags[place].0.contains_key(form));
+        let held = words.iter().zip(&weights).filter(|((_, forms), _)| is_held(forms));
+        let held: f64 = held.map(|(_, weight)| weight).sum();
+        if all > 0.0 { held / all } else { 0.0 }
+    };
     let mut scores: Vec<Scored> = Vec::new();
     for (place, (bag, length)) in &bags {
         let mut score = 0.0;
@@ -111,7 +122,7 @@ fn reference(documents: &[Written], asked: &str) -> (Vec<Scored>, f64) {
             score += rarity(with(form)) * occurrences * 2.2 / (occurrences + norm);
         }
         if score > 0.0 {
-            scores.push((*place, score));
+            scores.push((*place, score * (0.8 + 0.2 * share(place))));
         }
     }
     scores.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
@@ -121,17 +132,8 @@ fn reference(documents: &[Written], asked: &str) -> (Vec<Scored>, f64) {
         .take(MOST_QUOTED)
         .filter(|(_, score)| *score >= f64::from(QUOTED_SHARE) * first)
         .collect();
-    let weights: Vec<f64> = words
-        .iter()
-        .map(|(_, forms)| rarity_of(count.max(50.0), forms.iter().map(with).fold(0.0, f64::max)))
-        .collect();
-    let all: f64 = weights.iter().sum();
-    let share = |place: &(u8, u32)| -> f64 {
-        let is_held = |forms: &BTreeSet<String>| forms.iter().any(|form| bags[place].0.contains_key(form));
-        words.iter().zip(&weights).filter(|((_, forms), _)| is_held(forms)).map(|(_, weight)| weight).sum()
-    };
     let covered = answering.iter().map(|(place, _)| share(place)).fold(0.0, f64::max);
-    (scores, if all > 0.0 { covered / all } else { 0.0 })
+    (scores, covered)
 }
 
 fn text() -> impl Strategy<Value = String> {
