@@ -96,7 +96,7 @@ impl MongoStorage {
             handle.client.clone().shutdown().immediate(true).await;
             return Err(error);
         }
-        let (writer, points) = (Writer::new(handle.clone()), Points::new(handle.clone()));
+        let (writer, points) = (Writer::new(handle.clone()), Points::new(&handle));
         Ok(MongoStorage { handle, writer, points, config })
     }
 

@@ -172,6 +172,11 @@ impl Db {
         self.config.statement_timeout + GRACE
     }
 
+    /// How long a read waits at the most: for a connection, and for an answer on it.
+    pub(crate) fn patience_of_read(&self) -> Duration {
+        self.config.connect_timeout + GRACE + self.patience()
+    }
+
     /// How many connections may turn out to be dead one after another: all there are.
     fn dead_at_most(&self) -> u32 {
         self.config.max_connections

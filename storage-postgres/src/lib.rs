@@ -69,12 +69,14 @@ pub use error::OpenError;
 pub use migrate::Migration;
 
 use connect::Db;
+use contacts::Points;
 use writer::Writer;
 
 /// A store in a PostgreSQL database. Share it behind an `Arc`.
 pub struct PostgresStorage {
     db: Db,
     writer: Writer,
+    points: Points,
 }
 
 impl PostgresStorage {
@@ -89,7 +91,7 @@ impl PostgresStorage {
         migrate::migrate(&mut db, &config).await?;
         drop(db);
         let db = Db::new(config);
-        Ok(PostgresStorage { writer: Writer::start(&db), db })
+        Ok(PostgresStorage { writer: Writer::start(&db), points: Points::new(&db), db })
     }
 
     /// The migrations that opening the database would apply, none when it is up to date. Changes nothing.

@@ -59,6 +59,13 @@ impl StorageError {
     pub fn new(kind: StorageErrorKind, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         StorageError { kind, source: Some(source.into()) }
     }
+
+    /// The same error for another caller whose work ended with it.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        let source = self.source.as_ref().map(|source| source.to_string().into());
+        StorageError { kind: self.kind.clone(), source }
+    }
 }
 
 impl From<StorageErrorKind> for StorageError {

@@ -20,6 +20,7 @@ mod forms;
 pub mod memory;
 mod model;
 mod query;
+mod shared_reads;
 mod transfer;
 
 use async_trait::async_trait;
@@ -42,6 +43,7 @@ pub use forms::{
 pub use query::{
     AuditQuery, ContactFilter, ContactPage, ContactQuery, ContactSort, Order, SortKey, SortPosition, Window,
 };
+pub use shared_reads::SharedReads;
 pub use transfer::{Record, RecordKey, RecordKind, TransferStore};
 
 use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};

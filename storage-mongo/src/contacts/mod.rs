@@ -22,51 +22,26 @@ pub(crate) use list::plan_of;
 #[cfg(test)]
 pub(crate) use narrow::count_of_search;
 pub(crate) use points::Points;
+#[cfg(test)]
+pub(crate) use points::find_by_external_ids;
 pub(crate) use rekey::rekey;
 pub(crate) use store::{ContactJob, put_new, store};
 pub(crate) use write::{every, external_ids, purge, refuse_stale};
 
 use crate::MongoStorage;
-use crate::connect::Handle;
 use crate::error::Result;
-use crate::ledger::{self, ledger_key};
-use crate::migrate::collection;
-use crate::transaction::{Find, Reads};
+use crate::ledger;
+use crate::transaction::Reads;
 
 /// What a read of the record leaves out.
 pub(crate) fn without_keys() -> Document {
     doc! { "keys": 0 }
 }
 
-/// The contact with an external id, and the ledger of its agent.
-pub(crate) fn find_external(agent: &AgentId, id: &ExternalId) -> Find {
-    let filter = doc! { "$or": [
-        { "_id": ledger_key(agent) },
-        { "_id.agent": agent.as_str(), "keys.unique": row::unique(row::EXTERNAL, id.as_str()) },
-    ] };
-    Find { filter, projection: Some(without_keys()), limit: 2, ..Find::default() }
-}
-
-async fn external(handle: &Handle, agent: &AgentId, id: &ExternalId) -> Result<Option<Contact>> {
-    let found = Reads::alone(handle).find(collection::CONTACTS, find_external(agent, id)).await?;
-    let (mut is_living, mut record) = (false, None);
-    for document in &found {
-        if ledger::is_ledger(document)? {
-            is_living = !ledger::is_deleted(document)?;
-        } else {
-            record = Some(document);
-        }
-    }
-    record.filter(|_| is_living).map(|document| row::contact(agent, document)).transpose()
-}
-
 #[async_trait]
 impl ContactStore for MongoStorage {
     async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<Contact>, StorageError> {
-        Ok(match contact {
-            ContactRef::Id(id) => self.handle.read(self.points.contact(agent, *id)).await?,
-            ContactRef::External(id) => self.handle.read(external(&self.handle, agent, id)).await?,
-        })
+        Ok(self.handle.read(self.points.contact(agent, contact)).await?)
     }
 
     async fn contacts(&self, agent: &AgentId, query: &ContactQuery) -> Result<ContactPage, StorageError> {

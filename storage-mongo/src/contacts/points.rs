@@ -1,18 +1,15 @@
-//! Single reads: those that wait at the same time share a command.
-//!
-//! A command costs the server and the driver several times what one document more within it costs. So only a few
-//! commands are under way at once; what is asked for meanwhile goes with the next one. A read that is alone is sent at
-//! once.
+//! Single contacts: reads that wait at the same time share a command.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::Hash;
 
 use mongodb::bson::{Document, RawDocumentBuf, doc};
-use openapi_core::contacts::Contact;
-use openapi_core::values::{AgentId, ContactId};
-use tokio::sync::oneshot;
+use openapi_core::contacts::{Contact, ContactRef};
+use openapi_core::storage::SharedReads;
+use openapi_core::values::{AgentId, ContactId, ExternalId};
 
-use super::{row, without_keys};
+use super::row::{self, EXTERNAL};
+use super::without_keys;
 use crate::connect::Handle;
 use crate::document::{Fields, key};
 use crate::error::{Fault, Result};
@@ -20,154 +17,118 @@ use crate::ledger::{self, ledger_key};
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Reads};
 
-/// How many commands are under way at the most.
+/// How many commands of each kind are under way at the most.
 const LANES: usize = 3;
 
 /// The most contacts of one command.
 const MOST: usize = 64;
 
-/// A read that waits.
-struct Wanted {
-    agent: AgentId,
-    contact: ContactId,
-    reply: oneshot::Sender<Result<Option<RawDocumentBuf>>>,
-}
-
-#[derive(Default)]
-struct State {
-    waiting: Vec<Wanted>,
-    lanes: usize,
-}
-
-struct Shared {
-    handle: Handle,
-    state: Mutex<State>,
-}
-
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+type Found = Result<Option<RawDocumentBuf>>;
 
 /// Reads of single contacts.
 pub(crate) struct Points {
-    shared: Arc<Shared>,
+    by_id: SharedReads<(AgentId, ContactId), Found>,
+    by_external_id: SharedReads<(AgentId, ExternalId), Found>,
 }
 
 impl Points {
-    pub(crate) fn new(handle: Handle) -> Self {
-        Points { shared: Arc::new(Shared { handle, state: Mutex::default() }) }
+    pub(crate) fn new(handle: &Handle) -> Self {
+        Points {
+            by_id: shared(handle, find_by_ids, id_of),
+            by_external_id: shared(handle, find_by_external_ids, external_id_of),
+        }
     }
 
-    /// One contact by its id.
-    pub(crate) async fn contact(&self, agent: &AgentId, contact: ContactId) -> Result<Option<Contact>> {
-        let (reply, found) = oneshot::channel();
-        let begins = {
-            let mut state = self.shared.state();
-            state.waiting.push(Wanted { agent: agent.clone(), contact, reply });
-            let begins = state.lanes < LANES;
-            state.lanes += usize::from(begins);
-            begins
+    /// One contact.
+    pub(crate) async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<Contact>> {
+        let found = match contact {
+            ContactRef::Id(id) => self.by_id.read((agent.clone(), *id)).await,
+            ContactRef::External(id) => self.by_external_id.read((agent.clone(), id.clone())).await,
         };
-        if begins {
-            let lane = Lane { shared: Arc::clone(&self.shared), is_over: false };
-            tokio::spawn(lane.run());
-        }
-        let found = found.await.map_err(|_| Fault::Corrupt("a read ended without an outcome".to_owned()))?;
+        let found = found.ok_or_else(|| Fault::Corrupt("a read ended without an outcome".to_owned()))?;
         found?.map(|document| row::contact(agent, &document)).transpose()
     }
 }
 
-/// A right to have a command under way.
-struct Lane {
-    shared: Arc<Shared>,
-    is_over: bool,
-}
-
-impl Lane {
-    /// What the next command brings; none when nothing waits, and then the right is given back.
-    fn next(&mut self) -> Option<Vec<Wanted>> {
-        let mut state = self.shared.state();
-        let count = state.waiting.len().min(MOST);
-        if count == 0 {
-            state.lanes -= 1;
-            self.is_over = true;
-            return None;
-        }
-        Some(state.waiting.drain(..count).collect())
-    }
-
-    async fn run(mut self) {
-        while let Some(batch) = self.next() {
-            let batch: Vec<Wanted> = batch.into_iter().filter(|wanted| !wanted.reply.is_closed()).collect();
-            if batch.is_empty() {
-                continue;
-            }
-            let handle = &self.shared.handle;
-            let found = handle.read(fetch(handle, &batch)).await;
-            for wanted in batch {
-                let outcome = match &found {
-                    Ok(found) => Ok(found.of(&wanted)),
-                    Err(fault) => Err(fault.again()),
-                };
-                // Nobody listens when the future was dropped.
-                let _ = wanted.reply.send(outcome);
+fn shared<K: Eq + Hash + Send + Sync + 'static>(
+    handle: &Handle,
+    find: fn(&[(AgentId, K)]) -> Find,
+    key_of: fn(Fields<'_>) -> Result<K>,
+) -> SharedReads<(AgentId, K), Found> {
+    // The runtime that the store was opened on.
+    let (runtime, handle) = (tokio::runtime::Handle::current(), handle.clone());
+    let spawn = move |task| drop(runtime.spawn(task));
+    SharedReads::new(LANES, MOST, spawn, move |wanted: Vec<(AgentId, K)>| {
+        let handle = handle.clone();
+        async move {
+            match handle.read(fetch(&handle, find(&wanted), key_of)).await {
+                // Two reads may be of the same contact.
+                Ok(contacts) => wanted.iter().map(|key| Ok(contacts.get(key).cloned())).collect(),
+                Err(fault) => wanted.iter().map(|_| Err(fault.again())).collect(),
             }
         }
-    }
+    })
 }
 
-impl Drop for Lane {
-    /// After a panic, or when the runtime ends: those that wait learn of it, and the next one begins anew.
-    fn drop(&mut self) {
-        if !self.is_over {
-            let mut state = self.shared.state();
-            state.lanes -= 1;
-            state.waiting.clear();
-        }
-    }
-}
-
-/// What a command has brought.
-#[derive(Default)]
-struct Found {
-    living: HashSet<AgentId>,
-    contacts: HashMap<(AgentId, ContactId), RawDocumentBuf>,
-}
-
-impl Found {
-    fn of(&self, wanted: &Wanted) -> Option<RawDocumentBuf> {
-        let place = (wanted.agent.clone(), wanted.contact);
-        self.contacts.get(&place).filter(|_| self.living.contains(&wanted.agent)).cloned()
-    }
-}
-
-async fn fetch(handle: &Handle, batch: &[Wanted]) -> Result<Found> {
-    let agents: HashSet<&AgentId> = batch.iter().map(|wanted| &wanted.agent).collect();
-    let contacts: HashSet<(&AgentId, ContactId)> =
-        batch.iter().map(|wanted| (&wanted.agent, wanted.contact)).collect();
+/// The contacts with these ids, and the ledgers of their agents.
+fn find_by_ids(wanted: &[(AgentId, ContactId)]) -> Find {
+    let wanted: HashSet<&(AgentId, ContactId)> = wanted.iter().collect();
+    let agents: HashSet<&AgentId> = wanted.iter().map(|(agent, _)| agent).collect();
     let names: Vec<&str> = agents.iter().map(|agent| agent.as_str()).collect();
     let ledgers = agents.iter().map(|agent| ledger_key(agent));
     let ids: Vec<Document> =
-        ledgers.chain(contacts.iter().map(|(agent, id)| key(agent, id.as_bytes()))).collect();
-    let find = Find {
+        ledgers.chain(wanted.iter().map(|(agent, id)| key(agent, id.as_bytes()))).collect();
+    Find {
         limit: ids.len() as u32,
         // The agents are named once more for routers of sharded clusters.
         filter: doc! { "_id": { "$in": ids }, "_id.agent": { "$in": names } },
         projection: Some(without_keys()),
         hint: Some(index::BY_KEY),
         ..Find::default()
-    };
-    let mut found = Found::default();
+    }
+}
+
+/// The contacts with these external ids, and the ledgers of their agents. Each agent has a branch of its own: otherwise
+/// the index would be asked for the ids of all under each of them.
+pub(crate) fn find_by_external_ids(wanted: &[(AgentId, ExternalId)]) -> Find {
+    let mut by_agent: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (agent, id) in wanted {
+        by_agent.entry(agent.as_str()).or_default().push(row::unique(EXTERNAL, id.as_str()));
+    }
+    let ledgers: HashSet<&AgentId> = wanted.iter().map(|(agent, _)| agent).collect();
+    let ledgers: Vec<Document> = ledgers.into_iter().map(ledger_key).collect();
+    let limit = (ledgers.len() + wanted.len()) as u32;
+    let mut branches = vec![doc! { "_id": { "$in": ledgers } }];
+    branches.extend(
+        by_agent.into_iter().map(|(agent, ids)| doc! { "_id.agent": agent, "keys.unique": { "$in": ids } }),
+    );
+    Find { filter: doc! { "$or": branches }, projection: Some(without_keys()), limit, ..Find::default() }
+}
+
+fn id_of(document: Fields<'_>) -> Result<ContactId> {
+    Ok(ContactId::from_bytes(document.id()?))
+}
+
+fn external_id_of(document: Fields<'_>) -> Result<ExternalId> {
+    document.text(EXTERNAL)
+}
+
+/// The contacts that a command finds, by what they were asked for with; only those of living agents.
+async fn fetch<K: Eq + Hash>(
+    handle: &Handle,
+    find: Find,
+    key_of: fn(Fields<'_>) -> Result<K>,
+) -> Result<HashMap<(AgentId, K), RawDocumentBuf>> {
+    let mut living: HashSet<AgentId> = HashSet::new();
+    let mut contacts = HashMap::new();
     for document in Reads::alone(handle).find(collection::CONTACTS, find).await? {
         let agent = Fields(&document).agent()?;
         if !ledger::is_ledger(&document)? {
-            let id = ContactId::from_bytes(Fields(&document).id()?);
-            found.contacts.insert((agent, id), document);
+            contacts.insert((agent, key_of(Fields(&document))?), document);
         } else if !ledger::is_deleted(&document)? {
-            found.living.insert(agent);
+            living.insert(agent);
         }
     }
-    Ok(found)
+    contacts.retain(|(agent, _), _| living.contains(agent));
+    Ok(contacts)
 }

@@ -196,11 +196,24 @@ fn what_is_read_by_key_is_found_by_key() {
     wait(async {
         let store = filled(&database).await;
         let (db, a) = (&store.handle.db, agent_id("a"));
-        let by_name = contacts::find_external(&a, &"x7".parse().unwrap());
-        let account = explain(db, command(collection::CONTACTS, &by_name)).await;
-        assert!(account.stages.iter().all(|stage| stage != "COLLSCAN" && stage != "SORT"), "{account:?}");
-        assert!(account.documents <= 2 && account.keys <= 4, "{account:?}");
-        assert!(account.indexes.iter().any(|index| index == crate::migrate::index::CONTACTS_BY_UNIQUE));
+        let b = agent_id("b");
+        for numbers in [vec![7], vec![7, 12, 900]] {
+            for agents in [&[&a][..], &[&a, &b]] {
+                let ids = agents.iter().flat_map(|agent| {
+                    numbers.iter().map(|number| ((*agent).clone(), format!("x{number}").parse().unwrap()))
+                });
+                let by_name = contacts::find_by_external_ids(&ids.collect::<Vec<_>>());
+                let account = explain(db, command(collection::CONTACTS, &by_name)).await;
+                let branches = agents.len() as i64;
+                let most = branches + branches * numbers.len() as i64;
+                let stages = &account.stages;
+                assert!(stages.iter().all(|stage| stage != "COLLSCAN" && stage != "SORT"), "{account:?}");
+                assert!(account.documents <= most && account.keys <= 2 * most, "{account:?}");
+                assert!(
+                    account.indexes.iter().any(|index| index == crate::migrate::index::CONTACTS_BY_UNIQUE)
+                );
+            }
+        }
         store.close().await;
     });
 }

@@ -5,6 +5,7 @@
 //! | `row.rs` | a contact as columns |
 //! | `list.rs`, `walk.rs` | lists: which statement, and walks along an index |
 //! | `decide.rs` | which writes of a batch are stored, and what becomes of the others |
+//! | `points.rs` | single reads that share a statement |
 //! | `batch.rs` | a batch of writes as few statements |
 //! | `duplicates.rs` | who has a value already |
 //! | `erase.rs`, `rekey.rs` | removing contacts, computing their keys anew |
@@ -14,6 +15,7 @@ mod decide;
 mod duplicates;
 mod erase;
 pub(crate) mod list;
+pub(crate) mod points;
 mod rekey;
 pub(crate) mod row;
 mod walk;
@@ -32,6 +34,7 @@ pub(crate) use duplicates::refuse as refuse_duplicates;
 #[cfg(test)]
 pub(crate) use erase::REMOVE;
 pub(crate) use erase::purge;
+pub(crate) use points::Points;
 pub(crate) use rekey::rekey;
 
 use crate::PostgresStorage;
@@ -39,34 +42,10 @@ use crate::connect::fetch_one;
 use crate::error::Result;
 use crate::rows::{Columns, Statement};
 
-const BY_ID: &str = concat!(
-    "SELECT ",
-    row::columns!(),
-    " FROM agent a JOIN contact c ON c.agent = a.id WHERE a.id = $1 AND a.status <> 2 AND c.id = $2"
-);
-
-const BY_EXTERNAL_REFERENCE_ID: &str = concat!(
-    "SELECT ",
-    row::columns!(),
-    " FROM agent a JOIN contact c ON c.agent = a.id",
-    " WHERE a.id = $1 AND a.status <> 2 AND c.external_reference_id = $2"
-);
-
-/// The statement that finds one contact.
-pub(crate) fn one(agent: &AgentId, contact: &ContactRef) -> Result<Statement> {
-    match contact {
-        ContactRef::Id(id) => Statement::new(BY_ID).bind(agent.as_str())?.bind(id.as_bytes().as_slice()),
-        ContactRef::External(id) => {
-            Statement::new(BY_EXTERNAL_REFERENCE_ID).bind(agent.as_str())?.bind(id.as_str())
-        }
-    }
-}
-
 #[async_trait]
 impl ContactStore for PostgresStorage {
     async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<Contact>, StorageError> {
-        let row = self.db.read_one(one(agent, contact)?).await?;
-        Ok(row.map(|row| row::contact(agent, &mut Columns::of(&row))).transpose()?)
+        self.points.contact(agent, contact).await
     }
 
     async fn contacts(&self, agent: &AgentId, query: &ContactQuery) -> Result<ContactPage, StorageError> {

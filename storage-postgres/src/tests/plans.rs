@@ -1,7 +1,7 @@
 //! Every statement finds its rows by an index: what PostgreSQL itself counts as read, in tables and in indexes, stays
 //! within a few times what is shown, however much there is, under plans for the values and under plans for any.
 
-use openapi_core::contacts::{ContactRef, SearchTerm};
+use openapi_core::contacts::SearchTerm;
 use openapi_core::storage::{
     AuditQuery, ContactFilter, ContactQuery, ContactSort, FileQuery, FileSort, LatestQuery, LedgerQuery,
     Order, RecordKey, RecordKind, SortKey, SortPosition, SubmissionFilter, SubmissionPosition,
@@ -15,7 +15,8 @@ use sqlx::{Arguments, AssertSqlSafe, Connection, PgConnection, Row};
 use super::support::contacts::agent_id;
 use super::support::{Database, runtime};
 use crate::connect::{Ways, fetch, single};
-use crate::contacts::{list, one};
+use crate::contacts::list;
+use crate::contacts::points::{by_external_ids, by_ids};
 use crate::rows::Statement;
 use crate::transfer::read;
 use crate::{audit, credits, documents, files, forms};
@@ -43,11 +44,11 @@ INSERT INTO of SELECT 'late', n FROM generate_series(1, 6000) n;
 /// What they have.
 pub(super) const ROWS: &str = "
 INSERT INTO contact (agent, id, archived, status, created_at, updated_at, version, first_name_key, last_name_key,
-    primary_email_key, primary_email, tags, source)
+    primary_email_key, primary_email, tags, source, external_reference_id)
 SELECT agent, decode(lpad(to_hex(n), 24, '0'), 'hex'), CASE WHEN n % 20 = 0 THEN 1 ELSE 0 END,
     CASE WHEN n % 500 = 7 THEN 2 WHEN n % 10 = 0 THEN 1 ELSE 0 END, n * 1000, n * 1000, 1,
     CASE WHEN n % 3 = 0 THEN NULL ELSE 'f' || n % 100 END, CASE WHEN n % 500 = 0 THEN NULL ELSE 'l' || n % 900 END,
-    'e' || n || '@example.com', 'e' || n || '@example.com', NULL, 'api' FROM of;
+    'e' || n || '@example.com', 'e' || n || '@example.com', NULL, 'api', 'x' || n FROM of;
 INSERT INTO contact_search SELECT of.agent, id, archived, status,
     first_name_key || E'\\n' || last_name_key || E'\\n' || primary_email_key || E'\\n', '44207946' || (n % 10000)
     FROM of JOIN contact c ON c.agent = of.agent AND c.id = decode(lpad(to_hex(n), 24, '0'), 'hex')
@@ -260,10 +261,12 @@ fn single_records_are_found_by_key() {
     runtime().block_on(async {
         let mut db = filled(&database).await;
         let contact = ContactId::from_bytes(id(4_711));
-        let external = ContactRef::External("absent".parse().unwrap());
+        let external = |n: u32| (big(), format!("x{n}").parse().unwrap());
+        let several: Vec<_> = (0..64).map(|n| (big(), ContactId::from_bytes(id(100 * n + 1)))).collect();
+        let named: Vec<_> = (0..64).map(|n| external(100 * n + 1)).collect();
         for (statement, rows) in [
-            (one(&big(), &ContactRef::Id(contact)).unwrap(), 1),
-            (one(&big(), &external).unwrap(), 0),
+            (by_ids(&[(big(), contact)]).unwrap(), 1),
+            (by_external_ids(&[(big(), "absent".parse().unwrap())]).unwrap(), 0),
             (
                 forms::read::head(&big(), ContactId::from_bytes(id(12)), TemplateId::from_bytes(id(1)))
                     .unwrap(),
@@ -271,6 +274,9 @@ fn single_records_are_found_by_key() {
             ),
         ] {
             assert_eq!(hold(&mut db, &statement, 6).await, rows, "{}", statement.sql);
+        }
+        for (statement, rows) in [(by_ids(&several).unwrap(), 60), (by_external_ids(&named).unwrap(), 60)] {
+            assert_eq!(hold(&mut db, &statement, 64 * 6).await, rows, "many together");
         }
         let latest = LatestQuery {
             contact: ContactId::from_bytes(id(12)),
