@@ -149,11 +149,19 @@ pub async fn open_to_move(url: &StoreUrl) -> Result<Arc<dyn TransferStore>, Fail
 /// # Errors
 /// When it cannot be opened; the words say why.
 pub fn open_blobs(config: &Config, store: &StoreUrl) -> Result<Arc<dyn BlobStore>, Failure> {
-    open_contents(&contents_url(config.text("blobs"), store, || {
+    open_contents(&blobs_url(config, store)?)
+}
+
+/// Where the contents of files are: the configured place, or the one that goes with the store.
+///
+/// # Errors
+/// When no place is configured and none goes with the store, or the configured one has no such form.
+pub fn blobs_url(config: &Config, store: &StoreUrl) -> Result<BlobsUrl, Failure> {
+    contents_url(config.text("blobs"), store, || {
         "servers on one store share the contents of files as well; name their place with --blobs: s3://BUCKET/PREFIX, \
          gs://…, az://…, or file:PATH for a folder that all of them have"
             .to_owned()
-    })?)
+    })
 }
 
 /// Where the contents of files of a store that is copied are, or are to be.

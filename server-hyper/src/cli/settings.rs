@@ -4,7 +4,7 @@ use clap::Subcommand;
 use serde::Serialize;
 
 use super::output::{complain, print, print_json, print_table};
-use crate::assemble::StoreUrl;
+use crate::assemble::{self, StoreUrl};
 use crate::config::Config;
 use crate::config::flags::{EveryFlags, ServingFlags};
 use crate::config::typed::{Logging, Names, Serving};
@@ -65,7 +65,7 @@ impl ConfigCommand {
                 let serving = Serving::of(&config)?;
                 Names::of(&config)?;
                 Logging::of(&config)?;
-                StoreUrl::parse(config.store())?;
+                assemble::blobs_url(&config, &StoreUrl::parse(config.store())?)?;
                 if let Some((certificate, key)) = &serving.tls {
                     Tls::load(certificate, key, serving.http2)?;
                 }

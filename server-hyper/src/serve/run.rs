@@ -51,6 +51,8 @@ pub async fn run(
 ) -> Result<(), Failure> {
     let serving = Serving::of(config)?;
     let names = Names::of(config)?;
+    let store = StoreUrl::parse(config.store())?;
+    let blobs = assemble::blobs_url(config, &store)?;
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
@@ -65,9 +67,7 @@ pub async fn run(
     let scheme = if tls.is_some() { "https" } else { "http" };
     let address = format!("{scheme}://{}", listening.local_addr()?);
 
-    let store = StoreUrl::parse(config.store())?;
-    let stores =
-        Stores { storage: assemble::open(&store).await?, blobs: assemble::open_blobs(config, &store)? };
+    let stores = Stores { storage: assemble::open(&store).await?, blobs: assemble::open_contents(&blobs)? };
     // Nothing is lost yet when the contents cannot be reached: uploads and downloads are answered 503 meanwhile.
     if let Err(error) = stores.blobs.probe().await {
         tracing::error!(%error, source = ?error.source, "the store of file contents cannot be reached");
@@ -116,7 +116,7 @@ pub async fn run(
             let files = widget::Widget::new(brand.service_name())
                 .map_err(|error| Failure::usage(error.to_string()))?;
             let site = Arc::new(Site {
-                handler: WidgetHost::new(Arc::clone(&widget_api), files),
+                handler: WidgetHost::new(Arc::clone(&widget_api), files, serving.timeouts.of_upload()),
                 metrics: Arc::clone(&metrics),
                 timeouts: serving.timeouts.of_widget(),
                 proxies: serving.proxies.clone(),

@@ -40,18 +40,19 @@ const WIDGET_HEAD: Duration = Duration::from_secs(5);
 /// For the body of one.
 const WIDGET_BODY: Duration = Duration::from_secs(10);
 /// For a file of a visitor.
-pub const WIDGET_UPLOAD: Duration = Duration::from_secs(60);
+const WIDGET_UPLOAD: Duration = Duration::from_secs(60);
 
 impl Timeouts {
     /// The patience of the widget's listener, which anybody may talk to: no more than this, and no more than `self`.
     #[must_use]
     pub fn of_widget(self) -> Self {
-        Timeouts {
-            head: self.head.min(WIDGET_HEAD),
-            body_idle: self.body_idle.min(WIDGET_BODY),
-            body_total: self.body_total.min(WIDGET_BODY),
-            ..self
-        }
+        Timeouts { head: self.head.min(WIDGET_HEAD), body_total: self.body_total.min(WIDGET_BODY), ..self }
+    }
+
+    /// For a file of a visitor as a whole. In between it may stall as long as any other body.
+    #[must_use]
+    pub fn of_upload(self) -> Duration {
+        self.body_total.min(WIDGET_UPLOAD)
     }
 }
 
@@ -62,9 +63,16 @@ mod tests {
     #[test]
     fn the_widgets_listener_is_less_patient() {
         let ours = Timeouts::default().of_widget();
-        let seconds = [ours.head, ours.body_idle, ours.body_total, ours.idle].map(|time| time.as_secs());
-        assert_eq!(seconds, [5, 10, 10, 75]);
-        let short = Timeouts { head: Duration::from_secs(2), ..Timeouts::default() };
-        assert_eq!(short.of_widget().head, Duration::from_secs(2));
+        let upload = Timeouts::default().of_upload();
+        let times = [ours.head, ours.body_total, upload, ours.body_idle, ours.idle];
+        assert_eq!(times.map(|time| time.as_secs()), [5, 10, 60, 30, 75]);
+        let second = Duration::from_secs(1);
+        let short = Timeouts { head: second, body_total: second, ..Timeouts::default() };
+        let ours = short.of_widget();
+        assert_eq!(
+            [ours.head, ours.body_total, short.of_upload()],
+            [second; 3],
+            "what the operator set is kept"
+        );
     }
 }

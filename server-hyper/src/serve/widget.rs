@@ -17,7 +17,6 @@ use openapi_core::widget::{BASE_PATH, UPLOADS_PATH, WidgetApi};
 use widget::Widget;
 
 use super::service::{Handler, RequestBody};
-use super::timeouts::WIDGET_UPLOAD;
 
 /// What the page to try the widget on may do: load the script and talk to this listener, nothing else.
 const POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; \
@@ -27,13 +26,14 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self';
 pub struct WidgetHost {
     api: Arc<ArcSwap<WidgetApi>>,
     files: Widget,
+    upload_time: Duration,
 }
 
 impl WidgetHost {
-    /// The files of the widget, and what it talks to.
+    /// The files of the widget, what it talks to, and how long a file of a visitor may take.
     #[must_use]
-    pub fn new(api: Arc<ArcSwap<WidgetApi>>, files: Widget) -> Self {
-        WidgetHost { api, files }
+    pub fn new(api: Arc<ArcSwap<WidgetApi>>, files: Widget, upload_time: Duration) -> Self {
+        WidgetHost { api, files, upload_time }
     }
 
     /// A file of the widget or the page to try it on; none where the path is another.
@@ -94,10 +94,6 @@ impl WidgetHost {
     }
 }
 
-fn body_time(parts: &Parts) -> Option<Duration> {
-    (parts.uri.path() == UPLOADS_PATH).then_some(WIDGET_UPLOAD)
-}
-
 fn answer(status: StatusCode, text: impl Into<Bytes>) -> Response<ApiBody> {
     let mut response = Response::new(ApiBody::from(text.into()));
     *response.status_mut() = status;
@@ -112,7 +108,7 @@ impl Handler for WidgetHost {
     type Body = ApiBody;
 
     fn body_time(&self, parts: &Parts) -> Option<Duration> {
-        body_time(parts)
+        (parts.uri.path() == UPLOADS_PATH).then_some(self.upload_time)
     }
 
     async fn handle(&self, request: Request<RequestBody>) -> Response<ApiBody> {
@@ -124,20 +120,5 @@ impl Handler for WidgetHost {
         }
         let api = self.api.load_full();
         api.handle(Request::from_parts(parts, body)).await
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_may_take_longer_than_other_bodies() {
-        let body_time = |path: &str| {
-            let (parts, ()) = Request::get(path).body(()).expect("a request").into_parts();
-            body_time(&parts)
-        };
-        assert_eq!(body_time("/widget/v1/uploads?a=b"), Some(Duration::from_secs(60)));
-        assert_eq!(body_time("/widget/v1/turns"), None);
     }
 }

@@ -89,8 +89,11 @@ fn what_servers_must_share_is_asked_for(database: &Database) {
     let said = without_key.run(&["agents", "list"]).failed(1);
     assert!(said.contains("OPENAPI_SERVER_KEY") && said.contains("openssl rand -hex 32"), "{said}");
     let without_blobs = Place::with(vec![("OPENAPI_STORE", url), ("OPENAPI_SERVER_KEY", "5a".repeat(32))]);
-    let said = without_blobs.run(&["serve", "--listen", "127.0.0.1:0"]).failed(2);
-    assert!(said.contains("--blobs") && said.contains("s3://"), "{said}");
+    // Nothing is bound or opened before: the same words where other servers run, and without a server at all.
+    for command in [&["serve"][..], &["config", "check"]] {
+        let said = without_blobs.run(command).failed(2);
+        assert!(said.contains("--blobs") && said.contains("s3://"), "{command:?}: {said}");
+    }
 }
 
 fn servers_that_start_at_once_make_one_store(database: &Database) {

@@ -10,7 +10,8 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::fleet::{Database, on_both_engines};
-use super::support::{Place, Serving, answer, connect, head, within};
+use super::support::{Place, Serving, answer, within};
+use super::widget_listener::{self, PAGE, TEXT};
 
 on_both_engines!(a_turn_is_one_on_all_servers);
 
@@ -87,13 +88,9 @@ fn post(server: &Serving, path: &str, body: &Value) -> (u16, String) {
 
 /// The same, before the answer is read. One that follows a turn may take as long as its lease.
 fn send(server: &Serving, path: &str, body: &Value) -> TcpStream {
-    let body = body.to_string();
-    let mut stream = connect(server.widget.as_deref().unwrap());
+    let path = format!("/widget/v1{path}");
+    let stream = widget_listener::send(server, "POST", &path, &[TEXT, ("Origin", PAGE)], &body.to_string());
     stream.set_read_timeout(Some(Duration::from_secs(40))).unwrap();
-    let headers = [("Content-Type", "text/plain;charset=UTF-8"), ("Origin", "https://www.example.com")];
-    let head = head("POST", &format!("/widget/v1{path}"), &headers, body.len());
-    stream.write_all(head.as_bytes()).unwrap();
-    stream.write_all(body.as_bytes()).unwrap();
     stream
 }
 

@@ -32,3 +32,5 @@ mod support;
 mod visitor;
 #[cfg(target_os = "linux")]
 mod widget_abuse;
+mod widget_listener;
+mod widget_protection;

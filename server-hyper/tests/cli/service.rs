@@ -1,7 +1,7 @@
 //! The running service: listeners, signals, logs, the demo.
 
 use std::io::{Read, Write};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -253,30 +253,6 @@ fn a_service_in_memory_needs_no_folder() {
     assert_eq!(server.get("/v1/open/health", &[]).0, 200);
     assert_eq!(server.end(), 0);
     assert!(!place.path("data").exists());
-}
-
-#[test]
-fn the_widgets_listener_is_less_patient_than_the_apis() {
-    let place = Place::new();
-    place.run(&["agents", "create", "Acme", "--id", "acme"]).done();
-    let server = place.serve(&["--widget-listen", "127.0.0.1:0"]);
-    let widget = server.widget.clone().unwrap();
-    let long = |octets: usize| "x".repeat(octets);
-    for path in ["/embed.js", "/demo/acme", "/widget/v1/config?agentId=acme"] {
-        assert_eq!(request(&widget, "GET", path, &[("X-Long", &long(8_000))], "").0, 200, "{path}");
-        let (status, body) = request(&widget, "GET", path, &[("X-Long", &long(8_192))], "");
-        assert_eq!(status, 431, "{path}");
-        assert_eq!(serde_json::from_str::<Value>(&body).unwrap()["code"], "HEADERS_TOO_LARGE");
-    }
-    assert_eq!(server.get("/v1/open/health", &[("X-Long", &long(8_192))]).0, 200);
-    // A head that does not come to its end.
-    let begun = Instant::now();
-    let mut slow = connect(&widget);
-    slow.write_all(b"GET /embed.js HTTP/1.1\r\nHost: a\r\nX-Slow: ").unwrap();
-    assert_eq!(slow.read(&mut [0]).unwrap(), 0, "it is closed");
-    let took = begun.elapsed();
-    assert!((Duration::from_millis(4_900)..Duration::from_secs(8)).contains(&took), "{took:?}");
-    assert_eq!(server.end(), 0);
 }
 
 #[test]

@@ -3,11 +3,13 @@
 
 use std::io::Write;
 use std::net::TcpStream;
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use super::fleet_widget::{Endpoint, event, turn};
-use super::support::{Place, Serving, answer, connect, head};
+use super::support::{Place, Serving, answer, connect};
+use super::widget_listener::{self, PAGE, TEXT, agent};
 
 /// Turns of the flood.
 const TURNS: u32 = 10_000;
@@ -16,14 +18,9 @@ const MOST_KIB: u64 = 20 * 1024;
 /// Turns of an address in a minute; a challenge is asked for before that.
 const TURNS_OF_ADDRESS: usize = 30;
 
-fn send(server: &Serving, from: &str, origin: &str, body: &[u8]) -> TcpStream {
-    let mut stream = connect(server.widget.as_deref().unwrap());
-    let headers =
-        [("Content-Type", "text/plain;charset=UTF-8"), ("Origin", origin), ("X-Forwarded-For", from)];
-    stream.write_all(head("POST", "/widget/v1/turns", &headers, body.len()).as_bytes()).unwrap();
-    // What is too large is answered before it is read.
-    let _ = stream.write_all(body);
-    stream
+fn send(server: &Serving, from: &str, origin: &str, body: &str) -> TcpStream {
+    let headers = [TEXT, ("Origin", origin), ("X-Forwarded-For", from)];
+    widget_listener::send(server, "POST", "/widget/v1/turns", &headers, body)
 }
 
 fn resident_kib(server: &Serving) -> u64 {
@@ -34,18 +31,15 @@ fn resident_kib(server: &Serving) -> u64 {
 
 #[test]
 fn a_flood_from_one_address_costs_little_and_keeps_nobody_out() {
-    const PAGE: &str = "https://www.example.com";
     let endpoint = Endpoint::new();
     let place = Place::new();
-    place.run(&["agents", "create", "Acme", "--id", "acme"]).done();
     let settings = [
         "chat.responder=llm",
         "chat.llm.grounding=open",
         "chat.fallback=error",
         "origins=[\"https://www.example.com\"]",
     ];
-    let settings = settings.iter().flat_map(|setting| ["--set", setting]);
-    place.run(&["agents", "configure", "acme"].into_iter().chain(settings).collect::<Vec<_>>()).done();
+    agent(&place, "acme", &settings);
     let url = format!("http://{}/v1", endpoint.address);
     let server = place.serve(&[
         "--widget-listen",
@@ -60,7 +54,7 @@ fn a_flood_from_one_address_costs_little_and_keeps_nobody_out() {
     let honest = |number: u32| {
         let from = format!("198.51.100.{number}");
         let body = turn(100_000 + number, &Value::Null).to_string();
-        let (status, told) = answer(&mut send(&server, &from, PAGE, body.as_bytes()));
+        let (status, told) = answer(&mut send(&server, &from, PAGE, &body));
         assert_eq!(status, 200, "{told}");
         assert_eq!(event(&told, "done"), json!({ "outcome": "answered" }), "{told}");
     };
@@ -75,18 +69,19 @@ fn a_flood_from_one_address_costs_little_and_keeps_nobody_out() {
             stream
         })
         .collect();
-    let large = vec![b'x'; 2 << 20];
+    let large = "x".repeat(2 << 20);
+    let begun = Instant::now();
     let mut statuses = std::collections::BTreeMap::<u16, u32>::new();
     for number in 0..TURNS {
         let forged = format!("https://shop{}.example.net", number % 50);
         let origin = if number % 5 == 0 { &forged } else { PAGE };
         let body = turn(number, &Value::Null).to_string();
         let mut sent = match number % 100 {
-            50 => send(&server, "203.0.113.9", origin, &large),
-            _ => send(&server, "203.0.113.9", origin, body.as_bytes()),
+            // From many addresses, so that the limit of none of them refuses it first.
+            50 => send(&server, &format!("192.0.2.{}", number / 100), origin, &large),
+            _ => send(&server, "203.0.113.9", origin, &body),
         };
-        let status = if number % 100 == 50 { 413 } else { answer(&mut sent).0 };
-        *statuses.entry(status).or_default() += 1;
+        *statuses.entry(answer(&mut sent).0).or_default() += 1;
         if number % 2_500 == 1_250 {
             let flooded = endpoint.asked();
             honest(2 + number / 2_500);
@@ -94,7 +89,11 @@ fn a_flood_from_one_address_costs_little_and_keeps_nobody_out() {
         }
     }
     let of_flood = endpoint.asked() - asked - 4;
-    assert!((1..=TURNS_OF_ADDRESS).contains(&of_flood), "{of_flood} calls of the model, {statuses:?}");
+    // A slow machine may need more than one minute.
+    let minutes = 1 + usize::try_from(begun.elapsed().as_secs() / 60).unwrap();
+    let most = TURNS_OF_ADDRESS * minutes;
+    assert!((1..=most).contains(&of_flood), "{of_flood} calls of the model, {statuses:?}");
+    assert_eq!(statuses.get(&413), Some(&(TURNS / 100)), "{statuses:?}");
     assert!(statuses[&429] > TURNS / 2, "{statuses:?}");
     let grown = resident_kib(&server).saturating_sub(before);
     assert!(grown <= MOST_KIB, "{grown} KiB more");
