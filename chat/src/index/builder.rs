@@ -99,6 +99,7 @@ impl IndexBuilder {
             page: passage.page,
             headings,
             text: passage.text.into_boxed_str(),
+            language,
         });
     }
 

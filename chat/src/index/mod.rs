@@ -1,5 +1,6 @@
 //! The index of an agent's passages: BM25 over words and their stems, and a fifth of it for how much of the question a
-//! passage covers. BM25 alone prefers a passage that says one rare word often to one that has all words.
+//! passage covers. BM25 alone prefers a passage that says one rare word often to one that has all words. The best are
+//! then put in order by a [closer look](closer).
 //!
 //! A passage consists of its words, and of those of its headings and its document's title, which count twice. Beside
 //! each word that is no function word stands its stem, as a term of its own, where the passage's language has a
@@ -7,6 +8,7 @@
 
 mod agents;
 mod builder;
+mod closer;
 mod postings;
 mod question;
 #[cfg(test)]
@@ -21,6 +23,7 @@ use openapi_core::values::KnowledgeId;
 
 pub use self::agents::{IndexSettings, KnowledgeIndex};
 pub use self::builder::IndexBuilder;
+use self::closer::{Closer, LOOKED_AT};
 use self::postings::Postings;
 pub(crate) use self::question::language_of;
 use self::question::{Asked, MOST_WORDS};
@@ -57,6 +60,18 @@ struct Entry {
     page: Option<u32>,
     headings: Arc<[String]>,
     text: Box<str>,
+    /// The language that its stems are of.
+    language: Option<Language>,
+}
+
+/// What BM25 and coverage say.
+struct Ranked {
+    /// The best scores with their passages.
+    best: Vec<(f32, u32)>,
+    /// What each word of the question that is to be covered weighs.
+    weights: Vec<f32>,
+    /// How much of the question one of the best passages covers.
+    coverage: f32,
 }
 
 /// An index; it does not change.
@@ -96,8 +111,21 @@ impl Index {
     /// there are no answer.
     #[must_use]
     pub fn search(&self, question: &Question, at_most: usize) -> Retrieved {
-        let has_documents = !self.documents.is_empty();
         let asked = Asked::of(question, &self.languages);
+        let Ranked { mut best, weights, coverage } = self.rank(&asked, at_most.max(LOOKED_AT));
+        let mut closer = Closer::new(&asked, &weights, language_of(&question.text, &question.locale));
+        for (score, passage) in &mut best {
+            let entry = &self.entries[*passage as usize];
+            *score *= closer.factor(&entry.headings, &entry.text, entry.language);
+        }
+        best.sort_unstable_by(by_rank);
+        let found = best.into_iter().take(at_most);
+        let passages = found.map(|(score, passage)| self.found(passage as usize, score)).collect();
+        Retrieved { passages, coverage, has_documents: !self.documents.is_empty() }
+    }
+
+    /// The passages with the best scores, before the closer look.
+    fn rank(&self, asked: &Asked, at_most: usize) -> Ranked {
         let mut scores = vec![0.0_f32; self.entries.len()];
         // The words of the question that a passage has, one bit for each.
         let mut held = vec![0_u64; self.entries.len()];
@@ -126,7 +154,8 @@ impl Index {
             }
             rarities[nth] = rarity(self.entries.len().max(FEW), most);
         }
-        let total: f32 = rarities[..asked.counted].iter().sum();
+        let weights = &rarities[..asked.counted];
+        let total: f32 = weights.iter().sum();
         let share = |passage: usize| -> f32 {
             let held = held[passage];
             let covered = (0..asked.counted).filter(|nth| held >> nth & 1 == 1).map(|nth| rarities[nth]);
@@ -139,12 +168,7 @@ impl Index {
         let first = best.first().map_or(0.0, |(score, _)| *score);
         let answering = best.iter().take(MOST_QUOTED).filter(|(score, _)| *score >= QUOTED_SHARE * first);
         let coverage = answering.map(|(_, passage)| share(*passage as usize)).fold(0.0, f32::max);
-        let passages = best
-            .into_iter()
-            .take(at_most)
-            .map(|(score, passage)| self.found(passage as usize, score))
-            .collect();
-        Retrieved { passages, coverage, has_documents }
+        Ranked { best, weights: weights.to_vec(), coverage }
     }
 
     fn found(&self, passage: usize, score: f32) -> FoundPassage {
@@ -169,12 +193,13 @@ fn rarity(all: usize, count: u32) -> f32 {
     (1.0 + (all - count + 0.5) / (count + 0.5)).ln() as f32
 }
 
-/// The best scores above 0 with their passages. Passages are numbered by document and position, so that the order of
-/// equals is theirs.
+/// Passages are numbered by document and position, so that the order of equals is theirs.
+fn by_rank(one: &(f32, u32), other: &(f32, u32)) -> Ordering {
+    other.0.total_cmp(&one.0).then(one.1.cmp(&other.1))
+}
+
+/// The best scores above 0 with their passages.
 fn best(scores: &[f32], at_most: usize) -> Vec<(f32, u32)> {
-    let by_rank = |one: &(f32, u32), other: &(f32, u32)| -> Ordering {
-        other.0.total_cmp(&one.0).then(one.1.cmp(&other.1))
-    };
     let mut found: Vec<(f32, u32)> = (0_u32..)
         .zip(scores)
         .filter(|(_, score)| **score > 0.0)

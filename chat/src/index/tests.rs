@@ -7,7 +7,7 @@ use openapi_core::files::Sha256Digest;
 use openapi_core::values::{KnowledgeId, PlatformId, Timestamp};
 use proptest::prelude::*;
 
-use super::{Index, IndexBuilder, MOST_QUOTED, QUOTED_SHARE};
+use super::{Asked, Index, IndexBuilder, MOST_QUOTED, QUOTED_SHARE};
 use crate::language::Language;
 use crate::terms;
 
@@ -172,20 +172,25 @@ proptest! {
     #[test]
     fn it_finds_what_a_plain_reference_finds(documents in documents(), asked in text(), at_most in 1_usize..8) {
         let index = index(&documents);
-        let found = index.search(&question(&asked), at_most);
+        let question = question(&asked);
+        let ranked = index.rank(&Asked::of(&question, &index.languages), at_most);
         let (wanted, coverage) = reference(&documents, &asked);
-        prop_assert_eq!(found.passages.len(), wanted.len().min(at_most));
-        for (nth, passage) in found.passages.iter().enumerate() {
-            let place = (0..).find(|number| id(*number) == passage.document).map(|number| (number, passage.position));
-            let score = wanted.iter().find(|(other, _)| Some(*other) == place).expect("it has a score").1;
+        prop_assert_eq!(ranked.best.len(), wanted.len().min(at_most.max(MOST_QUOTED)));
+        for (nth, (found, passage)) in ranked.best.iter().enumerate() {
+            let entry = &index.entries[*passage as usize];
+            let place = (u8::try_from(entry.document).expect("few"), entry.position);
+            let score = wanted.iter().find(|(other, _)| *other == place).expect("it has a score").1;
             // Rounding may turn round what is equal but for it.
             prop_assert!((score - wanted[nth].1).abs() < 1e-4, "{nth}: {score} {:?}", wanted);
-            prop_assert!((f64::from(passage.score) - score).abs() < 1e-4);
+            prop_assert!((f64::from(*found) - score).abs() < 1e-4);
         }
         let gap = wanted.iter().take(3).all(|(_, score)| (score / wanted[0].1 - 0.8).abs() > 1e-4);
         let ties = wanted.windows(2).all(|pair| pair[0].1 - pair[1].1 > 1e-4);
-        prop_assert!(!gap || !ties || (f64::from(found.coverage) - coverage).abs() < 1e-4, "{} {coverage}", found.coverage);
-        prop_assert_eq!(&found, &index.search(&question(&asked), at_most));
+        prop_assert!(!gap || !ties || (f64::from(ranked.coverage) - coverage).abs() < 1e-4, "{} {coverage}", ranked.coverage);
+        let found = index.search(&question, at_most);
+        prop_assert_eq!(found.passages.len(), wanted.len().min(at_most));
+        prop_assert!(found.passages.is_sorted_by(|one, other| one.score >= other.score));
+        prop_assert_eq!(&found, &index.search(&question, at_most));
     }
 }
 

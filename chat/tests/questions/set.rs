@@ -19,6 +19,8 @@ pub enum Part {
     Tune,
     /// To see how good it is.
     Final,
+    /// Over facts that were drawn by chance from the project's own guides, whatever words they stand in.
+    Drawn,
 }
 
 /// A question of the set.
@@ -34,6 +36,7 @@ pub struct Asked {
 pub fn questions() -> Vec<Asked> {
     let sets = [
         ("en", include_str!("en.txt")),
+        ("en", include_str!("drawn.txt")),
         ("de", include_str!("de.txt")),
         ("fr", include_str!("fr.txt")),
         ("es", include_str!("es.txt")),
@@ -47,7 +50,12 @@ pub fn questions() -> Vec<Asked> {
             };
             let passages = document.split(" / ").zip(words.split(" / "));
             questions.push(Asked {
-                part: if part == "final" { Part::Final } else { Part::Tune },
+                part: match part {
+                    "tune" => Part::Tune,
+                    "final" => Part::Final,
+                    "drawn" => Part::Drawn,
+                    other => panic!("no part: {other}"),
+                },
                 locale,
                 question: question.to_owned(),
                 expected: passages
