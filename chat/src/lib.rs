@@ -7,7 +7,7 @@
 //! | Part | What it does |
 //! |---|---|
 //! | [`cut`], [`title`] | a document's text to passages of 200 to 1,200 characters, never across a heading |
-//! | [`IndexBuilder`], [`Index`] | BM25 over words and their stems |
+//! | [`IndexBuilder`], [`Index`] | BM25 over words and their stems, then a closer look at the best |
 //! | [`KnowledgeIndex`] | the indexes of agents over a store, made when they are asked for, within a limit of memory |
 //! | [`KnowledgeResponder`] | answers by quotations, without a model, a network or costs |
 //! | [`LlmResponder`] (feature `llm`) | answers by any endpoint that speaks the chat-completions protocol, on tokio |

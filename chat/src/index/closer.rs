@@ -6,8 +6,6 @@
 
 use std::collections::HashMap;
 
-use unicode_segmentation::UnicodeSegmentation as _;
-
 use super::question::Asked;
 use crate::language::Language;
 use crate::terms::{self, Word};
@@ -25,8 +23,8 @@ pub(super) struct Closer<'a> {
     weights: &'a [f32],
     total: f32,
     language: Language,
-    /// By the language of a text, the bits of words that were met already.
-    met: HashMap<(Option<Language>, Box<str>), u64>,
+    /// By the language of a text, the bits of words that were met already: a word is stemmed once.
+    met: HashMap<Option<Language>, HashMap<Box<str>, u64>>,
 }
 
 impl<'a> Closer<'a> {
@@ -47,17 +45,16 @@ impl<'a> Closer<'a> {
             return 1.0;
         }
         // What a heading says is said of each sentence below it.
-        let above =
-            headings.iter().map(|heading| self.words(heading, language)).fold(0, |all, (held, _)| all | held);
+        let above = headings.iter().fold(0, |all, heading| all | self.held(heading, language));
         let (mut together, mut named) = (0.0_f32, 0.0_f32);
         for line in text.lines() {
-            for sentence in line.split_sentence_bounds() {
-                let (held, _) = self.words(sentence, language);
-                together = together.max(self.share(held | above));
+            for sentence in sentences(line) {
+                let held = self.held(sentence, language) | above;
+                together = together.max(self.share(held));
             }
             if let Some(name) = name_of(line) {
-                let (held, words) = self.words(name, language);
-                let asked_for = held.count_ones() as f32 / words.max(1) as f32;
+                let held = self.held(name, language);
+                let asked_for = held.count_ones() as f32 / self.content(name).max(1) as f32;
                 named = named.max(self.share(held) * asked_for.min(1.0));
             }
         }
@@ -70,29 +67,44 @@ impl<'a> Closer<'a> {
         weights.map(|(_, weight)| weight).sum::<f32>() / self.total
     }
 
-    /// Which words of the question a text has, and how many it has that tell something.
-    fn words(&mut self, text: &str, language: Option<Language>) -> (u64, usize) {
-        let (mut held, mut content) = (0, 0);
-        let Closer { bits, met, language: asked_in, .. } = self;
+    /// Which words of the question a text has.
+    fn held(&mut self, text: &str, language: Option<Language>) -> u64 {
+        let Closer { bits, met, .. } = self;
+        let met = met.entry(language).or_default();
+        let of = |term: &str| bits.get(term).copied().unwrap_or_default();
+        let mut held = 0;
         terms::words(text, |word: Word<'_>| {
-            if word.is_part {
-                return;
-            }
-            content += usize::from(terms::is_content(&word, *asked_in));
-            let of = |term: &str| bits.get(term).copied().unwrap_or_default();
-            if word.lower.is_empty() {
-                held |= of(word.folded);
-                return;
-            }
-            let key = (language, Box::from(word.lower));
-            held |= *met.entry(key).or_insert_with(|| {
-                let mut stem = String::new();
-                let has_stem = language.is_some_and(|language| word.stem_term(language, &mut stem));
-                of(word.folded) | if has_stem { of(&stem) } else { 0 }
-            });
+            held |= match met.get(word.lower) {
+                _ if word.is_part => 0,
+                // Pairs of letters have no form but the folded one.
+                _ if word.lower.is_empty() => of(word.folded),
+                Some(bits) => *bits,
+                None => {
+                    let mut stem = String::new();
+                    let has_stem = language.is_some_and(|language| word.stem_term(language, &mut stem));
+                    let bits = of(word.folded) | if has_stem { of(&stem) } else { 0 };
+                    met.insert(Box::from(word.lower), bits);
+                    bits
+                }
+            };
         });
-        (held, content)
+        held
     }
+
+    /// How many words a text has that tell something.
+    fn content(&self, text: &str) -> usize {
+        let mut content = 0;
+        terms::words(text, |word: Word<'_>| {
+            content += usize::from(!word.is_part && terms::is_content(&word, self.language));
+        });
+        content
+    }
+}
+
+/// The sentences of a line, about: one that is cut too early or too late changes little.
+fn sentences(line: &str) -> impl Iterator<Item = &str> {
+    let parts = line.split(['。', '！', '？']).flat_map(|part| part.split(". "));
+    parts.flat_map(|part| part.split("? ")).flat_map(|part| part.split("! "))
 }
 
 /// What a line is named by: the first cell of a table's row, or the bold words that a paragraph or an item begins with.
