@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use mongodb::bson::{Bson, doc};
+
 use super::{Opened, durable_postgres, single_mongo};
 use crate::data;
 use crate::figures::Options;
@@ -40,6 +42,15 @@ pub(in crate::figures) fn lists(options: &Options) -> Measured {
         "--command",
         "VACUUM ANALYZE",
     ]))?;
+    let sizes = super::gets::run(postgres.program("psql").args([
+        "--dbname=large",
+        "--tuples-only",
+        "--no-align",
+        "--command",
+        "SELECT sum(pg_total_relation_size(oid)), sum(pg_indexes_size(oid)) FROM pg_class WHERE relkind = 'r'",
+    ]))?;
+    let (all, indexes) = sizes.trim().split_once('|').ok_or("two sizes")?;
+    tell_size(&mut report, "PostgreSQL", all.parse()?, indexes.parse()?, options);
     compare(&mut report, "PostgreSQL", &large, &small, options)?;
     drop((large, small, postgres));
 
@@ -52,9 +63,29 @@ pub(in crate::figures) fn lists(options: &Options) -> Measured {
         small.fill(SMALL).await?;
         Ok::<_, Failure>((large, small))
     })?;
+    let sizes = runtime.block_on(async {
+        let client = mongodb::Client::with_uri_str(database("large")).await?;
+        // What lies in memory and in the journal alone is no size on the disk yet.
+        client.database("admin").run_command(doc! { "fsync": 1 }).await?;
+        client.database("large").run_command(doc! { "dbStats": 1 }).await
+    })?;
+    let size = |name: &str| match sizes.get(name) {
+        Some(Bson::Double(octets)) => Ok(*octets),
+        Some(Bson::Int64(octets)) => Ok(*octets as f64),
+        Some(Bson::Int32(octets)) => Ok(f64::from(*octets)),
+        _ => Err(format!("dbStats tells no {name}")),
+    };
+    tell_size(&mut report, "MongoDB", size("totalSize")?, size("indexSize")?, options);
     compare(&mut report, "MongoDB", &large, &small, options)?;
     drop((large, small, mongo));
     Ok(report)
+}
+
+/// Tells what the large agent's database takes on the disk.
+fn tell_size(report: &mut Report, engine: &str, all: f64, indexes: f64, options: &Options) {
+    let of_each = |octets: f64| octets / options.contacts as f64;
+    report.detail(format!("{engine}: a contact on the disk, with its indexes"), of_each(all), "octets");
+    report.detail(format!("{engine}: of these, indexes"), of_each(indexes), "octets");
 }
 
 fn compare(

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use database_servers::{mongo, postgres};
-use openapi_core::storage::{Storage, TransferStore};
-use openapi_core::transfer;
+use openapi_core::storage::{RecordKind, Storage, TransferStore};
+use openapi_core::transfer::{self, Step};
 use storage_mongo::{MongoConfig, MongoStorage};
 use storage_postgres::{PostgresConfig, PostgresStorage};
 use storage_sqlite::{SqliteConfig, SqliteStorage};
@@ -23,6 +23,9 @@ use crate::data;
 use crate::report::Failure;
 use crate::servers::Server;
 use crate::world::{Credentials, Host, SERVER_KEY_HEX};
+
+/// Contacts that are copied between two lines that tell so.
+const TOLD_EACH: u64 = 50_000;
 
 /// Requests of a key, below the 1,000 that it may send in a minute.
 const REQUESTS_OF_A_KEY: u32 = 960;
@@ -61,7 +64,19 @@ impl Opened {
         let [agent] = agents.as_slice() else {
             return Err("a database of the benchmarks has one agent".into());
         };
-        transfer::copy_agent(&source, &*self.moves, agent, None, &mut |_| {}).await?;
+        let mut copied = 0;
+        let mut tell = |step| match step {
+            Step::Records(RecordKind::Contact, records) => {
+                let before = copied;
+                copied += records;
+                if copied / TOLD_EACH > before / TOLD_EACH {
+                    eprintln!("  {copied} of {contacts} contacts");
+                }
+            }
+            Step::Comparing => eprintln!("  comparing"),
+            _ => {}
+        };
+        transfer::copy_agent(&source, &*self.moves, agent, None, &mut tell).await?;
         Ok(())
     }
 
