@@ -19,7 +19,7 @@ pub enum Part {
     Tune,
     /// To see how good it is.
     Final,
-    /// Over facts that were drawn by chance from the project's own guides, whatever words they stand in.
+    /// Over facts from all over the project's own guides, whatever words they stand in.
     Drawn,
 }
 
