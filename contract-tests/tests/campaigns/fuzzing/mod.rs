@@ -234,7 +234,8 @@ fn whatever_is_sent_is_answered() {
 /// A green campaign tells something only if a panic behind all the checks of a request is found and cut down.
 #[test]
 fn a_planted_panic_is_found() {
-    let campaign = campaign(1, 60.0, true);
+    // It ends when it has found it; how long that takes depends on chance, which each change of the seeds throws anew.
+    let campaign = campaign(1, 300.0, true);
     let [finding] = &campaign.findings[..] else { panic!("{} findings", campaign.findings.len()) };
     assert!(finding.words.contains("the planted defect"), "{}", finding.words);
     assert!(finding.alone, "it needs nothing that was sent before");
