@@ -4,9 +4,9 @@
 //! A line of a set is `part | document | words | question`: the right passage is of that document and has those words,
 //! in its text or its headings, where there are several in the same order with ` / ` between them; `-` for a question
 //! that no document answers. What is of the part `final` was not looked at while the search was made better; gates hold
-//! for both parts. The part `drawn` asks for facts from all over the guides, half of them drawn by chance, in the words of
-//! people who had not seen the search: the right passage shares few words with many of them, and no search by words finds
-//! all. Which passages of the guides are right was judged by readers who had the pools of
+//! for both parts. The part `drawn` asks for facts from all over the guides, half of them drawn by chance, in words that
+//! were chosen without a look at the search: the right passage shares few words with many of them, and no search by words
+//! finds all. Which passages of the guides are right was judged by readers who had the pools of
 //! `pools_of_passages` and did not know the places in them.
 
 mod set;
