@@ -41,6 +41,11 @@ const COVERED_WEIGHT: f32 = 0.2;
 /// Passages that there are taken to be at least, when it is weighed how much of a question is covered: in a handful of
 /// passages each word is frequent, and one that is missing would outweigh all that are there.
 const FEW: usize = 50;
+/// From which score of the first passage on a question counts as covered better than its words say, in rarities of the
+/// rarest words, and how much better at most. A long question has many words that its answer does without: half of
+/// those that matter are then more than half of a short one, and their score tells so.
+const EVIDENT: f32 = 2.25;
+const MOST_LIFTED: f32 = 1.5;
 /// Passages that an answer is made of, at most.
 pub(crate) const MOST_QUOTED: usize = 3;
 /// The share of the first passage's score that the others of an answer have.
@@ -108,7 +113,7 @@ impl Index {
 
     /// Up to `at_most` passages for a question, best first, equals by document and position; and how much of the
     /// question one of the best ones covers. What several would cover only together does not count: words from here and
-    /// there are no answer.
+    /// there are no answer. A score that only several rare words together reach [lifts it](EVIDENT).
     #[must_use]
     pub fn search(&self, question: &Question, at_most: usize) -> Retrieved {
         let asked = Asked::of(question, &self.languages);
@@ -119,6 +124,10 @@ impl Index {
             *score *= closer.factor(&entry.headings, &entry.text, entry.language);
         }
         best.sort_unstable_by(by_rank);
+        let first = best.first().map_or(0.0, |(score, _)| *score);
+        let rarest = rarity(self.entries.len().max(FEW), 1);
+        let lift = (first / (EVIDENT * rarest)).clamp(1.0, MOST_LIFTED);
+        let coverage = (coverage * lift).min(1.0);
         let found = best.into_iter().take(at_most);
         let passages = found.map(|(score, passage)| self.found(passage as usize, score)).collect();
         Retrieved { passages, coverage, has_documents: !self.documents.is_empty() }

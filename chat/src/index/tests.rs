@@ -275,3 +275,23 @@ fn a_message_of_any_length_is_looked_for() {
     let long: String = (0..2_000).map(|n| format!("w{n} ")).collect();
     assert_eq!(index.search(&question(&format!("apples {long}")), 3).passages.len(), 1);
 }
+
+#[test]
+fn a_long_question_counts_as_covered_by_what_only_its_answer_can_say() {
+    // Words that no other passage has, half of those that are asked for.
+    let answer = "Quartz lanterns glimmer beneath velvet canopies.";
+    let others = (0..60).map(|n| (None, format!("Place {n} sells fruit and more of it.")));
+    let passages = std::iter::once((None, answer.to_owned())).chain(others).collect();
+    let index = index(&[("Shop", Some("en"), passages)]);
+    let long = index.search(
+        &question(
+            "Quartz lanterns glimmer beneath velvet wisteria, marble, bronze, copper, amber, ivory, cobalt?",
+        ),
+        3,
+    );
+    assert_eq!(long.passages[0].text, answer);
+    assert!(long.coverage > 0.5, "{}", long.coverage);
+    // As much of a short one is no more than it is: one rare word is no evidence.
+    let short = index.search(&question("Quartz wisteria, marble?"), 3);
+    assert!(short.coverage < 0.35, "{}", short.coverage);
+}

@@ -279,7 +279,8 @@ pub struct Question {
 pub struct Retrieved {
     /// The passages, best first.
     pub passages: Vec<FoundPassage>,
-    /// How much of the question's content words, weighed by how rare they are, the best passages hold: 0 to 1.
+    /// How much of the question the best passages cover: the share of its content words that they hold, weighed by how
+    /// rare they are; more where a long question and its passage have several rare words in common. 0 to 1.
     pub coverage: f32,
     /// Whether the agent has documents at all.
     pub has_documents: bool,
