@@ -6,8 +6,8 @@
 //! that no document answers. What is of the part `final` was not looked at while the search was made better; gates hold
 //! for both parts. The part `drawn` asks for facts from all over the guides, half of them drawn by chance, in words that
 //! were chosen without a look at the search: the right passage shares few words with many of them, and no search by words
-//! finds all; with them stand long questions in words of the guides that no guide answers. Which passages of the guides are right was judged by readers who had the pools of
-//! `pools_of_passages` and did not know the places in them.
+//! finds all; with them stand long questions in words of the guides that no guide answers. Which passages of the guides
+//! are right was judged by readers who had the pools of `pools_of_passages` and did not know the places in them.
 
 mod set;
 
