@@ -113,7 +113,7 @@ impl Index {
 
     /// Up to `at_most` passages for a question, best first, equals by document and position; and how much of the
     /// question one of the best ones covers. What several would cover only together does not count: words from here and
-    /// there are no answer. A score that only several rare words together reach [lifts it](EVIDENT).
+    /// there are no answer. A score that only several rare words together reach lifts it.
     #[must_use]
     pub fn search(&self, question: &Question, at_most: usize) -> Retrieved {
         let asked = Asked::of(question, &self.languages);
