@@ -1,5 +1,6 @@
 //! Makes a corpus of labelled documents for the evaluation: invoices, receipts, laboratory reports, resumes, contracts
-//! and forms, in five languages and several layouts, as text, DOCX and PDF. The same seed makes the same corpus.
+//! and forms, in five languages and several layouts, as text, DOCX, PDF and scanned pages. The same seed makes the same
+//! corpus.
 //!
 //! `cargo run -p extraction --release --example generate-corpus -- FOLDER [--count N] [--seed N]`
 
@@ -9,6 +10,7 @@ mod bills;
 mod kinds;
 mod pieces;
 mod random;
+mod scan;
 mod words;
 mod write;
 
@@ -57,20 +59,25 @@ fn generate(folder: &std::path::Path, count: u64, seed: u64) -> Result<(), Box<d
         let mut random = Random::new(seed.wrapping_mul(1_000_003).wrapping_add(number));
         let kind = kinds::KINDS[(number % kinds::KINDS.len() as u64) as usize];
         let document = (kind.make)(&mut random);
-        let (format, media_type, bytes) = match random.below(3) {
+        let sort = random.below(4);
+        let (format, media_type, bytes) = match sort {
             0 => ("txt", "text/plain", write::text(&document.pieces, &mut random).into_bytes()),
             1 => (
                 "docx",
                 "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
                 write::docx(&document.pieces)?,
             ),
-            _ => ("pdf", "application/pdf", write::pdf(&document.pieces, &mut random)),
+            2 => ("pdf", "application/pdf", write::pdf(&document.pieces, &mut random)),
+            _ => {
+                let printed = write::pdf(&document.pieces, &mut random);
+                scan::scan(printed, &mut random)?
+            }
         };
         let file = format!("docs/{}_{number:04}.{format}", kind.name);
         std::fs::write(folder.join(&file), bytes)?;
         let line = json!({
             "id": format!("own_{}/{}_{number:04}", kind.name, kind.name),
-            "set": format!("own_{}", kind.name),
+            "set": if sort == 3 { format!("own_scan_{}", kind.name) } else { format!("own_{}", kind.name) },
             "media_type": media_type,
             "file": file,
             "schema": document.schema,
