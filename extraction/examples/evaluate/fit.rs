@@ -13,7 +13,7 @@ pub struct Sample {
 }
 
 /// How strongly weights are pulled to 0.
-const PULL: f64 = 0.002;
+const PULL: f64 = 0.001;
 const STEPS: usize = 3_000;
 /// Documents are dealt into so many groups for the check.
 const FOLDS: usize = 5;

@@ -150,6 +150,7 @@ impl<'a> Recognition<'a> {
                 (prepared, words) = (turned, again);
             }
         }
+        let words = whole_addresses(words);
         Some(arrange(&prepared, &words, f64::from(width), f64::from(height), scale))
     }
 }
@@ -224,6 +225,40 @@ fn arrange(
     (arranged.lines, arranged.tables)
 }
 
+/// Puts electronic addresses together again: engines read the white around an `@` as a space.
+fn whole_addresses(words: Vec<RecognisedWord>) -> Vec<RecognisedWord> {
+    let mut whole: Vec<RecognisedWord> = Vec::with_capacity(words.len());
+    for word in words {
+        match whole.last_mut() {
+            Some(before) if is_cut_at_sign(before, &word) => {
+                let bottom =
+                    before.top.saturating_add(before.height).max(word.top.saturating_add(word.height));
+                before.top = before.top.min(word.top);
+                before.height = bottom - before.top;
+                before.width = word.left.saturating_add(word.width).saturating_sub(before.left);
+                before.confidence = before.confidence.min(word.confidence);
+                before.text.push_str(&word.text);
+            }
+            _ => whole.push(word),
+        }
+    }
+    whole
+}
+
+/// Whether these are the two sides of an address: the sign at the end of the first or the beginning of the second, a
+/// dot in what follows, and no more than the white of a letter between them.
+fn is_cut_at_sign(before: &RecognisedWord, word: &RecognisedWord) -> bool {
+    let Some(gap) = word.left.checked_sub(before.left.saturating_add(before.width)) else { return false };
+    let near = word.line == before.line && f64::from(gap) < 0.7 * f64::from(before.height.max(word.height));
+    let name = before.text.strip_suffix('@');
+    let domain = word.text.strip_prefix('@');
+    let named = name.unwrap_or(&before.text).ends_with(|last: char| last.is_ascii_alphanumeric());
+    near && named
+        && !before.text.trim_end_matches('@').contains('@')
+        && name.is_some() != domain.is_some()
+        && domain.unwrap_or(&word.text).trim_matches('.').contains('.')
+}
+
 /// Height of the type of each line: words of small letters are lower than it, so the higher ones tell.
 fn line_sizes(words: &[RecognisedWord]) -> std::collections::HashMap<u32, f64> {
     let mut heights: std::collections::HashMap<u32, Vec<u32>> = std::collections::HashMap::new();
@@ -253,6 +288,36 @@ fn is_speck(word: &RecognisedWord) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn word(text: &str, left: u32, width: u32, line: u32) -> RecognisedWord {
+        RecognisedWord { text: text.to_owned(), left, top: 100, width, height: 20, confidence: 80.0, line }
+    }
+
+    #[test]
+    fn addresses_that_were_cut_at_the_sign_are_whole_again() {
+        let joined = |words: &[RecognisedWord]| -> Vec<String> {
+            whole_addresses(words.to_vec()).into_iter().map(|word| word.text).collect()
+        };
+        let before = word("ada7", 10, 40, 1);
+        for (text, left) in [("@example.org", 58), ("@example.org", 63)] {
+            assert_eq!(joined(&[before.clone(), word(text, left, 90, 1)]), ["ada7@example.org"]);
+        }
+        assert_eq!(joined(&[word("ada7@", 10, 50, 1), word("example.org", 66, 90, 1)]), ["ada7@example.org"]);
+        let whole = whole_addresses(vec![before.clone(), word("@example.org", 58, 90, 1)]);
+        assert_eq!((whole[0].left, whole[0].width, whole[0].height), (10, 138, 20));
+        // Another line, too far, no domain, a label, a second sign, overlapping words.
+        for (first, second) in [
+            (before.clone(), word("@example.org", 58, 90, 2)),
+            (before.clone(), word("@example.org", 64, 90, 1)),
+            (before.clone(), word("@ada", 58, 90, 1)),
+            (word("Mail:", 10, 40, 1), word("@example.org", 58, 90, 1)),
+            (word("a@b.example", 10, 40, 1), word("@example.org", 58, 90, 1)),
+            (word("7@", 10, 40, 1), word("@example.org", 58, 90, 1)),
+            (before.clone(), word("@example.org", 40, 90, 1)),
+        ] {
+            assert_eq!(joined(&[first, second]).len(), 2);
+        }
+    }
 
     #[test]
     fn confidence_is_what_was_measured() {

@@ -9,7 +9,7 @@ use openapi_core::extraction::{Confidence, ExtractionType};
 use super::candidates::{Candidate, How};
 
 /// How many features there are.
-pub const COUNT: usize = 21;
+pub const COUNT: usize = 23;
 
 /// What the features are, in the order of the weights.
 pub const NAMES: [&str; COUNT] = [
@@ -34,6 +34,8 @@ pub const NAMES: [&str; COUNT] = [
     "share of rows complete",
     "words",
     "others near",
+    "no others near",
+    "all rows complete",
 ];
 
 /// What is known about a value, each number about 1 at most.
@@ -86,6 +88,8 @@ impl Features {
             complete,
             (words as f64 / 12.0).min(1.0),
             f64::from(candidate.rivals.min(6)) / 6.0,
+            flag(candidate.rivals == 0),
+            flag(complete >= 1.0),
         ])
     }
 
