@@ -27,10 +27,10 @@ const ROUNDS: usize = 45;
 /// Uploads at a time of `upload-memory`.
 const AT_ONCE: usize = 64;
 
-const BOUNDARY: &str = "a9f27c4e";
+pub(super) const BOUNDARY: &str = "a9f27c4e";
 
 /// A server with one contact.
-struct Site {
+pub(super) struct Site {
     server: Server,
     folder: PathBuf,
     key: Credentials,
@@ -39,7 +39,7 @@ struct Site {
 }
 
 impl Site {
-    fn new(name: &str) -> Result<Self, Failure> {
+    pub(super) fn new(name: &str) -> Result<Self, Failure> {
         let binary = servers::binary()?;
         let folder = data::own_folder(name)?;
         let database = folder.join("openapi.db");
@@ -60,21 +60,26 @@ impl Site {
         format!("/v1/open/files/chatbots/{}/{}", self.agent, self.contact)
     }
 
-    /// Uploads a text file and returns its id.
-    fn upload(&self, content: &[u8]) -> Result<String, Failure> {
-        let begin = format!(
-            "--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\n"
-        );
+    /// Posts a form whose last part is a file.
+    pub(super) fn post(&self, target: &str, begin: &str, content: &[u8]) -> Result<String, Failure> {
         let end = format!("\r\n--{BOUNDARY}--\r\n");
         let length = begin.len() + content.len() + end.len();
         let more =
             format!("Content-Type: multipart/form-data; boundary={BOUNDARY}\r\nContent-Length: {length}\r\n");
         let mut stream = TcpStream::connect(self.server.address())?;
-        stream.write_all(self.head("POST", &self.files(), &more).as_bytes())?;
+        stream.write_all(self.head("POST", target, &more).as_bytes())?;
         stream.write_all(begin.as_bytes())?;
         stream.write_all(content)?;
         stream.write_all(end.as_bytes())?;
-        let answer = answer_of(stream)?;
+        answer_of(stream)
+    }
+
+    /// Uploads a text file and returns its id.
+    fn upload(&self, content: &[u8]) -> Result<String, Failure> {
+        let begin = format!(
+            "--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\n"
+        );
+        let answer = self.post(&self.files(), &begin, content)?;
         member(&answer, "id").filter(|_| answer.starts_with("HTTP/1.1 201")).ok_or_else(|| answer.into())
     }
 
@@ -88,7 +93,7 @@ impl Site {
         Ok(url[at..].to_owned())
     }
 
-    fn end(self) -> Result<(), Failure> {
+    pub(super) fn end(self) -> Result<(), Failure> {
         self.server.stop()?;
         Ok(std::fs::remove_dir_all(&self.folder)?)
     }

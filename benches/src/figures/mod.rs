@@ -2,6 +2,7 @@
 
 mod api_get;
 mod chat;
+mod documents;
 mod durable_creates;
 mod engines;
 mod faults;
@@ -55,6 +56,8 @@ pub(crate) enum Benchmark {
     Download,
     /// Growth of memory with 64 uploads of 25 MiB at once
     UploadMemory,
+    /// Time of an extraction from a PDF of five pages of text
+    Documents,
     /// Memory of a thousand open answers of the chat, and what they cost the latency of the API
     OpenStreams,
     /// Thousands of turns, forged pages, large bodies and slow heads from one address, beside honest visitors
@@ -91,6 +94,7 @@ impl Benchmark {
             Benchmark::Upload => files::upload(options),
             Benchmark::Download => files::download(options),
             Benchmark::UploadMemory => files::upload_memory(options),
+            Benchmark::Documents => documents::run(options),
             Benchmark::OpenStreams => chat::streams(options),
             Benchmark::WidgetAbuse => chat::abuse(options),
             Benchmark::FormValidation => forms::validation(options),

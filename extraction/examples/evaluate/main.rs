@@ -14,8 +14,10 @@ mod asked;
 mod calibration;
 mod compare;
 mod fit;
+mod machine;
 mod manifest;
 mod report;
+mod require;
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -28,6 +30,8 @@ use extraction::engine::builtin::confidence::Features;
 use serde_json::{Map, Value, json};
 
 use manifest::{Entry, Part};
+use report::Times;
+use require::Requirement;
 
 const USAGE: &str = "\
 Usage: evaluate FOLDER [options]
@@ -37,6 +41,8 @@ Usage: evaluate FOLDER [options]
   --documents FOLDER    keep the text of documents there and read it from there: recognition is slow
   --errors N            show the first N fields that are wrong
   --fields              show a line for each set and field
+  --require FIGURE      end with status 1 unless the figure is so: all>=0.9, macro, absent, ece<=0.06, auroc, precision,
+                        coverage (of confidence 0.8), set:NAME and type:NAME (F1); repeatable
   --text ID             show the text of one document and what was found in it
   --fit                 fit the weights of confidence on what was found, and print them
   --also FOLDER         a further folder of documents, with --fit
@@ -53,6 +59,7 @@ struct Options {
     documents: Option<PathBuf>,
     errors: usize,
     fields: bool,
+    require: Vec<Requirement>,
     text: Option<String>,
     fit: bool,
     also: Vec<PathBuf>,
@@ -69,6 +76,7 @@ fn options() -> Option<Options> {
         documents: None,
         errors: 0,
         fields: false,
+        require: Vec::new(),
         text: None,
         fit: false,
         also: Vec::new(),
@@ -82,6 +90,7 @@ fn options() -> Option<Options> {
             "--documents" => options.documents = Some(words.next()?.into()),
             "--errors" => options.errors = words.next()?.parse().ok()?,
             "--fields" => options.fields = true,
+            "--require" => options.require.push(Requirement::parse(&words.next()?)?),
             "--text" => options.text = Some(words.next()?),
             "--fit" => options.fit = true,
             "--also" => options.also.push(words.next()?.into()),
@@ -140,7 +149,9 @@ fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
             eprint!("\r{nth} of {} documents, {:.0} s ", entries.len(), started.elapsed().as_secs_f64());
             shown = Instant::now();
         }
+        let before = machine::processor_time();
         let found = find(options, entry, &engine)?;
+        let processor = before.and_then(|before| machine::processor_time()?.checked_sub(before));
         if let Some(file) = &mut predictions {
             let mut line =
                 json!({ "id": entry.id, "fields": found.fields, "ms": found.extracting.as_secs_f64() * 1e3 });
@@ -170,14 +181,15 @@ fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
             let right = counts.wrong == 0 && counts.missed == 0 || nested && counts.f1() >= 0.9;
             samples.push(fit::Sample { features, right, document: nth });
         }
-        report.add(entry, &found.fields, found.error.is_some(), found.reading, found.extracting);
+        let times = Times { reading: found.reading, extracting: found.extracting, processor };
+        report.add(entry, &found.fields, found.error.is_some(), &times);
     }
     eprintln!("\r{} documents, {:.1} s          ", entries.len(), started.elapsed().as_secs_f64());
     report.print(options.fields);
     if options.fit {
         fit::run(&samples);
     }
-    Ok(())
+    Ok(require::check(&report, &options.require)?)
 }
 
 fn find(

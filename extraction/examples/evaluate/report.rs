@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::calibration;
 use crate::compare::{Counts, compare, is_empty};
+use crate::machine;
 use crate::manifest::Entry;
 
 pub struct Report {
@@ -21,6 +22,8 @@ pub struct Report {
     outcomes: BTreeMap<String, Vec<(f64, bool)>>,
     reading: Vec<Duration>,
     extracting: Vec<Duration>,
+    /// The processor's time of the documents of each set, that of recognition with them.
+    processor: BTreeMap<String, Vec<Duration>>,
 }
 
 impl Report {
@@ -37,21 +40,18 @@ impl Report {
             outcomes: BTreeMap::new(),
             reading: Vec::new(),
             extracting: Vec::new(),
+            processor: BTreeMap::new(),
         }
     }
 
-    pub fn add(
-        &mut self,
-        entry: &Entry,
-        found: &Map<String, Value>,
-        failed: bool,
-        reading: Duration,
-        extracting: Duration,
-    ) {
+    pub fn add(&mut self, entry: &Entry, found: &Map<String, Value>, failed: bool, times: &Times) {
         self.documents += 1;
         self.failed += usize::from(failed);
-        self.reading.push(reading);
-        self.extracting.push(extracting);
+        self.reading.push(times.reading);
+        self.extracting.push(times.extracting);
+        if let Some(processor) = times.processor {
+            self.processor.entry(entry.set.clone()).or_default().push(processor);
+        }
         for field in &entry.schema {
             let Some(gold) = entry.expected.get(&field.name) else { continue };
             let answer = found.get(&field.name);
@@ -111,14 +111,12 @@ impl Report {
                 line(name, counts);
             }
         }
-        let macro_f1 =
-            self.sets.values().map(|counts| counts.f1()).sum::<f64>() / self.sets.len().max(1) as f64;
-        println!("macro F1 over sets {macro_f1:.3}");
+        println!("macro F1 over sets {:.3}", self.macro_f1());
         println!(
             "absent fields left empty: {} of {} = {:.3}",
             self.absent.0,
             self.absent.1,
-            f64::from(self.absent.0) / f64::from(self.absent.1.max(1))
+            self.left_empty()
         );
         for (name, outcomes) in &self.outcomes {
             let Some(figures) = calibration::of(outcomes) else { continue };
@@ -134,16 +132,12 @@ impl Report {
                 figures.coverage,
             );
         }
-        for (name, times) in [("reading", &self.reading), ("extraction", &self.extracting)] {
-            let mut times = times.clone();
+        let line = |name: &str, times: &[Duration]| {
+            let mut times = times.to_vec();
             times.sort_unstable();
             let at = |share: f64| {
-                times
-                    .get(((times.len() as f64 * share) as usize).min(times.len().saturating_sub(1)))
-                    .copied()
-                    .unwrap_or_default()
-                    .as_secs_f64()
-                    * 1e3
+                let nth = ((times.len() as f64 * share) as usize).min(times.len().saturating_sub(1));
+                times.get(nth).copied().unwrap_or_default().as_secs_f64() * 1e3
             };
             println!(
                 "{name} ms: half within {:.1}, 95 of 100 within {:.1}, all within {:.1}",
@@ -151,6 +145,53 @@ impl Report {
                 at(0.95),
                 at(1.0)
             );
+        };
+        line("reading", &self.reading);
+        line("extraction", &self.extracting);
+        for (set, times) in &self.processor {
+            line(&format!("processor {set}"), times);
+        }
+        if let Some(octets) = machine::most_memory() {
+            println!("memory of this process at most {} MiB", octets >> 20);
         }
     }
+
+    fn macro_f1(&self) -> f64 {
+        self.sets.values().map(|counts| counts.f1()).sum::<f64>() / self.sets.len().max(1) as f64
+    }
+
+    fn left_empty(&self) -> f64 {
+        f64::from(self.absent.0) / f64::from(self.absent.1.max(1))
+    }
+
+    /// A figure by its name in `--require`.
+    pub fn figure(&self, name: &str) -> Option<f64> {
+        let confidence = || calibration::of(self.outcomes.get("all")?);
+        match name {
+            "all" => Some(self.all.f1()),
+            "macro" => Some(self.macro_f1()),
+            "absent" => (self.absent.1 > 0).then(|| self.left_empty()),
+            "ece" => Some(confidence()?.error),
+            "auroc" => confidence()?.order,
+            "precision" => confidence()?.precision,
+            "coverage" => Some(confidence()?.coverage),
+            _ => {
+                let (group, name) = name.split_once(':')?;
+                let group = match group {
+                    "set" => &self.sets,
+                    "type" => &self.types,
+                    _ => return None,
+                };
+                group.get(name).map(|counts| counts.f1())
+            }
+        }
+    }
+}
+
+/// How long a document took.
+pub struct Times {
+    pub reading: Duration,
+    pub extracting: Duration,
+    /// Of this process and the ones it started; to 10 ms.
+    pub processor: Option<Duration>,
 }

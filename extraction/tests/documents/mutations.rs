@@ -104,10 +104,14 @@ async fn campaign_of_broken_documents_in_workers() {
     let mut numbers = Numbers(0x2545_f491_4f6c_dd1d);
     let seeds = seeds();
     let mut tally = std::collections::BTreeMap::<String, u32>::new();
+    let mut at_rest = None;
     for round in 0..3000 {
+        if round == 100 {
+            at_rest = resident();
+        }
         let document = mutate(&seeds[round % seeds.len()], &mut numbers);
         let read = worker.read(&document, Limits::default(), None);
-        let result = tokio::time::timeout(Duration::from_secs(11), read).await.expect("it ends in time");
+        let result = tokio::time::timeout(Duration::from_secs(10), read).await.expect("it ends in time");
         let outcome = match result {
             Ok(_) => "read".to_owned(),
             Err(WorkerError::Document(error @ (ReadError::Unreadable(_) | ReadError::Encrypted))) => {
@@ -119,5 +123,14 @@ async fn campaign_of_broken_documents_in_workers() {
         };
         *tally.entry(outcome).or_default() += 1;
     }
-    println!("{tally:#?}");
+    let growth = resident().zip(at_rest).map(|(now, before)| now.saturating_sub(before));
+    println!("{tally:#?}\ngrowth of this process {growth:?} octets");
+    assert!(growth.is_none_or(|growth| growth <= 16 << 20), "{growth:?}");
+}
+
+/// Resident memory of this process in octets, where the system tells.
+fn resident() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
 }
