@@ -35,10 +35,15 @@ pub struct Picture {
 pub struct Page {
     /// Counted from 1.
     pub number: u32,
-    /// Width in points (1/72 inch) as the page is shown, after its rotation; 0 where there are no places.
+    /// Width in points (1/72 inch) of the page when it stands upright; 0 where there are no places.
     pub width: f32,
     /// Height in points.
     pub height: f32,
+    /// By how many degrees, clockwise, the page as it is shown was turned to stand upright: 0, 90, 180 or 270. Pictures
+    /// and scans are turned; the rotation that a PDF itself names is part of how its page is shown. All places are those
+    /// on the upright page; [`Page::as_shown`] leads back.
+    #[serde(default)]
+    pub turn: u16,
     /// Where the text comes from.
     pub source: PageSource,
     /// The lines in reading order: a column is read to its end before the next one begins.
@@ -144,6 +149,19 @@ pub enum Warning {
 }
 
 impl Page {
+    /// A place of the upright page on the page as it is shown.
+    #[must_use]
+    pub fn as_shown(&self, rect: Rect) -> Rect {
+        let Rect { x, y, width, height } = rect;
+        let (right, below) = (self.width - x - width, self.height - y - height);
+        match self.turn {
+            90 => Rect { x: y, y: right, width: height, height: width },
+            180 => Rect { x: right, y: below, width, height },
+            270 => Rect { x: below, y: x, width: height, height: width },
+            _ => rect,
+        }
+    }
+
     /// Its text: a line for each line, an empty one between two blocks, and one blank for every gap within a line.
     #[must_use]
     pub fn text(&self) -> String {
@@ -195,5 +213,23 @@ mod tests {
         };
         assert_eq!(page.text(), "Home visits\nin Leeds\n\n予約制");
         assert_eq!(Page::default().text(), "");
+    }
+
+    #[test]
+    fn places_are_turned_back() {
+        let rect = |x, y, width, height| Rect { x, y, width, height };
+        // Upright it is 200 wide and 100 high, with a word at the beginning of its first line.
+        let word = rect(10.0, 5.0, 60.0, 12.0);
+        for (turn, shown) in [
+            (0, word),
+            // Its head was on the left, so that the line ran upwards from the lower left corner.
+            (90, rect(5.0, 130.0, 12.0, 60.0)),
+            (180, rect(130.0, 83.0, 60.0, 12.0)),
+            // Its head was on the right, so that the line ran downwards from the upper right corner.
+            (270, rect(83.0, 10.0, 12.0, 60.0)),
+        ] {
+            let page = Page { width: 200.0, height: 100.0, turn, ..Page::default() };
+            assert_eq!(page.as_shown(word), shown, "{turn}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::Cursor;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use extraction::document::recognition::{Raster, Recognise, RecogniseError, RecognisedWord, Stop, Tesseract};
 use extraction::document::{Document, Limits, PageSource, ReadError, Unit, Warning, read_with};
@@ -9,11 +10,12 @@ use image::{DynamicImage, GrayImage, ImageFormat, Luma, Rgba, RgbaImage};
 
 use crate::{lines, read_default};
 
-/// Says the same words of every picture, and remembers what it was shown.
+/// Says the same words of every picture, surer ones once it was asked which way is up, and remembers what it was shown.
 #[derive(Default)]
 struct Planted {
     words: Vec<RecognisedWord>,
     turn: u16,
+    asked: AtomicBool,
     shown: Mutex<Vec<Raster>>,
 }
 
@@ -42,10 +44,15 @@ impl Planted {
 impl Recognise for Planted {
     fn words(&self, raster: &Raster, _: &Stop) -> Result<Vec<RecognisedWord>, RecogniseError> {
         self.shown.lock().expect("no test panics with it").push(raster.clone());
-        Ok(self.words.clone())
+        let mut words = self.words.clone();
+        if self.asked.load(Ordering::Relaxed) {
+            words.iter_mut().for_each(|word| word.confidence = 96.0);
+        }
+        Ok(words)
     }
 
     fn turn(&self, _: &Raster, _: &Stop) -> Result<u16, RecogniseError> {
+        self.asked.store(true, Ordering::Relaxed);
         Ok(self.turn)
     }
 }
@@ -106,12 +113,30 @@ fn transparency_shows_white_paper() {
 
 #[test]
 fn a_doubtful_picture_is_turned_and_places_come_back() {
-    let mut engine = Planted::says(&[("upside", 20, 20, 1, 30.0), ("down", 80, 20, 1, 30.0)]);
-    engine.turn = 180;
-    read(&encoded(&marked(), ImageFormat::Png), &engine);
-    let shown = engine.shown();
-    assert_eq!(shown.len(), 2);
-    assert!(shade(&shown[0], 40, 35) < 80 && shade(&shown[1], 160, 125) < 80);
+    for (turn, dark, back) in
+        [(90, (125, 40), (20, 100)), (180, (160, 125), (140, 128)), (270, (35, 160), (168, 20))]
+    {
+        let mut engine = Planted::says(&[("upside", 20, 20, 1, 30.0), ("down", 80, 20, 1, 30.0)]);
+        engine.turn = turn;
+        let document = read(&encoded(&marked(), ImageFormat::Png), &engine);
+        // As it is, a third of it turned, all of it turned.
+        let shown = engine.shown();
+        assert_eq!(shown.len(), 3);
+        assert!(shade(&shown[0], 40, 35) < 80 && shade(&shown[2], dark.0, dark.1) < 80, "{turn}");
+        assert_eq!((shown[1].width, shown[1].height), (shown[2].width, shown[2].height.div_ceil(3)));
+        let page = &document.pages[0];
+        let upright = if turn == 180 { (200, 160) } else { (160, 200) };
+        assert_eq!((shown[2].width, shown[2].height), upright);
+        assert_eq!((page.turn, lines(&document)), (turn, vec!["upside down".to_owned()]));
+        assert!((page.width / page.height - upright.0 as f32 / upright.1 as f32).abs() < 0.01);
+        // On the upright page words stay where they were found; on the one that was given they lie as it does.
+        let scale = page.width / upright.0 as f32;
+        let place = page.lines[0].words[0].bbox.expect("it has a place");
+        assert!((place.x / scale - 20.0).abs() < 0.5 && (place.y / scale - 20.0).abs() < 0.5, "{place:?}");
+        let shown = page.as_shown(place);
+        assert!((shown.x / scale - back.0 as f32).abs() < 0.5, "{turn}: {shown:?}");
+        assert!((shown.y / scale - back.1 as f32).abs() < 0.5, "{turn}: {shown:?}");
+    }
 }
 
 #[test]

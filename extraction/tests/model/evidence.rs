@@ -162,6 +162,7 @@ fn scanned() -> Document {
         number,
         width: 595.0,
         height: 842.0,
+        turn: 0,
         source: PageSource::Recognised,
         lines: vec![Line { words, block: 0 }],
         tables: Vec::new(),

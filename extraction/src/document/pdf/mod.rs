@@ -119,16 +119,16 @@ fn read_page<'a>(
     if wants_recognition {
         if recognition.wants_pages() {
             let recognised = raster::draw(page).and_then(|raster| recognition.page(number, raster));
-            if let Some((lines, tables)) = recognised {
-                let page = Page { number, width, height, source: PageSource::Recognised, lines, tables };
-                return Ok((page, warnings));
+            if let Some(recognised) = recognised {
+                return Ok((recognised.into_page(number, width, height), warnings));
             }
         }
         warnings.push(Warning::OcrUnavailable { page: number });
     }
     checks::find(&mut drawn);
     let (lines, tables) = arrange(&drawn);
-    Ok((Page { number, width, height, source: PageSource::TextLayer, lines, tables }, warnings))
+    let page = Page { number, width, height, turn: 0, source: PageSource::TextLayer, lines, tables };
+    Ok((page, warnings))
 }
 
 fn collect<'a>(

@@ -4,8 +4,8 @@ mod decode;
 mod frames;
 
 use super::limits::Characters;
-use super::recognition::{Raster, Recognise, Recognition};
-use super::{Document, Kind, Limits, Page, PageSource, ReadError, Warning};
+use super::recognition::{Raster, Recognise, Recognised, Recognition};
+use super::{Document, Kind, Limits, ReadError, Warning};
 
 /// Height in points of the sheet that a picture without a size is taken for: A4.
 const SHEET: f32 = 842.0;
@@ -45,24 +45,17 @@ impl Pages<'_> {
         raster.dpi = raster.width.max(raster.height) as f32 / SHEET * 72.0;
         let (width, height) =
             (raster.width as f32 / raster.dpi * 72.0, raster.height as f32 / raster.dpi * 72.0);
-        let (lines, tables) = match self.recognition.page(number, raster) {
-            Some(found) => found,
+        let page = match self.recognition.page(number, raster) {
+            Some(recognised) => recognised.into_page(number, width, height),
             None => {
                 self.document.warnings.push(Warning::OcrUnavailable { page: number });
-                Default::default()
+                Recognised::default().into_page(number, width, height)
             }
         };
-        for word in lines.iter().flat_map(|line| &line.words) {
+        for word in page.lines.iter().flat_map(|line| &line.words) {
             self.characters.word(&word.text)?;
         }
-        self.document.pages.push(Page {
-            number,
-            width,
-            height,
-            source: PageSource::Recognised,
-            lines,
-            tables,
-        });
+        self.document.pages.push(page);
         Ok(())
     }
 }

@@ -1,9 +1,9 @@
 //! Pictures of pages for whoever looks at them: as small as their text stays readable.
 
+use image::ExtendedColorType;
 use image::codecs::jpeg::JpegEncoder;
-use image::{ExtendedColorType, ImageBuffer, Luma, imageops};
 
-use super::{Picture, Raster};
+use super::{Picture, Raster, geometry};
 
 /// Pixels of the longer side: what models that take pictures scale larger ones down to.
 const SIDE: u32 = 1_600;
@@ -27,13 +27,16 @@ impl Album {
         self.room > 0
     }
 
-    /// Keeps the picture of a page if there is room for it. After the first that has none, none is kept: the first pages
-    /// of a document are worth more than some of all.
-    pub(super) fn add(&mut self, page: u32, raster: &Raster) {
-        if !self.has_room() {
-            return;
-        }
-        match jpeg(raster).filter(|octets| octets.len() as u64 <= self.room) {
+    /// What would be kept of a page; `None` where there is no room for anything.
+    pub(super) fn picture(&self, raster: &Raster) -> Option<Raster> {
+        self.has_room().then(|| small(raster))
+    }
+
+    /// Keeps the picture of a page, turned clockwise by so many degrees, if there is room for it. After the first that
+    /// has none, none is kept: the first pages of a document are worth more than some of all.
+    pub(super) fn add(&mut self, page: u32, picture: Option<Raster>, turn: u16) {
+        let Some(picture) = picture else { return };
+        match jpeg(&geometry::turned(&picture, turn)).filter(|octets| octets.len() as u64 <= self.room) {
             Some(octets) => {
                 self.room -= octets.len() as u64;
                 self.pictures.push(Picture { page, media_type: "image/jpeg", octets });
@@ -47,22 +50,15 @@ impl Album {
     }
 }
 
-fn jpeg(raster: &Raster) -> Option<Vec<u8>> {
-    let Raster { width, height, .. } = *raster;
-    let picture = ImageBuffer::<Luma<u8>, &[u8]>::from_raw(width, height, &raster.pixels)?;
-    let longer = width.max(height);
-    let (width, height) = match longer > SIDE {
-        true => {
-            let scaled = |side: u32| (u64::from(side) * u64::from(SIDE) / u64::from(longer)).max(1) as u32;
-            (scaled(width), scaled(height))
-        }
-        false => (width, height),
-    };
-    // A thumbnail is the mean of the pixels that become one, which keeps thin strokes.
-    let picture = imageops::thumbnail(&picture, width, height);
+fn small(raster: &Raster) -> Raster {
+    let longer = raster.width.max(raster.height);
+    if longer > SIDE { geometry::scaled(raster, f64::from(SIDE) / f64::from(longer)) } else { raster.clone() }
+}
+
+fn jpeg(picture: &Raster) -> Option<Vec<u8>> {
     let mut octets = Vec::new();
     let mut encoder = JpegEncoder::new_with_quality(&mut octets, QUALITY);
-    encoder.encode(&picture, width, height, ExtendedColorType::L8).ok()?;
+    encoder.encode(&picture.pixels, picture.width, picture.height, ExtendedColorType::L8).ok()?;
     Some(octets)
 }
 
@@ -77,9 +73,14 @@ mod tests {
 
     #[test]
     fn pictures_are_jpeg_of_the_same_shape_and_end_where_there_is_no_room() {
+        let add = |album: &mut Album, page, raster: &Raster, turn| {
+            let picture = album.picture(raster);
+            album.add(page, picture, turn);
+        };
         let mut album = Album::new(10 << 20);
-        album.add(3, &raster(3_200, 800));
-        album.add(4, &raster(40, 9));
+        add(&mut album, 3, &raster(3_200, 800), 0);
+        add(&mut album, 4, &raster(40, 9), 0);
+        add(&mut album, 5, &raster(40, 9), 270);
         let pictures = album.into_pictures();
         let sizes: Vec<_> = pictures
             .iter()
@@ -89,15 +90,15 @@ mod tests {
                 (picture.page, decoded.width(), decoded.height())
             })
             .collect();
-        assert_eq!(sizes, [(3, 1_600, 400), (4, 40, 9)]);
+        assert_eq!(sizes, [(3, 1_600, 400), (4, 40, 9), (5, 9, 40)]);
 
         let first = pictures[0].octets.len() as u64;
         let mut album = Album::new(first + 10);
-        album.add(1, &raster(3_200, 800));
-        album.add(2, &raster(3_200, 800));
-        album.add(3, &raster(2, 2));
+        add(&mut album, 1, &raster(3_200, 800), 0);
+        add(&mut album, 2, &raster(3_200, 800), 0);
+        add(&mut album, 3, &raster(2, 2), 0);
         let pages: Vec<u32> = album.into_pictures().iter().map(|picture| picture.page).collect();
         assert_eq!(pages, [1]);
-        assert!(!Album::new(0).has_room());
+        assert!(Album::new(0).picture(&raster(2, 2)).is_none());
     }
 }

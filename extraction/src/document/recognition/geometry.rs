@@ -1,6 +1,8 @@
 //! Turning, levelling and scaling of pictures.
 
-use image::imageops::{self, FilterType};
+use fast_image_resize::images::{Image, ImageRef};
+use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
+use image::imageops;
 use image::{GrayImage, ImageBuffer};
 
 use super::Raster;
@@ -24,13 +26,14 @@ fn raster_of(image: GrayImage, dpi: f32) -> Raster {
 pub(super) fn scaled(raster: &Raster, factor: f64) -> Raster {
     let side = |length: u32| ((f64::from(length) * factor).round() as u32).max(1);
     let (width, height) = (side(raster.width), side(raster.height));
-    let image = image_of(raster);
-    let scaled = if factor < 1.0 {
-        imageops::thumbnail(&image, width, height)
-    } else {
-        imageops::resize(&image, width, height, FilterType::CatmullRom)
-    };
-    raster_of(scaled, raster.dpi * factor as f32)
+    let filter = if factor < 1.0 { FilterType::Box } else { FilterType::CatmullRom };
+    let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(filter));
+    let mut scaled = Image::new(width, height, PixelType::U8);
+    // It fails on a picture whose pixels are not as many as its sides say: then nothing can be read in it.
+    let done = ImageRef::new(raster.width, raster.height, &raster.pixels, PixelType::U8)
+        .is_ok_and(|given| Resizer::new().resize(&given, &mut scaled, Some(&options)).is_ok());
+    let pixels = if done { scaled.into_vec() } else { vec![255; width as usize * height as usize] };
+    Raster { width, height, dpi: raster.dpi * factor as f32, pixels }
 }
 
 /// The picture turned clockwise by a quarter, a half or three quarters.

@@ -19,12 +19,15 @@ use self::album::Album;
 use self::prepare::{Prepared, prepare};
 use super::layout::{self, Piece};
 use super::words::normal;
-use super::{Line, Picture, Rect, Table};
+use super::{Line, Page, PageSource, Picture, Rect, Table};
 
 /// Below this mean confidence the picture may be turned.
 const DOUBTFUL: f32 = 60.0;
 /// Fewer words than this say nothing about a picture.
 const FEW_WORDS: usize = 4;
+
+/// Into so many parts, from the top down, a picture is cut to try one of them.
+const PARTS: usize = 3;
 
 /// A picture in shades of grey, row by row from the top, 0 black.
 #[derive(Clone, Debug)]
@@ -102,6 +105,23 @@ impl Stop {
     }
 }
 
+/// What was recognised on a page, in points of the upright page.
+#[derive(Debug, Default)]
+pub(super) struct Recognised {
+    lines: Vec<Line>,
+    tables: Vec<Table>,
+    turn: u16,
+}
+
+impl Recognised {
+    /// The page that is shown so wide and high.
+    pub(super) fn into_page(self, number: u32, width: f32, height: f32) -> Page {
+        let Self { lines, tables, turn } = self;
+        let (width, height) = if turn % 180 == 0 { (width, height) } else { (height, width) };
+        Page { number, width, height, turn, source: PageSource::Recognised, lines, tables }
+    }
+}
+
 /// Recognition for the pages of one document.
 pub(super) struct Recognition<'a> {
     engine: Option<&'a dyn Recognise>,
@@ -125,12 +145,17 @@ impl<'a> Recognition<'a> {
         self.album.into_pictures()
     }
 
-    /// The lines and tables of a page, in points; `None` if there is nothing that recognises. A page on which it fails
-    /// has no text.
-    pub(super) fn page(&mut self, number: u32, raster: Raster) -> Option<(Vec<Line>, Vec<Table>)> {
-        self.album.add(number, &raster);
+    /// What is on a page; `None` if there is nothing that recognises. A page on which it fails has no text.
+    pub(super) fn page(&mut self, number: u32, raster: Raster) -> Option<Recognised> {
+        let picture = self.album.picture(&raster);
+        let recognised = self.recognise(raster);
+        self.album.add(number, picture, recognised.as_ref().map_or(0, |recognised| recognised.turn));
+        recognised
+    }
+
+    fn recognise(&mut self, raster: Raster) -> Option<Recognised> {
         let engine = self.engine?;
-        let (width, height, scale) = (raster.width, raster.height, 72.0 / f64::from(raster.dpi));
+        let scale = 72.0 / f64::from(raster.dpi);
         let mut prepared = prepare(raster);
         let mut words = match engine.words(&prepared.raster, &self.stop) {
             Ok(words) => words,
@@ -141,18 +166,36 @@ impl<'a> Recognition<'a> {
             Err(RecogniseError::Failed) => Vec::new(),
         };
         if is_doubtful(&words)
-            && let Ok(turn @ (90 | 180 | 270)) = engine.turn(prepared.small(), &self.stop)
+            && let Ok(turn @ (90 | 180 | 270)) = self.turn(engine, prepared.small())
         {
             let turned = prepared.turned(turn);
-            if let Ok(again) = engine.words(&turned.raster, &self.stop)
+            // Poor pictures are often taken for turned ones: a part is enough to see that they are not, and the whole
+            // of such a picture takes long.
+            if let Ok(part) = engine.words(&fullest_part(&turned.raster), &self.stop)
+                && score(&part) * PARTS as f32 > score(&words)
+                && let Ok(again) = engine.words(&turned.raster, &self.stop)
                 && score(&again) > score(&words)
             {
                 (prepared, words) = (turned, again);
             }
         }
-        let words = whole_addresses(words);
-        Some(arrange(&prepared, &words, f64::from(width), f64::from(height), scale))
+        Some(arrange(&prepared, &whole_addresses(words), scale))
     }
+
+    /// By how many degrees a picture is to be turned: a part of it tells, unless there is too little in it.
+    fn turn(&self, engine: &dyn Recognise, raster: &Raster) -> Result<u16, RecogniseError> {
+        engine.turn(&fullest_part(raster), &self.stop).or_else(|_| engine.turn(raster, &self.stop))
+    }
+}
+
+/// The part of a picture that has most ink.
+fn fullest_part(raster: &Raster) -> Raster {
+    let width = raster.width as usize;
+    let rows = (raster.height as usize).div_ceil(PARTS).max(1);
+    let parts = raster.pixels.chunks(rows * width.max(1));
+    let ink = |part: &[u8]| part.iter().filter(|shade| clean::is_ink(**shade)).count();
+    let pixels = parts.max_by_key(|part| ink(part)).unwrap_or_default().to_vec();
+    Raster { height: (pixels.len() / width.max(1)) as u32, pixels, ..*raster }
 }
 
 /// How much of a page was recognised: letters, each as sure as its word.
@@ -185,14 +228,8 @@ pub(super) fn calibrated(confidence: f32) -> f32 {
     y0 + (y1 - y0) * ((confidence - x0) / (x1 - x0)).clamp(0.0, 1.0)
 }
 
-/// Lines and tables out of words, with places in points of the picture as it was given.
-fn arrange(
-    prepared: &Prepared,
-    words: &[RecognisedWord],
-    width: f64,
-    height: f64,
-    scale: f64,
-) -> (Vec<Line>, Vec<Table>) {
+/// Lines and tables out of words. A pixel of the picture that was given is `scale` points.
+fn arrange(prepared: &Prepared, words: &[RecognisedWord], scale: f64) -> Recognised {
     let sizes = line_sizes(words);
     let pieces = words
         .iter()
@@ -217,12 +254,12 @@ fn arrange(
     let cells = arranged.tables.iter_mut().flat_map(|table| table.rows.iter_mut().flatten());
     for word in in_lines.chain(cells.flat_map(|cell| &mut cell.words)) {
         word.bbox = word.bbox.map(|rect| {
-            let [x, y, wide, high] = prepared.origin(rect, width, height).map(|value| (value * scale) as f32);
-            Rect { x, y, width: wide, height: high }
+            let [x, y, width, height] = prepared.origin(rect).map(|value| (value * scale) as f32);
+            Rect { x, y, width, height }
         });
         word.size = (f64::from(word.size) * prepared.unit() * scale) as f32;
     }
-    (arranged.lines, arranged.tables)
+    Recognised { lines: arranged.lines, tables: arranged.tables, turn: prepared.turn }
 }
 
 /// Puts electronic addresses together again: engines read the white around an `@` as a space.
@@ -317,6 +354,22 @@ mod tests {
         ] {
             assert_eq!(joined(&[first, second]).len(), 2);
         }
+    }
+
+    #[test]
+    fn the_part_with_most_ink_is_tried() {
+        let mut raster = Raster { width: 4, height: 7, dpi: 300.0, pixels: vec![255; 28] };
+        raster.pixels[16..20].fill(0);
+        let part = fullest_part(&raster);
+        assert_eq!((part.width, part.height, part.pixels.len()), (4, 3, 12));
+        assert_eq!(part.pixels.iter().filter(|shade| **shade == 0).count(), 4);
+        raster.pixels[24..].fill(0);
+        raster.pixels[20] = 0;
+        assert_eq!(fullest_part(&raster).height, 3, "rows 3 to 5 have one more");
+        raster.pixels[16..24].fill(255);
+        assert_eq!(fullest_part(&raster).height, 1);
+        let empty = Raster { width: 0, height: 0, dpi: 300.0, pixels: Vec::new() };
+        assert_eq!(fullest_part(&empty).height, 0);
     }
 
     #[test]

@@ -22,8 +22,8 @@ pub(super) struct Prepared {
     scale: f64,
     /// By how much it was turned to make its rows level, in radians.
     angle: f64,
-    /// By how many degrees it was turned before that.
-    turn: u16,
+    /// By how many degrees, clockwise, it was turned before that.
+    pub(super) turn: u16,
     /// The given picture, cleaned but not yet enlarged or made level, and its pixels in one of the picture given.
     level: Raster,
     level_scale: f64,
@@ -49,8 +49,8 @@ impl Prepared {
         1.0 / self.scale
     }
 
-    /// A box of the prepared picture on the given one, which is so wide and high: x, y, width, height.
-    pub(super) fn origin(&self, rect: Rect, width: f64, height: f64) -> [f64; 4] {
+    /// A box of the prepared picture on the given one, turned upright: x, y, width, height.
+    pub(super) fn origin(&self, rect: Rect) -> [f64; 4] {
         let (wide, high) = (f64::from(self.raster.width), f64::from(self.raster.height));
         let (half_width, half_height) = (f64::from(rect.width) / 2.0, f64::from(rect.height) / 2.0);
         let (x, y) = (f64::from(rect.x) + half_width, f64::from(rect.y) + half_height);
@@ -62,12 +62,6 @@ impl Prepared {
             (sin * dx + cos * dy + high / 2.0) / self.scale,
         );
         let (half_width, half_height) = (half_width / self.scale, half_height / self.scale);
-        let (x, y, half_width, half_height) = match self.turn {
-            90 => (y, height - x, half_height, half_width),
-            180 => (width - x, height - y, half_width, half_height),
-            270 => (width - y, x, half_height, half_width),
-            _ => (x, y, half_width, half_height),
-        };
         [x - half_width, y - half_height, half_width * 2.0, half_height * 2.0]
     }
 }

@@ -16,6 +16,7 @@ use super::terms::Terms;
 use super::view::{Span, View};
 use super::wanted::{Role, Wanted};
 use super::{address, assign};
+use crate::document::Rect;
 
 /// A value that is less sure than this is rather wrong than right, and not returned.
 const LEAST_CONFIDENCE: f64 = 0.5;
@@ -417,7 +418,7 @@ fn leaf(
         value: Ok(candidate.value.clone()),
         confidence: features.confidence(),
         evidence: Evidence {
-            page: view.pages.get(page).copied().filter(|_| view.placed),
+            page: view.pages.get(page).map(|page| page.number).filter(|_| view.placed),
             source_text: candidate.quote.clone().unwrap_or_else(|| text.join("\n")),
             bounding_box: place(view, &candidate.pieces),
         },
@@ -426,7 +427,7 @@ fn leaf(
     (finding, features)
 }
 
-/// The rectangle around all words of some pieces of one page.
+/// The rectangle around all words of some pieces of one page, on that page as it is shown.
 pub(crate) fn place(view: &View<'_>, pieces: &[Span]) -> Option<BoundingBox> {
     let boxes =
         pieces.iter().flat_map(|piece| &view.words[piece.start..piece.end]).filter_map(|word| word.bbox);
@@ -438,11 +439,16 @@ pub(crate) fn place(view: &View<'_>, pieces: &[Span]) -> Option<BoundingBox> {
                 (a0.min(x0), b0.min(y0), a1.max(x1), b1.max(y1))
             }));
     }
+    let line = view.words.get(pieces.first()?.start)?.line;
+    let page = view.pages.get(view.lines.get(line)?.page)?;
     let rounded = |value: f32| (f64::from(value) * 100.0).round() / 100.0;
-    around.map(|(x0, y0, x1, y1)| BoundingBox {
-        x: rounded(x0),
-        y: rounded(y0),
-        width: rounded(x1 - x0),
-        height: rounded(y1 - y0),
+    around.map(|(x0, y0, x1, y1)| {
+        let shown = page.as_shown(Rect { x: x0, y: y0, width: x1 - x0, height: y1 - y0 });
+        BoundingBox {
+            x: rounded(shown.x),
+            y: rounded(shown.y),
+            width: rounded(shown.width),
+            height: rounded(shown.height),
+        }
     })
 }

@@ -2,7 +2,7 @@
 
 use unicode_normalization::UnicodeNormalization;
 
-use crate::document::{Document, PageSource, Rect};
+use crate::document::{Document, Page, PageSource, Rect};
 
 /// The most words that are looked at; a million characters hold fewer.
 const MAX_WORDS: usize = 250_000;
@@ -60,7 +60,7 @@ pub(crate) struct View<'a> {
     pub(crate) words: Vec<Word<'a>>,
     pub(crate) lines: Vec<Line>,
     pub(crate) segments: Vec<Segment>,
-    pub(crate) pages: Vec<u32>,
+    pub(crate) pages: Vec<&'a Page>,
     /// Whether the words have places.
     pub(crate) placed: bool,
 }
@@ -102,7 +102,7 @@ impl<'a> View<'a> {
             words: Vec::new(),
             lines: Vec::new(),
             segments: Vec::new(),
-            pages: document.pages.iter().map(|page| page.number).collect(),
+            pages: document.pages.iter().collect(),
             placed: false,
         };
         for (page, content) in document.pages.iter().enumerate() {

@@ -73,7 +73,7 @@ impl<'v, 'd> Witness<'v, 'd> {
 
     /// The words of a span that stand on a page of a number.
     fn on_page(&self, page: u32, within: Span) -> Option<Span> {
-        let index = self.view.pages.iter().position(|number| *number == page)?;
+        let index = self.view.pages.iter().position(|candidate| candidate.number == page)?;
         let first = self.view.lines.partition_point(|line| line.page < index);
         let last = self.view.lines.partition_point(|line| line.page <= index);
         let start = self.view.lines.get(first)?.start.max(within.start);
@@ -272,7 +272,7 @@ impl Testimony<'_, '_, '_> {
         let view = self.witness.view;
         let page =
             view.words.get(span.start).and_then(|word| view.lines.get(word.line)).map(|line| line.page);
-        let number = page.and_then(|page| view.pages.get(page).copied());
+        let number = page.and_then(|page| view.pages.get(page).map(|page| page.number));
         // A box around words of two pages would be none of either.
         let same_page = |word: &usize| view.lines.get(view.words[*word].line).map(|line| line.page) == page;
         let end = (span.start..span.end).take_while(same_page).last().map_or(span.end, |last| last + 1);

@@ -61,7 +61,7 @@ impl Part {
 
     /// The numbers of the pages it begins and ends on.
     pub(super) fn pages(&self, view: &View<'_>) -> Option<(u32, u32)> {
-        let page = |line: usize| view.pages.get(view.lines.get(line)?.page).copied();
+        let page = |line: usize| view.pages.get(view.lines.get(line)?.page).map(|page| page.number);
         Some((page(self.lines.start)?, page(self.lines.end.checked_sub(1)?)?))
     }
 
@@ -70,7 +70,7 @@ impl Part {
         let mut text = String::new();
         let mut page = None;
         for line in &view.lines[self.lines.clone()] {
-            let number = view.pages.get(line.page).copied().unwrap_or(1);
+            let number = view.pages.get(line.page).map_or(1, |page| page.number);
             if page != Some(number) {
                 page = Some(number);
                 text.push_str(&format!("[page {number}]\n"));
