@@ -123,7 +123,7 @@ fn a_doubtful_picture_is_turned_and_places_come_back() {
         let shown = engine.shown();
         assert_eq!(shown.len(), 3);
         assert!(shade(&shown[0], 40, 35) < 80 && shade(&shown[2], dark.0, dark.1) < 80, "{turn}");
-        assert_eq!((shown[1].width, shown[1].height), (shown[2].width, shown[2].height.div_ceil(3)));
+        assert!(shown[1].width == shown[2].width && shown[1].height <= shown[2].height.div_ceil(3));
         let page = &document.pages[0];
         let upright = if turn == 180 { (200, 160) } else { (160, 200) };
         assert_eq!((shown[2].width, shown[2].height), upright);
