@@ -189,6 +189,19 @@ async fn page_box_and_quality_are_those_of_the_words() {
 }
 
 #[tokio::test]
+async fn the_box_on_a_turned_page_is_where_it_is_shown() {
+    let mut document = scanned();
+    document.pages[0].turn = 180;
+    let stub =
+        Stub::says(vec![Reply::content(r#"{ "total": { "value": 48, "quote": "48.00", "page": 1 } }"#)]);
+    let fields = schema(r#"{ "total": { "type": "number" } }"#);
+    let answer =
+        engine(&stub.await).extract(&document, &[], &fields, None, PATIENCE).await.expect("an answer");
+    let place = BoundingBox { x: 515.0, y: 792.0, width: 30.0, height: 10.0 };
+    assert_eq!(leaf_of(&answer.findings[0]).evidence.bounding_box, Some(place));
+}
+
+#[tokio::test]
 async fn equal_elements_are_different_places() {
     let text = "Coffee 2.50\nTea 2.50\nCoffee 2.50\n";
     let row = |name: &str| json!({ "name": leaf(name, name), "price": leaf(2.5, "2.50") });

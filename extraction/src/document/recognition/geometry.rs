@@ -2,8 +2,7 @@
 
 use fast_image_resize::images::{Image, ImageRef};
 use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
-use image::imageops;
-use image::{GrayImage, ImageBuffer};
+use image::{GrayImage, ImageBuffer, imageops};
 
 use super::Raster;
 use super::clean::is_ink;

@@ -409,8 +409,7 @@ fn leaf(
     let view = source.view;
     let quality = candidate.pieces.iter().map(|piece| view.quality(*piece)).sum::<f64>()
         / candidate.pieces.len() as f64;
-    let first = candidate.pieces[0];
-    let page = source.view.lines[view.words[first.start].line].page;
+    let page = view.page_of(candidate.pieces[0].start);
     let text: Vec<String> = candidate.pieces.iter().map(|piece| view.text(*piece)).collect();
     let words = candidate.pieces.iter().map(|piece| piece.end - piece.start).sum();
     let features = Features::of(candidate, kind, of, quality, words);
@@ -418,7 +417,7 @@ fn leaf(
         value: Ok(candidate.value.clone()),
         confidence: features.confidence(),
         evidence: Evidence {
-            page: view.pages.get(page).map(|page| page.number).filter(|_| view.placed),
+            page: page.map(|page| page.number).filter(|_| view.placed),
             source_text: candidate.quote.clone().unwrap_or_else(|| text.join("\n")),
             bounding_box: place(view, &candidate.pieces),
         },
@@ -439,8 +438,7 @@ pub(crate) fn place(view: &View<'_>, pieces: &[Span]) -> Option<BoundingBox> {
                 (a0.min(x0), b0.min(y0), a1.max(x1), b1.max(y1))
             }));
     }
-    let line = view.words.get(pieces.first()?.start)?.line;
-    let page = view.pages.get(view.lines.get(line)?.page)?;
+    let page = view.page_of(pieces.first()?.start)?;
     let rounded = |value: f32| (f64::from(value) * 100.0).round() / 100.0;
     around.map(|(x0, y0, x1, y1)| {
         let shown = page.as_shown(Rect { x: x0, y: y0, width: x1 - x0, height: y1 - y0 });

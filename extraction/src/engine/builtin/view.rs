@@ -119,6 +119,11 @@ impl<'a> View<'a> {
         view
     }
 
+    /// The page that a word stands on.
+    pub(crate) fn page_of(&self, word: usize) -> Option<&'a Page> {
+        self.pages.get(self.lines.get(self.words.get(word)?.line)?.page).copied()
+    }
+
     fn push(&mut self, page: usize, block: u32, words: &'a [crate::document::Word], wide: u16) {
         let start = self.words.len();
         let line = self.lines.len();

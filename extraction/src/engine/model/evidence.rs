@@ -270,11 +270,10 @@ impl Testimony<'_, '_, '_> {
 
     fn evidence(&self, span: Span, exact: Option<String>) -> Evidence {
         let view = self.witness.view;
-        let page =
-            view.words.get(span.start).and_then(|word| view.lines.get(word.line)).map(|line| line.page);
-        let number = page.and_then(|page| view.pages.get(page).map(|page| page.number));
+        let page = |word: usize| view.page_of(word).map(|page| page.number);
+        let number = page(span.start);
         // A box around words of two pages would be none of either.
-        let same_page = |word: &usize| view.lines.get(view.words[*word].line).map(|line| line.page) == page;
+        let same_page = |word: &usize| page(*word) == number;
         let end = (span.start..span.end).take_while(same_page).last().map_or(span.end, |last| last + 1);
         Evidence {
             page: number.filter(|_| view.placed),
