@@ -1,6 +1,6 @@
 //! Makes a corpus of labelled documents for the evaluation: invoices, receipts, laboratory reports, resumes, contracts
-//! and forms, in five languages and several layouts, as text, DOCX, PDF and scanned pages. The same seed makes the same
-//! corpus.
+//! and forms, in five languages and several layouts, as text, DOCX, PDF and scanned pages, some of which are turned. The
+//! same seed makes the same corpus.
 //!
 //! `cargo run -p extraction --release --example generate-corpus -- FOLDER [--count N] [--seed N]`
 
@@ -59,8 +59,8 @@ fn generate(folder: &std::path::Path, count: u64, seed: u64) -> Result<(), Box<d
         let mut random = Random::new(seed.wrapping_mul(1_000_003).wrapping_add(number));
         let kind = kinds::KINDS[(number % kinds::KINDS.len() as u64) as usize];
         let document = (kind.make)(&mut random);
-        let sort = random.below(4);
-        let (format, media_type, bytes) = match sort {
+        let mut set = format!("own_{}", kind.name);
+        let (format, media_type, bytes) = match random.below(4) {
             0 => ("txt", "text/plain", write::text(&document.pieces, &mut random).into_bytes()),
             1 => (
                 "docx",
@@ -70,14 +70,16 @@ fn generate(folder: &std::path::Path, count: u64, seed: u64) -> Result<(), Box<d
             2 => ("pdf", "application/pdf", write::pdf(&document.pieces, &mut random)),
             _ => {
                 let printed = write::pdf(&document.pieces, &mut random);
-                scan::scan(printed, &mut random)?
+                let scan = scan::scan(printed, &mut random)?;
+                set = if scan.turned { "own_turned".to_owned() } else { format!("own_scan_{}", kind.name) };
+                (scan.format, scan.media_type, scan.octets)
             }
         };
         let file = format!("docs/{}_{number:04}.{format}", kind.name);
         std::fs::write(folder.join(&file), bytes)?;
         let line = json!({
             "id": format!("own_{}/{}_{number:04}", kind.name, kind.name),
-            "set": if sort == 3 { format!("own_scan_{}", kind.name) } else { format!("own_{}", kind.name) },
+            "set": set,
             "media_type": media_type,
             "file": file,
             "schema": document.schema,

@@ -1,5 +1,5 @@
 //! Documents as a scanner or a camera sees them: a printed page, a little turned, on grey paper, with noise; as PNG, as
-//! JPEG, or as a PDF whose page is a picture.
+//! JPEG, or as a PDF whose page is a picture. Some lie on a side or stand on their head.
 
 use std::io::Cursor;
 
@@ -8,26 +8,41 @@ use hayro::hayro_syntax::Pdf as Printed;
 use hayro::vello_cpu::color::palette::css::WHITE;
 use hayro::{PixmapSettings, RenderCache, RenderSettings, render};
 use image::codecs::jpeg::JpegEncoder;
-use image::{ExtendedColorType, GrayImage, ImageFormat, Luma};
+use image::{ExtendedColorType, GrayImage, ImageFormat, Luma, imageops};
 use pdf_writer::{Content, Filter, Finish, Name, Pdf, Rect, Ref};
 
 use super::random::Random;
 
-/// A page of A4 in points.
+/// An upright page of A4 in points.
 const WIDTH: f32 = 595.0;
 const HEIGHT: f32 = 842.0;
 /// The shade of what is outside of the page.
 const OUTSIDE: f32 = 235.0;
 
-/// A picture of a printed page: the ending of its file, its media type and its octets.
-pub fn scan(
-    printed: Vec<u8>,
-    random: &mut Random,
-) -> Result<(&'static str, &'static str, Vec<u8>), Box<dyn std::error::Error>> {
+/// A picture of a printed page.
+pub struct Scan {
+    /// The ending of its file.
+    pub format: &'static str,
+    pub media_type: &'static str,
+    pub octets: Vec<u8>,
+    /// Whether it does not stand upright.
+    pub turned: bool,
+}
+
+/// Scans a printed page.
+pub fn scan(printed: Vec<u8>, random: &mut Random) -> Result<Scan, Box<dyn std::error::Error>> {
     let dpi = *random.pick(&[150.0, 200.0, 200.0, 300.0]);
     let page = worn(&drawn(printed, dpi)?, random);
     let quality = random.range(55, 90) as u8;
-    Ok(match random.below(3) {
+    let sort = random.below(3);
+    let turn = *random.pick(&[0, 0, 0, 0, 0, 0, 90, 180, 270]);
+    let page = match turn {
+        90 => imageops::rotate90(&page),
+        180 => imageops::rotate180(&page),
+        270 => imageops::rotate270(&page),
+        _ => page,
+    };
+    let (format, media_type, octets) = match sort {
         0 => {
             let mut octets = Cursor::new(Vec::new());
             page.write_to(&mut octets, ImageFormat::Png)?;
@@ -35,7 +50,8 @@ pub fn scan(
         }
         1 => ("jpg", "image/jpeg", jpeg(&page, quality)?),
         _ => ("pdf", "application/pdf", pictured(&page, quality)?),
-    })
+    };
+    Ok(Scan { format, media_type, octets, turned: turn != 0 })
 }
 
 /// The page in shades of grey.
@@ -103,9 +119,11 @@ fn pictured(page: &GrayImage, quality: u8) -> Result<Vec<u8>, Box<dyn std::error
     let octets = jpeg(page, quality)?;
     let (catalog, tree, sheet, stream, picture) =
         (Ref::new(1), Ref::new(2), Ref::new(3), Ref::new(4), Ref::new(5));
+    let lies = page.width() > page.height();
+    let (width, height) = if lies { (HEIGHT, WIDTH) } else { (WIDTH, HEIGHT) };
     let mut content = Content::new();
     content.save_state();
-    content.transform([WIDTH, 0.0, 0.0, HEIGHT, 0.0, 0.0]);
+    content.transform([width, 0.0, 0.0, height, 0.0, 0.0]);
     content.x_object(Name(b"Im1"));
     content.restore_state();
     let content = content.finish();
@@ -113,7 +131,7 @@ fn pictured(page: &GrayImage, quality: u8) -> Result<Vec<u8>, Box<dyn std::error
     pdf.catalog(catalog).pages(tree);
     pdf.pages(tree).kids([sheet]).count(1);
     let mut writer = pdf.page(sheet);
-    writer.parent(tree).media_box(Rect::new(0.0, 0.0, WIDTH, HEIGHT)).contents(stream);
+    writer.parent(tree).media_box(Rect::new(0.0, 0.0, width, height)).contents(stream);
     writer.resources().x_objects().pair(Name(b"Im1"), picture);
     writer.finish();
     pdf.stream(stream, &content);

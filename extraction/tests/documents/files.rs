@@ -135,8 +135,8 @@ pub fn paragraph(text: &str) -> String {
     format!("<w:p><w:r><w:t xml:space=\"preserve\">{text}</w:t></w:r></w:p>")
 }
 
-/// A PDF of one page of A4 that is nothing but a picture of these lines, the first 100 points from the top.
-pub fn scan(texts: &[&str]) -> Vec<u8> {
+/// A picture of a page of A4 with these lines, the first 100 points from the top, at 180 pixels an inch.
+pub fn drawn(texts: &[&str]) -> image::GrayImage {
     use hayro::hayro_interpret::InterpreterSettings;
     use hayro::vello_cpu::color::palette::css::WHITE;
     use hayro::{PixmapSettings, RenderCache, RenderSettings};
@@ -155,18 +155,24 @@ pub fn scan(texts: &[&str]) -> Vec<u8> {
         &RenderSettings::default(),
         &settings,
     );
-    let grey: Vec<u8> = pixmap.data_as_u8_slice().chunks_exact(4).map(|pixel| pixel[0]).collect();
+    let grey = pixmap.data_as_u8_slice().chunks_exact(4).map(|pixel| pixel[0]).collect();
+    image::GrayImage::from_raw(pixmap.width().into(), pixmap.height().into(), grey).expect("a shade each")
+}
+
+/// A PDF of one page of A4 that is nothing but a picture of these lines.
+pub fn scan(texts: &[&str]) -> Vec<u8> {
+    let page = drawn(texts);
     let entries = format!(
         "/Type/XObject/Subtype/Image/Width {}/Height {}/ColorSpace/DeviceGray/BitsPerComponent 8/Filter/FlateDecode",
-        pixmap.width(),
-        pixmap.height()
+        page.width(),
+        page.height()
     );
     pdf_of(&[
         b"<</Type/Catalog/Pages 2 0 R>>".to_vec(),
         b"<</Type/Pages/Kids[3 0 R]/Count 1>>".to_vec(),
         b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]/Resources<</XObject<</I 4 0 R>>>>/Contents 5 0 R>>"
             .to_vec(),
-        stream(&entries, &deflated(std::iter::once(grey))),
+        stream(&entries, &deflated(std::iter::once(page.into_raw()))),
         stream("", b"q 595 0 0 842 0 0 cm /I Do Q"),
     ])
 }
