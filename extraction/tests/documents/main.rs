@@ -3,6 +3,7 @@
 mod docx;
 mod files;
 mod hostile;
+mod memory;
 mod mutations;
 mod pdf;
 mod pictures;

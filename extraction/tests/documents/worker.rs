@@ -13,7 +13,7 @@ use extraction::worker::{Reader, Worker, WorkerError};
 use crate::files::{docx, paragraph, pdf, pdf_of, picture, show, stream};
 use crate::read_default;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_extraction-worker");
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_extraction-worker");
 
 fn worker() -> Worker {
     Worker::at(PROGRAM)
@@ -83,7 +83,7 @@ async fn a_program_that_is_no_worker_is_unavailable() {
 }
 
 /// Forms that draw forms: each ten times the next.
-fn laughs() -> Vec<u8> {
+pub fn laughs() -> Vec<u8> {
     let mut objects = vec![
         b"<</Type/Catalog/Pages 2 0 R>>".to_vec(),
         b"<</Type/Pages/Kids[3 0 R]/Count 1>>".to_vec(),
