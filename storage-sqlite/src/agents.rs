@@ -102,7 +102,7 @@ impl AgentStore for SqliteStorage {
     async fn update_agent(&self, agent: &Agent, audit: &AuditEntry) -> Result<(), StorageError> {
         let (agent, audit) = (agent.clone(), audit.clone());
         self.writer
-            .write(move |db| {
+            .write_of_agent(move |db| {
                 let changed = db
                     .prepare_cached(
                         "UPDATE agent SET name = ?2, status = ?3, updated_at = ?4 WHERE id = ?1 AND status <> 2",

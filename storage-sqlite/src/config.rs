@@ -9,7 +9,8 @@ use std::time::Duration;
 #[non_exhaustive]
 pub struct SqliteConfig {
     /// The database file. Its folder and the file itself are made when they are not there, readable by their owner
-    /// only. Beside it lie `<file>-wal` and `<file>-shm`, which belong to it, and `<file>-lock`, which is empty.
+    /// only. Beside it lie `<file>-wal` and `<file>-shm`, which belong to it, `<file>-lock`, which is empty, and
+    /// `<file>-changes`, by which processes tell each other that contacts have changed.
     pub path: PathBuf,
     /// How long a write waits for another process that is writing (default 5 s) before it is answered
     /// [`Unavailable`](openapi_core::storage::StorageErrorKind::Unavailable).
@@ -29,6 +30,9 @@ pub struct SqliteConfig {
     /// Page cache of each reading connection in KiB (default 1,024). There is one for each thread that reads at the
     /// same time.
     pub read_cache_kib: u32,
+    /// How much memory single contacts may take that were read before, in KiB (default 65,536: some 100,000 contacts of
+    /// usual size); 0 keeps none. It is used as contacts are read, and not before.
+    pub contact_cache_kib: u32,
     /// How much of the file reads may map into memory, in MiB (default 0). On a large file it saves up to a fifth of the
     /// processor time of a read; but an error of the disk, or somebody who shortens the file, then ends the process by a
     /// signal instead of failing one read.
@@ -48,6 +52,7 @@ impl SqliteConfig {
             reader_threads: 2,
             write_cache_kib: 16_384,
             read_cache_kib: 1_024,
+            contact_cache_kib: 65_536,
             mapped_mib: 0,
         }
     }

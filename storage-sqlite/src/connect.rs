@@ -50,6 +50,11 @@ fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
+/// Opens a file that only its owner may read, and makes it if it is not there.
+pub(crate) fn private_file(path: &Path) -> io::Result<File> {
+    private(OpenOptions::new().create(true).truncate(false).read(true).write(true)).open(path)
+}
+
 /// Makes the folder of `path`, readable by its owner only, unless it is there. What is made stays after a power cut.
 pub(crate) fn make_folder(path: &Path) -> Result<(), OpenError> {
     let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else { return Ok(()) };
@@ -84,9 +89,7 @@ pub(crate) fn sync_folder(path: &Path) -> Result<(), OpenError> {
 /// Takes the lock of the database at `path`.
 pub(crate) fn lock(path: &Path, sharing: Sharing) -> Result<FileLock, OpenError> {
     let name = beside(path, "-lock");
-    let file = private(OpenOptions::new().create(true).truncate(false).read(true).write(true))
-        .open(&name)
-        .map_err(|source| OpenError::File { path: name.clone(), source })?;
+    let file = private_file(&name).map_err(|source| OpenError::File { path: name.clone(), source })?;
     let taken = match sharing {
         Sharing::Shared => file.try_lock_shared(),
         Sharing::Exclusive => file.try_lock(),
@@ -110,14 +113,11 @@ pub(crate) fn lock(path: &Path, sharing: Sharing) -> Result<FileLock, OpenError>
 
 /// Makes an empty file, readable by its owner only, unless there is one.
 pub(crate) fn make_file(path: &Path) -> Result<(), OpenError> {
-    private(OpenOptions::new().create(true).truncate(false).read(true).write(true))
-        .open(path)
-        .map(drop)
-        .map_err(|source| match source.kind() {
-            io::ErrorKind::ReadOnlyFilesystem => OpenError::ReadOnly { path: path.to_owned() },
-            io::ErrorKind::StorageFull => OpenError::Full { path: path.to_owned() },
-            _ => OpenError::File { path: path.to_owned(), source },
-        })
+    private_file(path).map(drop).map_err(|source| match source.kind() {
+        io::ErrorKind::ReadOnlyFilesystem => OpenError::ReadOnly { path: path.to_owned() },
+        io::ErrorKind::StorageFull => OpenError::Full { path: path.to_owned() },
+        _ => OpenError::File { path: path.to_owned(), source },
+    })
 }
 
 /// Opens without setting anything. The file must be there.

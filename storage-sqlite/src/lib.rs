@@ -6,7 +6,9 @@
 //!   same time share one sync (group commit), and each is told its own outcome only after the commit.
 //! - **Lists do not slow down as an agent grows.** One composite index for each sort, exact totals from counters that are
 //!   kept in the same transaction, and a search index over the text of each agent on its own.
-//! - **Several processes** may use the file: a server and commands beside it. It must lie on a local disk.
+//! - **Several processes** may use the file: a server and commands beside it. It must lie on a local disk. Single
+//!   contacts are kept in memory as long as none of them changes them; a program of other make must not write to the
+//!   file while one of these processes runs, because it would not tell.
 //!
 //! ```
 //! use openapi_core::storage::HealthProbe as _;
@@ -35,6 +37,7 @@
 
 mod agents;
 mod audit;
+mod changes;
 mod chat;
 mod config;
 mod connect;
@@ -62,13 +65,16 @@ mod writer;
 extern crate self as storage_sqlite;
 
 use std::fmt;
+use std::sync::Arc;
 
 pub use config::{InvalidUrl, SqliteConfig};
 pub use error::OpenError;
 pub use maintain::{Backup, Finding, FindingKind, Repair, Size};
 pub use migrate::Migration;
 
+use changes::Changes;
 use connect::{FileLock, Sharing};
+use contacts::kept::Kept;
 use readers::Readers;
 use rusqlite::OpenFlags;
 use writer::Writer;
@@ -78,6 +84,8 @@ pub struct SqliteStorage {
     // In this order: writes end before reads, and the lock goes last.
     writer: Writer,
     readers: Readers,
+    /// Contacts in memory; none where they cannot be kept true.
+    kept: Option<Arc<Kept>>,
     config: SqliteConfig,
     _lock: FileLock,
 }
@@ -94,8 +102,13 @@ impl SqliteStorage {
         let lock = connect::lock(&config.path, Sharing::Shared)?;
         let db = connect::writer(&config)?;
         let readers = Readers::start(&config)?;
-        let writer = Writer::start(db, &config)?;
-        Ok(SqliteStorage { writer, readers, config, _lock: lock })
+        // Told of by every process, also by one that keeps none itself.
+        let changes = Changes::open(&config.path)
+            .map_err(|source| OpenError::File { path: connect::beside(&config.path, "-changes"), source })?;
+        let octets = u64::from(config.contact_cache_kib) << 10;
+        let kept = changes.and_then(|changes| Kept::new(changes, octets)).map(Arc::new);
+        let writer = Writer::start(db, kept.clone(), &config)?;
+        Ok(SqliteStorage { writer, readers, kept, config, _lock: lock })
     }
 
     /// The migrations that opening the file would apply, none when it is up to date. Changes nothing.

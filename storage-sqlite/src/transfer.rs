@@ -65,7 +65,7 @@ impl TransferStore for SqliteStorage {
 
     async fn put_agent(&self, agent: &Agent) -> StorageResult<()> {
         let agent = agent.clone();
-        self.writer.write(move |db| put_agent(db, &agent)).await
+        self.writer.write_of_agent(move |db| put_agent(db, &agent)).await
     }
 
     async fn put_records(&self, agent: &AgentId, records: &[Record]) -> StorageResult<()> {

@@ -21,6 +21,7 @@ use rusqlite::Connection;
 
 use crate::config::SqliteConfig;
 use crate::contacts::index;
+use crate::contacts::kept::{Kept, Touched};
 use crate::error::{Fault, OpenError, Result, corrupt};
 
 /// How long the writer waits for more writes before it brings the search index up to date.
@@ -42,6 +43,8 @@ const SETTLE_BUSY: u32 = 256;
 trait Job: Send {
     /// Whether nobody waits for the outcome any more.
     fn is_abandoned(&self) -> bool;
+    /// Whether contacts may be another's or nobody's after it, without a change of their own.
+    fn moves_contacts(&self) -> bool;
     /// Does the work inside a transaction and keeps the outcome; whether it succeeded.
     fn run(&mut self, db: &Connection) -> bool;
     /// Sets a failure as the outcome.
@@ -52,13 +55,28 @@ trait Job: Send {
 
 struct Task<T, F> {
     work: F,
+    kind: Kind,
     outcome: Option<Result<T>>,
     reply: oneshot::Sender<Result<T>>,
+}
+
+/// What the writer knows of a write beforehand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Usual,
+    /// May wait for others a little while.
+    Lingering,
+    /// May end or revive an agent, and with it all contacts that it has.
+    Agent,
 }
 
 impl<T: Send, F: FnMut(&Connection) -> Result<T> + Send> Job for Task<T, F> {
     fn is_abandoned(&self) -> bool {
         self.reply.is_canceled()
+    }
+
+    fn moves_contacts(&self) -> bool {
+        self.kind == Kind::Agent
     }
 
     fn run(&mut self, db: &Connection) -> bool {
@@ -123,7 +141,13 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Starts the thread.
-    pub(crate) fn start(db: Connection, config: &SqliteConfig) -> Result<Self, OpenError> {
+    pub(crate) fn start(
+        mut db: Connection,
+        kept: Option<Arc<Kept>>,
+        config: &SqliteConfig,
+    ) -> Result<Self, OpenError> {
+        let touched = Touched::default();
+        touched.watch(&mut db).map_err(|error| OpenError::of(&config.path, error))?;
         let shared = Arc::new(Shared {
             queue: Mutex::default(),
             more: Condvar::new(),
@@ -134,6 +158,8 @@ impl Writer {
         let mut work = Work {
             shared: Arc::clone(&shared),
             db,
+            kept,
+            touched,
             config: config.clone(),
             pending: 0,
             untidy: true,
@@ -152,7 +178,7 @@ impl Writer {
         &self,
         work: impl FnMut(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T, StorageError> {
-        self.queue(work, false).await
+        self.queue(work, Kind::Usual).await
     }
 
     /// As [`Writer::write`], of a write that may wait for others a little while.
@@ -160,14 +186,23 @@ impl Writer {
         &self,
         work: impl FnMut(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T, StorageError> {
-        self.queue(work, true).await
+        self.queue(work, Kind::Lingering).await
+    }
+
+    /// As [`Writer::write`], of a write that may end an agent or revive it.
+    pub(crate) async fn write_of_agent<T: Send + 'static>(
+        &self,
+        work: impl FnMut(&Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T, StorageError> {
+        self.queue(work, Kind::Agent).await
     }
 
     async fn queue<T: Send + 'static>(
         &self,
         work: impl FnMut(&Connection) -> Result<T> + Send + 'static,
-        may_linger: bool,
+        kind: Kind,
     ) -> Result<T, StorageError> {
+        let may_linger = kind == Kind::Lingering;
         let (reply, outcome) = oneshot::channel();
         let wakes;
         {
@@ -180,7 +215,7 @@ impl Writer {
             }
             let is_first = queue.jobs.is_empty();
             queue.may_linger = may_linger && (is_first || queue.may_linger);
-            queue.jobs.push_back(Box::new(Task { work, outcome: None, reply }));
+            queue.jobs.push_back(Box::new(Task { work, kind, outcome: None, reply }));
             // While the writer lingers, nobody wakes it without need.
             wakes = is_first || !queue.may_linger || queue.jobs.len() >= self.shared.batch;
         }
@@ -231,6 +266,9 @@ impl Drop for Writer {
 struct Work {
     shared: Arc<Shared>,
     db: Connection,
+    /// Contacts in memory, which must not outlast a change.
+    kept: Option<Arc<Kept>>,
+    touched: Touched,
     config: SqliteConfig,
     /// About how many contacts are not in the search index.
     pending: u64,
@@ -340,21 +378,36 @@ impl Work {
         if batch.is_empty() {
             return Ok(());
         }
-        let failed = |fault: rusqlite::Error| Setback::Failed(fault.into());
-        self.execute("BEGIN IMMEDIATE").map_err(failed)?;
-        for job in batch {
+        self.execute("BEGIN IMMEDIATE").map_err(|error| Setback::Failed(error.into()))?;
+        self.touched.clear();
+        for job in &mut *batch {
             let before = self.db.total_changes();
             if !job.run(&self.db) && (self.db.total_changes() != before || self.db.is_autocommit()) {
                 self.roll_back();
                 return Err(Setback::Spoilt);
             }
         }
-        let committed = self.execute("COMMIT");
+        let committed = self.commit(batch.iter().any(|job| job.moves_contacts()));
         self.shared.failing.store(committed.is_err(), Ordering::Relaxed);
-        committed.map_err(|error| {
+        committed.map_err(|fault| {
             self.roll_back();
-            failed(error)
+            Setback::Failed(fault)
         })
+    }
+
+    /// Commits; whoever keeps contacts in memory forgets those that the transaction changes, or every one.
+    fn commit(&self, everything: bool) -> Result<()> {
+        let _forgetting = match &self.kept {
+            Some(kept) => {
+                let told = kept.before_commit(&self.touched, everything, self.config.busy_timeout);
+                told.map_err(|error| {
+                    tracing::error!(%error, "other processes cannot be told of a change, so that it is not made");
+                    Fault::Known(StorageErrorKind::Unavailable)
+                })?
+            }
+            None => None,
+        };
+        Ok(self.execute("COMMIT")?)
     }
 
     fn execute(&self, sql: &str) -> rusqlite::Result<()> {
@@ -367,7 +420,12 @@ impl Work {
             return;
         }
         match crate::connect::writer(&self.config) {
-            Ok(db) => self.db = db,
+            Ok(mut db) => {
+                if let Err(error) = self.touched.watch(&mut db) {
+                    tracing::error!(%error, "changes cannot be noted on the new connection");
+                }
+                self.db = db;
+            }
             Err(error) => tracing::error!(%error, "cannot open the database again"),
         }
     }

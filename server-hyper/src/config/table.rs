@@ -221,6 +221,13 @@ pub const SETTINGS: &[Setting] = &[
         "256MiB",
         "What the search indexes of agents' documents may take; those used longest ago are dropped and made anew when they are needed",
     ),
+    serving(
+        "contact_cache",
+        One,
+        "SIZE",
+        "64MiB",
+        "What contacts that were read may take in memory, so that they are not read again from a SQLite store; 0 keeps none",
+    ),
     serving("tls_cert", One, "FILE", "", "PEM file with the certificate chain; read again on SIGHUP"),
     serving("tls_key", One, "FILE", "", "PEM file with the private key of the certificate"),
     serving(

@@ -73,6 +73,8 @@ pub struct Serving {
     pub max_connections: usize,
     /// Connections at a time from one address.
     pub max_connections_per_address: usize,
+    /// What contacts that were read may take in memory, in octets, where the store is SQLite's.
+    pub contact_cache: u64,
     /// What is decided about files.
     pub files: FileSettings,
     /// What is decided about extractions.
@@ -308,6 +310,7 @@ impl Serving {
             drain: reader.one("drain_timeout", Duration::ZERO, values::duration),
             max_connections: reader.number("max_connections", 1),
             max_connections_per_address: reader.number("max_connections_per_address", 0),
+            contact_cache: reader.octets("contact_cache", 0, 0, 1 << 40),
             files,
             extraction,
             engine,

@@ -51,7 +51,7 @@ pub async fn run(
 ) -> Result<(), Failure> {
     let serving = Serving::of(config)?;
     let names = Names::of(config)?;
-    let store = StoreUrl::parse(config.store())?;
+    let store = StoreUrl::parse(config.store())?.with_contact_cache(serving.contact_cache);
     let blobs = assemble::blobs_url(config, &store)?;
     for warning in &config.warnings {
         tracing::warn!("{warning}");

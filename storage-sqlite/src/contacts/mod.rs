@@ -4,6 +4,7 @@ mod deep;
 mod gather;
 mod grams;
 pub(crate) mod index;
+pub(crate) mod kept;
 mod keys;
 mod list;
 mod narrow;
@@ -81,9 +82,24 @@ pub(crate) mod row_number {
 #[async_trait]
 impl ContactStore for SqliteStorage {
     async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<Contact>, StorageError> {
-        self.readers.now(|db| match contact {
-            ContactRef::External(id) => one(db, agent, BY_EXTERNAL_REFERENCE_ID, &id.as_str()),
-            ContactRef::Id(id) => one(db, agent, BY_ID, &id.as_bytes()),
+        let kept = self.kept.as_deref().and_then(|kept| Some((kept, kept.now()?)));
+        if let Some((kept, number)) = kept
+            && let Some(found) = kept.find(number, agent, contact)?
+        {
+            return Ok(Some(found));
+        }
+        self.readers.now(|db| {
+            let (sql, key): (_, &dyn ToSql) = match contact {
+                ContactRef::External(id) => (BY_EXTERNAL_REFERENCE_ID, &id.as_str()),
+                ContactRef::Id(id) => (BY_ID, &id.as_bytes()),
+            };
+            let mut statement = db.prepare_cached(sql)?;
+            let mut rows = statement.query(params![agent.as_str(), key])?;
+            let Some(row) = rows.next()? else { return Ok(None) };
+            if let Some((kept, number)) = kept {
+                kept.keep(number, agent, contact, row.get("n")?, row)?;
+            }
+            row::contact(agent, row).map(Some)
         })
     }
 
@@ -158,21 +174,15 @@ impl ContactStore for SqliteStorage {
 const BY_ID: &str = concat!(
     "SELECT ",
     row::columns!(),
-    " FROM agent a CROSS JOIN contact c ON c.agent = a.n WHERE a.id = ?1 AND a.status <> 2 AND c.id = ?2"
+    ", c.n FROM agent a CROSS JOIN contact c ON c.agent = a.n WHERE a.id = ?1 AND a.status <> 2 AND c.id = ?2"
 );
 
 const BY_EXTERNAL_REFERENCE_ID: &str = concat!(
     "SELECT ",
     row::columns!(),
-    " FROM agent a CROSS JOIN contact c ON c.agent = a.n",
+    ", c.n FROM agent a CROSS JOIN contact c ON c.agent = a.n",
     " WHERE a.id = ?1 AND a.status <> 2 AND c.external_reference_id = ?2"
 );
-
-fn one(db: &Connection, agent: &AgentId, sql: &str, key: &dyn ToSql) -> Result<Option<Contact>> {
-    let mut statement = db.prepare_cached(sql)?;
-    let mut rows = statement.query(params![agent.as_str(), key])?;
-    rows.next()?.map(|row| row::contact(agent, row)).transpose()
-}
 
 /// The contacts of these row numbers, in the order given.
 fn numbered(db: &Connection, agent: &AgentId, numbers: &[i64]) -> Result<Vec<Contact>> {

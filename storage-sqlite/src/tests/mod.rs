@@ -3,6 +3,7 @@
 #[path = "../../tests/support/mod.rs"]
 pub(crate) mod support;
 
+mod kept;
 mod latest;
 mod migrations;
 mod model;

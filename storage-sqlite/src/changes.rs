@@ -1,0 +1,180 @@
+//! How processes that share a database tell each other that stored contacts have changed: a number in a small file
+//! beside it.
+//!
+//! The number is odd while a transaction that changes or removes a contact is being committed, and another even number
+//! after each. Who has seen the same even number before and after a read knows that nothing came in between, at the
+//! price of reading eight octets: a fraction of what SQLite takes to see whether its file has changed. New contacts do
+//! not move it.
+//!
+//! Nothing of it has to survive a power cut, because what it guards lies in the memory of processes.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::connect;
+
+/// How often is looked whether another process has finished its commit.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// The number that every process sees.
+#[derive(Debug)]
+pub(crate) struct Changes {
+    file: File,
+}
+
+/// A commit of changes that is under way. Its end is told however it ends.
+#[derive(Debug)]
+pub(crate) struct Change<'c> {
+    changes: &'c Changes,
+    /// The number before, if it was one that reads could rely on.
+    pub(crate) before: Option<u64>,
+    /// The number after.
+    pub(crate) after: u64,
+}
+
+impl Changes {
+    /// Opens the file beside the database, and makes it if it is not there. None where files know no locks or no reads
+    /// at a place, as on some network file systems.
+    pub(crate) fn open(database: &Path) -> io::Result<Option<Self>> {
+        if !cfg!(unix) {
+            return Ok(None);
+        }
+        let file = connect::private_file(&connect::beside(database, "-changes"))?;
+        let changes = Changes { file };
+        match changes.file.try_lock() {
+            Ok(()) => {
+                // Empty as it was made, or left in the middle by a process that was killed there.
+                let number = changes.read().unwrap_or(1);
+                let settled =
+                    if number.is_multiple_of(2) { Ok(()) } else { changes.write(number.wrapping_add(1)) };
+                changes.file.unlock()?;
+                settled?;
+            }
+            // Somebody is at it.
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        Ok(Some(changes))
+    }
+
+    /// The number; none while something is being changed, or when it cannot be read.
+    pub(crate) fn now(&self) -> Option<u64> {
+        self.read().ok().filter(|number| number.is_multiple_of(2))
+    }
+
+    /// Tells all that something is about to change. Called inside the transaction that does it, so that other writers of
+    /// this database have ended theirs; one that has not yet told so is waited for at most as long as `patience`.
+    pub(crate) fn begin(&self, patience: Duration) -> io::Result<Change<'_>> {
+        let mut waited = Duration::ZERO;
+        loop {
+            match self.file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if waited < patience => {
+                    sleep(LOOK);
+                    waited += LOOK;
+                }
+                Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::TimedOut.into()),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
+        let number = self.read().unwrap_or(1);
+        let odd = number.wrapping_add(1) | 1;
+        let before = Some(number).filter(|number| number.is_multiple_of(2));
+        // From here on the lock is given back, and the number made even, by the end of the change.
+        let change = Change { changes: self, before, after: odd.wrapping_add(1) };
+        self.write(odd)?;
+        Ok(change)
+    }
+
+    #[cfg(unix)]
+    fn read(&self) -> io::Result<u64> {
+        let mut octets = [0; 8];
+        std::os::unix::fs::FileExt::read_exact_at(&self.file, &mut octets, 0)?;
+        Ok(u64::from_le_bytes(octets))
+    }
+
+    #[cfg(unix)]
+    fn write(&self, number: u64) -> io::Result<()> {
+        std::os::unix::fs::FileExt::write_all_at(&self.file, &number.to_le_bytes(), 0)
+    }
+
+    #[cfg(not(unix))]
+    fn read(&self) -> io::Result<u64> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    #[cfg(not(unix))]
+    fn write(&self, _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+impl Drop for Change<'_> {
+    fn drop(&mut self) {
+        // A number that stays odd costs speed until the next change, and no read goes wrong.
+        if let Err(error) = self.changes.write(self.after) {
+            tracing::warn!(%error, "the end of a change could not be told to those who keep contacts in memory");
+        }
+        if let Err(error) = self.changes.file.unlock() {
+            tracing::warn!(%error, "the lock on the number of changes could not be given back");
+        }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use crate::tests::support::Folder;
+
+    #[test]
+    fn a_change_is_seen_by_everybody_who_shares_the_file() {
+        let folder = Folder::new();
+        let database = folder.path().join("a.db");
+        let (one, other) =
+            (Changes::open(&database).unwrap().unwrap(), Changes::open(&database).unwrap().unwrap());
+        let before = other.now().unwrap();
+        let change = one.begin(Duration::ZERO).unwrap();
+        assert_eq!((one.now(), other.now()), (None, None), "in the middle nothing is sure");
+        assert_eq!(
+            other.begin(Duration::from_millis(3)).unwrap_err().kind(),
+            io::ErrorKind::TimedOut,
+            "one at a time"
+        );
+        assert_eq!((change.before, change.after), (Some(before), before + 2));
+        drop(change);
+        assert_eq!((one.now(), other.now()), (Some(before + 2), Some(before + 2)));
+        let change = other.begin(Duration::ZERO).unwrap();
+        assert_eq!(change.after, before + 4);
+    }
+
+    #[test]
+    fn what_a_killed_process_left_in_the_middle_is_settled() {
+        let folder = Folder::new();
+        let database = folder.path().join("a.db");
+        let one = Changes::open(&database).unwrap().unwrap();
+        let before = one.now().unwrap();
+        one.write(before + 1).unwrap();
+        assert_eq!(one.now(), None);
+        // By the next change, whose `before` nobody can rely on.
+        let change = one.begin(Duration::ZERO).unwrap();
+        assert_eq!((change.before, change.after), (None, before + 4));
+        drop(change);
+        assert_eq!(one.now(), Some(before + 4));
+        // By whoever opens the database next.
+        one.write(before + 5).unwrap();
+        let other = Changes::open(&database).unwrap().unwrap();
+        assert_eq!((one.now(), other.now()), (Some(before + 6), Some(before + 6)));
+        // A power cut may leave anything.
+        for rubbish in [&b""[..], b"\x01\x02", &[0xff; 8], &[0x55; 20]] {
+            std::fs::write(connect::beside(&database, "-changes"), rubbish).unwrap();
+            let opened = Changes::open(&database).unwrap().unwrap();
+            assert!(opened.now().is_some());
+            drop(opened.begin(Duration::ZERO).unwrap());
+            assert!(opened.now().is_some());
+        }
+    }
+}
