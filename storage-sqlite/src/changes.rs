@@ -36,20 +36,19 @@ pub(crate) struct Change<'c> {
 }
 
 impl Changes {
-    /// Opens the file beside the database, and makes it if it is not there. None where files know no locks or no reads
-    /// at a place, as on some network file systems.
+    /// Opens the file beside the database, which is there, and makes it if it is not. None where files know no locks or
+    /// no reads at a place, as on some network file systems.
     pub(crate) fn open(database: &Path) -> io::Result<Option<Self>> {
         if !cfg!(unix) {
             return Ok(None);
         }
-        let file = connect::private_file(&connect::beside(database, "-changes"))?;
+        // One file for all names of the database, as SQLite does with its own.
+        let database = std::fs::canonicalize(database)?;
+        let file = connect::private_file(&connect::beside(&database, "-changes"))?;
         let changes = Changes { file };
         match changes.file.try_lock() {
             Ok(()) => {
-                // Empty as it was made, or left in the middle by a process that was killed there.
-                let number = changes.read().unwrap_or(1);
-                let settled =
-                    if number.is_multiple_of(2) { Ok(()) } else { changes.write(number.wrapping_add(1)) };
+                let settled = changes.settle();
                 changes.file.unlock()?;
                 settled?;
             }
@@ -59,6 +58,22 @@ impl Changes {
             Err(TryLockError::Error(error)) => return Err(error),
         }
         Ok(Some(changes))
+    }
+
+    /// Makes a number even that a process left in the middle when it was killed there.
+    fn settle(&self) -> io::Result<()> {
+        match self.number()? {
+            number if number.is_multiple_of(2) => Ok(()),
+            number => self.write(number.wrapping_add(1)),
+        }
+    }
+
+    /// The number; of a file that was just made one that counts as left in the middle.
+    fn number(&self) -> io::Result<u64> {
+        match self.read() {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(1),
+            read => read,
+        }
     }
 
     /// The number; none while something is being changed, or when it cannot be read.
@@ -81,7 +96,13 @@ impl Changes {
                 Err(TryLockError::Error(error)) => return Err(error),
             }
         }
-        let number = self.read().unwrap_or(1);
+        let number = match self.number() {
+            Ok(number) => number,
+            Err(error) => {
+                self.file.unlock()?;
+                return Err(error);
+            }
+        };
         let odd = number.wrapping_add(1) | 1;
         let before = Some(number).filter(|number| number.is_multiple_of(2));
         // From here on the lock is given back, and the number made even, by the end of the change.
@@ -134,6 +155,7 @@ mod tests {
     fn a_change_is_seen_by_everybody_who_shares_the_file() {
         let folder = Folder::new();
         let database = folder.path().join("a.db");
+        std::fs::write(&database, "").unwrap();
         let (one, other) =
             (Changes::open(&database).unwrap().unwrap(), Changes::open(&database).unwrap().unwrap());
         let before = other.now().unwrap();
@@ -152,9 +174,26 @@ mod tests {
     }
 
     #[test]
+    fn every_name_of_a_database_leads_to_one_number() {
+        let folder = Folder::new();
+        let database = folder.path().join("a.db");
+        std::fs::write(&database, "").unwrap();
+        std::fs::create_dir(folder.path().join("elsewhere")).unwrap();
+        let link = folder.path().join("elsewhere/link.db");
+        std::os::unix::fs::symlink(&database, &link).unwrap();
+        let (one, other) =
+            (Changes::open(&database).unwrap().unwrap(), Changes::open(&link).unwrap().unwrap());
+        drop(one.begin(Duration::ZERO).unwrap());
+        assert!(one.now().is_some());
+        assert_eq!(one.now(), other.now());
+        assert!(other.begin(Duration::ZERO).is_ok_and(|_| one.now().is_none()));
+    }
+
+    #[test]
     fn what_a_killed_process_left_in_the_middle_is_settled() {
         let folder = Folder::new();
         let database = folder.path().join("a.db");
+        std::fs::write(&database, "").unwrap();
         let one = Changes::open(&database).unwrap().unwrap();
         let before = one.now().unwrap();
         one.write(before + 1).unwrap();

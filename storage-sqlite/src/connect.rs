@@ -18,7 +18,7 @@ const READ_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How many pages of log are written before they are moved into the file: 64 MiB. Few moves make writes cheap, since a
 /// page that changes often is moved once; a start after a crash reads the log once.
-const CHECKPOINT_PAGES: u32 = 16_384;
+pub(crate) const CHECKPOINT_PAGES: u32 = 16_384;
 
 /// How many prepared statements a connection keeps.
 const STATEMENTS: usize = 96;

@@ -34,6 +34,7 @@
 //!
 //! # Erasure
 //! The file is in `secure_delete` mode: what is erased is overwritten with zeros, in the tables as in the search index.
+//! Contacts in memory go with it; those that another process keeps, with the next contact that is asked of that one.
 
 mod agents;
 mod audit;
@@ -106,7 +107,7 @@ impl SqliteStorage {
         let changes = Changes::open(&config.path)
             .map_err(|source| OpenError::File { path: connect::beside(&config.path, "-changes"), source })?;
         let octets = u64::from(config.contact_cache_kib) << 10;
-        let kept = changes.and_then(|changes| Kept::new(changes, octets)).map(Arc::new);
+        let kept = changes.map(|changes| Arc::new(Kept::new(changes, octets)));
         let writer = Writer::start(db, kept.clone(), &config)?;
         Ok(SqliteStorage { writer, readers, kept, config, _lock: lock })
     }

@@ -73,7 +73,8 @@ pub(crate) fn pending(version: i64) -> &'static [Migration] {
     &MIGRATIONS[done..]
 }
 
-/// Brings the file to the version of this release. Of several processes that start at once one does it, the others
+/// Brings the file to the version of this release. Processes that keep contacts in memory are not told (src/changes.rs):
+/// no migration may change what a row of `contact` holds. Of several processes that start at once one does it, the others
 /// wait for it as long as the connection's busy timeout.
 pub(crate) fn migrate(db: &mut Connection, path: &Path) -> Result<(), OpenError> {
     let of = |error| OpenError::of(path, error);

@@ -10,7 +10,7 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -18,6 +18,7 @@ use std::time::Duration;
 use futures_channel::oneshot;
 use openapi_core::storage::{StorageError, StorageErrorKind};
 use rusqlite::Connection;
+use rusqlite::hooks::Wal;
 
 use crate::config::SqliteConfig;
 use crate::contacts::index;
@@ -146,8 +147,8 @@ impl Writer {
         kept: Option<Arc<Kept>>,
         config: &SqliteConfig,
     ) -> Result<Self, OpenError> {
-        let touched = Touched::default();
-        touched.watch(&mut db).map_err(|error| OpenError::of(&config.path, error))?;
+        let (touched, log_pages) = (Touched::default(), Arc::default());
+        watch(&mut db, &touched, &log_pages).map_err(|error| OpenError::of(&config.path, error))?;
         let shared = Arc::new(Shared {
             queue: Mutex::default(),
             more: Condvar::new(),
@@ -160,6 +161,7 @@ impl Writer {
             db,
             kept,
             touched,
+            log_pages,
             config: config.clone(),
             pending: 0,
             untidy: true,
@@ -262,6 +264,18 @@ impl Drop for Writer {
     }
 }
 
+/// Has a connection note which contacts it changes, and how long its log is.
+fn watch(db: &mut Connection, touched: &Touched, log_pages: &Arc<AtomicI32>) -> rusqlite::Result<()> {
+    touched.watch(db)?;
+    let log_pages = Arc::clone(log_pages);
+    // In place of SQLite's own way, which moves the log into the file within the commit: all who keep contacts in memory,
+    // and every other writer of changes, would wait for that.
+    db.wal_hook(Some(move |_: &mut Wal, pages| {
+        log_pages.store(pages, Ordering::Relaxed);
+        Ok(())
+    }))
+}
+
 /// What the thread does.
 struct Work {
     shared: Arc<Shared>,
@@ -269,6 +283,8 @@ struct Work {
     /// Contacts in memory, which must not outlast a change.
     kept: Option<Arc<Kept>>,
     touched: Touched,
+    /// How many pages of log the last commit left.
+    log_pages: Arc<AtomicI32>,
     config: SqliteConfig,
     /// About how many contacts are not in the search index.
     pending: u64,
@@ -291,14 +307,19 @@ impl Work {
             match self.next() {
                 Next::Batch(batch) => {
                     self.commit_all(batch);
+                    self.shorten_log();
                     if self.pending >= u64::from(PENDING_MOST) {
                         self.settle(SETTLE_BUSY);
                     }
                 }
                 Next::Idle if self.pending > 0 => {
                     self.settle(SETTLE_IDLE);
+                    self.shorten_log();
                 }
-                Next::Idle => self.tidy(),
+                Next::Idle => {
+                    self.tidy();
+                    self.shorten_log();
+                }
                 Next::Closed => break,
             }
         }
@@ -410,6 +431,18 @@ impl Work {
         Ok(self.execute("COMMIT")?)
     }
 
+    /// Moves the log into the file when it is long. One that readers hold up is moved later.
+    fn shorten_log(&self) {
+        if self.log_pages.load(Ordering::Relaxed) < crate::connect::CHECKPOINT_PAGES as i32 {
+            return;
+        }
+        self.log_pages.store(0, Ordering::Relaxed);
+        let moved = self.db.pragma(None, "wal_checkpoint", "PASSIVE", |_| Ok(()));
+        if let Err(error) = moved {
+            tracing::warn!(%error, "cannot move the log into the database file");
+        }
+    }
+
     fn execute(&self, sql: &str) -> rusqlite::Result<()> {
         self.db.prepare_cached(sql)?.execute(()).map(drop)
     }
@@ -419,13 +452,13 @@ impl Work {
         if self.db.is_autocommit() || self.execute("ROLLBACK").is_ok() {
             return;
         }
-        match crate::connect::writer(&self.config) {
-            Ok(mut db) => {
-                if let Err(error) = self.touched.watch(&mut db) {
-                    tracing::error!(%error, "changes cannot be noted on the new connection");
-                }
-                self.db = db;
-            }
+        let opened = crate::connect::writer(&self.config).and_then(|mut db| {
+            watch(&mut db, &self.touched, &self.log_pages)
+                .map_err(|error| OpenError::of(&self.config.path, error))?;
+            Ok(db)
+        });
+        match opened {
+            Ok(db) => self.db = db,
             Err(error) => tracing::error!(%error, "cannot open the database again"),
         }
     }

@@ -23,6 +23,9 @@ use crate::error::Result;
 /// What an entry takes besides what it holds, in octets: places in tables and lists, the counter of its owners.
 const ENTRY: u64 = 96;
 
+/// What a contact of usual size takes, in octets.
+const USUAL: u64 = 640;
+
 /// Parts of the room that can be used at the same time.
 const SHARDS: usize = 16;
 
@@ -84,10 +87,17 @@ type Entries =
 
 /// Rows of contacts that a transaction changes or removes.
 #[derive(Clone, Default)]
-pub(crate) struct Touched(Arc<Mutex<Vec<i64>>>);
+pub(crate) struct Touched(Arc<Mutex<Rows>>);
+
+#[derive(Default)]
+struct Rows {
+    numbers: Vec<i64>,
+    /// Whether one of them was removed.
+    removed: bool,
+}
 
 impl Touched {
-    fn rows(&self) -> MutexGuard<'_, Vec<i64>> {
+    fn rows(&self) -> MutexGuard<'_, Rows> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -97,14 +107,16 @@ impl Touched {
         let touched = self.clone();
         db.update_hook(Some(move |action: Action, _: &str, table: &str, n: i64| {
             if table == "contact" && action != Action::SQLITE_INSERT {
-                touched.rows().push(n);
+                let mut rows = touched.rows();
+                rows.numbers.push(n);
+                rows.removed |= action == Action::SQLITE_DELETE;
             }
         }))
     }
 
     /// Forgets what a transaction before has done.
     pub(crate) fn clear(&self) {
-        self.rows().clear();
+        *self.rows() = Rows::default();
     }
 }
 
@@ -132,33 +144,39 @@ pub(crate) struct Forgetting<'k> {
 
 impl Kept {
     /// Keeps contacts in about so many octets; 0 keeps none.
-    pub(crate) fn new(changes: Changes, octets: u64) -> Option<Self> {
-        let options = OptionsBuilder::new()
+    pub(crate) fn new(changes: Changes, octets: u64) -> Self {
+        let items = usize::try_from(octets / USUAL).unwrap_or(usize::MAX).max(SHARDS * 32);
+        let (hasher, lifecycle) = (DefaultHashBuilder::default(), DefaultLifecycle::default());
+        let entries = match OptionsBuilder::new()
             .shards(SHARDS)
-            // Tables begin small and grow.
-            .estimated_items_capacity(SHARDS * 32)
+            // So many keys of what was dropped are remembered, half of it.
+            .estimated_items_capacity(items)
             .weight_capacity(octets)
             .build()
-            .ok()?;
-        Some(Kept {
+        {
+            Ok(options) => Cache::with_options(options, Octets, hasher, lifecycle),
+            // Both numbers are given.
+            Err(_) => Cache::with(items, octets, Octets, hasher, lifecycle),
+        };
+        Kept {
             changes,
-            entries: Cache::with_options(
-                options,
-                Octets,
-                DefaultHashBuilder::default(),
-                DefaultLifecycle::default(),
-            ),
+            entries,
             stamps: (0..STAMPS).map(|_| AtomicU32::new(0)).collect(),
             // No even number, so that whatever the file says is taken up first.
             known: AtomicU64::new(1),
             turn: Mutex::new(()),
             keeps: octets > 0,
-        })
+        }
     }
 
     fn stamp(&self, n: i64) -> &AtomicU32 {
         // The remainder is a place in the table.
         &self.stamps[n as usize % STAMPS]
+    }
+
+    /// Whether the row of an entry has not changed since.
+    fn is_right(&self, entry: &Entry) -> bool {
+        self.stamp(entry.n).load(Ordering::Acquire) == entry.stamp
     }
 
     fn turn(&self) -> MutexGuard<'_, ()> {
@@ -178,7 +196,7 @@ impl Kept {
             return Ok(None);
         }
         let Some(entry) = self.entries.get(&Asked { agent, contact }) else { return Ok(None) };
-        if self.stamp(entry.n).load(Ordering::Acquire) != entry.stamp {
+        if !self.is_right(&entry) {
             return Ok(None);
         }
         row::of_columns(agent, Columns::packed(&entry.packed)).map(Some)
@@ -231,7 +249,7 @@ impl Kept {
         everything: bool,
         patience: Duration,
     ) -> std::io::Result<Option<Forgetting<'k>>> {
-        if !everything && touched.rows().is_empty() {
+        if !everything && touched.rows().numbers.is_empty() {
             return Ok(None);
         }
         let change = self.changes.begin(patience)?;
@@ -247,8 +265,13 @@ impl Drop for Forgetting<'_> {
         if self.everything || !is_known {
             self.kept.entries.clear();
         } else {
-            for n in self.touched.rows().iter() {
+            let rows = self.touched.rows();
+            for n in &rows.numbers {
                 self.kept.stamp(*n).fetch_add(1, Ordering::AcqRel);
+            }
+            // What was erased does not stay in memory either.
+            if rows.removed {
+                self.kept.entries.retain(|_, entry| self.kept.is_right(entry));
             }
         }
         self.kept.known.store(self.change.after, Ordering::Release);

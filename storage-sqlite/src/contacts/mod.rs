@@ -97,7 +97,7 @@ impl ContactStore for SqliteStorage {
             let mut rows = statement.query(params![agent.as_str(), key])?;
             let Some(row) = rows.next()? else { return Ok(None) };
             if let Some((kept, number)) = kept {
-                kept.keep(number, agent, contact, row.get("n")?, row)?;
+                kept.keep(number, agent, contact, row.get(row::COUNT)?, row)?;
             }
             row::contact(agent, row).map(Some)
         })

@@ -34,7 +34,7 @@ enum Source<'r> {
 }
 
 /// How many columns [`columns`] names.
-const COUNT: usize = 21;
+pub(super) const COUNT: usize = 21;
 
 /// The columns of [`columns`] in one piece, for [`Columns::packed`]: of each its kind and what it holds.
 pub(super) fn pack(row: &Row<'_>) -> Result<Vec<u8>> {

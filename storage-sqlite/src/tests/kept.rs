@@ -116,6 +116,7 @@ fn a_change_by_any_store_is_seen_by_all_at_once() {
     }
     let audit = entry(&id, 99, AuditAction::ContactErase, &contact_id(1).to_string());
     wait(one.erase_contact(&id, contact_id(1), &audit)).unwrap();
+    assert_eq!(kept(&one), 1, "the other contact; of the erased one nothing is in memory");
     for store in [&one, &other] {
         assert_eq!(get(store, &id, &by_id), None);
         assert_eq!(get(store, &id, &external("new")), None);

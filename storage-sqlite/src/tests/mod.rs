@@ -3,6 +3,7 @@
 #[path = "../../tests/support/mod.rs"]
 pub(crate) mod support;
 
+#[cfg(unix)]
 mod kept;
 mod latest;
 mod migrations;

@@ -313,3 +313,24 @@ fn writes_that_linger_are_written_after_a_while_or_when_they_are_a_batch() {
     writings.into_iter().for_each(|writing| wait(writing).unwrap());
     assert_eq!(notes(&folder), [0, 1, 2, 3, 4]);
 }
+
+/// The log does not grow for ever: SQLite's own way of shortening it is off on the writer's connection.
+#[test]
+fn the_log_is_moved_into_the_file_as_it_grows() {
+    let folder = Folder::new();
+    let store = folder.open();
+    wait(store.writer.write(|db| Ok(db.execute_batch("CREATE TABLE large (octets BLOB)")?))).unwrap();
+    let log = crate::connect::beside(&folder.database(), "-wal");
+    let mut longest = 0;
+    for _ in 0..40 {
+        wait(store.writer.write(|db| {
+            db.execute("INSERT INTO large VALUES (zeroblob(8 << 20))", ())?;
+            db.execute("DELETE FROM large", ())?;
+            Ok(())
+        }))
+        .unwrap();
+        longest = longest.max(std::fs::metadata(&log).unwrap().len());
+    }
+    let limit = u64::from(crate::connect::CHECKPOINT_PAGES) * 4_096;
+    assert!((limit..2 * limit).contains(&longest), "{longest} octets");
+}
