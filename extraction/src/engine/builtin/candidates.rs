@@ -14,6 +14,11 @@ const SENTENCE: usize = 12;
 /// Below this a label says something else.
 const LEAST_LIKENESS: f64 = 0.34;
 
+/// From here on a label is that of a field, so that what stands behind it is meant to be its value.
+pub(crate) const OWN_LABEL: f64 = 0.8;
+/// More words than this are no value that somebody has written wrongly.
+const REFUSED_WORDS: usize = 6;
+
 /// How a candidate was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum How {
@@ -51,6 +56,8 @@ pub(crate) struct Candidate {
     pub(crate) lead: f64,
     /// Whether sums confirm it.
     pub(crate) confirmed: bool,
+    /// Whether options, pattern or bounds of the field exclude it.
+    pub(crate) excluded: bool,
 }
 
 impl Candidate {
@@ -67,6 +74,7 @@ impl Candidate {
             rivals: 0,
             lead: 0.6,
             confirmed: false,
+            excluded: false,
         }
     }
 
@@ -106,6 +114,7 @@ impl Source<'_, '_> {
         for candidate in &mut found {
             if wanted.field.check(&candidate.value).is_err() {
                 candidate.score *= 0.2;
+                candidate.excluded = true;
             } else if !wanted.field.options.is_empty() || wanted.field.pattern.is_some() {
                 candidate.score = (candidate.score * 1.15).min(1.2);
             }
@@ -114,6 +123,29 @@ impl Source<'_, '_> {
         found.dedup_by(|a, b| a.pieces == b.pieces && a.value == b.value);
         found.truncate(12);
         found
+    }
+
+    /// What stands after a field's own label and is no value of it.
+    pub(crate) fn refused(&self, wanted: &Wanted<'_>) -> Option<Span> {
+        let labels = self.labels.with_terms(&self.searched(wanted)).into_iter();
+        let own = labels
+            .map(|index| &self.labels.all[index as usize])
+            .filter(|label| label.is_marked && !self.is_taken(label.span) && wanted.fits(label) >= OWN_LABEL);
+        own.filter_map(|label| {
+            let stop = self.stop(label);
+            let segments = self.view.segments_of(label.line).iter();
+            let beside = segments
+                .map(|segment| Span { start: segment.start.max(label.after), end: segment.end.min(stop) });
+            beside.into_iter().find(|region| region.start < region.end)
+        })
+        .find(|region| {
+            let text = self.view.text(*region);
+            // A hint, as `(dd/mm/yyyy)`, or a line to write on is no value that somebody has given.
+            text.starts_with(char::is_alphanumeric)
+                && region.end - region.start <= REFUSED_WORDS
+                && !super::values::is_nothing(&tidy(&text))
+                && !self.begins_marked(region.start)
+        })
     }
 
     fn searched(&self, wanted: &Wanted<'_>) -> Terms {

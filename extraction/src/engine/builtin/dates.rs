@@ -272,36 +272,119 @@ pub(crate) fn order(dates: &[Written], suggested: Order) -> Order {
     }
 }
 
+/// A time of day: hour, minute, second.
+pub(crate) type Clock = (i8, i8, i8);
+
 /// The time of day in the words after a date: `10:27:03`, `3:43 PM`.
-pub(crate) fn time(words: &[&str]) -> Option<(i8, i8, i8)> {
-    words.iter().take(3).enumerate().find_map(|(at, word)| {
-        let word = trimmed(word).to_ascii_lowercase();
-        let (digits, mut half) = match (word.strip_suffix("pm"), word.strip_suffix("am")) {
-            (Some(digits), _) => (digits.to_owned(), Some(true)),
-            (_, Some(digits)) => (digits.to_owned(), Some(false)),
-            _ => (word.clone(), None),
-        };
-        let parts: Vec<i8> = digits.split(':').map(|part| part.parse().ok()).collect::<Option<_>>()?;
-        half = half.or_else(|| {
-            match words.get(at + 1).map(|next| trimmed(next).to_ascii_lowercase())?.as_str() {
-                "pm" => Some(true),
-                "am" => Some(false),
-                _ => None,
+pub(crate) fn time(words: &[&str]) -> Option<Clock> {
+    (0..words.len().min(3)).find_map(|at| clock(&words[at..])).map(|(clock, _)| clock)
+}
+
+/// The time of day that begins at the first of some words, and how many words it has.
+fn clock(words: &[&str]) -> Option<(Clock, usize)> {
+    let word = trimmed(words.first()?).to_ascii_lowercase();
+    let (digits, own_half) = match (word.strip_suffix("pm"), word.strip_suffix("am")) {
+        (Some(digits), _) => (digits, Some(true)),
+        (_, Some(digits)) => (digits, Some(false)),
+        _ => (word.as_str(), None),
+    };
+    let parts: Vec<i8> = digits.split(':').map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    let next_half = || match trimmed(words.get(1)?).to_ascii_lowercase().as_str() {
+        "pm" => Some(true),
+        "am" => Some(false),
+        _ => None,
+    };
+    let (half, length) = match own_half {
+        Some(half) => (Some(half), 1),
+        None => next_half().map_or((None, 1), |half| (Some(half), 2)),
+    };
+    let (hour, minute, second) = match parts.as_slice() {
+        [hour, minute] => (*hour, *minute, 0),
+        [hour, minute, second] => (*hour, *minute, *second),
+        _ => return None,
+    };
+    let hour = match half {
+        Some(true) if hour < 12 => hour + 12,
+        Some(false) if hour == 12 => 0,
+        _ => hour,
+    };
+    let is_time = (0..24).contains(&hour) && (0..60).contains(&minute) && (0..60).contains(&second);
+    is_time.then_some(((hour, minute, second), length))
+}
+
+/// The time and the offset of RFC 3339, behind the `T`: `10:00:00Z`, `10:00+02:00`.
+pub(crate) fn iso_time(text: &str) -> Option<(Clock, String)> {
+    let (_, time) = text.split_once(['T', 't'])?;
+    let is_clock = |c: char| c == ':' || c.is_ascii_digit();
+    let clock = time.get(..time.find(|c| !is_clock(c)).unwrap_or(time.len()))?;
+    let parts: Vec<i8> = clock.split(':').map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    let (hour, minute, second) = match parts.as_slice() {
+        [hour, minute] => (*hour, *minute, 0),
+        [hour, minute, second] => (*hour, *minute, *second),
+        _ => return None,
+    };
+    let rest = time.get(clock.len()..)?.trim_start_matches(|c: char| c == '.' || c.is_ascii_digit());
+    Some(((hour, minute, second), offset(rest)?))
+}
+
+/// An offset as RFC 3339 has it; nothing is `Z`.
+fn offset(text: &str) -> Option<String> {
+    let digits = |part: &str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
+    match text {
+        "" | "Z" | "z" | "UTC" | "GMT" => Some("Z".to_owned()),
+        _ => {
+            let (sign, rest) = text.split_at_checked(1).filter(|(sign, _)| matches!(*sign, "+" | "-"))?;
+            let (hours, minutes) = rest.split_once(':').or_else(|| rest.split_at_checked(2))?;
+            (digits(hours) && digits(minutes)).then(|| format!("{sign}{hours}:{minutes}"))
+        }
+    }
+}
+
+/// The time that belongs to a date, as it is written in RFC 3339 behind the day, and the words of both; none where only
+/// the date is written.
+pub(crate) fn with_time(view: &View<'_>, date: Span) -> Option<(String, Span)> {
+    let line = view.line_span(view.words[date.start].line);
+    let shown = |((hour, minute, second), offset): (Clock, String)| {
+        format!("T{hour:02}:{minute:02}:{second:02}{offset}")
+    };
+    if let Some(time) = iso_time(trimmed(view.words[date.end - 1].text)) {
+        return Some((shown(time), date));
+    }
+    let after: Vec<&str> =
+        view.words[date.end..(date.end + 4).min(line.end)].iter().map(|word| word.text).collect();
+    for at in 0..after.len().min(3) {
+        // `2026-01-15 10:00:00+02:00`
+        if let Some(time) = iso_time(&format!("T{}", trimmed(after[at]))) {
+            let mut until = at + 1;
+            let next = after
+                .get(until)
+                .and_then(|next| offset(trimmed_of_offset(next)).filter(|_| !next.is_empty()));
+            let time = match next {
+                Some(offset) if time.1 == "Z" => {
+                    until += 1;
+                    (time.0, offset)
+                }
+                _ => time,
+            };
+            // `3:43 PM` is no time of RFC 3339.
+            if clock(&after[at..]).is_none_or(|(clock, length)| length == 1 && clock == time.0) {
+                return Some((shown(time), Span { start: date.start, end: date.end + until }));
             }
-        });
-        let (hour, minute, second) = match parts.as_slice() {
-            [hour, minute] => (*hour, *minute, 0),
-            [hour, minute, second] => (*hour, *minute, *second),
-            _ => return None,
-        };
-        let hour = match half {
-            Some(true) if hour < 12 => hour + 12,
-            Some(false) if hour == 12 => 0,
-            _ => hour,
-        };
-        ((0..24).contains(&hour) && (0..60).contains(&minute) && (0..60).contains(&second))
-            .then_some((hour, minute, second))
-    })
+        }
+        if let Some((clock, length)) = clock(&after[at..]) {
+            let end = date.end + at + length;
+            return Some((shown((clock, "Z".to_owned())), Span { start: date.start, end }));
+        }
+    }
+    // `10:30 15.01.2026`
+    let before = date.start.checked_sub(1).filter(|before| *before >= line.start)?;
+    let (clock, _) = clock(&[view.words[before].text])?;
+    Some((shown((clock, "Z".to_owned())), Span { start: before, end: date.end }))
+}
+
+/// A word that may be an offset, without what separates it from others.
+fn trimmed_of_offset(word: &str) -> &str {
+    word.trim_matches([',', ';', '(', ')'])
 }
 
 #[cfg(test)]
@@ -368,5 +451,13 @@ mod tests {
         assert_eq!(time(&["3:43", "PM"]), Some((15, 43, 0)));
         assert_eq!(time(&["12:05am"]), Some((0, 5, 0)));
         assert_eq!(time(&["25:00"]), None);
+        let utc = |clock| Some((clock, "Z".to_owned()));
+        assert_eq!(iso_time("2026-01-15T10:00:00Z"), utc((10, 0, 0)));
+        assert_eq!(iso_time("2026-01-15T10:00:07.123Z"), utc((10, 0, 7)));
+        assert_eq!(iso_time("2026-01-15T10:00"), utc((10, 0, 0)));
+        assert_eq!(iso_time("2026-01-15T10:00:00-0530"), Some(((10, 0, 0), "-05:30".to_owned())));
+        for text in ["2026-01-15", "T10", "T10:00:00X", "T10:00+2", "Tuesday"] {
+            assert_eq!(iso_time(text), None, "{text}");
+        }
     }
 }

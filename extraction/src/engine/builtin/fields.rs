@@ -1,18 +1,20 @@
 //! From the fields of a schema to their findings.
 
 use openapi_core::extraction::{
-    BoundingBox, Evidence, ExtractionField, ExtractionSchema, ExtractionType, Finding, Leaf,
+    BoundingBox, Confidence, Evidence, ExtractionField, ExtractionSchema, ExtractionType, Finding, Leaf,
+    Rejection,
 };
 use openapi_core::json::Json;
 use rust_decimal::Decimal;
 
-use super::candidates::{Candidate, How, Source, tidy};
+use super::candidates::{Candidate, How, OWN_LABEL, Source, tidy};
 use super::confidence::{Features, Kind};
 use super::dates::Order;
 use super::facts::Facts;
 use super::labels::Labels;
 use super::sums::{self, Part};
 use super::terms::Terms;
+use super::values::fault;
 use super::view::{Span, View};
 use super::wanted::{Role, Wanted};
 use super::{address, assign};
@@ -98,14 +100,14 @@ pub(super) fn find(view: &View<'_>, schema: &ExtractionSchema) -> Found {
     sums::confirm(&parts, &mut candidates, planner.lines);
     let chosen = assign::assign(&candidates);
     rank(&mut candidates);
-    let kinds: Vec<ExtractionType> = planner.slots.iter().map(|(wanted, _)| wanted.kind).collect();
+    let fields: Vec<&Wanted<'_>> = planner.slots.iter().map(|(wanted, _)| wanted).collect();
     let mut features = Vec::new();
     let findings = plans
         .into_iter()
         .enumerate()
         .map(|(field, plan)| {
             let known = plan
-                .map_or(Known::ABSENT, |plan| resolve(&planner.source, plan, &candidates, &chosen, &kinds));
+                .map_or(Known::ABSENT, |plan| resolve(&planner.source, plan, &candidates, &chosen, &fields));
             features.extend(known.features.into_iter().map(|of| (field, of)));
             known.finding
         })
@@ -261,8 +263,11 @@ impl<'s> Planner<'_, '_, 's> {
                 matches!(property.role, Role::Street | Role::City | Role::Postal | Role::Country)
             })
             .count();
-        if postal >= 2 {
-            return Plan::Done(self.address(&wanted, &plain));
+        if postal >= 2
+            && let known = self.address(&wanted, &plain)
+            && known.finding != Finding::Absent
+        {
+            return Plan::Done(known);
         }
         let members =
             properties.iter().zip(inner).map(|((name, _), property)| (name.clone(), self.plan(property)));
@@ -377,19 +382,28 @@ fn resolve(
     plan: Plan,
     candidates: &[Vec<Candidate>],
     chosen: &[Option<usize>],
-    kinds: &[ExtractionType],
+    fields: &[&Wanted<'_>],
 ) -> Known {
     match plan {
         Plan::Done(known) => known,
-        Plan::Slot(slot) => chosen[slot].map_or(Known::ABSENT, |index| {
-            let (finding, features) = leaf(source, &candidates[slot][index], Kind::Single, kinds[slot]);
-            let is_guess = features.confidence().share() < LEAST_CONFIDENCE;
-            if is_guess { Known::ABSENT } else { Known { finding, features: vec![features] } }
-        }),
+        Plan::Slot(slot) => match chosen[slot] {
+            Some(index) => {
+                let (finding, features) =
+                    leaf(source, &candidates[slot][index], Kind::Single, fields[slot].kind);
+                let is_guess = features.confidence().share() < LEAST_CONFIDENCE;
+                if is_guess { Known::ABSENT } else { Known { finding, features: vec![features] } }
+            }
+            None => {
+                let used = candidates.iter().zip(chosen).filter_map(|(list, chosen)| list.get((*chosen)?));
+                let used: Vec<Span> = used.flat_map(|candidate| candidate.pieces.clone()).collect();
+                let finding = told(source, fields[slot], &candidates[slot], &used).unwrap_or_default();
+                Known { finding, features: Vec::new() }
+            }
+        },
         Plan::Object(members) => {
             let mut features = Vec::new();
             let members = members.into_iter().map(|(name, plan)| {
-                let known = resolve(source, plan, candidates, chosen, kinds);
+                let known = resolve(source, plan, candidates, chosen, fields);
                 features.extend(known.features);
                 (name, known.finding)
             });
@@ -397,6 +411,38 @@ fn resolve(
             Known { finding, features }
         }
     }
+}
+
+/// What stands in the place of a field's value and is none, to be told instead of returned (contract 12.2): a value that
+/// the field's options, pattern or bounds exclude, or text that is nothing of its type.
+fn told(
+    source: &Source<'_, '_>,
+    wanted: &Wanted<'_>,
+    candidates: &[Candidate],
+    used: &[Span],
+) -> Option<Finding> {
+    let is_free = |span: Span| used.iter().all(|other| !other.overlaps(span));
+    let excluded = candidates.iter().find(|candidate| {
+        candidate.excluded
+            && matches!(candidate.how, How::Beside | How::Across | How::Below)
+            && candidate.likeness >= OWN_LABEL
+            && is_free(candidate.key())
+    });
+    if let Some(candidate) = excluded {
+        return Some(leaf(source, candidate, Kind::Single, wanted.kind).0);
+    }
+    if wanted.kind == ExtractionType::String {
+        return None;
+    }
+    let span = source.refused(wanted).filter(|span| is_free(*span))?;
+    let raw = tidy(&source.view.text(span));
+    let evidence = Evidence { page: None, source_text: raw.clone(), bounding_box: None };
+    Some(Finding::Leaf(Leaf {
+        value: Err(Rejection { raw, fault: fault(wanted.kind) }),
+        confidence: Confidence::default(),
+        evidence,
+        ambiguous: false,
+    }))
 }
 
 /// The leaf of a candidate, with what is known about it.

@@ -44,6 +44,109 @@ fn values(text: &str, fields: &str) -> String {
     Json::Object(found.data).to_text()
 }
 
+/// What is told of values that the schema refuses: field, kind, raw text.
+fn errors(text: &str, fields: &str) -> Vec<(String, &'static str, String)> {
+    let schema = schema(fields);
+    let answer = extract(&document(text), &schema);
+    let found = openapi_core::extraction::Extraction::of(&schema, answer.findings, &answer.warnings);
+    let errors = found.validation.errors.into_iter();
+    errors.map(|error| (error.field.unwrap_or_default(), error.kind, error.value.to_text())).collect()
+}
+
+#[test]
+fn what_is_no_value_of_its_field_is_told() {
+    for (line, field, kind, raw) in [
+        ("Invoice date: 31.02.2026", r#"{ "invoiceDate": { "type": "date" } }"#, "format", "31.02.2026"),
+        ("Quantity: twelve", r#"{ "quantity": { "type": "number" } }"#, "type", "twelve"),
+        ("Quantity: 12.5", r#"{ "quantity": { "type": "integer" } }"#, "type", "12.5"),
+        ("Approved: perhaps", r#"{ "approved": { "type": "boolean" } }"#, "type", "perhaps"),
+        (
+            "Contact email: someone at example",
+            r#"{ "contactEmail": { "type": "email" } }"#,
+            "format",
+            "someone at example",
+        ),
+        ("Website: www.example.com", r#"{ "website": { "type": "url" } }"#, "format", "www.example.com"),
+        (
+            "Status: pending",
+            r#"{ "status": { "type": "string", "enum": ["paid", "open"] } }"#,
+            "enum",
+            "pending",
+        ),
+        ("Code: AB-12", r#"{ "code": { "type": "string", "pattern": "^[0-9]+$" } }"#, "pattern", "AB-12"),
+        (
+            "Total amount: 5.00",
+            r#"{ "totalAmount": { "type": "number", "minimum": 10 } }"#,
+            "minimum",
+            "5.00",
+        ),
+    ] {
+        let told = errors(&format!("Order 7\n{line}\nThank you"), field);
+        assert_eq!(told.len(), 1, "{line}: {told:?}");
+        assert_eq!((told[0].1, told[0].2.trim_matches('"')), (kind, raw), "{line}");
+        assert!(values(line, field).contains("null"), "{line}");
+    }
+    // Nothing was written, a hint, another field's value, a sentence: nothing to tell.
+    for (text, field) in [
+        ("Invoice date:\nThank you", r#"{ "invoiceDate": { "type": "date" } }"#),
+        ("Invoice date: (dd/mm/yyyy)", r#"{ "invoiceDate": { "type": "date" } }"#),
+        ("Quantity: n/a", r#"{ "quantity": { "type": "number" } }"#),
+        (
+            "Email: to be given by the customer before the first order is sent",
+            r#"{ "email": { "type": "email" } }"#,
+        ),
+        ("Approved: ________", r#"{ "approved": { "type": "boolean" } }"#),
+    ] {
+        assert_eq!(errors(text, field), [], "{text}");
+    }
+}
+
+#[test]
+fn times_are_those_that_are_written() {
+    for (text, value) in [
+        ("2026-01-15T10:00:00Z", "2026-01-15T10:00:00Z"),
+        ("2026-01-15T10:00:00.123Z", "2026-01-15T10:00:00Z"),
+        ("2026-01-15T10:00:00", "2026-01-15T10:00:00Z"),
+        ("2026-01-15T10:00:00+02:00", "2026-01-15T10:00:00+02:00"),
+        ("2026-01-15 10:00 +02:00", "2026-01-15T10:00:00+02:00"),
+        ("2026-01-15 10:00:05+0200", "2026-01-15T10:00:05+02:00"),
+        ("15.01.2026 10:30", "2026-01-15T10:30:00Z"),
+        ("15.01.2026, 10:30 Uhr", "2026-01-15T10:30:00Z"),
+        ("10:30 15.01.2026", "2026-01-15T10:30:00Z"),
+        ("January 15, 2026 at 3:43 PM", "2026-01-15T15:43:00Z"),
+        ("15.01.2026", "2026-01-15T00:00:00Z"),
+    ] {
+        let found = values(&format!("Created at: {text}"), r#"{ "createdAt": { "type": "datetime" } }"#);
+        assert_eq!(found, format!(r#"{{"createdAt":"{value}"}}"#), "{text}");
+    }
+}
+
+#[test]
+fn a_space_too_many_cuts_no_text() {
+    for (text, field, value) in [
+        ("City: New  York", "city", "New York"),
+        ("Company: Acme  Trading   Ltd", "company", "Acme Trading Ltd"),
+        ("Notes: a   b   c\nEnd of letter", "notes", "a b c"),
+    ] {
+        let found = values(text, &format!(r#"{{ "{field}": {{ "type": "string" }} }}"#));
+        assert_eq!(found, format!(r#"{{"{field}":"{value}"}}"#), "{text}");
+    }
+    // Columns stay columns.
+    let columns = "Name    City\nAnna Berg   Leeds\nZoe Okafor  York\nBo Ek       Hull";
+    let rows = values(
+        columns,
+        r#"{ "people": { "type": "array", "items": { "type": "object", "properties": { "name": { "type": "string" }, "city": { "type": "string" } } } } }"#,
+    );
+    assert!(rows.contains(r#"{"name":"Zoe Okafor","city":"York"}"#), "{rows}");
+}
+
+#[test]
+fn parts_of_an_address_are_found_by_their_labels_too() {
+    let text = "Customer\nName: Jane Doe\nCity: Leeds\nZip: LS1 4AB";
+    let fields = r#"{ "customer": { "type": "object", "properties": { "name": { "type": "string" }, "city": { "type": "string" }, "zip": { "type": "string" } } } }"#;
+    assert_eq!(values(text, fields), r#"{"customer":{"name":"Jane Doe","city":"Leeds","zip":"LS1 4AB"}}"#);
+}
+
 const INVOICE: &str = "\
 Nordlicht GmbH
 Gartenstraße 12

@@ -2,6 +2,7 @@
 
 use openapi_core::extraction::ExtractionType;
 use openapi_core::json::Json;
+use openapi_core::violation::{Fault, Rule};
 
 use super::candidates::{Candidate, How, Source, number_json, tidy, wants_money};
 use super::entities;
@@ -9,6 +10,23 @@ use super::facts::Facts;
 use super::terms::Terms;
 use super::view::Span;
 use super::wanted::{Role, Wanted};
+
+/// Why text is no value of a type.
+pub(crate) fn fault(kind: ExtractionType) -> Fault {
+    match kind {
+        ExtractionType::Boolean => Fault::wrong_type("a boolean"),
+        ExtractionType::Integer => Fault::wrong_type("a whole number"),
+        ExtractionType::Number | ExtractionType::Currency => Fault::wrong_type("a number"),
+        ExtractionType::Date => Fault::new(Rule::Format, "must be a date"),
+        ExtractionType::Datetime => Fault::new(Rule::Format, "must be a date and time"),
+        ExtractionType::Email => Fault::new(Rule::Format, "must be an email address"),
+        ExtractionType::Phone => Fault::new(Rule::Format, "must be a telephone number"),
+        ExtractionType::Url => Fault::new(Rule::Format, "must be an absolute http or https URL"),
+        ExtractionType::String | ExtractionType::Array | ExtractionType::Object => {
+            Fault::wrong_type("a string")
+        }
+    }
+}
 
 impl Source<'_, '_> {
     /// The values of the field's type in a region.
@@ -89,14 +107,13 @@ impl Source<'_, '_> {
         let (mut iso, ambiguous) = date.iso(self.facts.order)?;
         let mut span = date.span;
         if wanted.kind == ExtractionType::Datetime {
-            let end = (span.end + 3).min(self.view.lines[self.view.words[span.start].line].end);
-            let words: Vec<&str> =
-                self.view.words[span.end..end.max(span.end)].iter().map(|word| word.text).collect();
-            let (hour, minute, second) = super::dates::time(&words).unwrap_or((0, 0, 0));
-            if (hour, minute, second) != (0, 0, 0) {
-                span.end = end;
+            match super::dates::with_time(self.view, span) {
+                Some((time, both)) => {
+                    iso.push_str(&time);
+                    span = both;
+                }
+                None => iso.push_str("T00:00:00Z"),
             }
-            iso = format!("{iso}T{hour:02}:{minute:02}:{second:02}Z");
         }
         let mut candidate = Candidate::new(span, iso.as_str().into(), how, likeness, score);
         candidate.ambiguous = ambiguous;

@@ -6,6 +6,10 @@ use crate::document::{Document, Page, PageSource, Rect};
 
 /// The most words that are looked at; a million characters hold fewer.
 const MAX_WORDS: usize = 250_000;
+/// So many lines above and below a gap show whether a column begins behind it.
+const NEAR: usize = 3;
+/// A gap of running text that is wider than this many spaces separates by itself.
+const SLIP: u16 = 3;
 /// The most words of a line: longer lines are cut into several.
 const MAX_LINE: usize = 400;
 
@@ -116,7 +120,60 @@ impl<'a> View<'a> {
                 }
             }
         }
+        view.join_slips();
         view
+    }
+
+    /// Takes segments of running text together that a slip has cut: two or three spaces between words of letters behind a
+    /// label, where no line near shows a column.
+    fn join_slips(&mut self) {
+        let mut joined: Vec<Segment> = Vec::with_capacity(self.segments.len());
+        let mut ranges = Vec::with_capacity(self.lines.len());
+        for line in 0..self.lines.len() {
+            let first = joined.len();
+            for segment in self.segments_of(line) {
+                match joined[first..].last_mut() {
+                    Some(before) if self.is_slip(line, *segment) => before.end = segment.end,
+                    _ => joined.push(*segment),
+                }
+            }
+            ranges.push((first, joined.len()));
+        }
+        for (line, range) in self.lines.iter_mut().zip(ranges) {
+            (line.first_segment, line.last_segment) = range;
+        }
+        self.segments = joined;
+    }
+
+    /// Whether the gap before a segment, which is not the first of its line, separates nothing.
+    fn is_slip(&self, line: usize, segment: Segment) -> bool {
+        let is_letters = |text: &str| {
+            text.chars().any(char::is_alphabetic)
+                && text.chars().all(|c| c.is_alphabetic() || matches!(c, '.' | ',' | '-' | '\'' | '’' | '&'))
+        };
+        let (before, first) = (&self.words[segment.start - 1], &self.words[segment.start]);
+        let page = self.lines[line].page;
+        // Behind a label with its colon, and not before the next one. Elsewhere it may be a row of headings.
+        let is_labelled =
+            |from: usize, to: usize| self.words[from..to].iter().any(|word| word.text.ends_with(':'));
+        if self.pages[page].source != PageSource::Flow
+            || first.gap > SLIP
+            || !is_labelled(self.lines[line].start, segment.start)
+            || is_labelled(segment.start, segment.end)
+            || !is_letters(before.text)
+            || !is_letters(first.text)
+        {
+            return false;
+        }
+        let end = self.words[segment.end - 1].x1;
+        let near = line.saturating_sub(NEAR)..(line + NEAR + 1).min(self.lines.len());
+        let mut others = near.filter(|other| *other != line && self.lines[*other].page == page);
+        others.all(|other| {
+            self.segments_of(other).iter().skip(1).all(|column| {
+                let (x0, x1) = self.extent(column.span());
+                (x0 - first.x0).abs() >= 1.0 && (x1 - end).abs() >= 1.0
+            })
+        })
     }
 
     /// The page that a word stands on.

@@ -3,7 +3,6 @@
 use openapi_core::extraction::{ExtractionField, ExtractionType, Rejection};
 use openapi_core::json::Json;
 use openapi_core::values::{Email, Phone, TextValue, Timestamp};
-use openapi_core::violation::{Fault, Rule};
 use reqwest::Url;
 use rust_decimal::Decimal;
 
@@ -14,7 +13,7 @@ use crate::engine::builtin::candidates::number_json;
 use crate::engine::builtin::dates::{self, Order};
 use crate::engine::builtin::facts::truth;
 use crate::engine::builtin::numbers::{self, Mark};
-use crate::engine::builtin::values::is_nothing;
+use crate::engine::builtin::values::{fault, is_nothing};
 use crate::engine::builtin::view::View;
 
 /// The most characters of text that is shown as it was written.
@@ -79,23 +78,6 @@ pub(super) fn value(
         }
     };
     Some(value.ok_or_else(|| Rejection { raw: cut(&text), fault: fault(field.kind) }))
-}
-
-/// Why text is no value of a type.
-fn fault(kind: ExtractionType) -> Fault {
-    match kind {
-        ExtractionType::Boolean => Fault::wrong_type("a boolean"),
-        ExtractionType::Integer => Fault::wrong_type("a whole number"),
-        ExtractionType::Number | ExtractionType::Currency => Fault::wrong_type("a number"),
-        ExtractionType::Date => Fault::new(Rule::Format, "must be a date"),
-        ExtractionType::Datetime => Fault::new(Rule::Format, "must be a date and time"),
-        ExtractionType::Email => Fault::new(Rule::Format, "must be an email address"),
-        ExtractionType::Phone => Fault::new(Rule::Format, "must be a telephone number"),
-        ExtractionType::Url => Fault::new(Rule::Format, "must be an absolute http or https URL"),
-        ExtractionType::String | ExtractionType::Array | ExtractionType::Object => {
-            Fault::wrong_type("a string")
-        }
-    }
 }
 
 /// Text as the contract has it: trimmed, runs of white space within a line collapsed, no control characters.
@@ -179,8 +161,8 @@ pub(super) fn date(text: &str, order: Order) -> Option<(String, bool)> {
 fn instant(text: &str, order: Order) -> Option<Value> {
     let (iso, ambiguous) = date(text, order)?;
     let midnight = || Time { clock: (0, 0, 0), offset: "Z".to_owned() };
-    let time = match iso_time(text) {
-        Some(time) => time,
+    let time = match dates::iso_time(text) {
+        Some((clock, offset)) => Time { clock, offset },
         None => {
             let words: Vec<&str> = text.split([' ', 'T']).collect();
             let clock = (0..words.len()).find_map(|at| dates::time(&words[at..]));
@@ -190,22 +172,6 @@ fn instant(text: &str, order: Order) -> Option<Value> {
     let (hour, minute, second) = time.clock;
     let shown = format!("{iso}T{hour:02}:{minute:02}:{second:02}{}", time.offset);
     Timestamp::parse(&shown).ok().map(|_| Value::Date { iso, ambiguous, time: Some(time) })
-}
-
-/// The time and offset of RFC 3339.
-fn iso_time(text: &str) -> Option<Time> {
-    let (_, time) = text.split_once(['T', 't'])?;
-    let clock = time.get(..8).or_else(|| time.get(..5))?;
-    let parts: Vec<i8> = clock.split(':').map(|part| part.parse().ok()).collect::<Option<_>>()?;
-    let [hour, minute, rest @ ..] = parts.as_slice() else { return None };
-    let rest_of = time.get(clock.len()..)?.trim_start_matches(|c: char| c == '.' || c.is_ascii_digit());
-    let offset = match rest_of {
-        "" | "Z" | "z" => "Z",
-        offset if offset.len() == 6 && offset.starts_with(['+', '-']) => offset,
-        _ => return None,
-    };
-    let clock = (*hour, *minute, rest.first().copied().unwrap_or(0));
-    Some(Time { clock, offset: offset.to_owned() })
 }
 
 fn boolean(raw: &Json, text: &str) -> Option<bool> {
@@ -270,6 +236,8 @@ fn document(text: &str) -> Option<Document> {
 
 #[cfg(test)]
 mod tests {
+    use openapi_core::violation::Rule;
+
     use super::*;
 
     fn of(kind: ExtractionType, raw: &str) -> Option<Result<String, (String, Rule)>> {
