@@ -57,7 +57,7 @@ pub struct Validation {
     pub errors: Vec<Notice>,
     /// Doubts.
     pub warnings: Vec<Notice>,
-    /// The required fields at the top that are `null`.
+    /// The required fields at the top that are `null`, each also an error `required`.
     pub missing_required: Vec<String>,
     /// The fields at the top that are not `null` and less sure than [`Confidence::LOW`].
     pub low_confidence: Vec<String>,
@@ -221,14 +221,19 @@ impl Assembly {
         });
     }
 
-    /// The value at a path, and an error where it is missing and required.
+    /// The value at a path, and an error where it is missing and required: also where text was found that could not be
+    /// used, which is an error of its own, because `missingRequired` names both.
     fn value(&mut self, path: &str, field: &ExtractionField, finding: Finding) -> Found {
         let errors = self.validation.errors.len();
         let found = self.unchecked(path, field, finding);
         let is_told =
             self.validation.errors[errors..].iter().any(|error| error.field.as_deref() == Some(path));
-        if found.json == Json::Null && field.required && !is_told {
-            self.error(path, None, &Fault::new(Rule::Required, "was not found in the document"));
+        if found.json == Json::Null && field.required {
+            let text = match is_told {
+                true => "is required, and what the document has for it cannot be used",
+                false => "was not found in the document",
+            };
+            self.error(path, None, &Fault::new(Rule::Required, text));
         }
         found
     }

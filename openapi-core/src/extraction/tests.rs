@@ -237,7 +237,10 @@ fn what_breaks_a_rule_is_null_and_told() {
             day,
             Finding::Array(vec![
                 Finding::Object(vec![("a".to_owned(), rejected("many"))]),
-                Finding::Object(vec![("b".to_owned(), leaf("\"x\"", Confidence::UNMATCHED, 1, "x"))]),
+                Finding::Object(vec![
+                    ("a".to_owned(), rejected("few")),
+                    ("b".to_owned(), leaf("\"x\"", Confidence::UNMATCHED, 1, "x")),
+                ]),
             ]),
             Finding::Object(vec![]),
         ],
@@ -253,13 +256,18 @@ fn what_breaks_a_rule_is_null_and_told() {
         told,
         [
             ("unit", "enum"),
+            ("unit", "required"),
             ("dose", "maximum"),
             ("count", "type"),
+            ("count", "required"),
+            // Of the first line nothing is left, so that it misses nothing; the second takes its place.
+            ("lines[0].a", "type"),
             ("lines[0].a", "type"),
             ("lines[0].a", "required")
         ]
     );
-    assert_eq!(found.validation.errors[2].value, Json::from("a dozen"));
+    assert_eq!(found.validation.errors[3].value, Json::from("a dozen"));
+    assert_eq!(found.validation.errors[4].value, Json::Null);
     let doubts: Vec<_> = found.validation.warnings.iter().map(|w| (w.field.as_deref(), w.kind)).collect();
     assert_eq!(doubts, [(None, "ocrUnavailable"), (Some("day"), "ambiguousDate")]);
     assert_eq!(found.validation.missing_required, ["unit", "count"]);
@@ -370,6 +378,10 @@ proptest! {
             prop_assert_eq!(!is_null(name), kept);
             prop_assert_eq!(found.fields.iter().any(|(path, _, _)| path == name), kept);
             prop_assert_eq!(found.validation.missing_required.contains(name), !kept && required[n]);
+            let told = |error: &Notice| {
+                error.field.as_ref() == Some(name) && error.kind == Rule::Required.as_str()
+            };
+            prop_assert_eq!(found.validation.errors.iter().any(told), !kept && required[n]);
             prop_assert_eq!(found.validation.low_confidence.contains(name), kept && confidence.share() < 0.6);
             if !kept {
                 prop_assert_eq!(*confidence, Confidence::NONE);
