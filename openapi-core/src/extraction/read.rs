@@ -157,7 +157,7 @@ impl Reader {
                 Json::String(name) if properties.is_some_and(|known| known.get(name).is_none()) => {
                     Fault::new(Rule::Reference, "is not one of the properties")
                 }
-                Json::String(name) if names.contains(name) => Fault::new(Rule::Duplicate, "is given twice"),
+                Json::String(name) if names.contains(name) => Fault::new(Rule::UniqueItems, "is given twice"),
                 Json::String(name) => {
                     names.push(name.clone());
                     continue;
@@ -311,7 +311,7 @@ impl Reader {
         for (index, item) in items.iter().enumerate() {
             let fault = match (kind, item) {
                 (Some(kind), _) if !is_of(kind, item) => Fault::wrong_type(expected(kind)),
-                _ if options.contains(item) => Fault::new(Rule::Duplicate, "is given twice"),
+                _ if options.contains(item) => Fault::new(Rule::UniqueItems, "is given twice"),
                 _ => {
                     options.push(item.clone());
                     continue;

@@ -57,7 +57,7 @@ fn every_fault_is_told_at_once_with_its_place() {
             ("schema.list.properties", "conflict"),
             ("schema.list.items.properties.x.type", "enum"),
             ("schema.list.items.properties.", "pattern"),
-            ("schema.both.enum[1]", "duplicate"),
+            ("schema.both.enum[1]", "uniqueItems"),
             ("schema.both.enum[2]", "type"),
             ("schema.both.options", "conflict"),
             ("schema.range.maximum", "conflict"),
@@ -128,13 +128,14 @@ fn standard_json_schema_is_converted() {
         ExtractionSchema::parse(standard.as_bytes()).unwrap(),
         ExtractionSchema::parse(own.as_bytes()).unwrap()
     );
-    let faulty = r#"{ "type": "object", "additionalProperties": false, "required": ["x", 3], "properties": {
+    let faulty = r#"{ "type": "object", "additionalProperties": false, "required": ["x", 3, "title", "title"], "properties": {
         "number": { "type": "string", "minLength": 3, "required": true }, "title": { "type": ["string", "null"] } } }"#;
     assert_eq!(
         faults(faulty),
         pairs(&[
             ("schema.required[0]", "reference"),
             ("schema.required[1]", "type"),
+            ("schema.required[3]", "uniqueItems"),
             ("schema.additionalProperties", "unknown"),
             ("schema.properties.number.minLength", "unknown"),
             ("schema.properties.number.required", "conflict"),
