@@ -115,3 +115,13 @@ fn entities_and_depth_are_refused() {
     let truncated = word_document(&paragraph("text")).replace("</w:body></w:document>", "");
     assert_eq!(read_default(&docx_of(&truncated, &[])), Err(ReadError::Unreadable(Reason::Damaged)));
 }
+
+#[test]
+fn a_main_part_of_anything_else_is_damaged() {
+    let header = format!("<w:hdr>{}</w:hdr>", paragraph("header"));
+    for main in ["", "hello", "<foo/>", "<document><body/></document>"] {
+        let read = read_default(&docx_of(main, &[("header1.xml", "header", &header)]));
+        assert_eq!(read, Err(ReadError::Unreadable(Reason::Damaged)), "{main}");
+    }
+    assert_eq!(lines(&read_default(&docx("")).expect("an empty document is one")), [""; 0]);
+}

@@ -77,6 +77,9 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Document, ReadError>
         xml::walk(&part, &mut story)?;
         if index != body {
             margins.push(part);
+        } else if !story.is_document() {
+            // Without this, a main part that was lost or replaced would be a document without text.
+            return Err(ReadError::DAMAGED);
         }
     }
     let (lines, tables, hidden) = story.finish();

@@ -76,6 +76,8 @@ pub(super) struct Story<'a> {
     tables: Vec<Table>,
     hidden: bool,
     block: u32,
+    /// Whether a document of this vocabulary was read, and not anything else.
+    is_document: bool,
 }
 
 impl<'a> Story<'a> {
@@ -93,7 +95,13 @@ impl<'a> Story<'a> {
             tables: Vec::new(),
             hidden: false,
             block: 0,
+            is_document: false,
         }
+    }
+
+    /// Whether what was read until now had a document of word processing in it.
+    pub(super) fn is_document(&self) -> bool {
+        self.is_document
     }
 
     /// The lines, the tables, and whether hidden text was left out.
@@ -257,6 +265,7 @@ impl Visitor for Story<'_> {
             return Ok(name != b"Fallback");
         }
         match name {
+            b"document" => self.is_document = true,
             b"moveFrom" => return Ok(false),
             b"del" => {
                 // In the look of a row it marks the row; elsewhere it holds what is deleted.
