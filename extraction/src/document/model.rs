@@ -57,7 +57,8 @@ pub struct Page {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PageSource {
-    /// Running text without places: TXT and DOCX. Boxes are absent.
+    /// Running text without places: TXT and DOCX. Boxes are absent. Also of a page without text, because no recognition
+    /// is installed.
     #[default]
     Flow,
     /// The text layer of a PDF.

@@ -206,6 +206,9 @@ fn without_recognition_a_picture_has_no_text_and_says_so() {
     let document = read_default(&encoded(&marked(), ImageFormat::Png)).expect("it is read");
     assert!(lines(&document).is_empty());
     assert_eq!(document.warnings, [Warning::OcrUnavailable { page: 1 }]);
+    let page = &document.pages[0];
+    assert_eq!((page.number, page.source), (1, PageSource::Flow), "nothing was recognised");
+    assert!(page.width > 800.0 && page.height > 600.0, "{page:?}");
 }
 
 #[test]

@@ -4,8 +4,8 @@ mod decode;
 mod frames;
 
 use super::limits::Characters;
-use super::recognition::{Raster, Recognise, Recognised, Recognition};
-use super::{Document, Kind, Limits, ReadError, Warning};
+use super::recognition::{Raster, Recognise, Recognition};
+use super::{Document, Kind, Limits, Page, ReadError, Warning};
 
 /// Height in points of the sheet that a picture without a size is taken for: A4.
 const SHEET: f32 = 842.0;
@@ -49,7 +49,8 @@ impl Pages<'_> {
             Some(recognised) => recognised.into_page(number, width, height),
             None => {
                 self.document.warnings.push(Warning::OcrUnavailable { page: number });
-                Recognised::default().into_page(number, width, height)
+                // Nothing was recognised, so that the page does not say so.
+                Page { number, width, height, ..Page::default() }
             }
         };
         for word in page.lines.iter().flat_map(|line| &line.words) {

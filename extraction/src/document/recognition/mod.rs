@@ -106,7 +106,7 @@ impl Stop {
 }
 
 /// What was recognised on a page, in points of the upright page.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Recognised {
     lines: Vec<Line>,
     tables: Vec<Table>,
