@@ -201,6 +201,53 @@ fn frames_of_a_tiff_are_pages() {
     assert_eq!(document.pages[2].number, 3);
 }
 
+/// A TIFF of one frame that says so often that another follows; the last one leads to `then`.
+fn chained(frames: u32, then: u32) -> Vec<u8> {
+    const ENTRIES: [(u16, u16, u32); 9] = [
+        (256, 4, 1),
+        (257, 4, 1),
+        (258, 3, 8),
+        (259, 3, 1),
+        (262, 3, 1),
+        (273, 4, 8),
+        (277, 3, 1),
+        (278, 4, 1),
+        (279, 4, 1),
+    ];
+    const LENGTH: u32 = 2 + 12 * ENTRIES.len() as u32 + 4;
+    let mut bytes = b"II*\0".to_vec();
+    bytes.extend(12_u32.to_le_bytes());
+    bytes.extend([255; 4]);
+    for frame in 1..=frames {
+        bytes.extend((ENTRIES.len() as u16).to_le_bytes());
+        for (tag, kind, value) in ENTRIES {
+            bytes.extend(tag.to_le_bytes());
+            bytes.extend(kind.to_le_bytes());
+            bytes.extend([1_u32, value].into_iter().flat_map(u32::to_le_bytes));
+        }
+        let next = if frame < frames { 12 + frame * LENGTH } else { then };
+        bytes.extend(next.to_le_bytes());
+    }
+    bytes
+}
+
+#[test]
+fn too_many_frames_are_counted_where_their_chain_has_an_end() {
+    let too_many = |actual| Err(ReadError::TooLarge { unit: Unit::Pages, limit: 50, actual });
+    assert_eq!(read_default(&chained(50, 0)).expect("it is read").page_count, Some(50));
+    assert_eq!(read_default(&chained(60, 0)), too_many(Some(60)));
+    assert_eq!(read_default(&chained(20_000, 0)), too_many(Some(20_000)));
+    assert_eq!(read_default(&chained(60, 12)), too_many(None), "a circle");
+    assert_eq!(read_default(&chained(60, u32::MAX)), too_many(None), "beyond the end");
+
+    let mut big = Cursor::new(Vec::new());
+    let mut encoder = tiff::encoder::TiffEncoder::new_big(&mut big).expect("memory takes it");
+    for _ in 0..52 {
+        encoder.write_image::<tiff::encoder::colortype::Gray8>(1, 1, &[255]).expect("memory takes it");
+    }
+    assert_eq!(read_default(&big.into_inner()), too_many(Some(52)));
+}
+
 #[test]
 fn without_recognition_a_picture_has_no_text_and_says_so() {
     let document = read_default(&encoded(&marked(), ImageFormat::Png)).expect("it is read");

@@ -10,7 +10,7 @@ use tiff::tags::Tag;
 
 use super::decode::grey;
 use crate::document::recognition::Raster;
-use crate::document::{Limits, ReadError};
+use crate::document::{Limits, ReadError, Unit};
 
 type Frames<'a> = Decoder<Cursor<&'a [u8]>>;
 
@@ -29,7 +29,10 @@ pub(super) fn each(
             break;
         }
         count += 1;
-        limits.check_pages(count)?;
+        if limits.check_pages(count).is_err() {
+            let (unit, limit) = (Unit::Pages, u64::from(limits.pages));
+            return Err(ReadError::TooLarge { unit, limit, actual: in_chain(bytes) });
+        }
         frames.next_image().map_err(|_| ReadError::DAMAGED)?;
     }
     let mut frames = open(bytes, limits)?;
@@ -40,6 +43,33 @@ pub(super) fn each(
         page(frame(&mut frames)?)?;
     }
     Ok(())
+}
+
+/// How many frames there are, by the chain of their directories alone, of which nothing else is read; `None` where it
+/// is broken or a circle.
+fn in_chain(bytes: &[u8]) -> Option<u64> {
+    /// Octets of the smallest directory.
+    const SMALLEST: usize = 6;
+    let is_little = bytes.starts_with(b"II");
+    let is_big = bytes.get(2..4)?.contains(&b'+');
+    let number = |at: u64, length: usize| {
+        let at = usize::try_from(at).ok()?;
+        let octets = bytes.get(at..at.checked_add(length)?)?;
+        let joined = |sum: u64, octet: &u8| sum << 8 | u64::from(*octet);
+        Some(if is_little { octets.iter().rev().fold(0, joined) } else { octets.iter().fold(0, joined) })
+    };
+    let (first, counter, entry, pointer) = if is_big { (8, 8, 20, 8) } else { (4, 2, 12, 4) };
+    let mut directory = number(first, pointer)?;
+    let mut count = 0;
+    while directory != 0 {
+        count += 1;
+        if count > bytes.len() / SMALLEST {
+            return None;
+        }
+        let entries = number(directory, counter)?.checked_mul(entry)?;
+        directory = number(directory.checked_add(counter as u64)?.checked_add(entries)?, pointer)?;
+    }
+    Some(count as u64)
 }
 
 fn open<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Frames<'a>, ReadError> {
