@@ -17,7 +17,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::document::recognition::Recognise;
-use crate::document::{Document, Kind, Limits, PageSource, ReadError, Unit, is_encrypted_office};
+use crate::document::{
+    Document, Kind, Limits, PageSource, ReadError, Unit, is_encrypted_office, refused_text,
+};
 use crate::engine::builtin;
 #[cfg(feature = "model")]
 use crate::engine::model::ModelEngine;
@@ -278,11 +280,15 @@ impl Models {
 }
 
 fn unsupported(document: &SentDocument) -> UnsupportedDocument {
+    let allowed = Kind::ALL.map(Kind::media_type).to_vec();
+    if let Some(known) = refused_text(&document.content) {
+        return UnsupportedDocument { detected: known.to_owned(), allowed };
+    }
     let mut inspector = Inspector::new();
     inspector.push(&document.content);
     let extension = document.file_name.rsplit_once('.').map_or("", |(_, extension)| extension);
     let detected = inspector.finish(extension).media_type.to_owned();
-    UnsupportedDocument { detected, allowed: Kind::ALL.map(Kind::media_type).to_vec() }
+    UnsupportedDocument { detected, allowed }
 }
 
 fn not_read(error: WorkerError) -> ExtractError {
@@ -309,6 +315,22 @@ fn not_read(error: WorkerError) -> ExtractError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_refused_is_called_what_it_is() {
+        for (content, detected) in [
+            ("<!DOCTYPE html><p>Total: 12", "text/html"),
+            ("\u{feff}\n <HTML>Total: 12</HTML>", "text/html"),
+            ("%!PS-Adobe-3.0\n%%Pages: 1", "application/postscript"),
+            ("{\\rtf1 Hello}", "application/rtf"),
+        ] {
+            let content = content.as_bytes().to_vec().into();
+            let document = SentDocument { content, file_name: "a.txt".to_owned() };
+            let refused = Extractor::new(Reader::InProcess).detect(&document).expect_err("it is refused");
+            assert_eq!(refused.detected, detected);
+            assert!(refused.allowed.contains(&"text/plain") && !refused.allowed.contains(&detected));
+        }
+    }
 
     #[tokio::test]
     async fn a_panic_tells_nothing_of_the_document() {

@@ -1,5 +1,6 @@
 //! What a document is, by its content: neither its name nor what the sender says counts.
 
+use encoding_rs::{Encoding, UTF_8, UTF_16BE};
 use serde::{Deserialize, Serialize};
 
 /// The types of documents that are read.
@@ -70,7 +71,7 @@ impl Kind {
         if head(b"PK\x03\x04") {
             return super::docx::is_docx(bytes).then_some(Self::Docx);
         }
-        if head(b"{\\rtf") || head(b"%!PS") {
+        if refused_text(bytes).is_some() {
             return None;
         }
         super::text::is_text(bytes).then_some(Self::Text)
@@ -98,6 +99,39 @@ fn is_bitmap(bytes: &[u8]) -> bool {
     bytes.get(6..10) == Some(&[0; 4]) && matches!(header, Some(12 | 40 | 52 | 56 | 64 | 108 | 124))
 }
 
+/// The media type of what is written in plain characters and is no plain text: what people read in it is not what
+/// stands there.
+pub(crate) fn refused_text(bytes: &[u8]) -> Option<&'static str> {
+    if bytes.starts_with(b"{\\rtf") {
+        return Some("application/rtf");
+    }
+    if bytes.starts_with(b"%!PS") {
+        return Some("application/postscript");
+    }
+    is_html(bytes).then_some("text/html")
+}
+
+/// Whether this begins as HTML does, behind a byte order mark and white space, in an encoding that a mark tells or one
+/// that has ASCII in it.
+fn is_html(bytes: &[u8]) -> bool {
+    let (encoding, mark) = Encoding::for_bom(bytes).unwrap_or((UTF_8, 0));
+    let written = &bytes[mark..];
+    // Units of two octets: those that are white space, and the beginning behind them.
+    let (unit, low) = if encoding == UTF_8 { (1, 0) } else { (2, usize::from(encoding == UTF_16BE)) };
+    let is_ascii = |unit: &[u8]| unit.len() == 1 || unit.get(1 - low) == Some(&0);
+    let letters = written
+        .chunks(unit)
+        .map_while(|unit| is_ascii(unit).then(|| unit.get(low).copied()).flatten())
+        .skip_while(u8::is_ascii_whitespace);
+    let head: Vec<u8> = letters.take(64).map(|letter| letter.to_ascii_lowercase()).collect();
+    let ends = |rest: &[u8]| !rest.first().is_some_and(|next| next.is_ascii_alphanumeric() || *next == b'-');
+    if let Some(rest) = head.strip_prefix(b"<html") {
+        return ends(rest);
+    }
+    let name = head.strip_prefix(b"<!doctype").map(<[u8]>::trim_ascii_start);
+    name.and_then(|name| name.strip_prefix(b"html")).is_some_and(ends)
+}
+
 /// Whether this is the container of an encrypted Office document: a compound file with a stream of that name.
 pub(crate) fn is_encrypted_office(bytes: &[u8]) -> bool {
     const COMPOUND_FILE: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
@@ -118,6 +152,37 @@ mod tests {
         assert_eq!(Kind::of(b"{\\rtf1 Hello}"), None);
         assert_eq!(Kind::of(b"\x7fELF\x02\x01\x01\0\0\0\0"), None);
         assert_eq!(Kind::of(b"PK\x03\x04 but no archive"), None);
+    }
+
+    #[test]
+    fn html_is_no_plain_text_and_other_markup_is() {
+        let utf16 = |of: fn(u16) -> [u8; 2]| -> Vec<u8> {
+            "\u{feff}\r\n<!DOCTYPE html>".encode_utf16().flat_map(of).collect()
+        };
+        for html in [
+            b"<!DOCTYPE html>".to_vec(),
+            b"<!doctype  HTML PUBLIC \"-//W3C//DTD HTML 4.01//EN\">".to_vec(),
+            b"\xef\xbb\xbf \n<html lang=en>".to_vec(),
+            [&b" ".repeat(100_000)[..], b"<Html>"].concat(),
+            utf16(u16::to_le_bytes),
+            utf16(u16::to_be_bytes),
+        ] {
+            assert_eq!((Kind::of(&html), refused_text(&html)), (None, Some("text/html")), "{html:?}");
+        }
+        for text in [
+            "<?xml version=\"1.0\"?><order/>",
+            "<order/>",
+            "<!DOCTYPE order><order/>",
+            "<html-report/>",
+            "<htmlish>",
+            "The <html> element",
+            "{ \"total\": 12 }",
+            "a;b\n1;2",
+            "",
+        ] {
+            assert_eq!(refused_text(text.as_bytes()), None, "{text}");
+            assert_eq!(Kind::of(text.as_bytes()), (!text.is_empty()).then_some(Kind::Text), "{text}");
+        }
     }
 
     #[test]
