@@ -21,6 +21,7 @@ use openapi_core::values::Block;
 use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
+use tokio::time::{Instant, timeout_at};
 
 use super::output::{note, print_json, print_table};
 use super::{Logged, input, on_runtime};
@@ -77,7 +78,6 @@ struct Found {
 struct Wanted {
     schema: ExtractionSchema,
     instructions: Option<Block<4_000>>,
-    patience: Duration,
 }
 
 /// A value as the table shows it.
@@ -105,7 +105,7 @@ impl Extract {
             Engine::Builtin => None,
             Engine::Model(name) => Some(assemble::model(&engines, name)?),
         };
-        let wanted = Wanted { schema: self.schema()?, instructions: self.instructions()?, patience };
+        let wanted = Wanted { schema: self.schema()?, instructions: self.instructions()? };
         let pictures = model.as_ref().map_or(0, |model| model.image_octets() as u64);
         let limits = Limits { pictures, ..Limits::default() };
         let failed =
@@ -117,15 +117,27 @@ impl Extract {
         let languages: Vec<&str> = engines.languages.iter().map(String::as_str).collect();
         let recognise: Arc<dyn Recognise> = Arc::new(Tesseract::new("tesseract", &languages));
         let reader = Reader::Worker(Worker::own()?);
+        let wanted = Arc::new(wanted);
         let (document, found) = on_runtime(async {
-            let document = reader.read(Arc::clone(&octets), limits, Some(recognise)).await;
-            let document =
-                document.map_err(|error| Failure::new(format!("{}: {error}", self.file.display())))?;
-            let found = match &model {
-                Some(model) => asked(model, &document, &wanted, engines.fallback).await?,
-                None => found(&document, &wanted),
+            let until = Instant::now() + patience;
+            let work = async {
+                let document = reader.read(Arc::clone(&octets), limits, Some(recognise)).await;
+                let document =
+                    document.map_err(|error| Failure::new(format!("{}: {error}", self.file.display())))?;
+                let document = Arc::new(document);
+                let found = match &model {
+                    Some(model) => {
+                        let left = until.saturating_duration_since(Instant::now());
+                        asked(model, &document, &wanted, left, engines.fallback).await?
+                    }
+                    None => found(&document, &wanted).await?,
+                };
+                Ok((document, found))
             };
-            Ok((document, found))
+            timeout_at(until, work).await.unwrap_or_else(|_| {
+                let shown = self.file.display();
+                Err(Failure::new(format!("{shown}: the extraction took too long (extraction_timeout)")))
+            })
         })?;
         let extraction = Extraction::of(&wanted.schema, found.findings, &found.warnings);
         let metadata = ExtractionMetadata {
@@ -191,17 +203,19 @@ impl Extract {
     }
 }
 
-/// What a model finds, or the built-in engine in its place where it gives no answer and that is allowed.
+/// What a model finds in the time that is left, or the built-in engine in its place where it gives no answer and that is
+/// allowed: the model then has three quarters of the time, as in the service.
 async fn asked(
     model: &ModelEngine,
-    document: &Document,
-    wanted: &Wanted,
+    document: &Arc<Document>,
+    wanted: &Arc<Wanted>,
+    left: Duration,
     fallback: bool,
 ) -> Result<Found, Failure> {
     note(&format!("asking {}", model.name()));
     let instructions = wanted.instructions.as_ref().map(Block::as_str);
-    let answer =
-        model.extract(document, &document.pictures, &wanted.schema, instructions, wanted.patience).await;
+    let patience = if fallback { left * 3 / 4 } else { left };
+    let answer = model.extract(document, &document.pictures, &wanted.schema, instructions, patience).await;
     match answer {
         Ok(answer) => Ok(Found {
             findings: answer.findings,
@@ -211,24 +225,27 @@ async fn asked(
         }),
         Err(error) if fallback => {
             note(&format!("{}: {error}; the built-in engine answers", model.name()));
-            Ok(found(document, wanted))
+            found(document, wanted).await
         }
         Err(error) => Err(Failure::new(format!("{}: {error}", model.name()))),
     }
 }
 
-/// What the built-in engine finds.
-fn found(document: &Document, wanted: &Wanted) -> Found {
+/// What the built-in engine finds, on a thread of its own, so that its time can end.
+async fn found(document: &Arc<Document>, wanted: &Arc<Wanted>) -> Result<Found, Failure> {
     if wanted.instructions.is_some() {
         note("the built-in engine does not read --instructions");
     }
-    let answer = builtin::extract(document, &wanted.schema);
-    Found {
+    let (document, wanted) = (Arc::clone(document), Arc::clone(wanted));
+    let work = tokio::task::spawn_blocking(move || builtin::extract(&document, &wanted.schema));
+    // The words of a panic may hold what stands in the document.
+    let answer = work.await.map_err(|_| Failure::new("the built-in engine failed; a panic says where"))?;
+    Ok(Found {
         findings: answer.findings,
         warnings: answer.warnings,
         language: answer.language,
         engine: builtin::NAME.to_owned(),
-    }
+    })
 }
 
 /// A row for each value that was found, and one for each field without any.

@@ -192,3 +192,32 @@ fn a_local_document_is_read_by_the_engine_that_is_chosen() {
     assert_eq!(engine(&said.stdout), "builtin", "{said:?}");
     assert!(said.stderr.contains("; the built-in engine answers"), "{}", said.stderr);
 }
+
+/// A document that takes longer to read than an extraction may last.
+#[test]
+fn a_local_document_is_given_up_in_its_time() {
+    const LEVELS: usize = 9;
+    let place = Place::new();
+    place.write("fields.json", SCHEMA);
+    // Forms that draw the next form ten times each.
+    let mut slow = "%PDF-1.7\n1 0 obj\n<</Type/Catalog/Pages 2 0 R>>\nendobj\n\
+        2 0 obj\n<</Type/Pages/Kids[3 0 R]/Count 1>>\nendobj\n\
+        3 0 obj\n<</Type/Page/Parent 2 0 R/MediaBox[0 0 100 100]/Contents 4 0 R/Resources<</XObject<</F 5 0 R>>>>>>\nendobj\n\
+        4 0 obj\n<</Length 5>>\nstream\n/F Do\nendstream\nendobj\n"
+        .to_owned();
+    for level in 5..5 + LEVELS {
+        let drawn = "/F Do ".repeat(10);
+        slow.push_str(&format!(
+            "{level} 0 obj\n<</Type/XObject/Subtype/Form/BBox[0 0 100 100]/Resources<</XObject<</F {} 0 R>>>>/Length \
+             {}>>\nstream\n{drawn}\nendstream\nendobj\n",
+            level + 1,
+            drawn.len()
+        ));
+    }
+    slow.push_str("trailer\n<</Root 1 0 R>>\n");
+    place.write("slow.pdf", &slow);
+    let said = place
+        .run(&["extract", "slow.pdf", "--schema", "fields.json", "--extraction-timeout", "1s"])
+        .failed(1);
+    assert!(said.contains("slow.pdf: the extraction took too long (extraction_timeout)"), "{said}");
+}
