@@ -140,6 +140,11 @@ async fn instants_and_amounts_have_their_parts() {
     assert_eq!(leaf_of(&finding).confidence, Confidence::NORMALISED);
     let finding = found(text, r#"{ "type": "datetime" }"#, at("2026-01-15T11:30:00Z")).await;
     assert_eq!(leaf_of(&finding).confidence, Confidence::CLOSE);
+    let written = "2026-01-15T10:00:00+02:00";
+    let finding =
+        found(&format!("Created {written}"), r#"{ "type": "datetime" }"#, leaf(written, written)).await;
+    assert_eq!(leaf_of(&finding).value, Ok(written.into()));
+    assert_eq!(leaf_of(&finding).confidence, Confidence::VERBATIM);
     // A currency that the document does not name is not taken from the model.
     for (named, quote) in [("EUR", "1.234,50 EUR"), ("USD", "1.234,50 EUR")] {
         let amount = json!({ "value": 1234.5, "currency": named, "quote": quote, "page": 1 });

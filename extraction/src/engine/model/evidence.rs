@@ -395,7 +395,11 @@ impl Witness<'_, '_> {
             if let Some(time) = time {
                 let end = (span.end + TO_TIME).min(self.view.lines[self.view.words[span.start].line].end);
                 let said = self.time(span, end);
-                if said == Some(time.clock) {
+                let (hour, minute, second) = time.clock;
+                let shown = format!("{iso}T{hour:02}:{minute:02}:{second:02}{}", time.offset);
+                if self.haystack.source(span) == shown {
+                    grade = Confidence::VERBATIM;
+                } else if said == Some(time.clock) {
                     span.end = end.max(span.end);
                 } else if said.is_some() || time.clock != (0, 0, 0) {
                     grade = Confidence::CLOSE;
