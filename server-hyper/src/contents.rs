@@ -75,7 +75,9 @@ pub async fn backup(config: &Config, store: &StoreUrl, to: &Path) -> Result<u64,
     drop(copy);
     let copied = copied?;
     // What opening the copy has left beside it.
-    let _ = std::fs::remove_file(partial.join(format!("{DATABASE}-lock")));
+    for beside in ["-lock", "-changes"] {
+        let _ = std::fs::remove_file(partial.join(format!("{DATABASE}{beside}")));
+    }
     std::fs::rename(&partial, to)?;
     sync_folder(to)?;
     Ok(copied)
