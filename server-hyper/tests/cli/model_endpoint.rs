@@ -39,9 +39,7 @@ impl ModelEndpoint {
                 if over.load(Ordering::SeqCst) {
                     return;
                 }
-                if let Some(request) = serve(stream, &answer) {
-                    all.lock().unwrap().push(request);
-                }
+                serve(stream, &answer, &all);
             }
         });
         ModelEndpoint { address, asked, is_over, thread: Some(thread) }
@@ -67,8 +65,8 @@ impl Drop for ModelEndpoint {
     }
 }
 
-/// One request on a connection.
-fn serve(mut stream: TcpStream, answer: &Value) -> Option<Asked> {
+/// One request on a connection. It is noted before it is answered: who has the answer may ask for it at once.
+fn serve(mut stream: TcpStream, answer: &Value, asked: &Mutex<Vec<Asked>>) -> Option<()> {
     stream.set_read_timeout(Some(Duration::from_secs(10))).ok()?;
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let (mut authorization, mut length) = (String::new(), 0);
@@ -88,9 +86,9 @@ fn serve(mut stream: TcpStream, answer: &Value) -> Option<Asked> {
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
+    asked.lock().unwrap().push(Asked { authorization, body: serde_json::from_slice(&body).ok()? });
     let answer = answer.to_string();
     let head = format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", answer.len());
     stream.write_all(head.as_bytes()).ok()?;
-    stream.write_all(answer.as_bytes()).ok()?;
-    Some(Asked { authorization, body: serde_json::from_slice(&body).ok()? })
+    stream.write_all(answer.as_bytes()).ok()
 }
