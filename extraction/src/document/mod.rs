@@ -14,7 +14,9 @@ mod words;
 
 pub use error::{ReadError, Reason, Unit};
 pub use kind::Kind;
-pub(crate) use kind::{is_encrypted_office, refused_text};
+pub(crate) use kind::is_encrypted_office;
+#[cfg(feature = "worker")]
+pub(crate) use kind::refused_text;
 pub use limits::Limits;
 pub use model::{Cell, Document, Line, Page, PageSource, Picture, Rect, Table, Warning, Word};
 pub use text::decode;

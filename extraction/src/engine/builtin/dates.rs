@@ -276,6 +276,7 @@ pub(crate) fn order(dates: &[Written], suggested: Order) -> Order {
 pub(crate) type Clock = (i8, i8, i8);
 
 /// The time of day in the words after a date: `10:27:03`, `3:43 PM`.
+#[cfg(any(test, feature = "model"))]
 pub(crate) fn time(words: &[&str]) -> Option<Clock> {
     (0..words.len().min(3)).find_map(|at| clock(&words[at..])).map(|(clock, _)| clock)
 }
