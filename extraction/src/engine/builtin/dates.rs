@@ -289,7 +289,7 @@ fn clock(words: &[&str]) -> Option<(Clock, usize)> {
         (_, Some(digits)) => (digits, Some(false)),
         _ => (word.as_str(), None),
     };
-    let parts: Vec<i8> = digits.split(':').map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    let (hour, minute, second) = written_clock(digits)?;
     let next_half = || match trimmed(words.get(1)?).to_ascii_lowercase().as_str() {
         "pm" => Some(true),
         "am" => Some(false),
@@ -298,11 +298,6 @@ fn clock(words: &[&str]) -> Option<(Clock, usize)> {
     let (half, length) = match own_half {
         Some(half) => (Some(half), 1),
         None => next_half().map_or((None, 1), |half| (Some(half), 2)),
-    };
-    let (hour, minute, second) = match parts.as_slice() {
-        [hour, minute] => (*hour, *minute, 0),
-        [hour, minute, second] => (*hour, *minute, *second),
-        _ => return None,
     };
     let hour = match half {
         Some(true) if hour < 12 => hour + 12,
@@ -313,19 +308,23 @@ fn clock(words: &[&str]) -> Option<(Clock, usize)> {
     is_time.then_some(((hour, minute, second), length))
 }
 
+/// Hour, minute and second as they are written, `10:27` or `10:27:03`; they may be no time of a day.
+fn written_clock(text: &str) -> Option<Clock> {
+    let parts: Vec<i8> = text.split(':').map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    match parts.as_slice() {
+        [hour, minute] => Some((*hour, *minute, 0)),
+        [hour, minute, second] => Some((*hour, *minute, *second)),
+        _ => None,
+    }
+}
+
 /// The time and the offset of RFC 3339, behind the `T`: `10:00:00Z`, `10:00+02:00`.
 pub(crate) fn iso_time(text: &str) -> Option<(Clock, String)> {
     let (_, time) = text.split_once(['T', 't'])?;
     let is_clock = |c: char| c == ':' || c.is_ascii_digit();
     let clock = time.get(..time.find(|c| !is_clock(c)).unwrap_or(time.len()))?;
-    let parts: Vec<i8> = clock.split(':').map(|part| part.parse().ok()).collect::<Option<_>>()?;
-    let (hour, minute, second) = match parts.as_slice() {
-        [hour, minute] => (*hour, *minute, 0),
-        [hour, minute, second] => (*hour, *minute, *second),
-        _ => return None,
-    };
     let rest = time.get(clock.len()..)?.trim_start_matches(|c: char| c == '.' || c.is_ascii_digit());
-    Some(((hour, minute, second), offset(rest)?))
+    Some((written_clock(clock)?, offset(rest)?))
 }
 
 /// An offset as RFC 3339 has it; nothing is `Z`.

@@ -57,6 +57,12 @@ fn errors(text: &str, fields: &str) -> Vec<(String, &'static str, String)> {
 fn what_is_no_value_of_its_field_is_told() {
     for (line, field, kind, raw) in [
         ("Invoice date: 31.02.2026", r#"{ "invoiceDate": { "type": "date" } }"#, "format", "31.02.2026"),
+        (
+            "Created at: 2026-01-15T25:00:00Z",
+            r#"{ "createdAt": { "type": "datetime" } }"#,
+            "format",
+            "2026-01-15T25:00:00Z",
+        ),
         ("Quantity: twelve", r#"{ "quantity": { "type": "number" } }"#, "type", "twelve"),
         ("Quantity: 12.5", r#"{ "quantity": { "type": "integer" } }"#, "type", "12.5"),
         ("Approved: perhaps", r#"{ "approved": { "type": "boolean" } }"#, "type", "perhaps"),

@@ -2,6 +2,7 @@
 
 use openapi_core::extraction::ExtractionType;
 use openapi_core::json::Json;
+use openapi_core::values::{TextValue, Timestamp};
 use openapi_core::violation::{Fault, Rule};
 
 use super::candidates::{Candidate, How, Source, number_json, tidy, wants_money};
@@ -114,6 +115,8 @@ impl Source<'_, '_> {
                 }
                 None => iso.push_str("T00:00:00Z"),
             }
+            // What is written may be no time of a day.
+            Timestamp::parse(&iso).ok()?;
         }
         let mut candidate = Candidate::new(span, iso.as_str().into(), how, likeness, score);
         candidate.ambiguous = ambiguous;
