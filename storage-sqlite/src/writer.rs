@@ -307,21 +307,17 @@ impl Work {
             match self.next() {
                 Next::Batch(batch) => {
                     self.commit_all(batch);
-                    self.shorten_log();
                     if self.pending >= u64::from(PENDING_MOST) {
                         self.settle(SETTLE_BUSY);
                     }
                 }
                 Next::Idle if self.pending > 0 => {
                     self.settle(SETTLE_IDLE);
-                    self.shorten_log();
                 }
-                Next::Idle => {
-                    self.tidy();
-                    self.shorten_log();
-                }
+                Next::Idle => self.tidy(),
                 Next::Closed => break,
             }
+            self.shorten_log();
         }
         while self.pending > 0 && self.settle(PENDING_MOST) {}
     }
