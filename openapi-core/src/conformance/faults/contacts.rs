@@ -351,24 +351,21 @@ impl ContactStore for Faulty {
         if self.is(PlantedFault::EraseContactErasesOtherConversations) {
             self.erase_linked(agent, audit, |_| true).await?;
         }
+        // No port changes an entry that is there, so that these are planted into what is read from now on.
         if self.is(PlantedFault::EraseKeepsPayloads) {
-            for entry in &entries {
-                self.inner.append_audit(entry).await?;
-            }
+            self.entries().extend(entries.iter().cloned());
         }
         if self.is(PlantedFault::EraseKeepsFilePayloads) {
-            for entry in entries.iter().filter(|entry| entry.action.as_str().starts_with("file.")) {
-                self.inner.append_audit(entry).await?;
-            }
+            let of_files = entries.iter().filter(|entry| entry.action.as_str().starts_with("file."));
+            self.entries().extend(of_files.cloned());
         }
         if self.is(PlantedFault::EraseForgetsContents) {
             let due = self.inner.due_blobs(audit.at, u32::MAX).await?;
             self.inner.forget_blobs(&due).await?;
         }
         if self.is(PlantedFault::EraseEmptiesOtherPayloads) {
-            for entry in entries {
-                self.inner.append_audit(&AuditEntry { details: RawObject::default(), ..entry }).await?;
-            }
+            let emptied = |entry| AuditEntry { details: RawObject::default(), ..entry };
+            self.entries().extend(entries.into_iter().map(emptied));
         }
         if self.is(PlantedFault::EraseKeepsAnswers) {
             let answers: Vec<Record> = answers.into_iter().map(Record::Replay).collect();

@@ -11,7 +11,7 @@ mod missed;
 mod records;
 
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use crate::agents::{Agent, AgentStatus};
@@ -523,6 +523,8 @@ pub struct Faulty {
     held: Mutex<Vec<(AgentId, ExternalId)>>,
     deleted_files: Mutex<Vec<ContactFile>>,
     submissions: Mutex<Vec<Submission>>,
+    /// Entries of the audit that are read in place of those that the store holds.
+    entries: Mutex<Vec<AuditEntry>>,
 }
 
 impl Faulty {
@@ -548,7 +550,12 @@ impl Faulty {
             held: Mutex::default(),
             deleted_files: Mutex::default(),
             submissions: Mutex::default(),
+            entries: Mutex::default(),
         }
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Vec<AuditEntry>> {
+        self.entries.lock().expect("lock")
     }
 
     fn is(&self, fault: PlantedFault) -> bool {

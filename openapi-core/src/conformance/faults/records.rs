@@ -63,6 +63,14 @@ impl AuditStore for Faulty {
         {
             entries.retain(|entry| entry.at != at);
         }
+        for entry in &mut entries {
+            let planted = self.entries();
+            if let Some(planted) =
+                planted.iter().find(|planted| (planted.id, planted.at) == (entry.id, entry.at))
+            {
+                *entry = planted.clone();
+            }
+        }
         Ok(entries)
     }
 }
