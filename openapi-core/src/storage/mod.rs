@@ -17,6 +17,7 @@ mod extraction;
 pub mod faulty;
 mod files;
 mod forms;
+mod kept_contacts;
 pub mod memory;
 mod model;
 mod query;
@@ -40,6 +41,7 @@ pub use forms::{
     LatestQuery, NewSubmission, SubmissionChange, SubmissionFilter, SubmissionPage, SubmissionPosition,
     SubmissionQuery, SubmissionsWrite, Succession, TemplatePage, TemplatePosition, TemplateQuery,
 };
+pub use kept_contacts::{Kept, KeptContacts};
 pub use query::{
     AuditQuery, ContactFilter, ContactPage, ContactQuery, ContactSort, Order, SortKey, SortPosition, Window,
 };

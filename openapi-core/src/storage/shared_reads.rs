@@ -1,7 +1,8 @@
 //! Single reads that wait at the same time, asked for together: for stores behind a network.
 //!
 //! A statement costs a server and its driver several times what one row more within it costs. So only a few are under
-//! way at once; what is asked for meanwhile goes with the next one. A read that is alone is sent at once.
+//! way at once; what is asked for meanwhile goes with the next one. What goes with one is settled when its task runs, so
+//! that all which the runtime has at hand by then is in it. A read that is alone waits for nobody.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -55,7 +56,8 @@ struct Wanted<K, V> {
 
 impl<K: Send + 'static, V: Send + 'static> SharedReads<K, V> {
     /// `read` gets up to `most` keys and brings what belongs to each, in their order; no more than `lanes` of its
-    /// futures are under way at once, each on a task that `spawn` begins. Both numbers are at least 1.
+    /// futures are under way at once, each on a task that `spawn` begins, best behind the tasks that are ready already.
+    /// Both numbers are at least 1.
     pub fn new<F>(
         lanes: usize,
         most: usize,
@@ -80,18 +82,15 @@ impl<K: Send + 'static, V: Send + 'static> SharedReads<K, V> {
     /// Dropped while it waits, nothing is read for it.
     pub async fn read(&self, key: K) -> Option<V> {
         let (reply, found) = oneshot::channel();
-        let first = {
+        let is_lane_free = {
             let mut state = self.shared.state();
             state.waiting.push_back(Wanted { key, reply });
-            if state.under_way < self.shared.lanes {
-                state.under_way += 1;
-                Some(state.next(self.shared.most))
-            } else {
-                None
-            }
+            let is_free = state.under_way < self.shared.lanes;
+            state.under_way += usize::from(is_free);
+            is_free
         };
-        if let Some(batch) = first {
-            Shared::begin(&self.shared, batch);
+        if is_lane_free {
+            Shared::begin(&self.shared);
         }
         found.await.ok()
     }
@@ -120,13 +119,18 @@ impl<K, V> Shared<K, V> {
 }
 
 impl<K: Send + 'static, V: Send + 'static> Shared<K, V> {
-    fn begin(shared: &Arc<Self>, batch: Vec<Wanted<K, V>>) {
+    fn begin(shared: &Arc<Self>) {
         // Made here and not on the task: should that never run, the lane passes on nevertheless.
-        let lane = Lane(Arc::clone(shared));
+        let mut lane = Lane { shared: Arc::clone(shared), has_run: false };
         (shared.spawn)(Box::pin(async move {
+            lane.has_run = true;
+            let batch = lane.shared.state().next(lane.shared.most);
+            if batch.is_empty() {
+                return;
+            }
             let (keys, replies): (Vec<K>, Vec<_>) =
                 batch.into_iter().map(|wanted| (wanted.key, wanted.reply)).unzip();
-            for (reply, found) in replies.into_iter().zip((lane.0.read)(keys).await) {
+            for (reply, found) in replies.into_iter().zip((lane.shared.read)(keys).await) {
                 // Nobody listens when the future was dropped.
                 let _ = reply.send(found);
             }
@@ -135,20 +139,25 @@ impl<K: Send + 'static, V: Send + 'static> Shared<K, V> {
 }
 
 /// A right to have a read under way. It passes on to those that wait, also after a panic.
-struct Lane<K: Send + 'static, V: Send + 'static>(Arc<Shared<K, V>>);
+struct Lane<K: Send + 'static, V: Send + 'static> {
+    shared: Arc<Shared<K, V>>,
+    /// Whether its task has run, and has taken those that it reads for.
+    has_run: bool,
+}
 
 impl<K: Send + 'static, V: Send + 'static> Drop for Lane<K, V> {
     fn drop(&mut self) {
-        let batch = {
-            let mut state = self.0.state();
-            let batch = state.next(self.0.most);
-            if batch.is_empty() {
-                state.under_way -= 1;
-            }
-            batch
+        let (left, goes_on) = {
+            let mut state = self.shared.state();
+            // Those that a task would have read for which never ran: nobody else would come to an end with them.
+            let left = if self.has_run { Vec::new() } else { state.next(self.shared.most) };
+            let goes_on = !state.waiting.is_empty();
+            state.under_way -= usize::from(!goes_on);
+            (left, goes_on)
         };
-        if !batch.is_empty() {
-            Shared::begin(&self.0, batch);
+        drop(left);
+        if goes_on {
+            Shared::begin(&self.shared);
         }
     }
 }
@@ -206,7 +215,11 @@ mod tests {
         // The fifth is not waited for any more.
         drop(waiting.remove(5));
         while run_one(&tasks) {}
-        assert_eq!(*batches.lock().unwrap(), [vec![0], vec![1], vec![2, 3, 4], vec![6, 7]]);
+        assert_eq!(
+            *batches.lock().unwrap(),
+            [vec![0, 1, 2], vec![3, 4, 6], vec![7]],
+            "settled when a task runs"
+        );
         let found: Vec<_> = waiting.iter_mut().map(|one| poll(one).unwrap()).collect();
         assert_eq!(found, [0, 1, 2, 3, 4, 6, 7].map(|key| Some(key * 2)));
         assert_eq!(format!("{reads:?}"), "SharedReads { waiting: 0, under_way: 0 }");
@@ -219,7 +232,7 @@ mod tests {
         assert!(waiting.iter_mut().all(|one| poll(one).is_none()));
         while run_one(&tasks) {}
         let found: Vec<_> = waiting.iter_mut().map(|one| poll(one).unwrap()).collect();
-        assert_eq!(found, [Some(2), None, None, Some(6)]);
+        assert_eq!(found, [None, None, Some(4), Some(6)]);
         let mut next = Box::pin(reads.read(4));
         assert_eq!(poll(&mut next), None);
         assert!(run_one(&tasks));
@@ -243,6 +256,22 @@ mod tests {
             assert_eq!(poll(&mut Box::pin(reads.read(key))), Some(None));
         }
         assert_eq!(dropped.load(Ordering::Relaxed), 3);
+        // Also those that have waited for a task which is dropped before it runs.
+        let (tasks, most) = (Tasks::default(), 2);
+        let queue = Arc::clone(&tasks);
+        let reads = SharedReads::new(
+            1,
+            most,
+            move |task| queue.lock().unwrap().push_back(task),
+            |keys: Vec<u32>| std::future::ready(keys),
+        );
+        let mut waiting: Vec<_> = (0..5).map(|key| Box::pin(reads.read(key))).collect();
+        assert!(waiting.iter_mut().all(|one| poll(one).is_none()));
+        loop {
+            let Some(task) = tasks.lock().unwrap().pop_front() else { break };
+            drop(task);
+        }
+        assert!(waiting.iter_mut().all(|one| poll(one) == Some(None)));
         assert_eq!(format!("{reads:?}"), "SharedReads { waiting: 0, under_way: 0 }");
     }
 }

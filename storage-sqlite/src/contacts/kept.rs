@@ -5,59 +5,21 @@
 //! row; a change by another process makes it forget everything, because it does not know what changed. Absent contacts
 //! are not kept, so that a new one needs no word.
 
-use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use openapi_core::contacts::{Contact, ContactRef};
+use openapi_core::storage::KeptContacts;
 use openapi_core::values::AgentId;
-use quick_cache::sync::{Cache, DefaultLifecycle};
-use quick_cache::{DefaultHashBuilder, Equivalent, OptionsBuilder, Weighter};
 use rusqlite::{Connection, Row};
 
 use super::row::{self, Columns};
 use crate::changes::{Change, Changes};
 use crate::error::Result;
 
-/// What an entry takes besides what it holds, in octets: places in tables and lists, the counter of its owners.
-const ENTRY: u64 = 96;
-
-/// What a contact of usual size takes, in octets.
-const USUAL: u64 = 640;
-
-/// Parts of the room that can be used at the same time.
-const SHARDS: usize = 16;
-
 /// Row numbers share so many stamps. Those that share one are forgotten together.
 const STAMPS: usize = 1 << 14;
-
-/// How a contact was asked for.
-#[derive(PartialEq, Eq, Hash)]
-struct Reference {
-    agent: AgentId,
-    contact: ContactRef,
-}
-
-/// The same without owning it.
-struct Asked<'a> {
-    agent: &'a AgentId,
-    contact: &'a ContactRef,
-}
-
-impl Hash for Asked<'_> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        // As `Reference` derives it.
-        self.agent.hash(state);
-        self.contact.hash(state);
-    }
-}
-
-impl Equivalent<Reference> for Asked<'_> {
-    fn equivalent(&self, reference: &Reference) -> bool {
-        *self.agent == reference.agent && *self.contact == reference.contact
-    }
-}
 
 /// A contact as it was read.
 struct Entry {
@@ -69,21 +31,11 @@ struct Entry {
     packed: Box<[u8]>,
 }
 
-#[derive(Clone)]
-struct Octets;
-
-impl Weighter<Reference, Arc<Entry>> for Octets {
-    fn weight(&self, reference: &Reference, entry: &Arc<Entry>) -> u64 {
-        let contact = match &reference.contact {
-            ContactRef::Id(_) => 0,
-            ContactRef::External(id) => id.as_str().len(),
-        };
-        ENTRY + (size_of::<Reference>() + size_of::<Entry>() + contact + entry.packed.len()) as u64
+impl openapi_core::storage::Kept for Entry {
+    fn octets(&self) -> usize {
+        self.packed.len()
     }
 }
-
-type Entries =
-    Cache<Reference, Arc<Entry>, Octets, DefaultHashBuilder, DefaultLifecycle<Reference, Arc<Entry>>>;
 
 /// Rows of contacts that a transaction changes or removes.
 #[derive(Clone, Default)]
@@ -123,7 +75,7 @@ impl Touched {
 /// Contacts in memory.
 pub(crate) struct Kept {
     changes: Changes,
-    entries: Entries,
+    entries: KeptContacts<Entry>,
     /// An entry is right as long as its row number has the stamp that it has noted.
     stamps: Box<[AtomicU32]>,
     /// The number of changes for which that holds.
@@ -145,22 +97,9 @@ pub(crate) struct Forgetting<'k> {
 impl Kept {
     /// Keeps contacts in about so many octets; 0 keeps none.
     pub(crate) fn new(changes: Changes, octets: u64) -> Self {
-        let items = usize::try_from(octets / USUAL).unwrap_or(usize::MAX).max(SHARDS * 32);
-        let (hasher, lifecycle) = (DefaultHashBuilder::default(), DefaultLifecycle::default());
-        let entries = match OptionsBuilder::new()
-            .shards(SHARDS)
-            // So many keys of what was dropped are remembered, half of it.
-            .estimated_items_capacity(items)
-            .weight_capacity(octets)
-            .build()
-        {
-            Ok(options) => Cache::with_options(options, Octets, hasher, lifecycle),
-            // Both numbers are given.
-            Err(_) => Cache::with(items, octets, Octets, hasher, lifecycle),
-        };
         Kept {
             changes,
-            entries,
+            entries: KeptContacts::new(octets),
             stamps: (0..STAMPS).map(|_| AtomicU32::new(0)).collect(),
             // No even number, so that whatever the file says is taken up first.
             known: AtomicU64::new(1),
@@ -195,7 +134,7 @@ impl Kept {
             self.take_up();
             return Ok(None);
         }
-        let Some(entry) = self.entries.get(&Asked { agent, contact }) else { return Ok(None) };
+        let Some(entry) = self.entries.get(agent, contact) else { return Ok(None) };
         if !self.is_right(&entry) {
             return Ok(None);
         }
@@ -229,8 +168,7 @@ impl Kept {
         // changed elsewhere makes all rows forgotten before the next one is used.
         if self.known.load(Ordering::Acquire) == number {
             let stamp = self.stamp(n).load(Ordering::Acquire);
-            let reference = Reference { agent: agent.clone(), contact: contact.clone() };
-            self.entries.insert(reference, Arc::new(Entry { n, stamp, packed }));
+            self.entries.insert(agent, contact, Entry { n, stamp, packed });
         }
         Ok(())
     }
@@ -271,7 +209,7 @@ impl Drop for Forgetting<'_> {
             }
             // What was erased does not stay in memory either.
             if rows.removed {
-                self.kept.entries.retain(|_, entry| self.kept.is_right(entry));
+                self.kept.entries.retain(|entry| self.kept.is_right(entry));
             }
         }
         self.kept.known.store(self.change.after, Ordering::Release);

@@ -1,0 +1,162 @@
+//! Single contacts kept in memory, for stores that can tell more cheaply whether one has changed than what it holds.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, Equivalent, OptionsBuilder, Weighter};
+
+use crate::contacts::ContactRef;
+use crate::values::AgentId;
+
+/// What an entry takes besides what it holds, in octets: places in tables and lists, the counter of its owners.
+const ENTRY: u64 = 96;
+
+/// What a contact of usual size takes, in octets.
+const USUAL: u64 = 640;
+
+/// Parts of the room that can be used at the same time.
+const SHARDS: usize = 16;
+
+/// How a contact was asked for.
+#[derive(PartialEq, Eq, Hash)]
+struct Reference {
+    agent: AgentId,
+    contact: ContactRef,
+}
+
+/// The same without owning it.
+struct Asked<'a> {
+    agent: &'a AgentId,
+    contact: &'a ContactRef,
+}
+
+impl Hash for Asked<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // As `Reference` derives it.
+        self.agent.hash(state);
+        self.contact.hash(state);
+    }
+}
+
+impl Equivalent<Reference> for Asked<'_> {
+    fn equivalent(&self, reference: &Reference) -> bool {
+        *self.agent == reference.agent && *self.contact == reference.contact
+    }
+}
+
+/// What a store keeps of a contact.
+pub trait Kept {
+    /// How much memory it takes besides its own size, in octets.
+    fn octets(&self) -> usize;
+}
+
+#[derive(Clone)]
+struct Octets;
+
+impl<V: Kept> Weighter<Reference, Arc<V>> for Octets {
+    fn weight(&self, reference: &Reference, kept: &Arc<V>) -> u64 {
+        let contact = match &reference.contact {
+            ContactRef::Id(_) => 0,
+            ContactRef::External(id) => id.as_str().len(),
+        };
+        ENTRY + (size_of::<Reference>() + size_of::<V>() + contact + kept.octets()) as u64
+    }
+}
+
+type Entries<V> = Cache<Reference, Arc<V>, Octets, DefaultHashBuilder, DefaultLifecycle<Reference, Arc<V>>>;
+
+/// Contacts as a store has read them, by what they were asked for; bounded by octets. What is asked for often stays, also
+/// while many others are read once.
+///
+/// It knows nothing of changes: the store says whether what it gets is still right, before it answers with it.
+///
+/// ```
+/// use openapi_core::contacts::ContactRef;
+/// use openapi_core::storage::{Kept, KeptContacts};
+/// use openapi_core::values::{AgentId, ExternalId};
+///
+/// struct Row(Box<str>);
+/// impl Kept for Row {
+///     fn octets(&self) -> usize {
+///         self.0.len()
+///     }
+/// }
+///
+/// let kept = KeptContacts::new(64 << 20);
+/// let agent: AgentId = "agt_1".parse()?;
+/// let ada = ContactRef::External("ada".parse::<ExternalId>()?);
+/// assert!(kept.get(&agent, &ada).is_none());
+/// kept.insert(&agent, &ada, Row("Ada, version 3".into()));
+/// assert_eq!(&*kept.get(&agent, &ada).unwrap().0, "Ada, version 3");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct KeptContacts<V: Kept> {
+    entries: Entries<V>,
+}
+
+impl<V: Kept> KeptContacts<V> {
+    /// Keeps contacts in about so many octets; with 0 nothing is kept.
+    #[must_use]
+    pub fn new(octets: u64) -> Self {
+        let items = usize::try_from(octets / USUAL).unwrap_or(usize::MAX).max(SHARDS * 32);
+        let (hasher, lifecycle) = (DefaultHashBuilder::default(), DefaultLifecycle::default());
+        let entries = match OptionsBuilder::new()
+            .shards(SHARDS)
+            // So many keys of what was dropped are remembered, half of it.
+            .estimated_items_capacity(items)
+            .weight_capacity(octets)
+            .build()
+        {
+            Ok(options) => Cache::with_options(options, Octets, hasher, lifecycle),
+            // Both numbers are given.
+            Err(_) => Cache::with(items, octets, Octets, hasher, lifecycle),
+        };
+        KeptContacts { entries }
+    }
+
+    /// What was kept of a contact, if it is still there.
+    #[must_use]
+    pub fn get(&self, agent: &AgentId, contact: &ContactRef) -> Option<Arc<V>> {
+        self.entries.get(&Asked { agent, contact })
+    }
+
+    /// Keeps what was read, in place of what was kept of the contact before.
+    pub fn insert(&self, agent: &AgentId, contact: &ContactRef, kept: V) {
+        self.entries.insert(Reference { agent: agent.clone(), contact: contact.clone() }, Arc::new(kept));
+    }
+
+    /// Forgets one contact.
+    pub fn remove(&self, agent: &AgentId, contact: &ContactRef) {
+        self.entries.remove(&Asked { agent, contact });
+    }
+
+    /// Forgets all but what `stays` is true of.
+    pub fn retain(&self, stays: impl Fn(&V) -> bool) {
+        self.entries.retain(|_, kept| stays(kept));
+    }
+
+    /// Forgets everything.
+    pub fn clear(&self) {
+        self.entries.clear();
+    }
+
+    /// How many entries there are: a contact that was read by either of its ids has two.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether nothing is kept.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+impl<V: Kept> fmt::Debug for KeptContacts<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeptContacts").field("entries", &self.len()).finish_non_exhaustive()
+    }
+}
