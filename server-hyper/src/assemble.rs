@@ -71,12 +71,15 @@ impl StoreUrl {
         )))
     }
 
-    /// The same store with so many octets for contacts that were read, where it keeps some in memory: servers that share
-    /// an engine cannot, because each would have to ask it whether they are still right.
+    /// The same store with so many octets for contacts that were read, where it keeps some in memory.
     #[must_use]
     pub fn with_contact_cache(mut self, octets: u64) -> Self {
-        if let StoreUrl::Sqlite(config) = &mut self {
-            config.contact_cache_kib = u32::try_from(octets.div_ceil(1024)).unwrap_or(u32::MAX);
+        match &mut self {
+            StoreUrl::Sqlite(config) => {
+                config.contact_cache_kib = u32::try_from(octets.div_ceil(1024)).unwrap_or(u32::MAX);
+            }
+            StoreUrl::Postgres(config) => config.contact_cache = octets,
+            StoreUrl::Memory | StoreUrl::Mongo(_) => {}
         }
         self
     }

@@ -168,7 +168,7 @@ impl Db {
     }
 
     /// How long one step may take.
-    fn patience(&self) -> Duration {
+    pub(crate) fn patience(&self) -> Duration {
         self.config.statement_timeout + GRACE
     }
 

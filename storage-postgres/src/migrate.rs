@@ -25,6 +25,11 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 4, name: "look-ups", sql: include_str!("migrations/0004_look_ups.sql") },
     Migration { version: 5, name: "extraction", sql: include_str!("migrations/0005_extraction.sql") },
     Migration { version: 6, name: "chat", sql: include_str!("migrations/0006_chat.sql") },
+    Migration {
+        version: 7,
+        name: "contact changes",
+        sql: include_str!("migrations/0007_contact_changes.sql"),
+    },
 ];
 
 /// The version this release works with.

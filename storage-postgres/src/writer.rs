@@ -13,6 +13,7 @@ use openapi_core::storage::{ContactWrite, StorageError, StorageErrorKind};
 use openapi_core::values::AgentId;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::Instant;
 
 use crate::connect::Db;
 use crate::contacts::batch::{self, Held, Pending, Verdict};
@@ -23,6 +24,8 @@ type Outcome = Result<(), StorageError>;
 /// A write and whoever waits for it.
 struct Job {
     pending: Pending,
+    /// When it was queued.
+    since: Instant,
     reply: oneshot::Sender<Outcome>,
 }
 
@@ -63,7 +66,7 @@ impl Writer {
         {
             let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
             let queue = queue.as_ref().ok_or_else(|| unavailable("the store is closed".to_owned()))?;
-            queue.try_send(Job { pending, reply }).map_err(|error| match error {
+            queue.try_send(Job { pending, since: Instant::now(), reply }).map_err(|error| match error {
                 mpsc::error::TrySendError::Full(_) => {
                     unavailable(format!("{} writes are waiting already", self.most))
                 }
@@ -208,29 +211,39 @@ async fn shielded(db: &Db, batch: Vec<Job>, held: Held) -> Left {
     })
 }
 
-/// Does writes in one transaction and answers each but those that are left.
-async fn commit(db: &Db, batch: Vec<Job>, held: Held) -> Left {
-    // Nobody waits for the others any more, and nothing of them was begun.
-    let batch = batch.into_iter().filter(|job| !job.reply.is_closed());
-    let (batch, replies): (Vec<Pending>, Vec<oneshot::Sender<Outcome>>) =
-        batch.map(|Job { pending, reply }| (pending, reply)).unzip();
+/// Does writes in one transaction and answers each but those that are left. One that has waited for its turn as long as
+/// a statement may take is not begun: behind a database that hangs, each would otherwise wait for all before it.
+async fn commit(db: &Db, jobs: Vec<Job>, held: Held) -> Left {
+    let (mut batch, mut replies) = (Vec::with_capacity(jobs.len()), Vec::with_capacity(jobs.len()));
+    for Job { pending, since, reply } in jobs {
+        if reply.is_closed() {
+            // Nobody waits for it any more, and nothing of it was begun.
+        } else if since.elapsed() >= db.patience() {
+            let late =
+                StorageError::new(StorageErrorKind::Unavailable, "a write waited too long for its turn");
+            drop(reply.send(Err(late)));
+        } else {
+            batch.push(pending);
+            replies.push((since, reply));
+        }
+    }
     let mut left = Left::default();
     if batch.is_empty() {
         return left;
     }
     match store(db, &batch, held).await {
         Ok(verdicts) => {
-            for ((pending, reply), verdict) in batch.into_iter().zip(replies).zip(verdicts) {
-                left.settle(Job { pending, reply }, verdict);
+            for ((pending, (since, reply)), verdict) in batch.into_iter().zip(replies).zip(verdicts) {
+                left.settle(Job { pending, since, reply }, verdict);
             }
         }
         Err(fault) if batch.len() > 1 && may_be_one_writes_own(&fault) => {
             tracing::warn!(?fault, "a transaction of several writes failed; they are done one by one");
-            for (pending, reply) in batch.into_iter().zip(replies) {
+            for (pending, (since, reply)) in batch.into_iter().zip(replies) {
                 match store(db, std::slice::from_ref(&pending), held).await {
                     Ok(verdicts) => {
                         let verdict = verdicts.into_iter().next().unwrap_or(Verdict::Waits);
-                        left.settle(Job { pending, reply }, verdict);
+                        left.settle(Job { pending, since, reply }, verdict);
                     }
                     Err(fault) => drop(reply.send(Err(fault.into()))),
                 }
@@ -244,7 +257,7 @@ async fn commit(db: &Db, batch: Vec<Job>, held: Held) -> Left {
                 writes = replies.len(),
                 "a transaction failed; no write of it is acknowledged"
             );
-            for reply in replies {
+            for (_, reply) in replies {
                 // Nobody listens when the future was dropped.
                 drop(reply.send(Err(StorageError::new(kind.clone(), source.clone()))));
             }

@@ -226,7 +226,7 @@ pub const SETTINGS: &[Setting] = &[
         One,
         "SIZE",
         "64MiB",
-        "What contacts that were read may take in memory, so that they are not read again from a SQLite store; 0 keeps none",
+        "What contacts that were read may take in memory, so that they are not read again from a SQLite or PostgreSQL store; 0 keeps none",
     ),
     serving("tls_cert", One, "FILE", "", "PEM file with the certificate chain; read again on SIGHUP"),
     serving("tls_key", One, "FILE", "", "PEM file with the private key of the certificate"),

@@ -57,7 +57,13 @@ fn shared<K: Eq + Hash + Send + Sync + 'static>(
 ) -> SharedReads<(AgentId, K), Found> {
     // The runtime that the store was opened on.
     let (runtime, handle) = (tokio::runtime::Handle::current(), handle.clone());
-    let spawn = move |task| drop(runtime.spawn(task));
+    let spawn = move |task| {
+        // Behind what is ready now: it may ask for a contact as well.
+        drop(runtime.spawn(async move {
+            tokio::task::yield_now().await;
+            task.await;
+        }));
+    };
     SharedReads::new(LANES, MOST, spawn, move |wanted: Vec<(AgentId, K)>| {
         let handle = handle.clone();
         async move {

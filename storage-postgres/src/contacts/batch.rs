@@ -10,6 +10,7 @@ use sqlx::PgConnection;
 pub(crate) use super::decide::Verdict;
 use super::decide::{Known, decide};
 use super::duplicates::{Asked, Holders};
+use super::kept;
 use super::row::{ContactRows, contact_rows, status_number};
 use crate::connect::{execute, fetch};
 use crate::error::{Result, corrupt};
@@ -197,12 +198,14 @@ async fn replayed(db: &mut PgConnection, batch: &[Pending]) -> Result<HashSet<us
 async fn write(db: &mut PgConnection, winners: &[(usize, &Pending)], known: &Known) -> Result<()> {
     let (mut new, mut changed) = (ContactRows::default(), ContactRows::default());
     let mut derived = Derived::default();
+    let mut last_changes = BTreeMap::new();
     for (place, Pending { agent, write, expected_version }) in winners {
         let rows = if expected_version.is_none() { &mut new } else { &mut changed };
         rows.push(agent, &write.contact, &write.keys)?;
         let before = known.stored.get(place).filter(|_| expected_version.is_some());
         if expected_version.is_some() {
             derived.free(agent, write.contact.id);
+            last_changes.insert(agent.as_str(), *write.effects.audit.id.as_bytes());
         }
         derived.set(agent, &write.contact, &write.keys, before);
     }
@@ -211,6 +214,7 @@ async fn write(db: &mut PgConnection, winners: &[(usize, &Pending)], known: &Kno
     }
     if !changed.is_empty() {
         execute(db, changed.bind(Statement::new(UPDATE))?).await?;
+        kept::note(db, &last_changes).await?;
     }
     derived.write(db).await?;
     let answers = winners

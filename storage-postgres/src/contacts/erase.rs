@@ -1,11 +1,14 @@
 //! Removing contacts. Everything here runs inside a transaction that holds the agent.
 
+use std::collections::BTreeMap;
+
 use openapi_core::audit::AuditEntry;
 use openapi_core::storage::StorageErrorKind;
 use openapi_core::values::{AgentId, ContactId};
 use sqlx::PgConnection;
 
 use super::batch::{Derived, STORED, Stored};
+use super::kept;
 use crate::connect::{execute, fetch};
 use crate::error::Result;
 use crate::rows::{Columns, Statement, signed};
@@ -28,6 +31,7 @@ pub(super) async fn erase(
         return Err(StorageErrorKind::Missing.into());
     }
     remove(db, agent, &found).await?;
+    kept::note(db, &BTreeMap::from([(agent.as_str(), *entry.id.as_bytes())])).await?;
     replays::remove_of(db, agent, id).await?;
     files::erase_of(db, agent, id, entry.at).await?;
     forms::erase_of(db, agent, id).await?;
@@ -72,8 +76,10 @@ pub(crate) async fn purge(db: &mut PgConnection, agent: &AgentId, at_most: u64) 
             .bind(agent.as_str())?
             .bind(signed(at_most)?)?;
     let found = stored(db, statement).await?;
-    if !found.is_empty() {
+    if let Some(last) = found.last() {
         remove(db, agent, &found).await?;
+        // A deleted agent that a transfer brings back has lost its contacts: this stays, as the agent's row does.
+        kept::note(db, &BTreeMap::from([(agent.as_str(), *last.id.as_bytes())])).await?;
     }
     if (found.len() as u64) < at_most {
         let statement = Statement::new("DELETE FROM contact_count WHERE agent = $1").bind(agent.as_str())?;

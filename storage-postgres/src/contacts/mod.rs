@@ -5,7 +5,7 @@
 //! | `row.rs` | a contact as columns |
 //! | `list.rs`, `walk.rs` | lists: which statement, and walks along an index |
 //! | `decide.rs` | which writes of a batch are stored, and what becomes of the others |
-//! | `points.rs` | single reads that share a statement |
+//! | `points.rs`, `kept.rs` | single reads that share a statement, and contacts kept in memory |
 //! | `batch.rs` | a batch of writes as few statements |
 //! | `duplicates.rs` | who has a value already |
 //! | `erase.rs`, `rekey.rs` | removing contacts, computing their keys anew |
@@ -14,6 +14,7 @@ pub(crate) mod batch;
 mod decide;
 mod duplicates;
 mod erase;
+pub(crate) mod kept;
 pub(crate) mod list;
 pub(crate) mod points;
 mod rekey;
@@ -98,11 +99,14 @@ impl ContactStore for PostgresStorage {
         contact: ContactId,
         audit: &AuditEntry,
     ) -> Result<(), StorageError> {
-        self.db
+        let erased = self
+            .db
             .write((agent.clone(), contact, audit.clone()), |db, (agent, contact, audit)| {
                 Box::pin(erase::erase(db, agent, *contact, audit))
             })
-            .await
+            .await;
+        self.points.forget(contact);
+        erased
     }
 }
 

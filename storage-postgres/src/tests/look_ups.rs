@@ -9,6 +9,7 @@ use super::support::contacts::agent_id;
 use super::support::{Database, runtime};
 use crate::connect::single;
 use crate::contacts::REMOVE;
+use crate::contacts::kept::last_changes;
 use crate::contacts::points::{by_external_ids, by_ids};
 use crate::migrate::MIGRATIONS;
 use crate::rows::Statement;
@@ -72,6 +73,7 @@ fn look_ups() -> Vec<Statement> {
         by_key("SELECT version FROM form_submission WHERE agent = $1 AND id = $2"),
         by_key("SELECT size FROM file WHERE agent = $1 AND id = $2 AND deleted_at IS NULL"),
     ];
+    all.push(last_changes(vec![agent.as_str()]).unwrap());
     all.extend(REMOVE.map(by_keys));
     let after = RecordKey(key.to_vec());
     for kind in [RecordKind::Contact, RecordKind::Submission, RecordKind::File] {

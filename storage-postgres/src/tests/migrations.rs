@@ -106,7 +106,8 @@ fn a_failed_migration_leaves_nothing() {
             "DELETE FROM openapi.migration WHERE version >= 3; \
              DROP TABLE openapi.form_template, openapi.form_template_version, openapi.form_submission, \
              openapi.document, openapi.credit_account, openapi.credit_entry, openapi.conversation, \
-             openapi.message, openapi.knowledge, openapi.passage, openapi.agent_record",
+             openapi.message, openapi.knowledge, openapi.passage, openapi.agent_record, \
+             openapi.contact_change",
         )
         .execute(&mut db)
         .await

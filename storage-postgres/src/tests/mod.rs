@@ -3,6 +3,7 @@
 
 mod chat_plans;
 mod deep;
+mod kept;
 mod look_ups;
 mod migrations;
 mod plans;
