@@ -182,6 +182,12 @@ fn an_idle_store_does_not_notice_a_restart() {
 
 /// A store behind a network that can fail.
 async fn behind_proxy(database: &Database, parameters: &str) -> (Proxy, Arc<PostgresStorage>) {
+    let (proxy, config) = proxied(database, parameters).await;
+    (proxy, Arc::new(PostgresStorage::open(config).await.unwrap()))
+}
+
+/// The same, not yet opened.
+async fn proxied(database: &Database, parameters: &str) -> (Proxy, PostgresConfig) {
     let url: url::Url = database.url(parameters).parse().unwrap();
     let server = (url.host_str().unwrap(), url.port().unwrap_or(5432));
     let address = tokio::net::lookup_host(server).await.unwrap().next().unwrap();
@@ -189,8 +195,7 @@ async fn behind_proxy(database: &Database, parameters: &str) -> (Proxy, Arc<Post
     let mut near = url.clone();
     near.set_host(Some("127.0.0.1")).unwrap();
     near.set_port(Some(proxy.port())).unwrap();
-    let store = open(near.as_str()).await;
-    (proxy, store)
+    (proxy, PostgresConfig::from_url(near.as_str()).unwrap())
 }
 
 #[test]
@@ -237,6 +242,36 @@ fn a_hanging_database_is_given_up_in_time() {
                 read.await.unwrap().unwrap();
             }
         }
+        store.close().await;
+    });
+}
+
+/// Each of them would take seconds by itself.
+#[test]
+fn behind_a_hanging_database_no_write_waits_for_all_before_it() {
+    let database = Database::new();
+    runtime().block_on(async {
+        let (proxy, mut config) = proxied(&database, "connect_timeout=1&statement_timeout=1").await;
+        config.write_batch = 1;
+        let store = Arc::new(PostgresStorage::open(config).await.unwrap());
+        let agent = agent_id("a");
+        let schema = insert_agent(&*store, &agent).await;
+        proxy.set(Weather::Frozen);
+        let begin = Instant::now();
+        let hanging: Vec<_> = (0..20)
+            .map(|number| {
+                let (store, agent) = (Arc::clone(&store), agent.clone());
+                let write = write(&contact(&agent, number), &schema, number + 1);
+                tokio::spawn(async move { store.insert_contact(&agent, &write).await })
+            })
+            .collect();
+        for request in hanging {
+            let error = request.await.unwrap().unwrap_err();
+            assert_eq!(error.kind, StorageErrorKind::Unavailable, "{error:?}");
+        }
+        assert!(begin.elapsed() < PATIENCE, "{:?}", begin.elapsed());
+        proxy.set(Weather::Fair);
+        recovered(&store).await;
         store.close().await;
     });
 }
