@@ -127,11 +127,6 @@ impl<V: Kept> KeptContacts<V> {
         self.entries.insert(Reference { agent: agent.clone(), contact: contact.clone() }, Arc::new(kept));
     }
 
-    /// Forgets one contact.
-    pub fn remove(&self, agent: &AgentId, contact: &ContactRef) {
-        self.entries.remove(&Asked { agent, contact });
-    }
-
     /// Forgets all but what `stays` is true of.
     pub fn retain(&self, stays: impl Fn(&V) -> bool) {
         self.entries.retain(|_, kept| stays(kept));

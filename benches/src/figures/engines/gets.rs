@@ -23,7 +23,7 @@ const CONTACTS: u64 = 100_000;
 const ROUNDS: usize = 5;
 
 /// More requests a second than the server answers: how many keys are made.
-const FASTEST: f64 = 40_000.0;
+const FASTEST: f64 = 100_000.0;
 
 /// Connections to PostgreSQL, of the service by default and of `pgbench`.
 const POSTGRES_CONNECTIONS: &str = "8";

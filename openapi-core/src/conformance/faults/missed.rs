@@ -38,10 +38,6 @@ impl Backend for Seen<'_> {
 ///
 /// # Panics
 /// When a case fails in memory without a fault: the suite itself is broken.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a suite is run by a test, whose panics are what is looked for"
-)]
 pub fn missed_faults<B: Backend>(
     open: impl Fn() -> (B, Arc<dyn TransferStore>),
     faults: &[PlantedFault],
@@ -53,8 +49,6 @@ pub fn missed_faults<B: Backend>(
         let in_memory = InMemory(Arc::clone(&store) as Arc<dyn Storage>);
         assert!(!fails(case, &in_memory, store, None), "{} fails without a fault", case.name);
     }
-    let hook = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| {}));
     // Faults that follow each other are caught by cases that stand near each other.
     let mut near = 0;
     let mut missed = Vec::new();
@@ -76,10 +70,14 @@ pub fn missed_faults<B: Backend>(
             missed.push(*fault);
         }
     }
-    std::panic::set_hook(hook);
     missed
 }
 
+/// Whether a case fails, without a word of its panics; what goes wrong outside of it, as making a store may, is told.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a suite is run by a test, whose panics are what is looked for"
+)]
 fn fails(
     case: &Case,
     backend: &dyn Backend,
@@ -87,7 +85,11 @@ fn fails(
     fault: Option<PlantedFault>,
 ) -> bool {
     let mut seen = Seen { backend, store: Arc::new(Faulty::over(store, fault)) };
-    catch_unwind(AssertUnwindSafe(|| (case.run)(&mut seen))).is_err()
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let failed = catch_unwind(AssertUnwindSafe(|| (case.run)(&mut seen))).is_err();
+    std::panic::set_hook(hook);
+    failed
 }
 
 struct InMemory(Arc<dyn Storage>);
