@@ -309,6 +309,13 @@ pub fn retriever(storage: Arc<dyn Storage>, memory_octets: usize) -> Arc<dyn Ret
     Arc::new(KnowledgeIndex::new(storage, Arc::new(SystemClock), settings))
 }
 
+/// A worker of this program within its limit of memory: the allocator reserves address space ahead, by itself more at
+/// once than a worker may have in all, and what is reserved before the limit is set would be free of it.
+#[must_use]
+pub fn confined(worker: Worker) -> Worker {
+    worker.with_variable("MIMALLOC_ARENA_RESERVE", "32MiB")
+}
+
 /// What reads documents, and a warning where it cannot do all of it.
 ///
 /// # Errors
@@ -319,7 +326,8 @@ pub fn extractor(choice: &EngineChoice) -> Result<Arc<dyn DocumentExtractor>, Fa
         EngineChoice::Off => return Ok(Arc::new(NoExtractor)),
         EngineChoice::On(engines) => engines,
     };
-    let mut extractor = Extractor::new(Reader::Worker(Worker::own()?)).with_models(models(engines)?);
+    let mut extractor =
+        Extractor::new(Reader::Worker(confined(Worker::own()?))).with_models(models(engines)?);
     let names: Vec<&str> = engines.languages.iter().map(String::as_str).collect();
     let tesseract = Tesseract::new("tesseract", &names);
     if tesseract.is_installed() {

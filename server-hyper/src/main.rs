@@ -2,6 +2,12 @@
 
 use std::process::ExitCode;
 
+use mimalloc::MiMalloc;
+
+// A worker of documents is told about it as well: `assemble::confined`.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
+
 fn main() -> ExitCode {
     // A document is read by this program, started once more.
     if let Some(code) = extraction::worker::run_if_asked() {

@@ -1,5 +1,6 @@
 //! The worker as its parent sees it: started, fed, listened to, and ended in every case.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
@@ -69,6 +70,7 @@ pub enum WorkerError {
 #[derive(Clone, Debug)]
 pub struct Worker {
     program: PathBuf,
+    variables: Vec<(OsString, OsString)>,
     allowance: Allowance,
     patience: Duration,
 }
@@ -91,10 +93,19 @@ impl Worker {
     pub fn at(program: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
+            variables: Vec::new(),
             allowance: Allowance { memory: 768 << 20, cpu: 5, cpu_page: 3, pages: 0 },
             // With its end and what it is started by, a document without recognition takes less than ten seconds.
             patience: Duration::from_secs(9),
         }
+    }
+
+    /// A variable of its environment, which is empty otherwise: for an allocator of the host's that reserves address
+    /// space ahead, and is to reserve less than the worker may have.
+    #[must_use]
+    pub fn with_variable(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.variables.push((name.into(), value.into()));
+        self
     }
 
     /// How many octets of address space it may have; 768 MiB unless said.
@@ -193,7 +204,8 @@ impl Process {
     async fn start(worker: &Worker, pages: u64) -> Result<(Self, Confinement), WorkerError> {
         let unavailable = |error: io::Error| WorkerError::Unavailable(error.to_string());
         let mut command = Command::new(&worker.program);
-        command.arg(ASKED).env_clear().current_dir("/").kill_on_drop(true);
+        command.arg(ASKED).env_clear().envs(worker.variables.iter().map(|(name, value)| (name, value)));
+        command.current_dir("/").kill_on_drop(true);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         #[cfg(unix)]
         command.process_group(0);

@@ -25,7 +25,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::output::{note, print_json, print_table};
 use super::{Logged, input, on_runtime};
-use crate::assemble;
+use crate::assemble::{self, confined};
 use crate::config::Config;
 use crate::config::documents::{Engine, EngineChoice};
 use crate::config::flags::{EveryFlags, ExtractingFlags};
@@ -116,7 +116,7 @@ impl Extract {
         let octets: Arc<[u8]> = std::fs::read(&self.file).map_err(failed)?.into();
         let languages: Vec<&str> = engines.languages.iter().map(String::as_str).collect();
         let recognise: Arc<dyn Recognise> = Arc::new(Tesseract::new("tesseract", &languages));
-        let reader = Reader::Worker(Worker::own()?);
+        let reader = Reader::Worker(confined(Worker::own()?));
         let wanted = Arc::new(wanted);
         let (document, found) = on_runtime(async {
             let until = Instant::now() + patience;

@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 
 use super::output::{complain, note, optional, print_json, print_table};
 use super::with_platform_by;
-use crate::assemble::{Contents, operator};
+use crate::assemble::{Contents, confined, operator};
 use crate::config::flags::{EveryFlags, KnowledgeFlags};
 use crate::failure::Failure;
 
@@ -243,7 +243,7 @@ impl Reading {
     fn new(languages: &[String], most: KnowledgeLimits) -> Result<Self, Failure> {
         let languages: Vec<&str> = languages.iter().map(String::as_str).collect();
         Ok(Reading {
-            reader: Reader::Worker(Worker::own()?.with_patience(PATIENCE)),
+            reader: Reader::Worker(confined(Worker::own()?).with_patience(PATIENCE)),
             recognise: Arc::new(Tesseract::new("tesseract", &languages)),
             most,
         })

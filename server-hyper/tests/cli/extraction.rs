@@ -1,6 +1,9 @@
 //! Document extraction through the real server: the worker, credits, kept documents.
 
+use extraction::document::{Limits, ReadError, Reason};
+use extraction::worker::{Worker, WorkerError};
 use serde_json::{Value, json};
+use server_hyper::assemble::confined;
 
 use super::support::{Place, credentials, request};
 
@@ -26,6 +29,25 @@ pub fn extract(origin: &str, keys: &[(&'static str, String); 2], parts: &[(&str,
     headers.push(("Content-Type", &media_type));
     let (status, answer) = request(origin, "POST", PATH, &headers, &body);
     (status, serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{error}: {answer}")))
+}
+
+/// The allocator reserves address space ahead. Were it more than the worker may have, documents would be read or not as
+/// chance has it: hence several times.
+#[tokio::test]
+async fn the_worker_has_the_memory_that_it_may_have_and_no_more() {
+    let worker = confined(Worker::at(env!("CARGO_BIN_EXE_openapi-server")));
+    let limits = Limits { characters: u64::MAX >> 1, ..Limits::default() };
+    let words = |count: usize| "word ".repeat(count);
+    let (some, many) = (words(1 << 18), words(1 << 20));
+    let narrow = worker.clone().with_memory(256 << 20);
+    for _ in 0..4 {
+        assert!(!worker.read(some.as_bytes(), limits, None).await.expect("it has room").pages.is_empty());
+        let refused = narrow.read(many.as_bytes(), limits, None).await.expect_err("it has no room");
+        assert!(
+            matches!(refused, WorkerError::Document(ReadError::Unreadable(Reason::Memory))),
+            "{refused:?}"
+        );
+    }
 }
 
 #[test]
