@@ -22,7 +22,8 @@ const LANES: usize = 2;
 /// The most contacts of one statement.
 const MOST: usize = 64;
 
-/// The statement for keys of a type that stand in a column. Whether the agent is deleted is asked without a join:
+/// The statement for keys of a type that stand in a column. How many they are is kept from PostgreSQL, as by
+/// `kept::last_changes`. Whether the agent is deleted is asked without a join:
 /// PostgreSQL would be free to take the contacts of an agent by that, and to look among all of them for the one.
 macro_rules! find {
     ($of:literal, $column:literal) => {
@@ -30,9 +31,9 @@ macro_rules! find {
             "SELECT k.n, ",
             row::columns!(),
             ", (SELECT h.entry FROM contact_change h WHERE h.agent = k.agent)",
-            " FROM unnest($1::text[], $2::",
+            " FROM unnest((SELECT $1::text[]), (SELECT $2::",
             $of,
-            "[]) WITH ORDINALITY k(agent, key, n) JOIN contact c ON c.agent = k.agent AND c.",
+            "[])) WITH ORDINALITY k(agent, key, n) JOIN contact c ON c.agent = k.agent AND c.",
             $column,
             " = k.key WHERE (SELECT a.status FROM agent a WHERE a.id = k.agent) <> 2"
         )
