@@ -1,7 +1,6 @@
 //! Rows and statements: what every resource reads by and asks with.
 
 use std::borrow::Cow;
-use std::ops::Range;
 
 use openapi_core::json::RawObject;
 use openapi_core::values::{StoredText, Timestamp};
@@ -13,91 +12,8 @@ use crate::error::{Fault, Result, corrupt};
 
 /// Reads the columns of a row one after another.
 pub(crate) struct Columns<'r> {
-    source: Source<'r>,
+    row: &'r PgRow,
     at: usize,
-}
-
-/// Where the columns come from.
-enum Source<'r> {
-    /// What a statement has found.
-    Row(&'r PgRow),
-    /// What [`pack`] has made of such a row, from the column at hand on.
-    Packed(&'r [u8]),
-}
-
-/// What a column may hold, as PostgreSQL sends it.
-trait Value<'r>: Decode<'r, Postgres> + Type<Postgres> {
-    /// The value of these octets; none when they are no such value.
-    fn of_octets(octets: Option<&'r [u8]>) -> Option<Self>;
-}
-
-impl<'r> Value<'r> for &'r [u8] {
-    fn of_octets(octets: Option<&'r [u8]>) -> Option<Self> {
-        octets
-    }
-}
-
-impl<'r> Value<'r> for &'r str {
-    fn of_octets(octets: Option<&'r [u8]>) -> Option<Self> {
-        std::str::from_utf8(octets?).ok()
-    }
-}
-
-impl Value<'_> for i64 {
-    fn of_octets(octets: Option<&[u8]>) -> Option<Self> {
-        octets?.try_into().ok().map(i64::from_be_bytes)
-    }
-}
-
-impl Value<'_> for i16 {
-    fn of_octets(octets: Option<&[u8]>) -> Option<Self> {
-        octets?.try_into().ok().map(i16::from_be_bytes)
-    }
-}
-
-impl Value<'_> for bool {
-    fn of_octets(octets: Option<&[u8]>) -> Option<Self> {
-        octets.map(|octets| octets != [0])
-    }
-}
-
-impl<'r, T: Value<'r>> Value<'r> for Option<T> {
-    fn of_octets(octets: Option<&'r [u8]>) -> Option<Self> {
-        octets.map_or(Some(None), |octets| T::of_octets(Some(octets)).map(Some))
-    }
-}
-
-/// The length that stands for NULL.
-const NULL: u32 = u32::MAX;
-
-/// Some columns of a row in one piece, for [`Columns::packed`]: of each its length and what it holds.
-pub(crate) fn pack(row: &PgRow, columns: Range<usize>) -> Result<Vec<u8>> {
-    let mut packed = Vec::with_capacity(512);
-    for at in columns {
-        let value = row.try_get_raw(at)?;
-        if value.is_null() {
-            packed.extend_from_slice(&NULL.to_be_bytes());
-            continue;
-        }
-        let octets = value.as_bytes().map_err(|error| Fault::Sqlx(sqlx::Error::Decode(error)))?;
-        packed.extend_from_slice(&u32::try_from(octets.len()).map_err(corrupt)?.to_be_bytes());
-        packed.extend_from_slice(octets);
-    }
-    Ok(packed)
-}
-
-/// The first column of a packed row; what is left of it stays in `packed`.
-fn unpack<'r>(packed: &mut &'r [u8]) -> Option<Option<&'r [u8]>> {
-    let (length, rest) = packed.split_first_chunk::<4>()?;
-    let length = u32::from_be_bytes(*length);
-    let (octets, rest) = if length == NULL {
-        (None, rest)
-    } else {
-        let (octets, rest) = rest.split_at_checked(length as usize)?;
-        (Some(octets), rest)
-    };
-    *packed = rest;
-    Some(octets)
 }
 
 impl<'r> Columns<'r> {
@@ -107,33 +23,18 @@ impl<'r> Columns<'r> {
 
     /// The same from a column on.
     pub(crate) fn from(row: &'r PgRow, at: usize) -> Self {
-        Columns { source: Source::Row(row), at }
+        Columns { row, at }
     }
 
-    /// Reads what [`pack`] has made.
-    pub(crate) fn packed(packed: &'r [u8]) -> Self {
-        Columns { source: Source::Packed(packed), at: 0 }
-    }
-
-    fn next<T: Value<'r>>(&mut self) -> Result<T> {
-        match &mut self.source {
-            Source::Row(row) => {
-                let value = row.try_get(self.at)?;
-                self.at += 1;
-                Ok(value)
-            }
-            Source::Packed(packed) => {
-                unpack(packed).and_then(T::of_octets).ok_or_else(|| corrupt("a kept row is no such row"))
-            }
-        }
+    fn next<T: Decode<'r, Postgres> + Type<Postgres>>(&mut self) -> Result<T> {
+        let value = self.row.try_get(self.at)?;
+        self.at += 1;
+        Ok(value)
     }
 
     /// Whether the next column is NULL; it is not passed over.
-    pub(crate) fn is_absent(&mut self) -> Result<bool> {
-        match &self.source {
-            Source::Row(row) => Ok(row.try_get_raw(self.at)?.is_null()),
-            Source::Packed(packed) => Ok(unpack(&mut &**packed).is_none_or(|octets| octets.is_none())),
-        }
+    pub(crate) fn is_absent(&self) -> Result<bool> {
+        Ok(self.row.try_get_raw(self.at)?.is_null())
     }
 
     pub(crate) fn str(&mut self) -> Result<&'r str> {

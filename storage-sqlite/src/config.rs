@@ -30,7 +30,7 @@ pub struct SqliteConfig {
     /// Page cache of each reading connection in KiB (default 1,024). There is one for each thread that reads at the
     /// same time.
     pub read_cache_kib: u32,
-    /// How much memory single contacts may take that were read before, in KiB (default 65,536: some 100,000 contacts of
+    /// How much memory single contacts may take that were read before, in KiB (default 163,840: some 100,000 contacts of
     /// usual size); 0 keeps none. It is used as contacts are read, and not before.
     pub contact_cache_kib: u32,
     /// How much of the file reads may map into memory, in MiB (default 0). On a large file it saves up to a fifth of the
@@ -52,7 +52,7 @@ impl SqliteConfig {
             reader_threads: 2,
             write_cache_kib: 16_384,
             read_cache_kib: 1_024,
-            contact_cache_kib: 65_536,
+            contact_cache_kib: 163_840,
             mapped_mib: 0,
         }
     }

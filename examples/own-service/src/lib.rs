@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use openapi_core::access::Caller;
 use openapi_core::api::{Api, Settings};
-use openapi_core::contacts::Contact;
+use openapi_core::contacts::{Contact, SharedContact};
 use openapi_core::endpoints::contacts::stored_reply;
 use openapi_core::files::ContactFile;
 use openapi_core::forms::{CompiledTemplate, Submission, TemplateSummary};
@@ -179,8 +179,8 @@ impl OpenApiService for OwnCrm {
         Ok(list::page(all, page, &query, schema.schema()))
     }
 
-    async fn contact(&self, caller: &Caller, target: &ContactTarget) -> Result<Contact, ApiError> {
-        self.look(|crm| found(crm, caller, target))
+    async fn contact(&self, caller: &Caller, target: &ContactTarget) -> Result<SharedContact, ApiError> {
+        self.look(|crm| found(crm, caller, target)).map(SharedContact::from)
     }
 
     async fn update_contact(

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use openapi_core::audit::AuditEntry;
-use openapi_core::contacts::{Contact, ContactKeys, ContactRef, UniqueValue};
+use openapi_core::contacts::{Contact, ContactKeys, ContactRef, SharedContact, UniqueValue};
 use openapi_core::json::RawObject;
 use openapi_core::ports::BlobKey;
 use openapi_core::schema::ContactSchema;
@@ -119,7 +119,7 @@ fn duplicate(field: &str, holder: &Contact) -> Duplicate {
 
 #[async_trait]
 impl ContactStore for MapStorage {
-    async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<Contact>> {
+    async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<SharedContact>> {
         let Some(tables) = self.of(agent) else { return Ok(None) };
         let found = match contact {
             ContactRef::Id(id) => tables.contacts.row(agent, id),
@@ -128,7 +128,7 @@ impl ContactStore for MapStorage {
                 rows.find(|(contact, _)| contact.external_reference_id.as_ref() == Some(id))
             }
         };
-        Ok(found.map(|(contact, _)| contact.clone()))
+        Ok(found.map(|(contact, _)| contact.clone().into()))
     }
 
     async fn contacts(&self, agent: &AgentId, query: &ContactQuery) -> Result<ContactPage> {

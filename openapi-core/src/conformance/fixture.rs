@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::access::{Actor, ApiKey, Key, KeyStatus, KeyTag, Permissions, RateLimits, SecretHash, StoredKey};
 use crate::agents::{Agent, AgentStatus};
 use crate::audit::{AuditAction, AuditEntry};
-use crate::contacts::{Contact, ContactFields, ContactKeys, ContactRef, SearchTerm};
+use crate::contacts::{Contact, ContactFields, ContactKeys, ContactRef, SearchTerm, SharedContact};
 use crate::json::{Object, RawObject, parse};
 use crate::ports::{IdSource, SequentialIds};
 use crate::schema::{CompiledSchema, ContactSchema, Identity};
@@ -212,7 +212,8 @@ impl World {
     }
 
     pub(super) async fn find(&self, agent: &AgentId, contact: &ContactRef) -> Option<Contact> {
-        self.storage.contact(agent, contact).await.unwrap_or_else(|error| panic!("contact: {error}"))
+        let found = self.storage.contact(agent, contact).await;
+        found.unwrap_or_else(|error| panic!("contact: {error}")).map(SharedContact::into_contact)
     }
 
     pub(super) async fn by_id(&self, agent: &AgentId, id: ContactId) -> Option<Contact> {

@@ -3,7 +3,9 @@
 mod fields;
 mod keys;
 mod record;
+mod shared;
 
 pub use fields::{ContactFields, Field};
 pub use keys::{ContactKeys, SearchTerm, UniqueValue};
 pub use record::{Contact, ContactRef, Preview};
+pub use shared::SharedContact;

@@ -307,7 +307,7 @@ impl Admin for Platform {
         match self.storage.erase_contact(agent, erased.id, &audit).await {
             Ok(()) => {
                 self.purge_now().await;
-                Ok(erased)
+                Ok(erased.into_contact())
             }
             Err(error) if error.kind == StorageErrorKind::Missing => Err(not_found()),
             Err(error) => Err(error.into()),

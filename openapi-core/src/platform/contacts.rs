@@ -9,7 +9,7 @@ use super::paging::Part;
 use super::{ATTEMPTS, Platform, audit};
 use crate::access::Caller;
 use crate::audit::AuditAction;
-use crate::contacts::{Contact, ContactKeys, SearchTerm};
+use crate::contacts::{Contact, ContactKeys, SearchTerm, SharedContact};
 use crate::endpoints::contacts::stored_reply;
 use crate::json::Object;
 use crate::reply::ApiError;
@@ -26,7 +26,7 @@ pub(super) async fn find(
     platform: &Platform,
     agent: &AgentId,
     target: &ContactTarget,
-) -> Result<Contact, ApiError> {
+) -> Result<SharedContact, ApiError> {
     let not_found = || contact_not_found(target);
     let contact = target.resolve().map_err(|_| not_found())?;
     platform.storage.contact(agent, &contact).await?.ok_or_else(not_found)
@@ -156,7 +156,7 @@ async fn change(
     caller: &Caller,
     request: &UpdateContact,
     schema: &Arc<CompiledSchema>,
-    current: Contact,
+    current: SharedContact,
     upsert: Option<Upsert>,
 ) -> Result<Option<Updated<Contact>>, ApiError> {
     let now = platform.now().max(current.updated_at);
@@ -172,7 +172,7 @@ async fn change(
         return Err(contact_archived(&current));
     }
     let renamed = contact.external_reference_id != current.external_reference_id;
-    if contact == current {
+    if contact == *current {
         return Ok(Some(Updated::Changed { value: contact, renamed }));
     }
     contact.version += 1;
@@ -278,10 +278,10 @@ pub(super) async fn set_archived(
             return Err(precondition_failed(Some(&current)));
         }
         if current.is_archived() == archived {
-            return Ok(current);
+            return Ok(current.into_contact());
         }
         let now = platform.now().max(current.updated_at);
-        let mut contact = current.clone();
+        let mut contact = Contact::clone(&current);
         contact.archived_at = archived.then_some(now);
         contact.updated_at = now;
         contact.version += 1;

@@ -29,7 +29,7 @@ use crate::admin::KnowledgeLimits;
 use crate::api::{Api, Settings};
 use crate::brand::Brand;
 use crate::chat::{ChatResponder, Retriever};
-use crate::contacts::Contact;
+use crate::contacts::{Contact, SharedContact};
 use crate::files::ContactFile;
 use crate::forms::{CompiledTemplate, Submission, TemplateSummary};
 use crate::gate::Gate;
@@ -344,7 +344,7 @@ impl OpenApiService for Platform {
         contacts::list(self, caller, request).await
     }
 
-    async fn contact(&self, caller: &Caller, target: &ContactTarget) -> Result<Contact, ApiError> {
+    async fn contact(&self, caller: &Caller, target: &ContactTarget) -> Result<SharedContact, ApiError> {
         contacts::find(self, &caller.agent_id, target).await
     }
 

@@ -20,7 +20,7 @@ pub use forms::{
 };
 
 use crate::access::Caller;
-use crate::contacts::{Contact, ContactFields, ContactRef};
+use crate::contacts::{Contact, ContactFields, ContactRef, SharedContact};
 use crate::files::ContactFile;
 use crate::forms::{CompiledTemplate, Submission, TemplateSummary};
 use crate::json::Object;
@@ -58,7 +58,7 @@ pub trait OpenApiService: Send + Sync {
     async fn list_contacts(&self, caller: &Caller, request: ListContacts) -> Result<Page<Contact>, ApiError>;
 
     /// One contact.
-    async fn contact(&self, caller: &Caller, target: &ContactTarget) -> Result<Contact, ApiError>;
+    async fn contact(&self, caller: &Caller, target: &ContactTarget) -> Result<SharedContact, ApiError>;
 
     /// Changes a contact, or creates it where the request is an upsert.
     async fn update_contact(

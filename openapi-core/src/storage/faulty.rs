@@ -20,7 +20,7 @@ use super::{
 use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use crate::agents::Agent;
 use crate::audit::AuditEntry;
-use crate::contacts::{Contact, ContactRef, UniqueValue};
+use crate::contacts::{ContactRef, SharedContact, UniqueValue};
 use crate::credits::{CreditAccount, CreditEntry};
 use crate::files::ContactFile;
 use crate::forms::{FormDataRevision, FormTemplate, Submission};
@@ -246,7 +246,7 @@ impl ContactSchemaStore for FaultyStorage {
 
 #[async_trait]
 impl ContactStore for FaultyStorage {
-    async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<Contact>> {
+    async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<SharedContact>> {
         self.ready()?;
         self.through(self.inner.contact(agent, contact)).await
     }

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
 
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, Equivalent, OptionsBuilder, Weighter};
@@ -10,11 +9,11 @@ use quick_cache::{DefaultHashBuilder, Equivalent, OptionsBuilder, Weighter};
 use crate::contacts::ContactRef;
 use crate::values::AgentId;
 
-/// What an entry takes besides what it holds, in octets: places in tables and lists, the counter of its owners.
-const ENTRY: u64 = 96;
+/// What an entry takes besides what it holds, in octets: places in tables and lists.
+const ENTRY: u64 = 80;
 
 /// What a contact of usual size takes, in octets.
-const USUAL: u64 = 640;
+const USUAL: u64 = 1_280;
 
 /// Parts of the room that can be used at the same time.
 const SHARDS: usize = 16;
@@ -46,8 +45,8 @@ impl Equivalent<Reference> for Asked<'_> {
     }
 }
 
-/// What a store keeps of a contact.
-pub trait Kept {
+/// What a store keeps of a contact. It is cloned by each read, so that a clone is to be cheap.
+pub trait Kept: Clone {
     /// How much memory it takes besides its own size, in octets.
     fn octets(&self) -> usize;
 }
@@ -55,8 +54,8 @@ pub trait Kept {
 #[derive(Clone)]
 struct Octets;
 
-impl<V: Kept> Weighter<Reference, Arc<V>> for Octets {
-    fn weight(&self, reference: &Reference, kept: &Arc<V>) -> u64 {
+impl<V: Kept> Weighter<Reference, V> for Octets {
+    fn weight(&self, reference: &Reference, kept: &V) -> u64 {
         let contact = match &reference.contact {
             ContactRef::Id(_) => 0,
             ContactRef::External(id) => id.as_str().len(),
@@ -65,7 +64,7 @@ impl<V: Kept> Weighter<Reference, Arc<V>> for Octets {
     }
 }
 
-type Entries<V> = Cache<Reference, Arc<V>, Octets, DefaultHashBuilder, DefaultLifecycle<Reference, Arc<V>>>;
+type Entries<V> = Cache<Reference, V, Octets, DefaultHashBuilder, DefaultLifecycle<Reference, V>>;
 
 /// Contacts as a store has read them, by what they were asked for; bounded by octets. What is asked for often stays, also
 /// while many others are read once.
@@ -76,8 +75,10 @@ type Entries<V> = Cache<Reference, Arc<V>, Octets, DefaultHashBuilder, DefaultLi
 /// use openapi_core::contacts::ContactRef;
 /// use openapi_core::storage::{Kept, KeptContacts};
 /// use openapi_core::values::{AgentId, ExternalId};
+/// use std::sync::Arc;
 ///
-/// struct Row(Box<str>);
+/// #[derive(Clone)]
+/// struct Row(Arc<str>);
 /// impl Kept for Row {
 ///     fn octets(&self) -> usize {
 ///         self.0.len()
@@ -118,13 +119,13 @@ impl<V: Kept> KeptContacts<V> {
 
     /// What was kept of a contact, if it is still there.
     #[must_use]
-    pub fn get(&self, agent: &AgentId, contact: &ContactRef) -> Option<Arc<V>> {
+    pub fn get(&self, agent: &AgentId, contact: &ContactRef) -> Option<V> {
         self.entries.get(&Asked { agent, contact })
     }
 
     /// Keeps what was read, in place of what was kept of the contact before.
     pub fn insert(&self, agent: &AgentId, contact: &ContactRef, kept: V) {
-        self.entries.insert(Reference { agent: agent.clone(), contact: contact.clone() }, Arc::new(kept));
+        self.entries.insert(Reference { agent: agent.clone(), contact: contact.clone() }, kept);
     }
 
     /// Forgets all but what `stays` is true of.

@@ -21,7 +21,7 @@ use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use crate::agents::Agent;
 use crate::audit::AuditEntry;
 use crate::chat::{Conversation, KnowledgeDocument, Message, Passage};
-use crate::contacts::{Contact, ContactRef, UniqueValue};
+use crate::contacts::{ContactRef, SharedContact, UniqueValue};
 use crate::credits::{CreditAccount, CreditEntry};
 use crate::files::ContactFile;
 use crate::forms::{FormDataRevision, FormTemplate, Submission};
@@ -137,8 +137,8 @@ impl ContactSchemaStore for MemoryStorage {
 
 #[async_trait]
 impl ContactStore for MemoryStorage {
-    async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<Contact>> {
-        Ok(self.read().contact(agent, contact))
+    async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<SharedContact>> {
+        Ok(self.read().contact(agent, contact).map(SharedContact::from))
     }
 
     async fn contacts(&self, agent: &AgentId, query: &ContactQuery) -> Result<ContactPage> {

@@ -52,7 +52,7 @@ use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use crate::agents::Agent;
 use crate::audit::AuditEntry;
 use crate::chat::{Conversation, KnowledgeDocument, Message, Passage};
-use crate::contacts::{Contact, ContactRef, UniqueValue};
+use crate::contacts::{ContactRef, SharedContact, UniqueValue};
 use crate::credits::{CreditAccount, CreditEntry};
 use crate::files::ContactFile;
 use crate::forms::{FormDataRevision, FormTemplate, Submission};
@@ -204,8 +204,9 @@ pub trait ContactSchemaStore: Send + Sync {
 /// Contacts.
 #[async_trait]
 pub trait ContactStore: Send + Sync {
-    /// One contact, archived or not.
-    async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<Contact>>;
+    /// One contact, archived or not. A store that keeps contacts in memory gives them
+    /// [`written`](SharedContact::written); others turn theirs [`into`](Into::into) it.
+    async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<SharedContact>>;
 
     /// A page of contacts and the exact number of all that the filter lets through.
     async fn contacts(&self, agent: &AgentId, query: &ContactQuery) -> Result<ContactPage>;

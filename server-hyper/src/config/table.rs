@@ -225,7 +225,7 @@ pub const SETTINGS: &[Setting] = &[
         "contact_cache",
         One,
         "SIZE",
-        "64MiB",
+        "160MiB",
         "What contacts that were read may take in memory, so that they are not read again from a SQLite or PostgreSQL store; 0 keeps none",
     ),
     serving("tls_cert", One, "FILE", "", "PEM file with the certificate chain; read again on SIGHUP"),

@@ -120,8 +120,13 @@ impl Visit for Line<'_> {
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
-        if value.is_finite() {
-            // Durations are the only fractions; a thousandth of a millisecond is more than clocks tell.
+        // Durations are the only fractions; a thousandth of a millisecond is more than clocks tell. As whole thousandths
+        // they are written at a fraction of what exact decimals of a fraction cost.
+        let thousandths = (value * 1_000.0).round();
+        if (0.0..1e15).contains(&thousandths) {
+            let thousandths = thousandths as u64;
+            self.plain(field, format_args!("{}.{:03}", thousandths / 1_000, thousandths % 1_000));
+        } else if value.is_finite() {
             self.plain(field, format_args!("{value:.3}"));
         } else {
             self.text(field, &value.to_string());

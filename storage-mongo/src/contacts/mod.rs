@@ -13,7 +13,7 @@ mod write;
 use async_trait::async_trait;
 use mongodb::bson::{Document, doc};
 use openapi_core::audit::AuditEntry;
-use openapi_core::contacts::{Contact, ContactRef, UniqueValue};
+use openapi_core::contacts::{ContactRef, SharedContact, UniqueValue};
 use openapi_core::storage::{ContactPage, ContactQuery, ContactStore, ContactWrite, Duplicate, StorageError};
 use openapi_core::values::{AgentId, ContactId, ExternalId};
 
@@ -40,8 +40,12 @@ pub(crate) fn without_keys() -> Document {
 
 #[async_trait]
 impl ContactStore for MongoStorage {
-    async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<Contact>, StorageError> {
-        Ok(self.handle.read(self.points.contact(agent, contact)).await?)
+    async fn contact(
+        &self,
+        agent: &AgentId,
+        contact: &ContactRef,
+    ) -> Result<Option<SharedContact>, StorageError> {
+        Ok(self.handle.read(self.points.contact(agent, contact)).await?.map(SharedContact::from))
     }
 
     async fn contacts(&self, agent: &AgentId, query: &ContactQuery) -> Result<ContactPage, StorageError> {

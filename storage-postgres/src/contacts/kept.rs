@@ -8,51 +8,35 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use openapi_core::contacts::Contact;
+use openapi_core::contacts::SharedContact;
 use openapi_core::storage::Kept;
-use openapi_core::values::{AgentId, ContactId};
+use openapi_core::values::AgentId;
 use sqlx::PgConnection;
-use sqlx::postgres::PgRow;
 
-use super::row;
 use crate::connect::{Db, execute};
 use crate::error::Result;
-use crate::rows::{Columns, Statement, pack};
+use crate::rows::{Columns, Statement};
 
 /// The last change of an agent's contacts, by an id that does not come again; none before the first.
 pub(super) type LastChange = Option<[u8; 12]>;
 
 /// A contact as it was read.
+#[derive(Clone)]
 pub(super) struct Entry {
-    pub(super) id: ContactId,
-    last_change: LastChange,
-    packed: Box<[u8]>,
+    pub(super) contact: SharedContact,
+    pub(super) last_change: LastChange,
 }
 
 impl Kept for Entry {
     fn octets(&self) -> usize {
-        self.packed.len()
+        self.contact.octets()
     }
 }
 
 impl Entry {
-    /// Of a row that has the contact's columns from `at` on, and then the last change.
-    pub(super) fn of(row: &PgRow, at: usize, id: ContactId) -> Result<Self> {
-        let end = at + row::COUNT;
-        Ok(Entry {
-            id,
-            last_change: Columns::from(row, end).optional_octets()?,
-            packed: pack(row, at..end)?.into(),
-        })
-    }
-
     /// Whether the contact is as it was, when this is the agent's last change.
     pub(super) fn is_right(&self, last_change: &LastChange) -> bool {
         self.last_change == *last_change
-    }
-
-    pub(super) fn contact(&self, agent: &AgentId) -> Result<Contact> {
-        row::contact(agent, &mut Columns::packed(&self.packed))
     }
 }
 

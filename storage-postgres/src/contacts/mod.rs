@@ -23,7 +23,7 @@ mod walk;
 
 use async_trait::async_trait;
 use openapi_core::audit::AuditEntry;
-use openapi_core::contacts::{Contact, ContactRef, UniqueValue};
+use openapi_core::contacts::{ContactRef, SharedContact, UniqueValue};
 use openapi_core::storage::{
     ContactPage, ContactQuery, ContactStore, ContactWrite, Duplicate, StorageError, StorageErrorKind, Window,
 };
@@ -45,7 +45,11 @@ use crate::rows::{Columns, Statement};
 
 #[async_trait]
 impl ContactStore for PostgresStorage {
-    async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<Contact>, StorageError> {
+    async fn contact(
+        &self,
+        agent: &AgentId,
+        contact: &ContactRef,
+    ) -> Result<Option<SharedContact>, StorageError> {
         self.points.contact(agent, contact).await
     }
 

@@ -4,7 +4,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use openapi_core::contacts::{Contact, ContactRef};
+use openapi_core::contacts::{ContactRef, SharedContact};
 use openapi_core::storage::{KeptContacts, SharedReads, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, ContactId, ExternalId};
 use sqlx::postgres::PgRow;
@@ -94,7 +94,7 @@ impl Points {
         &self,
         agent: &AgentId,
         contact: &ContactRef,
-    ) -> Result<Option<Contact>, StorageError> {
+    ) -> Result<Option<SharedContact>, StorageError> {
         let reading = async {
             match self.in_memory(agent, contact).await? {
                 Some(known) => Ok(known),
@@ -111,35 +111,41 @@ impl Points {
         &self,
         agent: &AgentId,
         contact: &ContactRef,
-    ) -> Result<Option<Option<Contact>>, StorageError> {
+    ) -> Result<Option<Option<SharedContact>>, StorageError> {
         let Some(entry) = self.kept.as_ref().and_then(|kept| kept.get(agent, contact)) else {
             return Ok(None);
         };
         match ended(self.last_change.read(agent.clone()).await)? {
             None => Ok(Some(None)),
-            Some(last_change) if entry.is_right(&last_change) => Ok(Some(Some(entry.contact(agent)?))),
+            Some(last_change) if entry.is_right(&last_change) => Ok(Some(Some(entry.contact))),
             Some(_) => Ok(None),
         }
     }
 
     /// What the database says of a contact.
-    async fn stored(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<Contact>, StorageError> {
+    async fn stored(
+        &self,
+        agent: &AgentId,
+        contact: &ContactRef,
+    ) -> Result<Option<SharedContact>, StorageError> {
         let found = match contact {
             ContactRef::Id(id) => self.by_id.read((agent.clone(), *id)).await,
             ContactRef::External(id) => self.by_external_id.read((agent.clone(), id.clone())).await,
         };
         let Some(row) = ended(found)? else { return Ok(None) };
-        let read = row::contact(agent, &mut Columns::from(&row, CONTACT))?;
-        if let Some(kept) = &self.kept {
-            kept.insert(agent, contact, Entry::of(&row, CONTACT, read.id)?);
-        }
+        let mut columns = Columns::from(&row, CONTACT);
+        let read = row::contact(agent, &mut columns)?;
+        let Some(kept) = &self.kept else { return Ok(Some(read.into())) };
+        let read = SharedContact::written(read);
+        let last_change = columns.optional_octets()?;
+        kept.insert(agent, contact, Entry { contact: read.clone(), last_change });
         Ok(Some(read))
     }
 
     /// Lets go of a contact that was erased; it is not answered with any more as it is.
     pub(crate) fn forget(&self, id: ContactId) {
         if let Some(kept) = &self.kept {
-            kept.retain(|entry| entry.id != id);
+            kept.retain(|entry| entry.contact.id != id);
         }
     }
 

@@ -16,9 +16,6 @@ macro_rules! columns {
 }
 pub(super) use columns;
 
-/// How many columns [`columns`] names.
-pub(super) const COUNT: usize = 21;
-
 /// [`columns`], for statements that are put together.
 pub(crate) const COLUMNS: &str = columns!();
 

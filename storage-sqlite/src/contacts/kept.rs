@@ -9,31 +9,29 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use openapi_core::contacts::{Contact, ContactRef};
+use openapi_core::contacts::{ContactRef, SharedContact};
 use openapi_core::storage::KeptContacts;
 use openapi_core::values::AgentId;
-use rusqlite::{Connection, Row};
+use rusqlite::Connection;
 
-use super::row::{self, Columns};
 use crate::changes::{Change, Changes};
-use crate::error::Result;
 
 /// Row numbers share so many stamps. Those that share one are forgotten together.
 const STAMPS: usize = 1 << 14;
 
 /// A contact as it was read.
+#[derive(Clone)]
 struct Entry {
     /// Its row number.
     n: i64,
     /// The stamp of its row number at that time.
     stamp: u32,
-    /// What [`row::pack`] has made of it.
-    packed: Box<[u8]>,
+    contact: SharedContact,
 }
 
 impl openapi_core::storage::Kept for Entry {
     fn octets(&self) -> usize {
-        self.packed.len()
+        self.contact.octets()
     }
 }
 
@@ -129,16 +127,13 @@ impl Kept {
     }
 
     /// A kept contact. `number` was asked for just before.
-    pub(crate) fn find(&self, number: u64, agent: &AgentId, contact: &ContactRef) -> Result<Option<Contact>> {
+    pub(crate) fn find(&self, number: u64, agent: &AgentId, contact: &ContactRef) -> Option<SharedContact> {
         if self.known.load(Ordering::Acquire) != number {
             self.take_up();
-            return Ok(None);
+            return None;
         }
-        let Some(entry) = self.entries.get(agent, contact) else { return Ok(None) };
-        if !self.is_right(&entry) {
-            return Ok(None);
-        }
-        row::of_columns(agent, Columns::packed(&entry.packed)).map(Some)
+        let entry = self.entries.get(agent, contact)?;
+        self.is_right(&entry).then_some(entry.contact)
     }
 
     /// Forgets what was right before another process changed something.
@@ -159,18 +154,15 @@ impl Kept {
         agent: &AgentId,
         contact: &ContactRef,
         n: i64,
-        row: &Row<'_>,
-    ) -> Result<()> {
-        // Copied into octets of its own: cutting off what is too much would leave the allocator small pieces.
-        let packed = Box::from(&*row::pack(row)?);
+        read: SharedContact,
+    ) {
         let _turn = self.turn();
         // What changes here until then makes the row forgotten, behind this turn or before it with a later number. What
         // changed elsewhere makes all rows forgotten before the next one is used.
         if self.known.load(Ordering::Acquire) == number {
             let stamp = self.stamp(n).load(Ordering::Acquire);
-            self.entries.insert(agent, contact, Entry { n, stamp, packed });
+            self.entries.insert(agent, contact, Entry { n, stamp, contact: read });
         }
-        Ok(())
     }
 
     /// How many entries there are, for contacts that were read by either of their ids.

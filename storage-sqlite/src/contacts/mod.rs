@@ -15,7 +15,7 @@ mod write;
 
 use async_trait::async_trait;
 use openapi_core::audit::AuditEntry;
-use openapi_core::contacts::{Contact, ContactRef, UniqueValue};
+use openapi_core::contacts::{Contact, ContactRef, SharedContact, UniqueValue};
 use openapi_core::storage::{ContactPage, ContactQuery, ContactStore, ContactWrite, Duplicate, StorageError};
 use openapi_core::values::{AgentId, ContactId, ExternalId};
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
@@ -81,10 +81,14 @@ pub(crate) mod row_number {
 
 #[async_trait]
 impl ContactStore for SqliteStorage {
-    async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<Contact>, StorageError> {
+    async fn contact(
+        &self,
+        agent: &AgentId,
+        contact: &ContactRef,
+    ) -> Result<Option<SharedContact>, StorageError> {
         let kept = self.kept.as_deref().and_then(|kept| Some((kept, kept.now()?)));
         if let Some((kept, number)) = kept
-            && let Some(found) = kept.find(number, agent, contact)?
+            && let Some(found) = kept.find(number, agent, contact)
         {
             return Ok(Some(found));
         }
@@ -96,10 +100,11 @@ impl ContactStore for SqliteStorage {
             let mut statement = db.prepare_cached(sql)?;
             let mut rows = statement.query(params![agent.as_str(), key])?;
             let Some(row) = rows.next()? else { return Ok(None) };
-            if let Some((kept, number)) = kept {
-                kept.keep(number, agent, contact, row.get(row::COUNT)?, row)?;
-            }
-            row::contact(agent, row).map(Some)
+            let read = row::contact(agent, row)?;
+            let Some((kept, number)) = kept else { return Ok(Some(read.into())) };
+            let read = SharedContact::written(read);
+            kept.keep(number, agent, contact, row.get(row::COUNT)?, read.clone());
+            Ok(Some(read))
         })
     }
 

@@ -19,65 +19,13 @@ macro_rules! columns {
 }
 pub(crate) use columns;
 
-/// Reads the columns of a row one after another.
-pub(crate) struct Columns<'r> {
-    source: Source<'r>,
-    at: usize,
-}
-
-/// Where the columns come from.
-enum Source<'r> {
-    /// What a statement has found.
-    Row(&'r Row<'r>),
-    /// What [`pack`] has made of such a row, from the column at hand on.
-    Packed(&'r [u8]),
-}
-
 /// How many columns [`columns`] names.
 pub(super) const COUNT: usize = 21;
 
-/// The columns of [`columns`] in one piece, for [`Columns::packed`]: of each its kind and what it holds.
-pub(super) fn pack(row: &Row<'_>) -> Result<Vec<u8>> {
-    let mut packed = Vec::with_capacity(512);
-    for at in 0..COUNT {
-        let (kind, octets) = match row.get_ref(at)? {
-            ValueRef::Null => {
-                packed.push(0);
-                continue;
-            }
-            ValueRef::Integer(number) => {
-                packed.push(1);
-                packed.extend_from_slice(&number.to_le_bytes());
-                continue;
-            }
-            ValueRef::Text(octets) => (2, octets),
-            ValueRef::Blob(octets) => (3, octets),
-            ValueRef::Real(_) => return Err(corrupt("a contact holds a fraction")),
-        };
-        packed.push(kind);
-        packed.extend_from_slice(&u32::try_from(octets.len()).map_err(corrupt)?.to_le_bytes());
-        packed.extend_from_slice(octets);
-    }
-    Ok(packed)
-}
-
-/// The first column of a packed row; what is left of it stays in `packed`.
-fn unpack<'r>(packed: &mut &'r [u8]) -> Option<ValueRef<'r>> {
-    let (kind, rest) = packed.split_first()?;
-    let (value, rest) = match kind {
-        0 => (ValueRef::Null, rest),
-        1 => {
-            let (number, rest) = rest.split_first_chunk::<8>()?;
-            (ValueRef::Integer(i64::from_le_bytes(*number)), rest)
-        }
-        kind => {
-            let (length, rest) = rest.split_first_chunk::<4>()?;
-            let (octets, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-            (if *kind == 2 { ValueRef::Text(octets) } else { ValueRef::Blob(octets) }, rest)
-        }
-    };
-    *packed = rest;
-    Some(value)
+/// Reads the columns of a row one after another.
+pub(crate) struct Columns<'r> {
+    row: &'r Row<'r>,
+    at: usize,
 }
 
 /// The text of a column, if it has one.
@@ -92,23 +40,13 @@ impl<'r> Columns<'r> {
 
     /// Reads from a column on.
     pub(crate) fn from(row: &'r Row<'r>, at: usize) -> Self {
-        Columns { source: Source::Row(row), at }
-    }
-
-    /// Reads what [`pack`] has made.
-    pub(super) fn packed(packed: &'r [u8]) -> Self {
-        Columns { source: Source::Packed(packed), at: 0 }
+        Columns { row, at }
     }
 
     fn next(&mut self) -> Result<ValueRef<'r>> {
-        match &mut self.source {
-            Source::Row(row) => {
-                let value = row.get_ref(self.at)?;
-                self.at += 1;
-                Ok(value)
-            }
-            Source::Packed(packed) => unpack(packed).ok_or_else(|| corrupt("a kept contact is cut off")),
-        }
+        let value = self.row.get_ref(self.at)?;
+        self.at += 1;
+        Ok(value)
     }
 
     pub(crate) fn str(&mut self) -> Result<&'r str> {
@@ -202,11 +140,7 @@ pub(crate) fn object_text(object: &RawObject) -> Option<&str> {
 
 /// Reads a row of [`columns`].
 pub(crate) fn contact(agent: &AgentId, row: &Row<'_>) -> Result<Contact, Fault> {
-    of_columns(agent, Columns::of(row))
-}
-
-/// Reads a contact from its columns.
-pub(super) fn of_columns(agent: &AgentId, mut columns: Columns<'_>) -> Result<Contact, Fault> {
+    let mut columns = Columns::of(row);
     Ok(Contact {
         id: ContactId::from_bytes(columns.octets()?),
         agent_id: agent.clone(),

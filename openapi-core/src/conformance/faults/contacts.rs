@@ -6,7 +6,7 @@ use super::*;
 
 impl Faulty {
     async fn stored(&self, agent: &AgentId, id: ContactId) -> Option<Contact> {
-        self.inner.contact(agent, &ContactRef::Id(id)).await.ok().flatten()
+        self.inner.contact(agent, &ContactRef::Id(id)).await.ok().flatten().map(SharedContact::into_contact)
     }
 
     /// What of a contact is stored.
@@ -213,7 +213,7 @@ impl Faulty {
 
 #[async_trait]
 impl ContactStore for Faulty {
-    async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<Contact>> {
+    async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<SharedContact>> {
         let found = self.inner.contact(agent, contact).await?;
         if found.is_some() {
             return Ok(found);
@@ -222,7 +222,7 @@ impl ContactStore for Faulty {
             (Some(PlantedFault::IdCrossesAgents), ContactRef::Id(id)) => {
                 for other in self.others(agent) {
                     if let Some(found) = self.stored(&other, *id).await {
-                        return Ok(Some(found));
+                        return Ok(Some(found.into()));
                     }
                 }
                 Ok(None)
@@ -233,7 +233,8 @@ impl ContactStore for Faulty {
                 Ok(rows
                     .into_iter()
                     .map(|(contact, _)| contact)
-                    .find(|contact| contact.external_reference_id.as_ref().is_some_and(same)))
+                    .find(|contact| contact.external_reference_id.as_ref().is_some_and(same))
+                    .map(SharedContact::from))
             }
             (Some(PlantedFault::ExternalIdReadAsPlatformId), ContactRef::Id(id)) => {
                 match id.to_string().parse() {

@@ -17,7 +17,7 @@ use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use crate::agents::{Agent, AgentStatus};
 use crate::audit::AuditEntry;
 use crate::chat::{Conversation, KnowledgeDocument, Message, Passage};
-use crate::contacts::{Contact, ContactKeys, ContactRef, UniqueValue};
+use crate::contacts::{Contact, ContactKeys, ContactRef, SharedContact, UniqueValue};
 use crate::credits::{CreditAccount, CreditEntry};
 use crate::files::ContactFile;
 use crate::forms::{

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Addressing, pick, shapes, target};
 use crate::access::{Action, Caller, Permission, Scope};
-use crate::contacts::Contact;
+use crate::contacts::SharedContact;
 use crate::operation::{Access, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation};
 use crate::reply::{ApiError, ErrorCode, Reply};
 use crate::service::ContactTarget;
@@ -38,13 +38,16 @@ impl<A: Addressing> Operation for Get<A> {
     };
     type Caller = Caller;
     type Input = (ContactTarget, Violations);
-    type Output = Contact;
+    type Output = SharedContact;
 
     fn decode(incoming: &Incoming<'_>) -> Self::Input {
         (target::<A>(incoming), incoming.query().into_faults())
     }
 
-    async fn run(cx: Context<'_, Caller>, (target, faults): Self::Input) -> Result<Reply<Contact>, ApiError> {
+    async fn run(
+        cx: Context<'_, Caller>,
+        (target, faults): Self::Input,
+    ) -> Result<Reply<SharedContact>, ApiError> {
         let contact = cx.service.contact(cx.caller, &target).await?;
         if !faults.is_empty() {
             return Err(faults.into());

@@ -17,7 +17,7 @@ use super::paging::Part;
 use super::{ATTEMPTS, Platform, contacts};
 use crate::access::Caller;
 use crate::audit::{AuditAction, AuditEntry};
-use crate::contacts::Contact;
+use crate::contacts::SharedContact;
 use crate::files::{ContactFile, FileTypes};
 use crate::json::{Json, Object};
 use crate::reply::ApiError;
@@ -65,7 +65,7 @@ async fn find_both(
     platform: &Platform,
     caller: &Caller,
     target: &FileTarget,
-) -> Result<(Contact, ContactFile), ApiError> {
+) -> Result<(SharedContact, ContactFile), ApiError> {
     let contact = contacts::find(platform, &caller.agent_id, &target.contact).await?;
     let not_found = || file_not_found(&target.file);
     let id: FileId = target.file.parse().map_err(|_| not_found())?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{about, audit};
 use crate::access::Caller;
 use crate::audit::AuditAction;
-use crate::contacts::Contact;
+use crate::contacts::{Contact, SharedContact};
 use crate::endpoints::files::stored_reply;
 use crate::files::{ContactFile, FileName, FileTypes, Received, ReceivedFile};
 use crate::platform::errors::{
@@ -186,7 +186,7 @@ impl Stored<'_> {
     /// Writes the record; the first time for the contact as it was read, after a race for what it has become.
     async fn insert(
         &self,
-        mut contact: Contact,
+        mut contact: SharedContact,
         claimed: Option<&Claim<'_>>,
     ) -> Result<Created<ContactFile>, Refused> {
         let Stored { platform, caller, id, file } = self;
@@ -238,7 +238,7 @@ impl Stored<'_> {
         Err(Refused::Definite(upload_overtaken()))
     }
 
-    async fn changed_contact(&self, known: &Contact) -> Result<Contact, Refused> {
+    async fn changed_contact(&self, known: &Contact) -> Result<SharedContact, Refused> {
         let target = crate::service::ContactTarget::Id(known.id.to_string());
         let found = contacts::find(self.platform, &known.agent_id, &target).await;
         let contact = found.map_err(Refused::Definite)?;

@@ -19,7 +19,7 @@ use super::paging::Part;
 use super::{Platform, contacts};
 use crate::access::Caller;
 use crate::audit::{AuditAction, AuditEntry};
-use crate::contacts::Contact;
+use crate::contacts::SharedContact;
 use crate::forms::{CompiledTemplate, FormTemplate, Submission, SubmissionPolicy, TemplateSummary};
 use crate::json::Object;
 use crate::reply::ApiError;
@@ -131,7 +131,7 @@ pub(super) async fn find(platform: &Platform, caller: &Caller, sent: &str) -> Re
 }
 
 /// The contact of a submission, which is there as long as the submission is.
-async fn contact_of(platform: &Platform, submission: &Submission) -> Result<Option<Contact>, ApiError> {
+async fn contact_of(platform: &Platform, submission: &Submission) -> Result<Option<SharedContact>, ApiError> {
     let contact = crate::contacts::ContactRef::Id(submission.contact_id);
     Ok(platform.storage.contact(&submission.agent_id, &contact).await?)
 }

@@ -10,7 +10,7 @@ use super::{Answer, Inner, Visit, too_many};
 use crate::access::{Actor, Caller, Permissions};
 use crate::audit::{AuditAction, AuditEntry};
 use crate::chat::{Consent, Conversation, Lead};
-use crate::contacts::{Contact, ContactRef};
+use crate::contacts::{Contact, ContactRef, SharedContact};
 use crate::json::{Json, Object, RawObject};
 use crate::limits::fits;
 use crate::platform::errors::concurrent_update;
@@ -345,7 +345,7 @@ impl Inner {
         view: &AgentView,
         external: Option<&str>,
         email: Option<&Email>,
-    ) -> Result<(Option<Contact>, bool), ApiError> {
+    ) -> Result<(Option<SharedContact>, bool), ApiError> {
         let storage = &self.platform.storage;
         if let Some(external) = external.and_then(|external| external.parse().ok()) {
             let found = storage.contact(&view.agent.id, &ContactRef::External(external)).await?;
@@ -362,7 +362,8 @@ impl Inner {
         let window = Window::Page { offset: 0, limit: 2 };
         let query = ContactQuery { filter, sort: ContactSort::CreatedAt, order: Order::Ascending, window };
         let page = storage.contacts(&view.agent.id, &query).await?;
-        Ok((page.contacts.into_iter().next().filter(|_| page.total == 1), page.total > 1))
+        let only = page.contacts.into_iter().next().filter(|_| page.total == 1);
+        Ok((only.map(SharedContact::from), page.total > 1))
     }
 
     /// `POST /lead`.

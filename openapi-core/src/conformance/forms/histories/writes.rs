@@ -6,7 +6,7 @@ use super::{Outcome, Run, same};
 use crate::access::Actor;
 use crate::agents::{Agent, AgentStatus};
 use crate::audit::AuditAction;
-use crate::contacts::{Contact, ContactKeys, ContactRef};
+use crate::contacts::{Contact, ContactKeys, ContactRef, SharedContact};
 use crate::forms::{
     FormDataRevision, FormTemplate, StatusChange, Submission, SubmissionPolicy, SubmissionStatus,
     TemplateStatus, Transition,
@@ -21,7 +21,9 @@ use crate::storage::{
 impl Run<'_> {
     fn stored_contact(&mut self) -> Contact {
         let id = self.dice.contact();
-        let stored = self.known(self.memory.contact(&self.agent, &ContactRef::Id(id)));
+        let stored = self
+            .known(self.memory.contact(&self.agent, &ContactRef::Id(id)))
+            .map(SharedContact::into_contact);
         stored.unwrap_or_else(|| Contact {
             id,
             ..self.known(async {
