@@ -171,7 +171,7 @@ fn without_a_majority_everything_is_unavailable_in_time_and_comes_back() {
     set.start_again(primary);
     wait(async {
         until_it_writes(&store).await;
-        assert_eq!(store.contact(&agent, &ContactRef::Id(one.id)).await.unwrap(), Some(one));
+        assert_eq!(store.contact(&agent, &ContactRef::Id(one.id)).await.unwrap(), Some(one.into()));
         // What was refused is not there, and can be stored now.
         for number in 2..4 {
             store.insert_contact(&agent, &write(&contact(&agent, number), &schema, number)).await.unwrap();

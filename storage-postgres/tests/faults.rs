@@ -114,7 +114,7 @@ async fn kill(server: &mut database_servers::postgres::Server, rounds: u32) {
     let (stored, failed) = (told.stored.lock().unwrap().clone(), told.failed.lock().unwrap().clone());
     for number in &stored {
         let found = store.contact(&agent, &ContactRef::Id(contact_id(*number))).await.unwrap();
-        assert_eq!(found, Some(contact(&agent, *number)), "acknowledged and lost");
+        assert_eq!(found, Some(contact(&agent, *number).into()), "acknowledged and lost");
     }
     let mut there = stored.len() as u64;
     for number in &failed {

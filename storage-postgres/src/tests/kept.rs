@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::AuditAction;
-use openapi_core::contacts::{Contact, ContactRef};
+use openapi_core::contacts::{Contact, ContactRef, SharedContact};
 use openapi_core::json::RawObject;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{AgentStore, ContactStore, TransferStore};
@@ -17,7 +17,7 @@ use super::support::{Database, runtime};
 use crate::PostgresStorage;
 
 async fn get(store: &PostgresStorage, agent: &AgentId, reference: &ContactRef) -> Option<Contact> {
-    store.contact(agent, reference).await.unwrap()
+    store.contact(agent, reference).await.unwrap().map(SharedContact::into_contact)
 }
 
 fn external(text: &str) -> ContactRef {

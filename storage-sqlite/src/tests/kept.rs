@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use openapi_core::agents::AgentStatus;
 use openapi_core::audit::AuditAction;
-use openapi_core::contacts::{Contact, ContactRef};
+use openapi_core::contacts::{Contact, ContactRef, SharedContact};
 use openapi_core::json::RawObject;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{AgentStore, ContactStore, TransferStore};
@@ -17,7 +17,7 @@ use super::support::{
 use crate::{SqliteConfig, SqliteStorage};
 
 fn get(store: &SqliteStorage, agent: &AgentId, reference: &ContactRef) -> Option<Contact> {
-    wait(store.contact(agent, reference)).unwrap()
+    wait(store.contact(agent, reference)).unwrap().map(SharedContact::into_contact)
 }
 
 fn external(text: &str) -> ContactRef {
@@ -210,7 +210,8 @@ fn what_was_read_before_a_change_is_not_kept_behind_it() {
                 let n: i64 = row.get("n")?;
                 update(if changed_by_the_other { &other } else { &one }, &version(&id, 1, 2), &schema, 2);
                 assert_eq!(get(&one, &id, &reference).unwrap().version, 2);
-                kept.keep(number, &id, &reference, n, row)
+                kept.keep(number, &id, &reference, n, crate::contacts::read(&id, row)?.into());
+                Ok(())
             })
             .unwrap();
         assert_eq!(get(&one, &id, &reference).unwrap().version, 2);

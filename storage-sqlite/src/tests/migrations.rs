@@ -282,7 +282,7 @@ fn fill(store: &SqliteStorage) {
 fn compare(store: &SqliteStorage) {
     let id = agent_id("695b6f80de7378c4412112d3");
     for contact in contacts() {
-        assert_eq!(wait(store.contact(&id, &ContactRef::Id(contact.id))).unwrap().as_ref(), Some(&contact));
+        assert_eq!(wait(store.contact(&id, &ContactRef::Id(contact.id))).unwrap().as_deref(), Some(&contact));
     }
     let list = |search: &str| {
         let filter = ContactFilter { search: SearchTerm::split(search), ..ContactFilter::default() };

@@ -4,7 +4,7 @@
 use crate::SqliteStorage;
 use openapi_core::audit::AuditAction;
 use openapi_core::contacts::ContactKeys;
-use openapi_core::contacts::{Contact, ContactRef, SearchTerm};
+use openapi_core::contacts::{Contact, ContactRef, SearchTerm, SharedContact};
 use openapi_core::json::RawObject;
 use openapi_core::schema::{ContactSchema, FieldDefinition, FieldType};
 use openapi_core::storage::memory::MemoryStorage;
@@ -162,7 +162,7 @@ impl Run {
                 );
             }
             7..=13 => {
-                let mut new = stored.unwrap_or_else(|| contact(&agent, number));
+                let mut new = stored.map_or_else(|| contact(&agent, number), SharedContact::into_contact);
                 let expected = if self.dice.one_in(10) { new.version + 1 } else { new.version };
                 new.version += 1;
                 if self.dice.one_in(3) {

@@ -106,7 +106,7 @@ mod calling {
 
     pub async fn get(api: &Api, caller: &Caller, id: &str) -> Result<Contact, ApiError> {
         let target = ContactTarget::External(id.to_owned());
-        Ok(api.call::<Get<ByExternalId>>(caller, (target, Violations::new())).await?.data)
+        Ok(api.call::<Get<ByExternalId>>(caller, (target, Violations::new())).await?.data.into_contact())
     }
 }
 
