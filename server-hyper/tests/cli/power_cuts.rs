@@ -204,12 +204,14 @@ fn records_and_contents_agree_after_power_cuts() {
 /// The proof that the other test would notice: once without the syncs of contents, once without those of records.
 #[test]
 fn without_syncs_power_cuts_do_damage() {
+    // So many that each kind of damage is among them: where every content is lost, it is told in one line.
+    const CUTS: usize = 45;
     let recorded = Recorded::new().without_syncs_of("data/blobs");
-    let (damaged, faults) = recorded.cut(15);
-    assert!(damaged > 5, "only {damaged} of 15 cuts took anything");
-    assert!(faults.iter().any(|fault| fault.contains("missing")), "{faults:#?}");
+    let (damaged, faults) = recorded.cut(CUTS);
+    assert!(damaged > CUTS / 3, "only {damaged} of {CUTS} cuts took anything");
+    assert!(faults.iter().any(|fault| fault.contains("is missing")), "{faults:#?}");
     let recorded = Recorded::new().without_syncs_of("data/openapi.db");
-    let (damaged, faults) = recorded.cut(15);
-    assert!(damaged > 5, "only {damaged} of 15 cuts took anything");
+    let (damaged, faults) = recorded.cut(CUTS);
+    assert!(damaged > CUTS / 3, "only {damaged} of {CUTS} cuts took anything");
     assert!(faults.iter().any(|fault| fault.ends_with("is lost")), "{faults:#?}");
 }

@@ -41,7 +41,7 @@ impl Entry {
 }
 
 /// The statement that finds the last changes of agents that are not deleted. How many they are is kept from PostgreSQL:
-/// it would plan the statement anew for each number, at a third of what the statement costs.
+/// it would plan the statement anew for each number, at a quarter of what the statement then costs.
 pub(crate) fn last_changes(agents: Vec<&str>) -> Result<Statement> {
     Statement::new(
         "SELECT k.agent, (SELECT h.entry FROM contact_change h WHERE h.agent = k.agent) \
