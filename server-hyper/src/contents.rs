@@ -75,7 +75,7 @@ pub async fn backup(config: &Config, store: &StoreUrl, to: &Path) -> Result<u64,
     drop(copy);
     let copied = copied?;
     // What opening the copy has left beside it.
-    for beside in ["-lock", "-changes"] {
+    for beside in ["-lock", "-changes", "-lease"] {
         let _ = std::fs::remove_file(partial.join(format!("{DATABASE}{beside}")));
     }
     std::fs::rename(&partial, to)?;

@@ -3,8 +3,8 @@
 //!
 //! The number is odd while a transaction that changes or removes a contact is being committed, and another even number
 //! after each. Who has seen the same even number before and after a read knows that nothing came in between, at the
-//! price of reading eight octets: a fraction of what SQLite takes to see whether its file has changed. New contacts do
-//! not move it.
+//! price of reading eight octets: a fraction of what SQLite takes to see whether its file has changed. One process, which
+//! holds the [`Lease`], need not even read them each time. New contacts do not move the number.
 //!
 //! Nothing of it has to survive a power cut, because what it guards lies in the memory of processes.
 
@@ -15,6 +15,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use crate::connect;
+use crate::error::OpenError;
+use crate::lease::Lease;
 
 /// How often is looked whether another process has finished its commit.
 const LOOK: Duration = Duration::from_millis(1);
@@ -23,6 +25,7 @@ const LOOK: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(crate) struct Changes {
     file: File,
+    lease: Lease,
 }
 
 /// A commit of changes that is under way. Its end is told however it ends.
@@ -36,28 +39,39 @@ pub(crate) struct Change<'c> {
 }
 
 impl Changes {
-    /// Opens the file beside the database, which is there, and makes it if it is not. None where files know no locks or
-    /// no reads at a place, as on some network file systems.
-    pub(crate) fn open(database: &Path) -> io::Result<Option<Self>> {
+    /// Opens the files beside the database, which is there, and makes them if they are not. None where files know no locks
+    /// or no reads at a place, as on some network file systems.
+    pub(crate) fn open(database: &Path) -> Result<Option<Self>, OpenError> {
         if !cfg!(unix) {
             return Ok(None);
         }
         // One file for all names of the database, as SQLite does with its own.
-        let database = std::fs::canonicalize(database)?;
-        let file = connect::private_file(&connect::beside(&database, "-changes"))?;
-        let changes = Changes { file };
-        match changes.file.try_lock() {
+        let database = std::fs::canonicalize(database)
+            .map_err(|source| OpenError::File { path: database.to_owned(), source })?;
+        let open = |suffix| {
+            let path = connect::beside(&database, suffix);
+            connect::private_file(&path).map_err(|source| OpenError::File { path, source })
+        };
+        let changes = Changes { file: open("-changes")?, lease: Lease::new(open("-lease")?) };
+        match changes.begin_with_sound_number() {
+            Ok(()) => Ok(Some(changes)),
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(None),
+            Err(source) => Err(OpenError::File { path: connect::beside(&database, "-changes"), source }),
+        }
+    }
+
+    /// Sees to a number that a process left in the middle.
+    fn begin_with_sound_number(&self) -> io::Result<()> {
+        match self.file.try_lock() {
             Ok(()) => {
-                let settled = changes.settle();
-                changes.file.unlock()?;
-                settled?;
+                let settled = self.settle();
+                self.file.unlock()?;
+                settled
             }
             // Somebody is at it.
-            Err(TryLockError::WouldBlock) => {}
-            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => return Ok(None),
-            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) => Ok(()),
+            Err(TryLockError::Error(error)) => Err(error),
         }
-        Ok(Some(changes))
     }
 
     /// Makes a number even that a process left in the middle when it was killed there.
@@ -78,11 +92,12 @@ impl Changes {
 
     /// The number; none while something is being changed, or when it cannot be read.
     pub(crate) fn now(&self) -> Option<u64> {
-        self.read().ok().filter(|number| number.is_multiple_of(2))
+        self.lease.number(|| self.read().ok().filter(|number| number.is_multiple_of(2)))
     }
 
-    /// Tells all that something is about to change. Called inside the transaction that does it, so that other writers of
-    /// this database have ended theirs; one that has not yet told so is waited for at most as long as `patience`.
+    /// Tells all that something is about to change, and returns when nobody relies on a number of before. Called inside the
+    /// transaction that does it, so that other writers of this database have ended theirs; one that has not yet told so is
+    /// waited for at most as long as `patience`.
     pub(crate) fn begin(&self, patience: Duration) -> io::Result<Change<'_>> {
         let mut waited = Duration::ZERO;
         loop {
@@ -107,7 +122,9 @@ impl Changes {
         let before = Some(number).filter(|number| number.is_multiple_of(2));
         // From here on the lock is given back, and the number made even, by the end of the change.
         let change = Change { changes: self, before, after: odd.wrapping_add(1) };
+        self.lease.change_begins();
         self.write(odd)?;
+        self.lease.wait_for_others()?;
         Ok(change)
     }
 
@@ -140,6 +157,7 @@ impl Drop for Change<'_> {
         if let Err(error) = self.changes.write(self.after) {
             tracing::warn!(%error, "the end of a change could not be told to those who keep contacts in memory");
         }
+        self.changes.lease.change_ends();
         if let Err(error) = self.changes.file.unlock() {
             tracing::warn!(%error, "the lock on the number of changes could not be given back");
         }
@@ -149,6 +167,9 @@ impl Drop for Change<'_> {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use crate::tests::support::Folder;
 
     #[test]
@@ -196,7 +217,12 @@ mod tests {
         std::fs::write(&database, "").unwrap();
         let one = Changes::open(&database).unwrap().unwrap();
         let before = one.now().unwrap();
-        one.write(before + 1).unwrap();
+        let leave_in_the_middle = |number| {
+            one.write(number).unwrap();
+            // As the process would have waited before it committed.
+            sleep(Duration::from_millis(3));
+        };
+        leave_in_the_middle(before + 1);
         assert_eq!(one.now(), None);
         // By the next change, whose `before` nobody can rely on.
         let change = one.begin(Duration::ZERO).unwrap();
@@ -204,7 +230,7 @@ mod tests {
         drop(change);
         assert_eq!(one.now(), Some(before + 4));
         // By whoever opens the database next.
-        one.write(before + 5).unwrap();
+        leave_in_the_middle(before + 5);
         let other = Changes::open(&database).unwrap().unwrap();
         assert_eq!((one.now(), other.now()), (Some(before + 6), Some(before + 6)));
         // A power cut may leave anything.
@@ -215,5 +241,78 @@ mod tests {
             drop(opened.begin(Duration::ZERO).unwrap());
             assert!(opened.now().is_some());
         }
+    }
+
+    /// Nobody goes by a number of before a commit of which was heard, and the one who holds the lease seldom reads it.
+    #[test]
+    fn no_number_outlives_a_commit() {
+        const COMMITS: u64 = 150;
+        let folder = Folder::new();
+        let database = folder.path().join("a.db");
+        std::fs::write(&database, "").unwrap();
+        let open = || Changes::open(&database).unwrap().unwrap();
+        // What the database holds, in the place of one.
+        let (stored, heard_of) = (AtomicU64::new(0), AtomicU64::new(0));
+        let turn = Mutex::new(());
+        let commit = |changes: &Changes| {
+            let _turn = turn.lock().unwrap();
+            let change = changes.begin(Duration::from_secs(5)).unwrap();
+            let value = stored.fetch_add(1, Ordering::SeqCst) + 1;
+            drop(change);
+            heard_of.store(value, Ordering::SeqCst);
+        };
+        let (holder, beside) = (open(), open());
+        assert!(holder.now().is_some());
+        let read = |changes: &Changes| {
+            let mut kept = (0, None);
+            let (mut from_memory, mut reads) = (0_u64, 0_u64);
+            while heard_of.load(Ordering::SeqCst) < 2 * COMMITS {
+                let heard = heard_of.load(Ordering::SeqCst);
+                let number = changes.now();
+                if number.is_none() || kept.1 != number {
+                    let value = stored.load(Ordering::SeqCst);
+                    // What was read while something changed cannot be kept.
+                    kept = (value, number.filter(|_| changes.now() == number));
+                } else {
+                    from_memory += 1;
+                }
+                reads += 1;
+                assert!(kept.0 >= heard, "{} is older than {heard}", kept.0);
+            }
+            assert!(from_memory > 0 && from_memory < reads);
+        };
+        let (read, commit) = (&read, &commit);
+        std::thread::scope(|threads| {
+            for changes in [&holder, &holder, &beside] {
+                threads.spawn(move || read(changes));
+            }
+            for changes in [&holder, &beside] {
+                threads.spawn(move || {
+                    for _ in 0..COMMITS {
+                        commit(changes);
+                        sleep(Duration::from_micros(200));
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn the_lease_goes_on_to_another_when_its_holder_has_ended() {
+        let folder = Folder::new();
+        let database = folder.path().join("a.db");
+        std::fs::write(&database, "").unwrap();
+        let open = || Changes::open(&database).unwrap().unwrap();
+        let (one, other) = (open(), open());
+        let reads = |changes: &Changes| (0..2_000).for_each(|_| assert!(changes.now().is_some()));
+        reads(&one);
+        reads(&other);
+        assert_eq!((one.lease.is_held(), other.lease.is_held()), (true, false));
+        // Who only writes asks for the lease and does not take it.
+        drop(open().begin(Duration::ZERO).unwrap());
+        drop(one);
+        drop(open().begin(Duration::ZERO).unwrap());
+        reads(&other);
+        assert!(other.lease.is_held());
     }
 }

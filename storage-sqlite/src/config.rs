@@ -9,8 +9,8 @@ use std::time::Duration;
 #[non_exhaustive]
 pub struct SqliteConfig {
     /// The database file. Its folder and the file itself are made when they are not there, readable by their owner
-    /// only. Beside it lie `<file>-wal` and `<file>-shm`, which belong to it, `<file>-lock`, which is empty, and
-    /// `<file>-changes`, by which processes tell each other that contacts have changed.
+    /// only. Beside it lie `<file>-wal` and `<file>-shm`, which belong to it, `<file>-changes`, by which processes tell
+    /// each other that contacts have changed, and `<file>-lock` and `<file>-lease`, which are empty.
     pub path: PathBuf,
     /// How long a write waits for another process that is writing (default 5 s) before it is answered
     /// [`Unavailable`](openapi_core::storage::StorageErrorKind::Unavailable).

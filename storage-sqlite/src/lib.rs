@@ -51,6 +51,7 @@ mod files;
 mod forms;
 mod health;
 mod keys;
+mod lease;
 mod maintain;
 mod migrate;
 mod rate_windows;
@@ -104,8 +105,7 @@ impl SqliteStorage {
         let db = connect::writer(&config)?;
         let readers = Readers::start(&config)?;
         // Told of by every process, also by one that keeps none itself.
-        let changes = Changes::open(&config.path)
-            .map_err(|source| OpenError::File { path: connect::beside(&config.path, "-changes"), source })?;
+        let changes = Changes::open(&config.path)?;
         let octets = u64::from(config.contact_cache_kib) << 10;
         let kept = changes.map(|changes| Arc::new(Kept::new(changes, octets)));
         let writer = Writer::start(db, kept.clone(), &config)?;
