@@ -90,7 +90,7 @@ pub struct Handled {
 
 pub(super) fn response(
     settings: &Settings,
-    parts: &Parts,
+    parts: Parts,
     outcome: Outcome,
     trace: Trace,
 ) -> Response<ApiBody> {
@@ -99,8 +99,7 @@ pub(super) fn response(
     let mut code = None;
     let (status, body) = match outcome {
         Outcome::Answered { reply, body, links } => {
-            let base_path = settings.brand.base_path();
-            let (status, body) = answered(parts, &trace, reply, body, links, base_path, &mut headers);
+            let (status, body) = answered(settings, &parts, &trace, reply, body, links, &mut headers);
             (status, Body::Json(body))
         }
         Outcome::Content { status, headers: of_content, body } => {
@@ -135,7 +134,7 @@ pub(super) fn response(
         );
     }
     if !settings.cors_origins.is_empty() {
-        cors(settings, parts, &mut headers);
+        cors(settings, &parts, &mut headers);
     }
     if let Some(decision) = trace.decision {
         rate_headers(&decision, trace.now, trace.rate_policy, &mut headers);
@@ -173,17 +172,21 @@ pub(super) fn response(
     let mut response = Response::new(body);
     *response.status_mut() = status;
     *response.headers_mut() = headers;
-    response.extensions_mut().insert(handled);
+    // Those of the request, emptied: the memory of their table is there already.
+    let mut extensions = parts.extensions;
+    extensions.clear();
+    extensions.insert(handled);
+    *response.extensions_mut() = extensions;
     response
 }
 
 fn answered(
+    settings: &Settings,
     parts: &Parts,
     trace: &Trace,
     reply: Reply<()>,
     body: Vec<u8>,
     links: Option<HeaderValue>,
-    base_path: &str,
     headers: &mut HeaderMap,
 ) -> (StatusCode, Vec<u8>) {
     let (status, location, body) = match reply.replay {
@@ -198,7 +201,7 @@ fn answered(
             headers.insert(name, value);
         }
     };
-    put(header::LOCATION, location.map(|path| format!("{base_path}{path}")).as_deref());
+    put(header::LOCATION, location.map(|path| format!("{}{path}", settings.brand.base_path())).as_deref());
     put(header::ETAG, reply.etag.as_deref());
     headers.extend(reply.headers);
     if let Some(links) = links {

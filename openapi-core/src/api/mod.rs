@@ -88,7 +88,7 @@ impl Api {
             Ok(outcome) => outcome,
             Err(error) => Outcome::Failed(error),
         };
-        finish::response(&inner.settings, &parts, outcome, trace)
+        finish::response(&inner.settings, parts, outcome, trace)
     }
 
     /// Calls one operation without HTTP, under the same rules as a request: the caller's permission is checked, the
@@ -202,24 +202,43 @@ impl Inner {
         }
         let body = match endpoint.meta.body {
             BodyKind::None => JsonBody::Absent,
+            // Boxed, so that requests without a body carry no room for what reads one.
+            _ => Box::pin(self.receive(endpoint, parts, body, &mut incoming)).await?,
+        };
+        incoming.body = &body;
+        self.run(endpoint, Some(&caller), &incoming).await
+    }
+
+    /// Reads a JSON body, or opens a form, whose content the operation reads.
+    async fn receive<B>(
+        &self,
+        endpoint: &Endpoint,
+        parts: &Parts,
+        body: B,
+        incoming: &mut Incoming<'_>,
+    ) -> Result<JsonBody, ApiError>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        match endpoint.meta.body {
+            BodyKind::None => {}
             BodyKind::File => {
                 let limit = self.settings.max_file_octets;
                 let form = body::open_form(parts, body, Upload::part(limit)).await?;
-                incoming.upload = Mutex::new(form.map(|form| Upload::of_form(form, limit)));
-                JsonBody::Absent
+                incoming.upload = Mutex::new(form.map(|form| Box::new(Upload::of_form(form, limit))));
             }
             BodyKind::Document => {
                 let part = DocumentForm::part(self.settings.max_document_octets);
                 let form = body::open_form(parts, body, part).await?;
-                incoming.document = Mutex::new(form.map(DocumentForm::of_form));
-                JsonBody::Absent
+                incoming.document = Mutex::new(form.map(|form| Box::new(DocumentForm::of_form(form))));
             }
             BodyKind::Required | BodyKind::Optional => {
-                body::read_json(parts, body, self.settings.max_json_octets, body::JsonTypes::Json).await?
+                let most = self.settings.max_json_octets;
+                return body::read_json(parts, body, most, body::JsonTypes::Json).await;
             }
-        };
-        incoming.body = &body;
-        self.run(endpoint, Some(&caller), &incoming).await
+        }
+        Ok(JsonBody::Absent)
     }
 
     async fn run(
@@ -272,7 +291,7 @@ impl Inner {
             Err(Refusal::Failed { error, key, agent }) => {
                 trace.key.clone_from(&key);
                 self.addresses.admit(address, AddressClass::FailedAuthentication, now)?;
-                self.gate.audit_failure(&error, key, agent, address, &trace.request_id, now).await;
+                Box::pin(self.gate.audit_failure(&error, key, agent, address, &trace.request_id, now)).await;
                 Err(error)
             }
             Err(Refusal::NoCredentials(error)) => {

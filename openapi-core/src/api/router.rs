@@ -10,7 +10,7 @@ use crate::reply::{ApiError, ErrorCode};
 
 /// What stands at a path.
 pub(super) enum Route<'a> {
-    Found { endpoint: &'static Endpoint, path_values: Vec<&'a str> },
+    Found { endpoint: &'static Endpoint, path_values: Vec<(&'a str, &'a str)> },
     Options { allow: HeaderValue },
     WrongMethod { allow: HeaderValue },
     Unknown,
@@ -18,7 +18,8 @@ pub(super) enum Route<'a> {
 
 enum Segment {
     Literal(String),
-    Parameter,
+    /// With its name.
+    Parameter(String),
 }
 
 struct PathEntry {
@@ -48,9 +49,9 @@ impl Router {
             let segments: Vec<Segment> = template
                 .trim_start_matches('/')
                 .split('/')
-                .map(|segment| match segment.starts_with('{') {
-                    true => Segment::Parameter,
-                    false => Segment::Literal(segment.to_owned()),
+                .map(|segment| match segment.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
+                    Some(name) => Segment::Parameter(name.to_owned()),
+                    None => Segment::Literal(segment.to_owned()),
                 })
                 .collect();
             if by_length.len() <= segments.len() {
@@ -61,17 +62,21 @@ impl Router {
         }
         for entries in &mut by_length {
             entries.sort_by_key(|entry| {
-                entry.segments.iter().map(|segment| matches!(segment, Segment::Parameter)).collect::<Vec<_>>()
+                entry
+                    .segments
+                    .iter()
+                    .map(|segment| matches!(segment, Segment::Parameter(_)))
+                    .collect::<Vec<_>>()
             });
         }
         Router { by_length }
     }
 
-    pub(super) fn find<'a>(&self, method: &http::Method, segments: &'a [Cow<'_, str>]) -> Route<'a> {
+    pub(super) fn find<'a>(&'a self, method: &http::Method, segments: &'a [Cow<'_, str>]) -> Route<'a> {
         let matches = |entry: &&PathEntry| {
             entry.segments.iter().zip(segments).all(|(expected, segment)| match expected {
                 Segment::Literal(literal) => literal == segment,
-                Segment::Parameter => !segment.is_empty(),
+                Segment::Parameter(_) => !segment.is_empty(),
             })
         };
         let Some(entry) = self.by_length.get(segments.len()).and_then(|entries| entries.iter().find(matches))
@@ -84,12 +89,12 @@ impl Router {
         let name = if method == http::Method::HEAD { "GET" } else { method.as_str() };
         match entry.endpoints.iter().find(|endpoint| endpoint.meta.method.as_str() == name) {
             Some(endpoint) => {
-                let parameters = entry
-                    .segments
-                    .iter()
-                    .zip(segments)
-                    .filter(|(expected, _)| matches!(expected, Segment::Parameter));
-                Route::Found { endpoint, path_values: parameters.map(|(_, segment)| &**segment).collect() }
+                let values =
+                    entry.segments.iter().zip(segments).filter_map(|(expected, segment)| match expected {
+                        Segment::Literal(_) => None,
+                        Segment::Parameter(name) => Some((&**name, &**segment)),
+                    });
+                Route::Found { endpoint, path_values: values.collect() }
             }
             None => Route::WrongMethod { allow: entry.allow.clone() },
         }

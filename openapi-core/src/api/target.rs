@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use http::Uri;
+use memchr::memchr_iter;
 
 use crate::reply::{ApiError, ErrorCode};
 
@@ -19,9 +20,15 @@ impl<'a> Target<'a> {
         let path = uri.path();
         let path = path.strip_prefix('/').unwrap_or(path);
         let path = path.strip_suffix('/').filter(|rest| !rest.is_empty()).unwrap_or(path);
-        let segments = path.split('/').map(|segment| {
-            decode(segment, false).ok_or_else(|| bad_request("Invalid percent-encoding in the request path"))
-        });
+        // Endpoints have fewer; a longer path grows it.
+        let mut segments = Vec::with_capacity(8);
+        let mut start = 0;
+        for end in memchr_iter(b'/', path.as_bytes()).chain([path.len()]) {
+            let segment = decode(&path[start..end], false)
+                .ok_or_else(|| bad_request("Invalid percent-encoding in the request path"))?;
+            segments.push(segment);
+            start = end + 1;
+        }
         let pairs = uri.query().unwrap_or("").split('&').filter(|pair| !pair.is_empty()).map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let decoded = decode(name, true).zip(decode(value, true));
@@ -29,10 +36,7 @@ impl<'a> Target<'a> {
                 decoded.ok_or_else(|| bad_request("Invalid percent-encoding in the query"))?;
             Ok((name.into_owned(), value.into_owned()))
         });
-        Ok(Target {
-            segments: segments.collect::<Result<_, ApiError>>()?,
-            query_pairs: pairs.collect::<Result<_, ApiError>>()?,
-        })
+        Ok(Target { segments, query_pairs: pairs.collect::<Result<_, ApiError>>()? })
     }
 }
 

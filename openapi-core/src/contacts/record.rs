@@ -69,7 +69,7 @@ impl Contact {
     /// earlier state and counts its versions anew.
     #[must_use]
     pub fn etag(&self) -> String {
-        format!("\"{:x}-{:x}\"", self.version, self.updated_at.millis())
+        etag(self.version, self.updated_at)
     }
 
     fn write<S: Serializer>(&self, serializer: S, stored: bool) -> Result<S::Ok, S::Error> {
@@ -186,6 +186,43 @@ impl std::fmt::Display for ContactRef {
         match self {
             ContactRef::Id(id) => id.fmt(f),
             ContactRef::External(id) => id.fmt(f),
+        }
+    }
+}
+
+/// The entity tag of a contact.
+pub(super) fn etag(version: u64, updated_at: Timestamp) -> String {
+    // Sixteen digits at most each, two quotes and a dash; written at each read of a contact.
+    let mut tag = String::with_capacity(35);
+    tag.push('"');
+    hexadecimal(&mut tag, version);
+    tag.push('-');
+    hexadecimal(&mut tag, updated_at.millis() as u64);
+    tag.push('"');
+    tag
+}
+
+/// Appends a number in base 16, as `{:x}` does: formatting machinery is felt where it is used.
+fn hexadecimal(text: &mut String, value: u64) {
+    let digits = (u64::BITS - value.leading_zeros()).div_ceil(4).max(1);
+    text.extend(
+        (0..digits).rev().filter_map(|place| char::from_digit((value >> (4 * place) & 0xf) as u32, 16)),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn digits_are_those_of_the_standard_library(value in any::<u64>(), shift in 0..64) {
+            for value in [value >> shift, 0, u64::MAX] {
+                let mut text = String::new();
+                hexadecimal(&mut text, value);
+                prop_assert_eq!(text, format!("{value:x}"));
+            }
         }
     }
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use serde::ser::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::Contact;
+use super::{Contact, record};
+use crate::values::Timestamp;
 
 /// A text of up to so many octets lies in the record itself.
 const INLINE: usize = 24;
@@ -32,10 +33,23 @@ const ALLOCATION: usize = 16;
 #[derive(Clone)]
 pub struct SharedContact(Arc<Shared>);
 
+/// What an answer with a contact in memory looks at comes first, beside the counters of the `Arc`: of the rest, which is
+/// seldom in the processor's cache, it needs nothing.
+#[repr(C)]
 struct Shared {
-    contact: Contact,
     /// Its JSON, if it is to be answered more than once.
     json: Option<Box<RawValue>>,
+    /// Of the contact.
+    version: u64,
+    /// Of the contact.
+    updated_at: Timestamp,
+    contact: Contact,
+}
+
+impl Shared {
+    fn of(contact: Contact, json: Option<Box<RawValue>>) -> Self {
+        Shared { json, version: contact.version, updated_at: contact.updated_at, contact }
+    }
 }
 
 impl SharedContact {
@@ -44,7 +58,13 @@ impl SharedContact {
     pub fn written(contact: Contact) -> Self {
         // A record of texts, numbers and JSON always serialises; without its text it is written when it is answered.
         let json = serde_json::value::to_raw_value(&contact).ok();
-        SharedContact(Arc::new(Shared { contact, json }))
+        SharedContact(Arc::new(Shared::of(contact, json)))
+    }
+
+    /// As [`Contact::etag`].
+    #[must_use]
+    pub fn etag(&self) -> String {
+        record::etag(self.0.version, self.0.updated_at)
     }
 
     /// The contact by itself, copied where others have it too.
@@ -56,7 +76,7 @@ impl SharedContact {
     /// About how much memory it takes, in octets.
     #[must_use]
     pub fn octets(&self) -> usize {
-        let Shared { contact, json } = &*self.0;
+        let Shared { contact, json, .. } = &*self.0;
         let texts = [
             contact.external_reference_id.as_ref().map(|text| text.as_str()),
             contact.salutation.as_ref().map(|text| text.as_str()),
@@ -83,7 +103,7 @@ impl SharedContact {
 
 impl From<Contact> for SharedContact {
     fn from(contact: Contact) -> Self {
-        SharedContact(Arc::new(Shared { contact, json: None }))
+        SharedContact(Arc::new(Shared::of(contact, None)))
     }
 }
 
@@ -128,6 +148,7 @@ mod tests {
             let (written, plain) = (SharedContact::written(contact.clone()), SharedContact::from(contact.clone()));
             for shared in [&written, &plain] {
                 prop_assert_eq!(&**shared, &contact);
+                prop_assert_eq!(shared.etag(), contact.etag());
                 prop_assert_eq!(serde_json::to_string(shared).unwrap(), text.clone());
             }
             prop_assert_eq!(written.octets() - plain.octets(), text.len() + ALLOCATION);

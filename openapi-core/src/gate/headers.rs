@@ -33,37 +33,35 @@ pub(crate) fn rate_headers(
     let Decision { minute, hour, .. } = decision;
     let tighter = decision.tighter();
     let reset = u64::try_from(now.seconds()).unwrap_or(0) + tighter.reset_seconds;
-    headers.insert(LIMIT, tighter.limit.into());
-    headers.insert(REMAINING, tighter.remaining.into());
-    headers.insert(RESET, reset.into());
+    // The texts of four headers, in one piece of memory.
+    let mut text = Vec::with_capacity(128);
+    let mut ends = [0; 4];
+    let mut decimals = itoa::Buffer::new();
+    for (number, end) in [tighter.limit.into(), tighter.remaining.into(), reset].into_iter().zip(&mut ends) {
+        text.extend_from_slice(decimals.format(number).as_bytes());
+        *end = text.len();
+    }
+    for (name, number) in [
+        ("\"minute\";r=", minute.remaining.into()),
+        (";t=", minute.reset_seconds),
+        (", \"hour\";r=", hour.remaining.into()),
+        (";t=", hour.reset_seconds),
+    ] {
+        text.extend_from_slice(name.as_bytes());
+        text.extend_from_slice(decimals.format(number).as_bytes());
+    }
+    ends[3] = text.len();
+    let text = Bytes::from(text);
+    let mut start = 0;
+    for (name, end) in [LIMIT, REMAINING, RESET, STATE].into_iter().zip(ends) {
+        if let Ok(value) = HeaderValue::from_maybe_shared(text.slice(start..end)) {
+            headers.insert(name, value);
+        }
+        start = end;
+    }
     if let Some(policy) = policy {
         headers.insert(POLICY, policy);
     }
-    let mut text = Vec::with_capacity(64);
-    text.extend_from_slice(b"\"minute\";r=");
-    decimal(&mut text, minute.remaining.into());
-    text.extend_from_slice(b";t=");
-    decimal(&mut text, minute.reset_seconds);
-    text.extend_from_slice(b", \"hour\";r=");
-    decimal(&mut text, hour.remaining.into());
-    text.extend_from_slice(b";t=");
-    decimal(&mut text, hour.reset_seconds);
-    if let Ok(value) = HeaderValue::from_maybe_shared(Bytes::from(text)) {
-        headers.insert(STATE, value);
-    }
-}
-
-/// Appends a number; formatting machinery is felt at this place.
-fn decimal(text: &mut Vec<u8>, mut value: u64) {
-    let start = text.len();
-    loop {
-        text.push(b'0' + (value % 10) as u8);
-        value /= 10;
-        if value == 0 {
-            break;
-        }
-    }
-    text[start..].reverse();
 }
 
 #[cfg(test)]

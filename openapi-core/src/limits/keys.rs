@@ -10,6 +10,8 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+
 use super::log::{HOUR, MINUTE};
 use super::{Decision, SlidingLog};
 use crate::access::RateLimits;
@@ -39,6 +41,9 @@ const OVERTAKEN_MILLIS: i64 = 1_000;
 
 /// How often a lease is tried to be taken before the store counts as unavailable; each time another server has taken one.
 const MAX_ATTEMPTS: u32 = 300;
+
+/// How many keys are saved at a time: the store can do many in one commit.
+const AT_ONCE: usize = 64;
 
 /// The windows of all keys in use.
 pub(crate) struct KeyLimiter {
@@ -125,6 +130,19 @@ impl KeyLimiter {
         if let Step::Decided(decision) = window.step(limits, address, now) {
             return Ok(decision);
         }
+        // Boxed, so that the others carry no room for it.
+        Box::pin(self.admit_by_store(store, window, limits, address, clock)).await
+    }
+
+    /// The same where the store has to be asked first.
+    async fn admit_by_store(
+        &self,
+        store: &dyn RateWindowStore,
+        window: &KeyWindow,
+        limits: RateLimits,
+        address: IpAddr,
+        clock: &dyn Clock,
+    ) -> Result<Decision> {
         let _renewal = window.renewal.lock().await;
         for _ in 0..MAX_ATTEMPTS {
             let now = clock.now();
@@ -139,13 +157,12 @@ impl KeyLimiter {
 
     /// Saves last uses, gives back the leases that have ended, and forgets keys without a counted request.
     pub(crate) async fn maintain(&self, store: &dyn AccessStore, now: Timestamp) -> Result<()> {
-        for window in self.all() {
+        self.of_all(|window| async move {
             window.save_use(store).await?;
             let has_ended = window.state().lease_ends <= now.millis();
-            if has_ended {
-                window.give_back(store, now).await?;
-            }
-        }
+            if has_ended { window.give_back(store, now).await } else { Ok(()) }
+        })
+        .await?;
         let mut windows = self.windows.write().unwrap_or_else(PoisonError::into_inner);
         windows.retain(|_, window| {
             let mut state = window.state();
@@ -157,11 +174,19 @@ impl KeyLimiter {
 
     /// Gives back every lease: the orderly end of a server.
     pub(crate) async fn drain(&self, store: &dyn AccessStore, now: Timestamp) -> Result<()> {
-        for window in self.all() {
+        self.of_all(|window| async move {
             window.save_use(store).await?;
-            window.give_back(store, now).await?;
-        }
-        Ok(())
+            window.give_back(store, now).await
+        })
+        .await
+    }
+
+    /// Does the same for the windows of all keys, some at a time.
+    async fn of_all<F>(&self, settle: impl Fn(Arc<KeyWindow>) -> F) -> Result<()>
+    where
+        F: Future<Output = Result<()>>,
+    {
+        stream::iter(self.all()).map(Ok).try_for_each_concurrent(AT_ONCE, settle).await
     }
 
     fn all(&self) -> Vec<Arc<KeyWindow>> {

@@ -21,7 +21,7 @@ pub struct Incoming<'a> {
     /// The endpoint.
     pub meta: &'static Meta,
     /// The values of the path's parameters, percent-decoded, in order.
-    pub path_values: &'a [&'a str],
+    pub path_values: &'a [(&'a str, &'a str)],
     /// The path as sent, without the query.
     pub path: &'a str,
     /// The query pairs as sent, decoded.
@@ -31,9 +31,9 @@ pub struct Incoming<'a> {
     /// The JSON body.
     pub body: &'a JsonBody,
     /// The form with a file, until the operation takes it.
-    pub upload: Mutex<Option<Upload>>,
+    pub upload: Mutex<Option<Box<Upload>>>,
     /// The form with a document, until the operation takes it.
-    pub document: Mutex<Option<DocumentForm>>,
+    pub document: Mutex<Option<Box<DocumentForm>>>,
     /// Whether only the head of the answer is wanted.
     pub is_head: bool,
     /// The present instant.
@@ -54,8 +54,7 @@ impl Incoming<'_> {
     /// The value of a path parameter.
     #[must_use]
     pub fn path_value(&self, name: &str) -> &str {
-        let at = self.meta.path_parameters().position(|parameter| parameter == name);
-        at.and_then(|at| self.path_values.get(at)).copied().unwrap_or("")
+        self.path_values.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
     }
 
     /// The query, checked for unknown and repeated names.
@@ -67,13 +66,19 @@ impl Incoming<'_> {
     /// The form with the file.
     #[must_use]
     pub fn take_upload(&self) -> Upload {
-        self.upload.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_else(Upload::absent)
+        let upload = self.upload.lock().unwrap_or_else(PoisonError::into_inner).take();
+        upload.map_or_else(Upload::absent, |upload| *upload)
     }
 
     /// The form with the document.
     #[must_use]
     pub fn take_document(&self) -> DocumentForm {
-        self.document.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
+        self.document
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+            .map(|form| *form)
+            .unwrap_or_default()
     }
 
     /// The text of a header; lines of one name are joined as a list.

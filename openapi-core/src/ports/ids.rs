@@ -28,15 +28,13 @@ pub trait IdSource: Send + Sync {
         octets[6] = 0x70 | octets[6] & 0x0f;
         octets[8] = 0x80 | octets[8] & 0x3f;
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let mut text = String::with_capacity(36);
-        for (at, octet) in octets.into_iter().enumerate() {
-            if matches!(at, 4 | 6 | 8 | 10) {
-                text.push('-');
-            }
-            text.push(char::from(DIGITS[usize::from(octet >> 4)]));
-            text.push(char::from(DIGITS[usize::from(octet & 15)]));
+        const PLACES: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+        let mut text = *b"........-....-....-....-............";
+        for (octet, place) in octets.into_iter().zip(PLACES) {
+            text[place] = DIGITS[usize::from(octet >> 4)];
+            text[place + 1] = DIGITS[usize::from(octet & 15)];
         }
-        text
+        std::str::from_utf8(&text).unwrap_or_default().to_owned()
     }
 }
 
