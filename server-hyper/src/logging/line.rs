@@ -28,7 +28,7 @@ impl<'a> Line<'a> {
         let at = Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX));
         let target = metadata.target();
         // Writing into a vector does not fail.
-        let _ = match self.format {
+        match self.format {
             LogFormat::Json => {
                 let level = match *metadata.level() {
                     Level::ERROR => "error",
@@ -37,7 +37,11 @@ impl<'a> Line<'a> {
                     Level::DEBUG => "debug",
                     Level::TRACE => "trace",
                 };
-                write!(self.buffer, r#"{{"timestamp":"{at}","level":"{level}","target":"{target}""#)
+                self.buffer.extend_from_slice(br#"{"timestamp":""#);
+                let _ = write!(self.buffer, "{at}");
+                for piece in [r#"","level":""#, level, r#"","target":""#, target, "\""] {
+                    self.buffer.extend_from_slice(piece.as_bytes());
+                }
             }
             LogFormat::Text => {
                 let level = metadata.level();
@@ -47,9 +51,9 @@ impl<'a> Line<'a> {
                     (true, Level::WARN) => ("\x1b[33m", "\x1b[0m"),
                     (true, _) => ("\x1b[2m", "\x1b[0m"),
                 };
-                write!(self.buffer, "{at} {colour}{level:>5}{plain} {target}:")
+                let _ = write!(self.buffer, "{at} {colour}{level:>5}{plain} {target}:");
             }
-        };
+        }
     }
 
     /// The end of the line.
@@ -81,14 +85,28 @@ impl<'a> Line<'a> {
         let _ = write!(self.buffer, "{value}");
     }
 
+    fn integer(&mut self, field: &Field, value: impl itoa::Integer) {
+        self.name(field);
+        self.buffer.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+    }
+
     fn text(&mut self, field: &Field, text: &str) {
         self.name(field);
         let is_word =
             || !text.is_empty() && text.bytes().all(|octet| octet.is_ascii_graphic() && octet != b'"');
         match self.format {
             LogFormat::Json => {
-                // A string is always JSON.
-                let _ = serde_json::to_writer(&mut *self.buffer, text);
+                let escaped =
+                    |octet: u8| u8::from(octet < b' ') | u8::from(octet == b'"') | u8::from(octet == b'\\');
+                // Without a branch for each octet, and so many octets at once.
+                if text.bytes().fold(0, |found, octet| found | escaped(octet)) != 0 {
+                    // A string is always JSON.
+                    let _ = serde_json::to_writer(&mut *self.buffer, text);
+                } else {
+                    self.buffer.push(b'"');
+                    self.buffer.extend_from_slice(text.as_bytes());
+                    self.buffer.push(b'"');
+                }
             }
             // Control characters would let a client write lines of its own.
             LogFormat::Text if field.name() == "message" => {
@@ -108,11 +126,11 @@ impl Visit for Line<'_> {
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.plain(field, value);
+        self.integer(field, value);
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.plain(field, value);
+        self.integer(field, value);
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
@@ -125,7 +143,9 @@ impl Visit for Line<'_> {
         let thousandths = (value * 1_000.0).round();
         if (0.0..1e15).contains(&thousandths) {
             let thousandths = thousandths as u64;
-            self.plain(field, format_args!("{}.{:03}", thousandths / 1_000, thousandths % 1_000));
+            self.integer(field, thousandths / 1_000);
+            let digit = |place: u64| b'0' + (thousandths / place % 10) as u8;
+            self.buffer.extend_from_slice(&[b'.', digit(100), digit(10), digit(1)]);
         } else if value.is_finite() {
             self.plain(field, format_args!("{value:.3}"));
         } else {

@@ -1,7 +1,6 @@
 //! One line and a few counters for each answered request. Nothing in them is a secret: no query, no header value but the
 //! id of the request, no body.
 
-use std::net::IpAddr;
 use std::time::Instant;
 
 use http::{Method, Response};
@@ -13,7 +12,7 @@ use crate::metrics::{Answered, Metrics};
 use crate::ports::monotonic;
 
 /// Counts and logs an answer.
-pub fn note<B>(metrics: &Metrics, method: &Method, address: IpAddr, begun: Instant, response: &Response<B>) {
+pub fn note<B>(metrics: &Metrics, method: &Method, address: &str, begun: Instant, response: &Response<B>) {
     let took = monotonic() - begun;
     let status = response.status().as_u16();
     let method = label(method);
@@ -26,16 +25,17 @@ pub fn note<B>(metrics: &Metrics, method: &Method, address: IpAddr, begun: Insta
     metrics.tally().answered(&Answered { route, method, status, code: handled.code.unwrap_or("") }, took);
     tracing::info!(
         target: "access",
+        // As text, and not as something that is to be formatted.
+        message = "request",
         request_id = handled.request_id.as_str(),
         method,
         route,
         status,
         duration_ms = took.as_secs_f64() * 1_000.0,
-        address = %address,
+        address,
         agent = handled.agent.as_ref().map(AgentId::as_str),
         key = handled.key.as_ref().map(ApiKey::as_str),
         code = handled.code,
-        "request"
     );
 }
 

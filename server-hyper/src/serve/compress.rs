@@ -37,7 +37,9 @@ where
     B: Body<Data = Bytes>,
     B::Error: Into<BoxError>,
 {
-    let small = response.body().size_hint().exact().is_some_and(|size| size <= WORTH_COMPRESSING);
+    if response.body().size_hint().exact().is_some_and(|size| size <= WORTH_COMPRESSING) {
+        return response.map(AnswerBody::of_handler);
+    }
     let headers = response.headers();
     // A strong ETag names the octets as they are; compressing would change them.
     let is_strong = headers.get(ETAG).is_some_and(|tag| !tag.as_bytes().starts_with(b"W/"));
@@ -45,7 +47,7 @@ where
     let is_fixed = headers.get_all(CACHE_CONTROL).iter().any(|value| {
         value.to_str().is_ok_and(|value| value.split(',').any(|word| word.trim() == "no-transform"))
     });
-    if small || is_strong || is_fixed || headers.contains_key(CONTENT_ENCODING) {
+    if is_strong || is_fixed || headers.contains_key(CONTENT_ENCODING) {
         return response.map(AnswerBody::of_handler);
     }
     if accepted.0.is_empty() {

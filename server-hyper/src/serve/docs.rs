@@ -9,8 +9,7 @@ use http::header::{
     CONTENT_TYPE, ETAG, IF_NONE_MATCH, LOCATION, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY, VARY,
     X_CONTENT_TYPE_OPTIONS,
 };
-use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use sha2::{Digest, Sha256};
 
 /// Where the page is.
@@ -70,20 +69,20 @@ impl Docs {
 
     /// The answer, if the path belongs to the reference.
     #[must_use]
-    pub fn answer(&self, parts: &Parts) -> Option<Response<Bytes>> {
-        let rest = parts.uri.path().strip_prefix(PATH)?;
+    pub fn answer<B>(&self, request: &Request<B>) -> Option<Response<Bytes>> {
+        let rest = request.uri().path().strip_prefix(PATH)?;
         if rest == "/" {
             let mut response = empty(StatusCode::PERMANENT_REDIRECT);
             response.headers_mut().insert(LOCATION, HeaderValue::from_static("../docs"));
             return Some(self.finish(response));
         }
         let asset = self.assets.iter().find(|asset| asset.name == rest)?;
-        if !matches!(parts.method, Method::GET | Method::HEAD) {
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
             let mut response = empty(StatusCode::METHOD_NOT_ALLOWED);
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return Some(self.finish(response));
         }
-        Some(self.finish(asset.answer(parts)))
+        Some(self.finish(asset.answer(request)))
     }
 
     fn finish(&self, mut response: Response<Bytes>) -> Response<Bytes> {
@@ -99,16 +98,16 @@ impl Docs {
 }
 
 impl Asset {
-    fn answer(&self, parts: &Parts) -> Response<Bytes> {
-        let as_gzip = self.gzipped && accepts_gzip(&parts.headers);
+    fn answer<B>(&self, request: &Request<B>) -> Response<Bytes> {
+        let as_gzip = self.gzipped && accepts_gzip(request.headers());
         let content = if self.gzipped && !as_gzip { self.plain() } else { &self.content };
         // The two encodings of a file are different octets, so that they have different strong tags.
         let tag =
             if as_gzip { format!("\"{}-gzip\"", self.version) } else { format!("\"{}\"", self.version) };
         let named_by_digest =
-            parts.uri.query().and_then(|query| query.strip_prefix("v=")) == Some(&*self.version);
+            request.uri().query().and_then(|query| query.strip_prefix("v=")) == Some(&*self.version);
         let caching = if named_by_digest { "public, max-age=31536000, immutable" } else { "no-cache" };
-        let known = parts.headers.get_all(IF_NONE_MATCH).iter().any(|line| {
+        let known = request.headers().get_all(IF_NONE_MATCH).iter().any(|line| {
             line.to_str()
                 .is_ok_and(|line| line.split(',').any(|one| one.trim().trim_start_matches("W/") == tag))
         });
@@ -127,7 +126,7 @@ impl Asset {
             if as_gzip {
                 headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             }
-            if parts.method == Method::HEAD {
+            if request.method() == Method::HEAD {
                 headers.insert(CONTENT_LENGTH, content.len().into());
                 *response.body_mut() = Bytes::new();
             }
@@ -172,11 +171,11 @@ mod tests {
     use super::*;
 
     fn get(path: &str, headers: &[(&'static str, &str)]) -> Option<Response<Bytes>> {
-        let mut request = http::Request::get(path);
+        let mut request = Request::get(path);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        Docs::new(false).answer(&request.body(()).unwrap().into_parts().0)
+        Docs::new(false).answer(&request.body(()).unwrap())
     }
 
     #[test]

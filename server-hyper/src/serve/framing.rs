@@ -7,6 +7,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use memchr::memchr;
+
 /// The first request of a connection whose framing is ambiguous, shared with the connection's handler.
 #[derive(Debug)]
 pub struct Ambiguity(AtomicU64);
@@ -114,7 +116,7 @@ impl Framing {
                     self.state = if left == 0 { State::ChunkEnd } else { State::Chunk(left) };
                     rest
                 }
-                State::ChunkEnd => match octets.iter().position(|octet| *octet == b'\n') {
+                State::ChunkEnd => match memchr(b'\n', octets) {
                     Some(at) => {
                         self.state = State::ChunkSize { size: 0, digits: true };
                         &octets[at + 1..]
@@ -128,21 +130,31 @@ impl Framing {
     }
 
     fn head<'a>(&mut self, octets: &'a [u8], ambiguity: &Ambiguity) -> &'a [u8] {
-        let Some(end) = octets.iter().position(|octet| *octet == b'\n') else {
+        let Some(end) = memchr(b'\n', octets) else {
             self.keep(octets);
             return &[];
         };
-        self.keep(&octets[..end]);
-        let length = self.line_len;
-        let empty = self.line_len == 0 || self.line_len == 1 && self.line[0] == b'\r';
-        self.line_len = 0;
-        if !empty {
+        let (line, rest) = (&octets[..end], &octets[end + 1..]);
+        if self.line_len == 0 {
+            self.line(line, line.len(), ambiguity);
+        } else {
+            // It began in what was read before.
+            self.keep(line);
+            let (line, length) = (self.line, self.line_len);
+            self.line_len = 0;
+            self.line(&line[..length.min(KEPT)], length, ambiguity);
+        }
+        rest
+    }
+
+    /// A whole line of a head, of so many octets, of which at least [`KEPT`] are there.
+    fn line(&mut self, line: &[u8], length: usize, ambiguity: &Ambiguity) {
+        if !matches!(line, b"" | b"\r") {
             self.begun = true;
-            self.note_line(length);
+            self.note_line(&line[..length.min(KEPT)], length);
         } else if self.begun {
             self.end_of_head(ambiguity);
         }
-        &octets[end + 1..]
     }
 
     fn keep(&mut self, octets: &[u8]) {
@@ -153,8 +165,7 @@ impl Framing {
         self.line_len = self.line_len.saturating_add(octets.len());
     }
 
-    fn note_line(&mut self, length: usize) {
-        let line = &self.line[..length.min(KEPT)];
+    fn note_line(&mut self, line: &[u8], length: usize) {
         if !matches!(line[0], b'c' | b'C' | b't' | b'T') {
             return;
         }

@@ -1,5 +1,6 @@
 //! One request: judge its head, hand it on, contain its panic, compress, count and log the answer.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -65,6 +66,8 @@ pub struct Peer<H> {
     site: Arc<Site<H>>,
     /// The address of the socket.
     address: IpAddr,
+    /// The same, for the log.
+    address_text: Box<str>,
     /// What the stream below and the requests above know of each other.
     pub link: Arc<Link>,
     /// Requests so far.
@@ -75,7 +78,17 @@ impl<H> Peer<H> {
     /// A connection from `address`.
     #[must_use]
     pub fn new(site: Arc<Site<H>>, address: IpAddr) -> Self {
-        Peer { site, address, link: Arc::default(), requests: AtomicU64::new(0) }
+        let address_text = address.to_string().into();
+        Peer { site, address, address_text, link: Arc::default(), requests: AtomicU64::new(0) }
+    }
+
+    /// An address as text: mostly that of the socket, which need not be written anew for each request.
+    fn text_of(&self, address: IpAddr) -> Cow<'_, str> {
+        if address == self.address {
+            Cow::Borrowed(&self.address_text)
+        } else {
+            Cow::Owned(address.to_string())
+        }
     }
 }
 
@@ -114,7 +127,7 @@ pub async fn answer<H: Handler>(
         }
         Verdict::Refuse(reason) => site.own.bad_request(reason, &parts).map(AnswerBody::own),
     };
-    access_log::note(&site.metrics, &method, address, begun, &response);
+    access_log::note(&site.metrics, &method, &peer.text_of(address), begun, &response);
     under_way.end();
     response
 }

@@ -6,7 +6,7 @@ use arc_swap::ArcSwap;
 use http::{Request, Response};
 use openapi_core::api::{Api, ApiBody};
 
-use super::docs::{Docs, PATH};
+use super::docs::Docs;
 use super::service::{Handler, RequestBody};
 
 /// The API with its reference. The API can be exchanged while requests run.
@@ -33,13 +33,9 @@ impl Handler for Web {
     type Body = ApiBody;
 
     async fn handle(&self, request: Request<RequestBody>) -> Response<ApiBody> {
-        if !request.uri().path().starts_with(PATH) {
-            return self.api.load().handle(request).await;
+        if let Some(response) = self.docs.answer(&request) {
+            return response.map(ApiBody::from);
         }
-        let (parts, body) = request.into_parts();
-        match self.docs.answer(&parts) {
-            Some(response) => response.map(ApiBody::from),
-            None => self.api.load().handle(Request::from_parts(parts, body)).await,
-        }
+        self.api.load().handle(request).await
     }
 }
