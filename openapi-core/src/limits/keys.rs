@@ -42,8 +42,8 @@ const OVERTAKEN_MILLIS: i64 = 1_000;
 /// How often a lease is tried to be taken before the store counts as unavailable; each time another server has taken one.
 const MAX_ATTEMPTS: u32 = 300;
 
-/// How many keys are saved at a time: the store can do many in one commit.
-const AT_ONCE: usize = 64;
+/// How many keys are saved at a time: the store can do some in one commit, and requests find connections to it meanwhile.
+const AT_ONCE: usize = 8;
 
 /// The windows of all keys in use.
 pub(crate) struct KeyLimiter {

@@ -147,7 +147,7 @@ impl Framing {
         rest
     }
 
-    /// A whole line of a head, of so many octets, of which at least [`KEPT`] are there.
+    /// A whole line of a head, of so many octets, of which at least the first [`KEPT`] are there.
     fn line(&mut self, line: &[u8], length: usize, ambiguity: &Ambiguity) {
         if !matches!(line, b"" | b"\r") {
             self.begun = true;
