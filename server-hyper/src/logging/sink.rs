@@ -12,6 +12,10 @@ const MOST_WAITING: usize = 4 * 1024 * 1024;
 /// How long lines are gathered before they are written.
 const GATHER: Duration = Duration::from_millis(50);
 
+/// So much is written without gathering more: it is in the processor's cache still, and the thread is not woken often
+/// for it.
+const FULL: usize = 64 * 1024;
+
 /// Takes lines and has them written.
 #[derive(Debug)]
 pub struct Sink {
@@ -29,6 +33,13 @@ struct State {
     /// Whether somebody waits for the lines, so that gathering more makes no sense.
     urgent: bool,
     writing: bool,
+}
+
+impl State {
+    /// Whether the lines are to be written without gathering more.
+    fn is_due(&self) -> bool {
+        self.urgent || self.waiting.len() >= FULL
+    }
 }
 
 impl Sink {
@@ -63,11 +74,12 @@ impl Sink {
             return;
         }
         let was_empty = state.waiting.is_empty();
+        let was_due = state.is_due();
         state.waiting.extend_from_slice(line);
-        let becomes_urgent = urgent && !state.urgent;
         state.urgent |= urgent;
+        let becomes_due = state.is_due() && !was_due;
         drop(state);
-        if was_empty || becomes_urgent {
+        if was_empty || becomes_due {
             self.filled.notify_one();
         }
     }
@@ -91,10 +103,8 @@ impl Sink {
                 self.emptied.notify_all();
                 state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
-            if !state.urgent {
-                let gathered = self.filled.wait_timeout_while(state, GATHER, |state| !state.urgent);
-                state = gathered.unwrap_or_else(PoisonError::into_inner).0;
-            }
+            let gathered = self.filled.wait_timeout_while(state, GATHER, |state| !state.is_due());
+            state = gathered.unwrap_or_else(PoisonError::into_inner).0;
             std::mem::swap(&mut state.waiting, &mut batch);
             state.urgent = false;
             state.writing = true;
@@ -102,7 +112,7 @@ impl Sink {
             // Nothing can be told about a log that cannot be written.
             let _ = output.write_all(&batch).and_then(|()| output.flush());
             batch.clear();
-            batch.shrink_to(64 * 1024);
+            batch.shrink_to(2 * FULL);
             self.lock().writing = false;
         }
     }
