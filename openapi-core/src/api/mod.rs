@@ -33,7 +33,7 @@ use crate::operation::{
 use crate::reply::{ApiError, ErrorCode, Reply};
 use crate::service::OpenApiService;
 use crate::values::Timestamp;
-use finish::{Outcome, Trace};
+use finish::{Common, Outcome, Trace};
 use router::{Route, Router};
 use target::Target;
 
@@ -51,6 +51,7 @@ pub struct Api(Arc<Inner>);
 struct Inner {
     shared: Shared,
     settings: Settings,
+    common: Common,
     router: Router,
     gate: Arc<Gate>,
     addresses: AddressGate,
@@ -65,6 +66,7 @@ impl Api {
             router: Router::new(brand.id_segment()),
             addresses: AddressGate::new(settings.address_limits),
             shared: Shared { service, brand, document: OnceLock::new() },
+            common: Common::new(&settings),
             settings,
             gate,
         }))
@@ -80,15 +82,28 @@ impl Api {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
+        let peer = request.extensions().get::<PeerAddress>().map(|peer| peer.0);
+        let (mut response, handled) = self.respond(request, peer).await;
+        response.extensions_mut().insert(handled);
+        response
+    }
+
+    /// As [`Api::handle`], for servers of their own: the client's address comes and what became of the request goes
+    /// beside them instead of in extensions, which take memory of their own for each request.
+    pub async fn respond<B>(&self, request: Request<B>, peer: Option<IpAddr>) -> (Response<ApiBody>, Handled)
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
         let inner = &*self.0;
         let (parts, body) = request.into_parts();
         let now = inner.gate.clock().now();
-        let mut trace = Trace::new(request_id(&parts, inner, now), now);
+        let mut trace = Trace::new(request_id(&parts, inner, now), peer, now);
         let outcome = match inner.answer(&parts, body, &mut trace).await {
             Ok(outcome) => outcome,
             Err(error) => Outcome::Failed(error),
         };
-        finish::response(&inner.settings, parts, outcome, trace)
+        finish::response(&inner.settings, &inner.common, &parts, outcome, trace)
     }
 
     /// Calls one operation without HTTP, under the same rules as a request: the caller's permission is checked, the
@@ -144,8 +159,7 @@ impl Inner {
         B::Error: Into<BoxError>,
     {
         let now = trace.now;
-        let address =
-            parts.extensions.get::<PeerAddress>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0);
+        let address = trace.peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
         self.refuse_oversized(parts)?;
         let target = Target::read(&parts.uri)?;
         let (endpoint, path_values) = match self.router.find(&parts.method, &target.segments) {
@@ -279,7 +293,7 @@ impl Inner {
             if caller.request_id.is_empty() {
                 caller.request_id.clone_from(&trace.request_id);
             }
-            caller.address = caller.address.or(parts.extensions.get::<PeerAddress>().map(|peer| peer.0));
+            caller.address = caller.address.or(trace.peer);
             return Ok(caller);
         }
         let now = trace.now;

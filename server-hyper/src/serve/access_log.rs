@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use http::{Method, Response};
+use http::Method;
 use openapi_core::access::ApiKey;
 use openapi_core::api::Handled;
 use openapi_core::values::AgentId;
@@ -12,11 +12,17 @@ use crate::metrics::{Answered, Metrics};
 use crate::ports::monotonic;
 
 /// Counts and logs an answer.
-pub fn note<B>(metrics: &Metrics, method: &Method, address: &str, begun: Instant, response: &Response<B>) {
+pub fn note(
+    metrics: &Metrics,
+    method: &Method,
+    address: &str,
+    begun: Instant,
+    status: u16,
+    handled: Option<&Handled>,
+) {
     let took = monotonic() - begun;
-    let status = response.status().as_u16();
     let method = label(method);
-    let Some(handled) = response.extensions().get::<Handled>() else {
+    let Some(handled) = handled else {
         // Pages that are no part of the API.
         metrics.tally().answered(&Answered { route: "static", method, status, code: "" }, took);
         return;

@@ -43,32 +43,32 @@ impl Own {
 
     /// 400 BAD_REQUEST; the connection ends, because it is not sure where the next request begins.
     #[must_use]
-    pub fn bad_request(&self, reason: &'static str, parts: &Parts) -> Response<Bytes> {
+    pub fn bad_request(&self, reason: &'static str, parts: &Parts) -> (Response<Bytes>, Handled) {
         let error = ApiError::new(ErrorCode::BadRequest, reason);
-        let mut response = self.error(&error, parts.headers.get(REQUEST_ID));
+        let (mut response, handled) = self.error(&error, parts.headers.get(REQUEST_ID));
         if parts.version < Version::HTTP_2 {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        response
+        (response, handled)
     }
 
     /// 500 INTERNAL_ERROR.
     #[must_use]
-    pub fn internal_error(&self, request_id: Option<&HeaderValue>) -> Response<Bytes> {
+    pub fn internal_error(&self, request_id: Option<&HeaderValue>) -> (Response<Bytes>, Handled) {
         self.error(&ApiError::internal(), request_id)
     }
 
     /// 503 SERVICE_UNAVAILABLE for a connection that has no place.
     #[must_use]
     pub fn unavailable(&self, message: &'static str) -> Response<Bytes> {
-        let mut response = self.error(&ApiError::new(ErrorCode::ServiceUnavailable, message), None);
+        let (mut response, _) = self.error(&ApiError::new(ErrorCode::ServiceUnavailable, message), None);
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         response
     }
 
     /// 204 with the methods of the server: the answer to `OPTIONS *`.
     #[must_use]
-    pub fn options(&self, request_id: Option<&HeaderValue>) -> Response<Bytes> {
+    pub fn options(&self, request_id: Option<&HeaderValue>) -> (Response<Bytes>, Handled) {
         let mut response = Response::new(Bytes::new());
         *response.status_mut() = StatusCode::NO_CONTENT;
         response
@@ -77,7 +77,7 @@ impl Own {
         self.finish(response, self.request_id(request_id), None)
     }
 
-    fn error(&self, error: &ApiError, request_id: Option<&HeaderValue>) -> Response<Bytes> {
+    fn error(&self, error: &ApiError, request_id: Option<&HeaderValue>) -> (Response<Bytes>, Handled) {
         let request_id = self.request_id(request_id);
         let mut response = Response::new(Bytes::from(error.to_json(&request_id)));
         *response.status_mut() =
@@ -95,7 +95,7 @@ impl Own {
         mut response: Response<Bytes>,
         request_id: String,
         code: Option<&'static str>,
-    ) -> Response<Bytes> {
+    ) -> (Response<Bytes>, Handled) {
         let headers = response.headers_mut();
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(http::header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -105,15 +105,8 @@ impl Own {
         if let Ok(value) = HeaderValue::from_str(&request_id) {
             headers.insert(REQUEST_ID, value);
         }
-        response.extensions_mut().insert(Handled {
-            operation: None,
-            route: None,
-            agent: None,
-            key: None,
-            request_id,
-            code,
-        });
-        response
+        let handled = Handled { operation: None, route: None, agent: None, key: None, request_id, code };
+        (response, handled)
     }
 
     /// The id that the client gave, if it has the contract's form, else a new one (contract 5.2).

@@ -11,7 +11,7 @@ use http::request::Parts;
 use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
-use openapi_core::api::PeerAddress;
+use openapi_core::api::Handled;
 
 use super::access_log;
 use super::body::{AnswerBody, BoxError, Received};
@@ -39,9 +39,16 @@ pub trait Handler: Send + Sync + 'static {
         None
     }
 
-    /// Answers one request. Its extensions carry the client's [`PeerAddress`].
-    fn handle(&self, request: Request<RequestBody>) -> impl Future<Output = Response<Self::Body>> + Send;
+    /// Answers one request of the client at this address.
+    fn handle(
+        &self,
+        request: Request<RequestBody>,
+        client: IpAddr,
+    ) -> impl Future<Output = Answered<Self::Body>> + Send;
 }
+
+/// An answer, and what became of the request; nothing is told of pages that are no part of the API.
+pub type Answered<B> = (Response<B>, Option<Handled>);
 
 /// What all connections of a listener share.
 #[derive(Debug)]
@@ -106,30 +113,32 @@ pub async fn answer<H: Handler>(
     let method = parts.method.clone();
     let address = site.proxies.client(peer.address, &parts.headers);
     let accepted = Accepted::of(&parts.headers);
-    let response = match verdict {
+    let (response, handled) = match verdict {
         Verdict::Pass => {
             let request_id = parts.headers.get(super::own::REQUEST_ID).cloned();
-            parts.extensions.insert(PeerAddress(address));
             let total = site.handler.body_time(&parts).unwrap_or(site.timeouts.body_total);
             let request = Request::from_parts(parts, Received::new(body, site.timeouts.body_idle, total));
             // The future of a handler is large: from its box it is not moved again.
-            match Box::pin(Contained::new(site.handler.handle(request))).await {
-                Ok(response) => compress(accepted, response).await,
+            match Box::pin(Contained::new(site.handler.handle(request, address))).await {
+                Ok((response, handled)) => (compress(accepted, response).await, handled),
                 // What panicked and where is in the log already, by the panic hook.
                 Err(_) => {
                     site.metrics.panics.inc();
-                    site.own.internal_error(request_id.as_ref()).map(AnswerBody::own)
+                    own(site.own.internal_error(request_id.as_ref()))
                 }
             }
         }
-        Verdict::AboutTheServer => {
-            site.own.options(parts.headers.get(super::own::REQUEST_ID)).map(AnswerBody::own)
-        }
-        Verdict::Refuse(reason) => site.own.bad_request(reason, &parts).map(AnswerBody::own),
+        Verdict::AboutTheServer => own(site.own.options(parts.headers.get(super::own::REQUEST_ID))),
+        Verdict::Refuse(reason) => own(site.own.bad_request(reason, &parts)),
     };
-    access_log::note(&site.metrics, &method, &peer.text_of(address), begun, &response);
+    let status = response.status().as_u16();
+    access_log::note(&site.metrics, &method, &peer.text_of(address), begun, status, handled.as_ref());
     under_way.end();
     response
+}
+
+fn own<B: Body>((response, handled): (Response<Bytes>, Handled)) -> Answered<AnswerBody<B>> {
+    (response.map(AnswerBody::own), Some(handled))
 }
 
 /// Marks a request as worked on. One that is dropped before its end was given up by the client.

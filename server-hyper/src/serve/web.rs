@@ -1,13 +1,14 @@
 //! What is at the address of the API: the API, and the interactive reference beside it.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use http::{Request, Response};
+use http::Request;
 use openapi_core::api::{Api, ApiBody};
 
 use super::docs::Docs;
-use super::service::{Handler, RequestBody};
+use super::service::{Answered, Handler, RequestBody};
 
 /// The API with its reference. The API can be exchanged while requests run.
 pub struct Web {
@@ -32,10 +33,11 @@ impl Web {
 impl Handler for Web {
     type Body = ApiBody;
 
-    async fn handle(&self, request: Request<RequestBody>) -> Response<ApiBody> {
+    async fn handle(&self, request: Request<RequestBody>, client: IpAddr) -> Answered<ApiBody> {
         if let Some(response) = self.docs.answer(&request) {
-            return response.map(ApiBody::from);
+            return (response.map(ApiBody::from), None);
         }
-        self.api.load().handle(request).await
+        let (response, handled) = self.api.load().respond(request, Some(client)).await;
+        (response, Some(handled))
     }
 }

@@ -1,5 +1,6 @@
 //! The widget's listener: its script, a page to try it on, and the calls that it makes.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,12 +12,12 @@ use http::header::{
 };
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
-use openapi_core::api::ApiBody;
+use openapi_core::api::{ApiBody, PeerAddress};
 use openapi_core::values::AgentId;
 use openapi_core::widget::{BASE_PATH, UPLOADS_PATH, WidgetApi};
 use widget::Widget;
 
-use super::service::{Handler, RequestBody};
+use super::service::{Answered, Handler, RequestBody};
 
 /// What the page to try the widget on may do: load the script and talk to this listener, nothing else.
 const POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; \
@@ -104,6 +105,11 @@ fn answer(status: StatusCode, text: impl Into<Bytes>) -> Response<ApiBody> {
     response
 }
 
+fn of_widget(mut response: Response<ApiBody>) -> Answered<ApiBody> {
+    let handled = response.extensions_mut().remove();
+    (response, handled)
+}
+
 impl Handler for WidgetHost {
     type Body = ApiBody;
 
@@ -111,14 +117,15 @@ impl Handler for WidgetHost {
         (parts.uri.path() == UPLOADS_PATH).then_some(self.upload_time)
     }
 
-    async fn handle(&self, request: Request<RequestBody>) -> Response<ApiBody> {
-        let (parts, body) = request.into_parts();
+    async fn handle(&self, request: Request<RequestBody>, client: IpAddr) -> Answered<ApiBody> {
+        let (mut parts, body) = request.into_parts();
+        parts.extensions.insert(PeerAddress(client));
         if !parts.uri.path().starts_with(BASE_PATH)
             && let Some(response) = self.own(&parts)
         {
-            return response;
+            return of_widget(response);
         }
         let api = self.api.load_full();
-        api.handle(Request::from_parts(parts, body)).await
+        of_widget(api.handle(Request::from_parts(parts, body)).await)
     }
 }

@@ -1,6 +1,6 @@
 //! A server on real sockets, and clients that send raw octets.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use openapi_core::access::{Actor, Permissions, RateLimits};
 use openapi_core::admin::{Admin, IssuedKey, NewAgent, NewKey};
-use openapi_core::api::{AddressLimits, PeerAddress, Settings};
+use openapi_core::api::{AddressLimits, Settings};
 use openapi_core::brand::Brand;
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::server_keys::{ServerKey, ServerKeys};
@@ -23,7 +23,7 @@ use server_hyper::serve::listener;
 use server_hyper::serve::own::Own;
 use server_hyper::serve::places::Places;
 use server_hyper::serve::proxies::TrustedProxies;
-use server_hyper::serve::service::{Handler, RequestBody, Site};
+use server_hyper::serve::service::{Answered, Handler, RequestBody, Site};
 use server_hyper::serve::timeouts::Timeouts;
 use server_hyper::serve::tls::Tls;
 use server_hyper::serve::web::Web;
@@ -116,38 +116,42 @@ impl Handler for StandIn {
         (parts.uri.path() == "/body/patient").then_some(Duration::from_secs(10))
     }
 
-    async fn handle(&self, request: Request<RequestBody>) -> Response<Full<Bytes>> {
-        let path = request.uri().path().to_owned();
-        let number = |text: &str| text.parse::<usize>().unwrap();
-        let text = |text: String| Response::new(Full::from(text));
-        match path.trim_start_matches('/').split_once('/').unwrap_or((&path[1..], "")) {
-            ("peer", _) => text(request.extensions().get::<PeerAddress>().unwrap().0.to_string()),
-            ("panic", _) => panic!("as the test wants"),
-            ("slow", millis) => {
-                tokio::time::sleep(Duration::from_millis(number(millis) as u64)).await;
-                text("slow".to_owned())
-            }
-            ("big", octets) => text("abcdefgh".repeat(number(octets) / 8)),
-            ("tagged", octets) => {
-                let mut response = text("abcdefgh".repeat(number(octets) / 8));
-                response.headers_mut().insert("etag", "\"1\"".parse().unwrap());
-                response
-            }
-            ("refuse", _) => {
-                let mut response = text("too large".to_owned());
-                *response.status_mut() = http::StatusCode::PAYLOAD_TOO_LARGE;
-                response
-            }
-            ("body", _) => match request.into_body().collect().await {
-                Ok(body) => text(format!("{} octets", body.to_bytes().len())),
-                Err(error) => {
-                    let mut response = text(error.to_string());
-                    *response.status_mut() = http::StatusCode::REQUEST_TIMEOUT;
-                    response
-                }
-            },
-            _ => text("ok".to_owned()),
+    async fn handle(&self, request: Request<RequestBody>, client: IpAddr) -> Answered<Full<Bytes>> {
+        (answer(request, client).await, None)
+    }
+}
+
+async fn answer(request: Request<RequestBody>, client: IpAddr) -> Response<Full<Bytes>> {
+    let path = request.uri().path().to_owned();
+    let number = |text: &str| text.parse::<usize>().unwrap();
+    let text = |text: String| Response::new(Full::from(text));
+    match path.trim_start_matches('/').split_once('/').unwrap_or((&path[1..], "")) {
+        ("peer", _) => text(client.to_string()),
+        ("panic", _) => panic!("as the test wants"),
+        ("slow", millis) => {
+            tokio::time::sleep(Duration::from_millis(number(millis) as u64)).await;
+            text("slow".to_owned())
         }
+        ("big", octets) => text("abcdefgh".repeat(number(octets) / 8)),
+        ("tagged", octets) => {
+            let mut response = text("abcdefgh".repeat(number(octets) / 8));
+            response.headers_mut().insert("etag", "\"1\"".parse().unwrap());
+            response
+        }
+        ("refuse", _) => {
+            let mut response = text("too large".to_owned());
+            *response.status_mut() = http::StatusCode::PAYLOAD_TOO_LARGE;
+            response
+        }
+        ("body", _) => match request.into_body().collect().await {
+            Ok(body) => text(format!("{} octets", body.to_bytes().len())),
+            Err(error) => {
+                let mut response = text(error.to_string());
+                *response.status_mut() = http::StatusCode::REQUEST_TIMEOUT;
+                response
+            }
+        },
+        _ => text("ok".to_owned()),
     }
 }
 
