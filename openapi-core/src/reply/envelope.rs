@@ -175,16 +175,44 @@ pub(crate) fn success_body<T: Serialize>(
     pagination: Option<&Pagination>,
 ) -> Result<Vec<u8>, ApiError> {
     let mut body = Vec::with_capacity(1024);
-    serde_json::to_writer(&mut body, &Envelope { success: true, message, data, pagination }).map_err(
-        |error| {
-            tracing::error!(%error, "a reply could not be serialised");
-            ApiError::internal()
-        },
-    )?;
+    let envelope = Envelope { success: true, message, data, pagination };
+    serde_json::to_writer(&mut body, &envelope).map_err(unserialisable)?;
     Ok(body)
+}
+
+/// The same around data that is JSON already.
+pub(crate) fn success_body_around(message: &str, data: &[u8]) -> Result<Vec<u8>, ApiError> {
+    let mut body = Vec::with_capacity(message.len() + data.len() + 64);
+    body.extend_from_slice(br#"{"success":true,"message":"#);
+    serde_json::to_writer(&mut body, message).map_err(unserialisable)?;
+    body.extend_from_slice(br#","data":"#);
+    body.extend_from_slice(data);
+    body.push(b'}');
+    Ok(body)
+}
+
+fn unserialisable(error: serde_json::Error) -> ApiError {
+    tracing::error!(%error, "a reply could not be serialised");
+    ApiError::internal()
 }
 
 /// `Content-Type` of every JSON body.
 pub(crate) const fn content_type() -> HeaderValue {
     HeaderValue::from_static("application/json; charset=utf-8")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_envelope_around_json_is_the_envelope() {
+        for message in ["Contact retrieved successfully", "a \"b\"\n"] {
+            for data in [serde_json::json!({"a": [1, null]}), serde_json::json!("text")] {
+                let text = serde_json::to_vec(&data).unwrap();
+                let around = success_body_around(message, &text).ok().unwrap();
+                assert_eq!(around, success_body(message, &data, None).ok().unwrap());
+            }
+        }
+    }
 }

@@ -8,7 +8,7 @@ mod error;
 pub use body::{ApiBody, ApiBodyError};
 pub use code::ErrorCode;
 pub use envelope::{Link, PageTarget, Pagination, Reply, StoredReply};
-pub(crate) use envelope::{MAX_REACH, content_type, success_body};
+pub(crate) use envelope::{MAX_REACH, content_type, success_body, success_body_around};
 pub use error::ApiError;
 
 /// The version of the contract, answered by the health check and the description.

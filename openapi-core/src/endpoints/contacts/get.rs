@@ -7,8 +7,10 @@ use serde_json::Value;
 use super::{Addressing, pick, shapes, target};
 use crate::access::{Action, Caller, Permission, Scope};
 use crate::contacts::SharedContact;
-use crate::operation::{Access, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation};
-use crate::reply::{ApiError, ErrorCode, Reply};
+use crate::operation::{
+    Access, Answer, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation, Payload,
+};
+use crate::reply::{ApiError, ErrorCode, Reply, success_body, success_body_around};
 use crate::service::ContactTarget;
 use crate::violation::Violations;
 
@@ -54,6 +56,14 @@ impl<A: Addressing> Operation for Get<A> {
         }
         let etag = contact.etag();
         Ok(Reply::ok("Contact retrieved successfully", contact).with_etag(etag))
+    }
+
+    fn encode(reply: Reply<SharedContact>) -> Result<Answer, ApiError> {
+        let body = match reply.data.json() {
+            Some(json) => success_body_around(&reply.message, json)?,
+            None => success_body(&reply.message, &reply.data, None)?,
+        };
+        Ok(Answer { reply: reply.map(|_| ()), body: Payload::Json(body) })
     }
 
     fn response_schema() -> Value {
