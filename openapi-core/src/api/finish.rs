@@ -95,8 +95,8 @@ pub struct Handled {
     pub code: Option<&'static str>,
 }
 
-/// The headers that every answer has, each under its place in [`Values`]: copied for each, so that their names are looked
-/// up once and not for each answer.
+/// The headers that every answer has, and those that every counted one has: copied for each, so that the places of their
+/// names are found once and not for each answer.
 pub(super) struct Common {
     counted: Template,
     uncounted: Template,
