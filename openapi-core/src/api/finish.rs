@@ -137,6 +137,8 @@ impl Template {
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
         headers.insert(header::CONTENT_TYPE, content_type());
         headers.insert(REQUEST_ID, EMPTY);
+        // A copy has no room for more than its headers, and a tag is the one that most answers have besides.
+        headers.insert(header::ETAG, EMPTY);
         if settings.strict_transport_security {
             let value = HeaderValue::from_static("max-age=31536000; includeSubDomains");
             headers.insert(header::STRICT_TRANSPORT_SECURITY, value);
@@ -209,6 +211,9 @@ pub(super) fn response(
             (status, Body::Json(error.to_json(&trace.request_id).into_bytes()))
         }
     };
+    if headers.get(header::ETAG).is_some_and(HeaderValue::is_empty) {
+        headers.remove(header::ETAG);
+    }
     if !settings.cors_origins.is_empty() {
         cors(settings, parts, &mut headers);
     }
