@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, hea
 use super::{ApiBody, REQUEST_ID, Settings};
 use crate::access::{Actor, ApiKey};
 use crate::endpoints::contacts::percent_encode;
-use crate::gate::{Entry, RATE_HEADERS, RateValues, rate_values};
+use crate::gate::{Entry, rate_headers};
 use crate::limits::Decision;
 use crate::operation::{Conditional, Endpoint, Incoming};
 use crate::reply::{ApiError, PageTarget, Pagination, Reply, content_type};
@@ -18,8 +18,6 @@ use crate::values::{AgentId, Timestamp};
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const REVALIDATE: HeaderValue = HeaderValue::from_static("private, no-cache");
-/// Until it is filled.
-const EMPTY: HeaderValue = HeaderValue::from_static("");
 const SECRET_EXPIRES: HeaderName = HeaderName::from_static("x-api-secret-expires");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
@@ -95,93 +93,14 @@ pub struct Handled {
     pub code: Option<&'static str>,
 }
 
-/// The headers that every answer has, and those that every counted one has: copied for each, so that the places of their
-/// names are found once and not for each answer.
-pub(super) struct Common {
-    counted: Template,
-    uncounted: Template,
-}
-
-struct Template {
-    headers: HeaderMap,
-    places: Vec<Place>,
-}
-
-/// Where the value of a header comes from.
-#[derive(Clone, Copy)]
-enum Place {
-    Fixed,
-    RequestId,
-    /// One of [`RATE_HEADERS`].
-    Rate(usize),
-}
-
-impl Common {
-    pub(super) fn new(settings: &Settings) -> Self {
-        Common { counted: Template::new(settings, true), uncounted: Template::new(settings, false) }
-    }
-
-    /// The headers of an answer to this request.
-    fn headers(&self, trace: &Trace) -> HeaderMap {
-        let Some(decision) = &trace.decision else {
-            return self.uncounted.filled(trace, RateValues::default());
-        };
-        self.counted.filled(trace, rate_values(decision, trace.now, trace.rate_policy.clone()))
-    }
-}
-
-impl Template {
-    fn new(settings: &Settings, counted: bool) -> Self {
-        let mut headers = HeaderMap::with_capacity(12);
-        headers.insert(header::CACHE_CONTROL, NO_STORE);
-        headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
-        headers.insert(header::CONTENT_TYPE, content_type());
-        headers.insert(REQUEST_ID, EMPTY);
-        // A copy has no room for more than its headers, and a tag is the one that most answers have besides.
-        headers.insert(header::ETAG, EMPTY);
-        if settings.strict_transport_security {
-            let value = HeaderValue::from_static("max-age=31536000; includeSubDomains");
-            headers.insert(header::STRICT_TRANSPORT_SECURITY, value);
-        }
-        if counted {
-            headers.extend(RATE_HEADERS.map(|name| (name, EMPTY)));
-        }
-        let places = headers.keys().map(Place::of).collect();
-        Template { headers, places }
-    }
-
-    fn filled(&self, trace: &Trace, mut rates: RateValues) -> HeaderMap {
-        let mut headers = self.headers.clone();
-        for (place, value) in self.places.iter().zip(headers.values_mut()) {
-            let filled = match *place {
-                Place::Fixed => continue,
-                Place::RequestId => HeaderValue::from_str(&trace.request_id).ok(),
-                Place::Rate(number) => rates[number].take(),
-            };
-            // An id has the form of a header's value, and a counted answer has all rates.
-            *value = filled.unwrap_or(EMPTY);
-        }
-        headers
-    }
-}
-
-impl Place {
-    fn of(name: &HeaderName) -> Self {
-        if *name == REQUEST_ID {
-            return Place::RequestId;
-        }
-        RATE_HEADERS.iter().position(|rate| rate == name).map_or(Place::Fixed, Place::Rate)
-    }
-}
-
 pub(super) fn response(
     settings: &Settings,
-    common: &Common,
     parts: &Parts,
     outcome: Outcome,
     trace: Trace,
 ) -> (Response<ApiBody>, Handled) {
-    let mut headers = common.headers(&trace);
+    // Room for what a counted reply carries; the next size up is a large allocation.
+    let mut headers = HeaderMap::with_capacity(12);
     let mut code = None;
     let (status, body) = match outcome {
         Outcome::Answered { reply, body, links } => {
@@ -189,12 +108,7 @@ pub(super) fn response(
             (status, Body::Json(body))
         }
         Outcome::Content { status, headers: of_content, body } => {
-            // Contents of files bring their own.
-            headers.remove(header::CONTENT_TYPE);
-            if of_content.contains_key(header::ETAG) {
-                headers.insert(header::CACHE_CONTROL, REVALIDATE);
-            }
-            headers.extend(of_content);
+            headers = of_content;
             (StatusCode::from_u16(status).unwrap_or(StatusCode::OK), Body::Content(body))
         }
         Outcome::Options { allow } => {
@@ -211,28 +125,45 @@ pub(super) fn response(
             (status, Body::Json(error.to_json(&trace.request_id).into_bytes()))
         }
     };
-    if headers.get(header::ETAG).is_some_and(HeaderValue::is_empty) {
-        headers.remove(header::ETAG);
+    let caching = match headers.get(header::ETAG) {
+        Some(_) if code.is_none() => REVALIDATE,
+        _ => NO_STORE,
+    };
+    // Contents of files bring their own.
+    headers.entry(header::CACHE_CONTROL).or_insert(caching);
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+    if settings.strict_transport_security {
+        headers.insert(
+            header::STRICT_TRANSPORT_SECURITY,
+            HeaderValue::from_static("max-age=31536000; includeSubDomains"),
+        );
     }
     if !settings.cors_origins.is_empty() {
         cors(settings, parts, &mut headers);
+    }
+    if let Some(decision) = trace.decision {
+        rate_headers(&decision, trace.now, trace.rate_policy, &mut headers);
     }
     if let Some(expires) = trace.secret_expires
         && let Ok(value) = HeaderValue::from_str(&expires.to_string())
     {
         headers.insert(SECRET_EXPIRES, value);
     }
+    if let Ok(value) = HeaderValue::from_str(&trace.request_id) {
+        headers.insert(REQUEST_ID, value);
+    }
     let body = match body {
         Body::Content(body) => body,
-        Body::Json(body) if body.is_empty() => {
-            headers.remove(header::CONTENT_TYPE);
-            ApiBody::empty()
+        Body::Json(body) if body.is_empty() => ApiBody::empty(),
+        Body::Json(body) => {
+            headers.insert(header::CONTENT_TYPE, content_type());
+            if parts.method == Method::HEAD {
+                headers.insert(header::CONTENT_LENGTH, body.len().into());
+                ApiBody::empty()
+            } else {
+                ApiBody::from(body)
+            }
         }
-        Body::Json(body) if parts.method == Method::HEAD => {
-            headers.insert(header::CONTENT_LENGTH, body.len().into());
-            ApiBody::empty()
-        }
-        Body::Json(body) => ApiBody::from(body),
     };
     let meta = trace.endpoint.map(|endpoint| endpoint.meta);
     let handled = Handled {
@@ -271,10 +202,7 @@ fn answered(
         }
     };
     put(header::LOCATION, location.map(|path| format!("{}{path}", settings.brand.base_path())).as_deref());
-    if let Some(etag) = &reply.etag {
-        put(header::ETAG, Some(etag));
-        headers.insert(header::CACHE_CONTROL, REVALIDATE);
-    }
+    put(header::ETAG, reply.etag.as_deref());
     headers.extend(reply.headers);
     if let Some(links) = links {
         headers.insert(header::LINK, links);

@@ -33,7 +33,7 @@ use crate::operation::{
 use crate::reply::{ApiError, ErrorCode, Reply};
 use crate::service::OpenApiService;
 use crate::values::Timestamp;
-use finish::{Common, Outcome, Trace};
+use finish::{Outcome, Trace};
 use router::{Route, Router};
 use target::Target;
 
@@ -51,7 +51,6 @@ pub struct Api(Arc<Inner>);
 struct Inner {
     shared: Shared,
     settings: Settings,
-    common: Common,
     router: Router,
     gate: Arc<Gate>,
     addresses: AddressGate,
@@ -66,7 +65,6 @@ impl Api {
             router: Router::new(brand.id_segment()),
             addresses: AddressGate::new(settings.address_limits),
             shared: Shared { service, brand, document: OnceLock::new() },
-            common: Common::new(&settings),
             settings,
             gate,
         }))
@@ -88,8 +86,9 @@ impl Api {
         response
     }
 
-    /// As [`Api::handle`], for servers of their own: the client's address comes and what became of the request goes
-    /// beside them instead of in extensions, which take memory of their own for each request.
+    /// As [`Api::handle`], for servers of their own: `peer`, the client's address, takes the place of a [`PeerAddress`], and
+    /// what became of the request is given beside the response. Extensions take memory of their own for each request. A
+    /// [`Caller`] is looked for among them all the same.
     pub async fn respond<B>(&self, request: Request<B>, peer: Option<IpAddr>) -> (Response<ApiBody>, Handled)
     where
         B: Body<Data = Bytes> + Send + 'static,
@@ -103,7 +102,7 @@ impl Api {
             Ok(outcome) => outcome,
             Err(error) => Outcome::Failed(error),
         };
-        finish::response(&inner.settings, &inner.common, &parts, outcome, trace)
+        finish::response(&inner.settings, &parts, outcome, trace)
     }
 
     /// Calls one operation without HTTP, under the same rules as a request: the caller's permission is checked, the

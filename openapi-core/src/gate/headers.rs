@@ -1,23 +1,17 @@
 //! The headers of the rate limits (contract 8.2).
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::access::RateLimits;
 use crate::limits::Decision;
 use crate::values::Timestamp;
 
-/// The values of the headers of one response, each at the place of its name among [`RATE_HEADERS`].
-pub(crate) type RateValues = [Option<HeaderValue>; 5];
-
-/// Their names.
-pub(crate) const RATE_HEADERS: [HeaderName; 5] = [
-    HeaderName::from_static("x-ratelimit-limit"),
-    HeaderName::from_static("x-ratelimit-remaining"),
-    HeaderName::from_static("x-ratelimit-reset"),
-    HeaderName::from_static("ratelimit-policy"),
-    HeaderName::from_static("ratelimit"),
-];
+const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const STATE: HeaderName = HeaderName::from_static("ratelimit");
 
 /// The names, for the description.
 pub(crate) const RATE_HEADER_NAMES: [&str; 5] =
@@ -29,8 +23,13 @@ pub(crate) fn rate_policy(limits: RateLimits) -> Option<HeaderValue> {
     HeaderValue::try_from(text).ok()
 }
 
-/// The values of one counted response.
-pub(crate) fn rate_values(decision: &Decision, now: Timestamp, policy: Option<HeaderValue>) -> RateValues {
+/// Writes the headers of one counted response.
+pub(crate) fn rate_headers(
+    decision: &Decision,
+    now: Timestamp,
+    policy: Option<HeaderValue>,
+    headers: &mut HeaderMap,
+) {
     let Decision { minute, hour, .. } = decision;
     let tighter = decision.tighter();
     let reset = u64::try_from(now.seconds()).unwrap_or(0) + tighter.reset_seconds;
@@ -53,9 +52,16 @@ pub(crate) fn rate_values(decision: &Decision, now: Timestamp, policy: Option<He
     }
     ends[3] = text.len();
     let text = Bytes::from(text);
-    let value = |start, end| HeaderValue::from_maybe_shared(text.slice(start..end)).ok();
-    let [limit, remaining, reset, state] = ends;
-    [value(0, limit), value(limit, remaining), value(remaining, reset), policy, value(reset, state)]
+    let mut start = 0;
+    for (name, end) in [LIMIT, REMAINING, RESET, STATE].into_iter().zip(ends) {
+        if let Ok(value) = HeaderValue::from_maybe_shared(text.slice(start..end)) {
+            headers.insert(name, value);
+        }
+        start = end;
+    }
+    if let Some(policy) = policy {
+        headers.insert(POLICY, policy);
+    }
 }
 
 #[cfg(test)]
@@ -70,13 +76,12 @@ mod tests {
             minute: WindowState { limit: 60, remaining: 0, reset_seconds: 18 },
             hour: WindowState { limit: 1_000, remaining: 812, reset_seconds: 1_204 },
         };
+        let mut headers = HeaderMap::new();
         let policy = rate_policy(RateLimits { per_minute: 60, per_hour: 1_000 });
-        let values = rate_values(&decision, Timestamp::from_millis(1_769_856_000_000), policy);
-        let texts = values.each_ref().map(|value| value.as_ref().unwrap().to_str().unwrap());
-        let policy = "\"minute\";q=60;w=60, \"hour\";q=1000;w=3600";
-        assert_eq!(texts, ["60", "0", "1769856018", policy, "\"minute\";r=0;t=18, \"hour\";r=812;t=1204"]);
-        for (name, written) in RATE_HEADERS.iter().zip(RATE_HEADER_NAMES) {
-            assert_eq!(name.as_str(), written.to_ascii_lowercase());
-        }
+        rate_headers(&decision, Timestamp::from_millis(1_769_856_000_000), policy, &mut headers);
+        let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).unwrap();
+        assert_eq!((text(&LIMIT), text(&REMAINING), text(&RESET)), ("60", "0", "1769856018"));
+        assert_eq!(text(&POLICY), "\"minute\";q=60;w=60, \"hour\";q=1000;w=3600");
+        assert_eq!(text(&STATE), "\"minute\";r=0;t=18, \"hour\";r=812;t=1204");
     }
 }

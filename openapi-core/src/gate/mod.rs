@@ -23,7 +23,7 @@ use crate::storage::{AccessStore, StorageError};
 use crate::values::{AgentId, Timestamp};
 
 use headers::rate_policy;
-pub(crate) use headers::{RATE_HEADER_NAMES, RATE_HEADERS, RateValues, rate_values};
+pub(crate) use headers::{RATE_HEADER_NAMES, rate_headers};
 
 /// What separates the keyed hash of secrets from other uses of a server key.
 const SECRET_PURPOSE: &str = "api secret";
