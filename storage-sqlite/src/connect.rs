@@ -9,12 +9,15 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::config::SqliteConfig;
-use crate::error::OpenError;
+use crate::error::{OpenError, is_busy};
 use crate::migrate;
 
 /// How long a reading connection waits for a lock. In WAL mode readers wait for nobody but a process that recovers or
 /// removes the log, so that this is short: the reads of a server may run on the threads of its executor.
 const READ_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// How long a start waits before it asks again for what SQLite does not wait for itself.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// How many pages of log are written before they are moved into the file: 64 MiB. Few moves make writes cheap, since a
 /// page that changes often is moved once; a start after a crash reads the log once.
@@ -142,6 +145,22 @@ fn settings(db: &Connection, config: &SqliteConfig, cache_kib: u32) -> rusqlite:
     db.pragma_update(None, "secure_delete", true)
 }
 
+/// Turns the write-ahead log on, and tells the mode that the file is in now. Of several processes that start at once on a
+/// new or restored file one turns it on; SQLite refuses the others without its busy timeout, because they hold a read lock
+/// by then, so that they wait here.
+fn write_ahead(db: &Connection, patience: Duration) -> rusqlite::Result<String> {
+    let mut waited = Duration::ZERO;
+    loop {
+        match db.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0)) {
+            Err(error) if is_busy(&error) && waited < patience => {
+                std::thread::sleep(PAUSE);
+                waited += PAUSE;
+            }
+            turned => return turned,
+        }
+    }
+}
+
 /// Opens the connection that writes, makes the file if needed and brings its schema to this release's version.
 pub(crate) fn writer(config: &SqliteConfig) -> Result<Connection, OpenError> {
     let path = &config.path;
@@ -154,8 +173,7 @@ pub(crate) fn writer(config: &SqliteConfig) -> Result<Connection, OpenError> {
         return Err(OpenError::ReadOnly { path: path.clone() });
     }
     migrate::version(&db, path)?;
-    let mode: String =
-        db.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0)).map_err(of)?;
+    let mode = write_ahead(&db, config.busy_timeout).map_err(of)?;
     if mode != "wal" {
         return Err(OpenError::File {
             path: path.clone(),

@@ -91,12 +91,17 @@ pub enum OpenError {
     },
 }
 
+/// Whether another connection holds a lock that this one needs.
+pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
 impl OpenError {
     /// What SQLite's error means for the file at `path`.
     pub(crate) fn of(path: &std::path::Path, error: rusqlite::Error) -> Self {
         let path = path.to_owned();
         match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => OpenError::Locked {
+            _ if is_busy(&error) => OpenError::Locked {
                 path,
                 reason: "it holds a write transaction; stop it, or try again when it has finished",
             },

@@ -39,6 +39,8 @@ pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
 /// When the file belongs to something else or to a newer release.
 pub(crate) fn version(db: &Connection, path: &Path) -> Result<i64, OpenError> {
     let of = |error| OpenError::of(path, error);
+    // One state of the file: another process may be migrating it between two questions.
+    let _state = db.is_autocommit().then(|| db.unchecked_transaction()).transpose().map_err(of)?;
     let pragma = |name: &str| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(of);
     let foreign = |found: String| OpenError::Foreign { path: path.to_owned(), found };
     let found = pragma("user_version")?;
@@ -95,7 +97,32 @@ pub(crate) fn migrate(db: &mut Connection, path: &Path) -> Result<(), OpenError>
 
 #[cfg(test)]
 mod tests {
+    use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+
     use super::*;
+
+    #[test]
+    fn a_file_is_not_foreign_while_another_process_migrates_it() {
+        let path = std::env::temp_dir().join(format!("storage-sqlite-migrate-{}.db", std::process::id()));
+        let mut db = Connection::open(&path).unwrap();
+        db.execute_batch("PRAGMA journal_mode = WAL").unwrap();
+        let mut other = Some(Connection::open(&path).unwrap());
+        let migrated = path.clone();
+        // Just before the question what tables there are.
+        db.authorizer(Some(move |context: AuthContext<'_>| {
+            if matches!(context.action, AuthAction::Read { table_name: "sqlite_master", .. })
+                && let Some(mut other) = other.take()
+            {
+                migrate(&mut other, &migrated).unwrap();
+            }
+            Authorization::Allow
+        }))
+        .unwrap();
+        assert_eq!(version(&db, &path).unwrap(), 0);
+        assert_eq!(version(&db, &path).unwrap(), KNOWN);
+        drop(db);
+        std::fs::remove_file(&path).unwrap();
+    }
 
     #[test]
     fn versions_count_from_one() {

@@ -102,6 +102,27 @@ fn a_locked_file_is_told() {
 }
 
 #[test]
+fn a_start_waits_for_another_that_makes_the_file() {
+    let folder = Folder::new();
+    let other = Connection::open(folder.database()).unwrap();
+    // What the other does while it turns the write-ahead log on. SQLite's busy timeout does not cover it.
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    std::thread::scope(|scope| {
+        let store = scope.spawn(|| folder.open());
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        assert!(!store.is_finished());
+        other.execute_batch("COMMIT").unwrap();
+        store.join().unwrap();
+    });
+    // It does not wait for ever.
+    let folder = Folder::new();
+    let other = Connection::open(folder.database()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let error = open(folder.database()).unwrap_err();
+    assert!(matches!(error, OpenError::Locked { .. }), "{error}");
+}
+
+#[test]
 fn several_processes_may_start_at_once() {
     let folder = Folder::new();
     let stores: Vec<SqliteStorage> = std::thread::scope(|scope| {

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, OpenFlags};
 
 use super::backup::copy;
 use super::refuse_damage;
 use crate::connect::{self, Sharing};
-use crate::error::OpenError;
+use crate::error::{OpenError, is_busy};
 use crate::{SqliteConfig, SqliteStorage, migrate};
 
 impl SqliteStorage {
@@ -73,17 +73,10 @@ fn exclusive(path: &Path) -> Result<Option<Connection>, OpenError> {
     });
     match locked {
         Ok(()) => Ok(Some(db)),
-        Err(error)
-            if matches!(
-                error.sqlite_error_code(),
-                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
-            ) =>
-        {
-            Err(OpenError::Locked {
-                path: path.to_owned(),
-                reason: "a server or another program has it open; stop it first",
-            })
-        }
+        Err(error) if is_busy(&error) => Err(OpenError::Locked {
+            path: path.to_owned(),
+            reason: "a server or another program has it open; stop it first",
+        }),
         Err(_) => Ok(None),
     }
 }
