@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use openapi_core::extraction::{Confidence, Evidence, ExtractionField, Finding, Leaf};
-use openapi_core::json::Json;
-use openapi_core::ports::{
-    DocumentExtractor, DocumentLimits, DocumentText, DocumentUnit, ExtractError, ExtractionTask, Findings,
-    OpenDocument, SentDocument, UnsupportedDocument,
+use openapi_core::extraction::{
+    Confidence, DocumentExtractor, DocumentLimits, DocumentText, DocumentUnit, Evidence, ExtractError,
+    ExtractionField, ExtractionTask, Finding, Findings, Leaf, OpenDocument, SentDocument,
+    UnsupportedDocument,
 };
+use openapi_core::json::Json;
 
 /// Reads documents of text: `NAME: VALUE` on each line, and `pages=N`. Some words do something: as the whole document
 /// `encrypted`, `damaged`, `no-engine`, `never`, `many-pages`, `many-characters` and `many-pixels` while it is opened,

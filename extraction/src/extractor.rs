@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use openapi_core::files::Inspector;
-use openapi_core::ports::{
+use openapi_core::extraction::{
     DocumentExtractor, DocumentLimits, DocumentText, DocumentUnit, ExtractError, ExtractionTask, Findings,
     OpenDocument, SentDocument, UnsupportedDocument,
 };
+use openapi_core::files::Inspector;
 #[cfg(feature = "model")]
 use openapi_core::values::AgentId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};

@@ -1,6 +1,6 @@
 //! Documents to text with layout ([`document`]), and text to the fields of a schema with honest confidence ([`engine`]).
 //!
-//! [`Extractor`] is both behind the port of the Open API, [`openapi_core::ports::DocumentExtractor`].
+//! [`Extractor`] is both behind the port of the Open API, [`openapi_core::extraction::DocumentExtractor`].
 //!
 //! The two halves meet in one type, [`document::Document`]: readers of PDF, DOCX, text and images make it, engines
 //! read nothing else.

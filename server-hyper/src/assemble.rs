@@ -14,10 +14,9 @@ use openapi_core::access::Actor;
 use openapi_core::admin::KnowledgeLimits;
 use openapi_core::brand::Brand;
 use openapi_core::chat::{ChatResponder, Retriever};
+use openapi_core::extraction::{DocumentExtractor, NoExtractor};
 use openapi_core::platform::{ExtractionSettings, FileSettings, Platform, Ports};
-use openapi_core::ports::{
-    BlobStore, DocumentExtractor, NoBlobs, NoExtractor, Offload, Task, Tasks, Timer, Work,
-};
+use openapi_core::ports::{BlobStore, NoBlobs, Offload, Task, Tasks, Timer, Work};
 use openapi_core::storage::memory::MemoryStorage;
 use openapi_core::storage::{Storage, TransferStore};
 use storage_blobs::{BlobsUrl, InvalidBlobsUrl};

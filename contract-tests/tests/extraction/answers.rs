@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use contract_tests::{Backend, Form, Sandbox, on_every_backend};
 use openapi_core::admin::Admin;
 use openapi_core::audit::AuditAction;
-use openapi_core::ports::NoExtractor;
+use openapi_core::extraction::NoExtractor;
 use openapi_core::storage::AuditQuery;
 use serde_json::json;
 

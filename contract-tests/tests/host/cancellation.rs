@@ -14,13 +14,13 @@ use contract_tests::table::{Known, all, good, prepare, real_path, success};
 use contract_tests::{Backend, Call, FaultyStorage, Form, Reply, Sandbox, Script};
 use openapi_core::admin::{Admin, CreditChange};
 use openapi_core::credits::CreditPool;
+use openapi_core::extraction::{
+    DocumentExtractor, DocumentLimits, DocumentText, ExtractError, ExtractionTask, Findings, OpenDocument,
+    SentDocument, UnsupportedDocument,
+};
 use openapi_core::files::FileName;
 use openapi_core::operation::Meta;
-use openapi_core::ports::{
-    BlobKey, BlobListing, BlobResult, BlobStore, BlobStream, BlobWriter, DocumentExtractor, DocumentLimits,
-    DocumentText, ExtractError, ExtractionTask, Findings, MemoryBlobs, OpenDocument, SentDocument,
-    UnsupportedDocument,
-};
+use openapi_core::ports::{BlobKey, BlobListing, BlobResult, BlobStore, BlobStream, BlobWriter, MemoryBlobs};
 use openapi_core::storage::faulty::halt;
 use openapi_core::storage::{LedgerQuery, RecordKind};
 use openapi_core::transfer::{self, AgentDigest};

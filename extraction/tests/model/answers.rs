@@ -1,7 +1,6 @@
 //! Answers that are good, odd, and unusable at first.
 
-use openapi_core::extraction::{ExtractionWarning, Finding};
-use openapi_core::ports::ExtractError;
+use openapi_core::extraction::{ExtractError, ExtractionWarning, Finding};
 use serde_json::{Value, json};
 
 use extraction::document::Picture;
@@ -151,7 +150,7 @@ async fn a_photograph_is_shown_to_a_model_that_takes_images() {
 
     use extraction::worker::Reader;
     use extraction::{Extractor, Models};
-    use openapi_core::ports::{DocumentExtractor as _, DocumentLimits, ExtractionTask, SentDocument};
+    use openapi_core::extraction::{DocumentExtractor as _, DocumentLimits, ExtractionTask, SentDocument};
 
     let mut photograph = std::io::Cursor::new(Vec::new());
     let picture = image::GrayImage::from_fn(300, 200, |x, y| image::Luma([(x ^ y) as u8]));

@@ -1,7 +1,7 @@
 //! Endpoints that take less than others.
 
 use extraction::engine::model::{ModelEngine, Structured};
-use openapi_core::ports::ExtractError;
+use openapi_core::extraction::ExtractError;
 use serde_json::{Value, json};
 
 use crate::stub::{Reply, Stub};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use extraction::engine::model::{EndpointKey, ModelConfig, ModelConfigError, ModelEngine};
-use openapi_core::ports::ExtractError;
+use openapi_core::extraction::ExtractError;
 use serde_json::json;
 use tokio::time::Instant;
 

@@ -12,9 +12,8 @@ use std::time::Duration;
 
 use extraction::document::{Document, Limits, read};
 use extraction::engine::model::{Answer, EndpointKey, ModelConfig, ModelEngine};
-use openapi_core::extraction::{Extraction, ExtractionSchema, Finding, Leaf};
+use openapi_core::extraction::{ExtractError, Extraction, ExtractionSchema, Finding, Leaf};
 use openapi_core::json::Json;
-use openapi_core::ports::ExtractError;
 use serde_json::{Value, json};
 
 use stub::Stub;

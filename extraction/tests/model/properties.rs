@@ -2,8 +2,9 @@
 
 use std::sync::Mutex;
 
-use openapi_core::extraction::{Extraction, ExtractionField, ExtractionSchema, ExtractionType, Finding};
-use openapi_core::ports::ExtractError;
+use openapi_core::extraction::{
+    ExtractError, Extraction, ExtractionField, ExtractionSchema, ExtractionType, Finding,
+};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Map, Value, json};

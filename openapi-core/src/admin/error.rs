@@ -1,6 +1,5 @@
 //! Why an operator's action failed.
 
-use crate::platform::MaintainError;
 use crate::ports::BlobError;
 use crate::storage::StorageError;
 use crate::violation::Violations;
@@ -40,15 +39,6 @@ pub enum AdminError {
         #[from]
         error: StorageError,
     },
-}
-
-impl From<MaintainError> for AdminError {
-    fn from(error: MaintainError) -> Self {
-        match error {
-            MaintainError::Storage(error) => error.into(),
-            MaintainError::Blobs(error) => error.into(),
-        }
-    }
 }
 
 fn list(violations: &Violations) -> String {

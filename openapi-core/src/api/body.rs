@@ -12,11 +12,14 @@ use http::{HeaderValue, header};
 use http_body::Body;
 use http_body_util::BodyExt;
 
-use super::{BoxError, ReceiptTimeout};
+use super::settings::ReceiptTimeout;
 use crate::files::{BodyStream, FilePart, Form};
 use crate::json;
 use crate::operation::JsonBody;
 use crate::reply::{ApiError, ErrorCode};
+
+/// Any error, boxed.
+pub(super) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Under which media types JSON is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,16 +5,17 @@ use std::net::IpAddr;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
 
-use super::{ApiBody, REQUEST_ID, Settings};
+use super::settings::Settings;
 use crate::access::{Actor, ApiKey};
 use crate::endpoints::contacts::percent_encode;
 use crate::gate::{Entry, rate_headers};
 use crate::limits::Decision;
 use crate::operation::{Conditional, Endpoint, Incoming};
-use crate::reply::{ApiError, PageTarget, Pagination, Reply, content_type};
+use crate::reply::{ApiBody, ApiError, PageTarget, Pagination, Reply, content_type};
 use crate::service::TagMatch;
 use crate::values::{AgentId, Timestamp};
 
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const REVALIDATE: HeaderValue = HeaderValue::from_static("private, no-cache");

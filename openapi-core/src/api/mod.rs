@@ -10,37 +10,36 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::task::{Context as TaskContext, Poll};
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderName, Request, Response};
+use http::{Request, Response};
 use http_body::Body;
 
+pub use crate::limits::AddressLimits;
 pub use crate::reply::{ApiBody, ApiBodyError};
 pub use finish::Handled;
-pub use settings::{AddressLimits, PeerAddress, ReceiptTimeout, Settings};
+pub use settings::{PeerAddress, ReceiptTimeout, Settings};
 
 use crate::access::Caller;
 use crate::extraction::DocumentForm;
 use crate::files::Upload;
 use crate::gate::{AddressGate, Gate, Refusal};
 use crate::limits::AddressClass;
+use crate::openapi::document;
 use crate::operation::{
-    Access, Answer, BodyKind, Context, Endpoint, Incoming, JsonBody, Operation, Payload, Shared, Visitor,
+    Access, Answer, BodyKind, Context, Document, Endpoint, Incoming, JsonBody, Operation, Payload, Shared,
+    Visitor, lacks,
 };
 use crate::reply::{ApiError, ErrorCode, Reply};
 use crate::service::OpenApiService;
 use crate::values::Timestamp;
-use finish::{Outcome, Trace};
+use body::BoxError;
+use finish::{Outcome, REQUEST_ID, Trace};
 use router::{Route, Router};
 use target::Target;
-
-/// Any error, boxed.
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
-
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The Open API: takes HTTP requests, answers HTTP responses, knows no server.
 ///
@@ -64,7 +63,7 @@ impl Api {
         Api(Arc::new(Inner {
             router: Router::new(brand.id_segment()),
             addresses: AddressGate::new(settings.address_limits),
-            shared: Shared { service, brand, document: OnceLock::new() },
+            shared: Shared { service, brand, document: Document::new(|brand| document(brand).to_string()) },
             settings,
             gate,
         }))
@@ -142,12 +141,6 @@ impl Permitted for crate::operation::Anyone {
     fn may(&self, _: crate::access::Permission) -> bool {
         false
     }
-}
-
-/// 403 of a caller without a permission.
-pub(crate) fn lacks(permission: crate::access::Permission) -> ApiError {
-    ApiError::new(ErrorCode::InsufficientPermissions, format!("The API key lacks {permission}"))
-        .with_detail("required", permission.to_string().as_str())
 }
 
 impl Inner {

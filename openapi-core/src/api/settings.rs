@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use crate::brand::Brand;
+use crate::limits::AddressLimits;
 
 /// Settings of the API; the defaults are the contract's.
 #[derive(Clone, Debug)]
@@ -46,25 +47,6 @@ impl Settings {
             cors_origins: Vec::new(),
             strict_transport_security: false,
         }
-    }
-}
-
-/// Requests a minute and address (contract 8.3); 0 switches a limit off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AddressLimits {
-    /// Health and description (300).
-    pub health: u32,
-    /// Downloads (300).
-    pub download: u32,
-    /// Unknown routes, 405, OPTIONS and requests without credentials, together (60).
-    pub unrouted: u32,
-    /// Failed authentications and refused addresses (20).
-    pub failed_authentication: u32,
-}
-
-impl Default for AddressLimits {
-    fn default() -> Self {
-        AddressLimits { health: 300, download: 300, unrouted: 60, failed_authentication: 20 }
     }
 }
 

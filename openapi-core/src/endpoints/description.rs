@@ -34,8 +34,7 @@ impl Operation for Description {
     fn decode(_: &Incoming<'_>) {}
 
     async fn run(cx: Context<'_, Anyone>, (): ()) -> Result<Reply<String>, ApiError> {
-        let document = cx.document.get_or_init(|| crate::openapi::document(cx.brand).to_string());
-        Ok(Reply::ok("", document.clone()))
+        Ok(Reply::ok("", cx.document.text(cx.brand).to_owned()))
     }
 
     /// Bare: a description fits no envelope.

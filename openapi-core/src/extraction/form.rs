@@ -5,13 +5,12 @@ use std::fmt;
 use bytes::{Bytes, BytesMut};
 use sha2::{Digest, Sha256};
 
-use super::ExtractionSchema;
+use super::extractor::SentDocument;
+use super::schema::ExtractionSchema;
 use crate::files::{ECHOED_OCTETS, FileName, FilePart, Form, MAX_BEYOND_FILE, Piece, Sha256Digest, echo};
 use crate::json::Json;
-use crate::operation::parse_boolean;
-use crate::ports::SentDocument;
 use crate::reply::{ApiError, ErrorCode};
-use crate::values::{Block, TextValue};
+use crate::values::{Block, TextValue, parse_boolean};
 use crate::violation::{Fault, Place, Rule, Violation, Violations};
 
 /// The part that holds the document.

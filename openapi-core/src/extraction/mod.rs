@@ -1,10 +1,11 @@
 //! What a caller wants read from a document and what it gets: the schema language, the findings of an engine and the
 //! result that is made of them (contract 12).
 //!
-//! [`ExtractionSchema`] is read from JSON with every fault at once. An engine ([`crate::ports::DocumentExtractor`])
+//! [`ExtractionSchema`] is read from JSON with every fault at once. An engine ([`DocumentExtractor`])
 //! answers it with [`Finding`]s, one for each field; [`Extraction::of`] makes the answer of the service of both.
 
 mod examples;
+mod extractor;
 mod finding;
 mod form;
 mod read;
@@ -14,6 +15,10 @@ mod schema;
 mod tests;
 
 pub use examples::{SCHEMA_EXAMPLES, SchemaExample, SchemaExamples};
+pub use extractor::{
+    DocumentExtractor, DocumentLimits, DocumentText, DocumentUnit, ExtractError, ExtractionTask, Findings,
+    NoExtractor, OpenDocument, SentDocument, UnsupportedDocument,
+};
 pub use finding::{BoundingBox, Confidence, Evidence, Finding, Leaf, Rejection};
 pub(crate) use form::document_too_large;
 pub use form::{DocumentForm, ReceivedForm, SentParts};

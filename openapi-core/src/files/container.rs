@@ -1,6 +1,6 @@
 //! Files within files: ZIP archives and OLE compound files are told apart by the names in their directories.
 
-use super::content::Detected;
+use super::detected::Detected;
 use super::kind::FileKind;
 
 /// The longest signature.

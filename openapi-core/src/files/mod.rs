@@ -2,20 +2,21 @@
 
 mod container;
 mod content;
+mod detected;
 mod disposition;
 mod kind;
 mod link;
 mod markup;
-mod name;
 mod range;
 mod record;
 mod upload;
 
-pub use content::{Detected, Inspector};
+pub use crate::values::FileName;
+pub use content::Inspector;
+pub use detected::Detected;
 pub use disposition::Disposition;
 pub use kind::{FileKind, FileTypes, InvalidFileTypes};
 pub use link::{Issuer, Link};
-pub use name::FileName;
 pub use range::{Selection, selection};
 pub(crate) use record::media_type;
 pub use record::{ContactFile, Sha256Digest};

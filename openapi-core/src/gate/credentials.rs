@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use http::{HeaderMap, HeaderName};
 
-use super::Refusal;
+use super::refusal::Refusal;
 use crate::reply::{ApiError, ErrorCode};
 
 /// The name of the header that carries the key.

@@ -3,6 +3,7 @@
 
 mod credentials;
 mod headers;
+mod refusal;
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,10 +13,9 @@ use http::{HeaderMap, HeaderValue};
 
 use crate::access::{Actor, ApiKey, ApiSecret, Caller, KeyStatus, SecretHash, StoredKey};
 use crate::agents::AgentStatus;
-use crate::api::AddressLimits;
 use crate::audit::{AuditAction, AuditEntry};
 use crate::json::{Json, Object, RawObject};
-use crate::limits::{AddressClass, AddressLimiter, Decision, KeyLimiter, KeyWindow};
+use crate::limits::{AddressClass, AddressLimiter, AddressLimits, Decision, KeyLimiter, KeyWindow};
 use crate::ports::{Clock, IdSource};
 use crate::reply::{ApiError, ErrorCode};
 use crate::server_keys::ServerKeys;
@@ -24,6 +24,7 @@ use crate::values::{AgentId, Timestamp};
 
 use headers::rate_policy;
 pub(crate) use headers::{RATE_HEADER_NAMES, rate_headers};
+pub(crate) use refusal::{Entry, Refusal};
 
 /// What separates the keyed hash of secrets from other uses of a server key.
 const SECRET_PURPOSE: &str = "api secret";
@@ -51,34 +52,6 @@ struct CachedKey {
     read_at: Timestamp,
     window: Arc<KeyWindow>,
     rate_policy: Option<HeaderValue>,
-}
-
-/// A request that was let in.
-pub(crate) struct Entry {
-    pub(crate) caller: Caller,
-    pub(crate) decision: Decision,
-    /// `RateLimit-Policy` of the key.
-    pub(crate) rate_policy: Option<HeaderValue>,
-    /// When the secret that was used ends, if a newer one exists.
-    pub(crate) secret_expires: Option<Timestamp>,
-}
-
-/// Why a request was not let in.
-pub(crate) enum Refusal {
-    /// Counted for the address: authentication failed or the address is outside the allowlist.
-    Failed { error: ApiError, key: Option<ApiKey>, agent: Option<AgentId> },
-    /// Counted with unknown routes: no credentials at all.
-    NoCredentials(ApiError),
-    /// Not counted.
-    Other(ApiError),
-    /// Over the limits of the key.
-    Limited { error: ApiError, entry: Box<Entry> },
-}
-
-impl From<StorageError> for Refusal {
-    fn from(error: StorageError) -> Self {
-        Refusal::Other(error.into())
-    }
 }
 
 impl Gate {

@@ -3,8 +3,26 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use super::windows::{Window, Windows};
-use crate::api::AddressLimits;
 use crate::values::Timestamp;
+
+/// Requests a minute and address (contract 8.3); 0 switches a limit off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddressLimits {
+    /// Health and description (300).
+    pub health: u32,
+    /// Downloads (300).
+    pub download: u32,
+    /// Unknown routes, 405, OPTIONS and requests without credentials, together (60).
+    pub unrouted: u32,
+    /// Failed authentications and refused addresses (20).
+    pub failed_authentication: u32,
+}
+
+impl Default for AddressLimits {
+    fn default() -> Self {
+        AddressLimits { health: 300, download: 300, unrouted: 60, failed_authentication: 20 }
+    }
+}
 
 /// The kinds of traffic that are limited apart from each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -5,6 +5,7 @@ mod keys;
 mod log;
 mod windows;
 
+pub use addresses::AddressLimits;
 pub(crate) use addresses::{AddressClass, AddressLimiter, network};
 pub(crate) use keys::{KeyLimiter, KeyWindow};
 pub use log::{Decision, SlidingLog, WindowState};

@@ -11,9 +11,9 @@ use crate::files::Upload;
 use crate::json::{Json, Object};
 use crate::operation::Meta;
 use crate::reply::MAX_REACH;
-use crate::service::{Idempotency, PageRequest, PageStart, TagMatch, Unchecked};
+use crate::service::{Idempotency, PageRequest, PageStart, ReplyEncoder, TagMatch, Unchecked};
 use crate::storage::Order;
-use crate::values::{Block, TextValue, Timestamp};
+use crate::values::{Block, TextValue, Timestamp, parse_boolean};
 use crate::violation::{Fault, Place, Rule, Violation, Violations};
 
 /// A request that was let in, with its body read.
@@ -226,20 +226,13 @@ impl<'a> Query<'a> {
     }
 }
 
-/// `true`, `false`, `1` or `0`, ignoring case (contract 5.1).
-pub(crate) fn parse_boolean(text: &str) -> Option<bool> {
-    if text == "1" || text.eq_ignore_ascii_case("true") {
-        Some(true)
-    } else if text == "0" || text.eq_ignore_ascii_case("false") {
-        Some(false)
-    } else {
-        None
-    }
-}
-
 /// The `Idempotency-Key` of a request (contract 5.5): 1 to 255 printable ASCII characters, surrounding quotes ignored.
-/// Without a well-formed key the request has none, and the fault is noted.
-pub(crate) fn idempotency(incoming: &Incoming<'_>, faults: &mut Violations) -> Option<Idempotency> {
+/// Without a well-formed key the request has none, and the fault is noted. `encoder` writes what is stored under it.
+pub(crate) fn idempotency<T>(
+    incoming: &Incoming<'_>,
+    faults: &mut Violations,
+    encoder: ReplyEncoder<T>,
+) -> Option<Idempotency<T>> {
     let name = HeaderName::from_static("idempotency-key");
     let mut lines = incoming.headers.get_all(&name).iter();
     let line = lines.next()?;
@@ -260,26 +253,27 @@ pub(crate) fn idempotency(incoming: &Incoming<'_>, faults: &mut Violations) -> O
         key: key.to_owned(),
         operation: format!("{} {}", incoming.meta.method.as_str(), incoming.path.trim_end_matches('/')),
         fingerprint: hash.finalize().into(),
+        encoder,
     })
 }
 
 /// What requests that create something have in common.
-pub(crate) struct Creation {
+pub(crate) struct Creation<T> {
     /// The members of the body.
     pub(crate) body: Unchecked<Object>,
     /// Whether everything runs and nothing is stored.
     pub(crate) dry_run: bool,
     /// The idempotency of the request; a dry run has none.
-    pub(crate) idempotency: Option<Idempotency>,
+    pub(crate) idempotency: Option<Idempotency<T>>,
 }
 
 /// Reads `dryRun`, the `Idempotency-Key` and the members of the body.
-pub(crate) fn creation(incoming: &Incoming<'_>) -> Creation {
+pub(crate) fn creation<T>(incoming: &Incoming<'_>, encoder: ReplyEncoder<T>) -> Creation<T> {
     let query = incoming.query();
     let dry_run = query.boolean("dryRun").unwrap_or(false);
     let mut faults = Violations::new();
     // A dry run ignores the key, be it well-formed or not.
-    let idempotency = if dry_run { None } else { idempotency(incoming, &mut faults) };
+    let idempotency = if dry_run { None } else { idempotency(incoming, &mut faults, encoder) };
     faults.extend(query.into_faults());
     let members = incoming.members(&mut faults);
     Creation { body: Unchecked::new(members, faults), dry_run, idempotency }

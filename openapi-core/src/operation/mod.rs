@@ -5,15 +5,15 @@ mod meta;
 mod parameters;
 
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
+use futures_core::future::BoxFuture;
 use http::HeaderMap;
 use serde::Serialize;
 use serde_json::Value;
 
 pub(crate) use incoming::{
-    Creation, creation, idempotency, if_match, page_request, parse_boolean, reason_member, sort_order,
+    Creation, creation, idempotency, if_match, page_request, reason_member, sort_order,
 };
 pub use incoming::{Incoming, JsonBody, Query};
 pub use meta::{Access, Base, BodyKind, Conditional, Meta, Method};
@@ -21,7 +21,7 @@ pub use parameters::Parameter;
 
 use crate::access::{Caller, Permission};
 use crate::brand::Brand;
-use crate::reply::{ApiBody, ApiError, Reply, success_body};
+use crate::reply::{ApiBody, ApiError, ErrorCode, Reply, success_body};
 use crate::service::OpenApiService;
 
 /// One endpoint: its description, how a request becomes its input, and what it does.
@@ -90,8 +90,26 @@ pub struct Context<'a, C> {
     pub caller: &'a C,
     /// The names of the service.
     pub brand: &'a Brand,
-    /// The OpenAPI document, made when it is first asked for.
-    pub document: &'a OnceLock<String>,
+    /// The OpenAPI document.
+    pub document: &'a Document,
+}
+
+/// The OpenAPI document of a service, made when it is first asked for.
+pub struct Document {
+    text: OnceLock<String>,
+    write: fn(&Brand) -> String,
+}
+
+impl Document {
+    /// A document that `write` makes.
+    pub(crate) const fn new(write: fn(&Brand) -> String) -> Self {
+        Document { text: OnceLock::new(), write }
+    }
+
+    /// The document under the names of the service.
+    pub(crate) fn text(&self, brand: &Brand) -> &str {
+        self.text.get_or_init(|| (self.write)(brand))
+    }
 }
 
 /// Who may call an operation.
@@ -123,8 +141,11 @@ impl Visitor for Anyone {
     }
 }
 
-/// A boxed future.
-pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+/// 403 of a caller without a permission.
+pub(crate) fn lacks(permission: Permission) -> ApiError {
+    ApiError::new(ErrorCode::InsufficientPermissions, format!("The API key lacks {permission}"))
+        .with_detail("required", permission.to_string().as_str())
+}
 
 /// What an operation answered, its output already written.
 pub struct Answer {
@@ -153,7 +174,7 @@ pub enum Payload {
 pub(crate) struct Shared {
     pub(crate) service: Arc<dyn OpenApiService>,
     pub(crate) brand: Brand,
-    pub(crate) document: OnceLock<String>,
+    pub(crate) document: Document,
 }
 
 type Run =

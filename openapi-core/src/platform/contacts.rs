@@ -10,7 +10,6 @@ use super::{ATTEMPTS, Platform, audit};
 use crate::access::Caller;
 use crate::audit::AuditAction;
 use crate::contacts::{Contact, ContactKeys, SearchTerm, SharedContact};
-use crate::endpoints::contacts::stored_reply;
 use crate::json::Object;
 use crate::reply::ApiError;
 use crate::schema::{CompiledSchema, Identity};
@@ -77,9 +76,7 @@ pub(super) async fn create(
             return Ok(Created::Preview(contact));
         }
         let replay: Option<Replay> = match &claimed {
-            Some(claim) => {
-                Some(claim.replay(stored_reply(&platform.brand, &contact)?, Some(contact.id), now))
-            }
+            Some(claim) => Some(claim.replay(&contact, Some(contact.id), now)?),
             None => None,
         };
         let mut write =

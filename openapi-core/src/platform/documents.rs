@@ -2,7 +2,7 @@
 
 use super::Platform;
 use super::errors::{agent_gone, quota_exceeded};
-use super::extraction::seal;
+use super::seal;
 use crate::access::Actor;
 use crate::files::{FileName, Sha256Digest};
 use crate::ports::BlobKey;

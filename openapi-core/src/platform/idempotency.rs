@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use super::Platform;
 use crate::access::Caller;
 use crate::reply::{ApiError, ErrorCode, StoredReply};
-use crate::service::Idempotency;
+use crate::service::{Idempotency, ReplyEncoder};
 use crate::storage::{Replay, ReplayKey};
 use crate::values::{ContactId, Timestamp};
 
@@ -15,21 +15,22 @@ use crate::values::{ContactId, Timestamp};
 const RETENTION_MILLIS: i64 = 24 * 3_600_000;
 
 /// A request that holds its idempotency key while it runs.
-pub(super) struct Claim<'a> {
+pub(super) struct Claim<'a, T> {
     platform: &'a Platform,
     key: ReplayKey,
     fingerprint: [u8; 32],
+    encoder: ReplyEncoder<T>,
 }
 
 /// What is known of an idempotency key.
-pub(super) enum Claimed<'a> {
+pub(super) enum Claimed<'a, T> {
     /// The request goes on, with its key if it has one.
-    Run(Option<Claim<'a>>),
+    Run(Option<Claim<'a, T>>),
     /// It was answered before.
     Answered(StoredReply),
 }
 
-impl Drop for Claim<'_> {
+impl<T> Drop for Claim<'_, T> {
     /// Also when the request is given up half-way.
     fn drop(&mut self) {
         self.platform.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
@@ -37,11 +38,11 @@ impl Drop for Claim<'_> {
 }
 
 /// Claims the key of a request that has one, or finds its answer.
-pub(super) async fn claim<'a>(
+pub(super) async fn claim<'a, T>(
     platform: &'a Platform,
     caller: &Caller,
-    idempotency: Option<&Idempotency>,
-) -> Result<Claimed<'a>, ApiError> {
+    idempotency: Option<&Idempotency<T>>,
+) -> Result<Claimed<'a, T>, ApiError> {
     let Some(idempotency) = idempotency else { return Ok(Claimed::Run(None)) };
     let key = replay_key(caller, idempotency);
     let is_new = platform.running.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
@@ -51,14 +52,14 @@ pub(super) async fn claim<'a>(
             "A request with this Idempotency-Key is still running",
         ));
     }
-    let claim = Claim { platform, key, fingerprint: idempotency.fingerprint };
+    let claim = Claim { platform, key, fingerprint: idempotency.fingerprint, encoder: idempotency.encoder };
     match claim.answer(caller).await? {
         Some(stored) => Ok(Claimed::Answered(stored)),
         None => Ok(Claimed::Run(Some(claim))),
     }
 }
 
-impl Claim<'_> {
+impl<T> Claim<'_, T> {
     /// The stored answer, if there is one.
     pub(super) async fn answer(&self, caller: &Caller) -> Result<Option<StoredReply>, ApiError> {
         let now = self.platform.now();
@@ -74,9 +75,15 @@ impl Claim<'_> {
         Ok(Some(StoredReply { status: replay.status, location: replay.location, body: replay.body }))
     }
 
-    /// The record that stores an answer; `resource` is the contact that it shows.
-    pub(super) fn replay(&self, reply: StoredReply, resource: Option<ContactId>, now: Timestamp) -> Replay {
-        Replay {
+    /// The record that stores the answer to what was made; `resource` is the contact that it shows.
+    pub(super) fn replay(
+        &self,
+        made: &T,
+        resource: Option<ContactId>,
+        now: Timestamp,
+    ) -> Result<Replay, ApiError> {
+        let reply = self.encoder.encode(&self.platform.brand, made)?;
+        Ok(Replay {
             key: self.key,
             fingerprint: self.fingerprint,
             status: reply.status,
@@ -84,12 +91,12 @@ impl Claim<'_> {
             body: reply.body,
             resource,
             expires_at: now.plus_millis(RETENTION_MILLIS),
-        }
+        })
     }
 }
 
 /// Bound to whoever calls, the method and the path.
-fn replay_key(caller: &Caller, idempotency: &Idempotency) -> ReplayKey {
+fn replay_key<T>(caller: &Caller, idempotency: &Idempotency<T>) -> ReplayKey {
     let mut hash = Sha256::new();
     let actor = serde_json::to_string(&caller.actor).unwrap_or_default();
     for part in [caller.agent_id.as_str(), &actor, &idempotency.operation, &idempotency.key] {

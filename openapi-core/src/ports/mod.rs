@@ -2,7 +2,6 @@
 
 mod blobs;
 mod clock;
-mod extractor;
 mod ids;
 mod offload;
 mod scanner;
@@ -16,10 +15,6 @@ pub use blobs::{
     InvalidBlobKey, MemoryBlobs, NoBlobs,
 };
 pub use clock::{Clock, FixedClock};
-pub use extractor::{
-    DocumentExtractor, DocumentLimits, DocumentText, DocumentUnit, ExtractError, ExtractionTask, Findings,
-    NoExtractor, OpenDocument, SentDocument, UnsupportedDocument,
-};
 pub use ids::{IdSource, SequentialIds};
 pub use offload::{InPlace, Offload, Work};
 pub use scanner::{FileScan, FileScanner, NoScanner, ScanError, Verdict};

@@ -8,7 +8,6 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use super::ErrorCode;
 use crate::json::Json;
 use crate::ports::{BlobError, BlobErrorKind};
-use crate::storage::{StorageError, StorageErrorKind};
 use crate::violation::{MAX_LISTED, Place, Rule, Violation, Violations};
 
 /// A failed request: what becomes the error envelope (contract 6).
@@ -162,31 +161,6 @@ impl ApiError {
     #[must_use]
     pub fn unavailable() -> Self {
         ApiError::new(ErrorCode::ServiceUnavailable, "The data store is not available")
-    }
-}
-
-impl From<StorageError> for ApiError {
-    /// What is left when the platform has dealt with the kinds it can.
-    fn from(error: StorageError) -> Self {
-        match error.kind {
-            StorageErrorKind::Unavailable => {
-                tracing::warn!(error = ?error.source, "the data store is not available");
-                ApiError::unavailable()
-            }
-            StorageErrorKind::Stale | StorageErrorKind::ReplayExists | StorageErrorKind::AlreadyExists => {
-                ApiError::new(
-                    ErrorCode::ConcurrentUpdate,
-                    "The change lost a race against another one; try again",
-                )
-            }
-            StorageErrorKind::Missing
-            | StorageErrorKind::Duplicate(_)
-            | StorageErrorKind::QuotaExceeded(_)
-            | StorageErrorKind::Internal => {
-                tracing::error!(kind = %error.kind, error = ?error.source, "the data store failed");
-                ApiError::internal()
-            }
-        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::option::FieldOption;
 use super::pattern::Pattern;
 use super::rules::{Form, Limit, Rules};
 use crate::json::Json;
@@ -103,16 +104,6 @@ impl FieldType {
     pub const fn is_scalar(self) -> bool {
         !matches!(self, FieldType::Multiselect | FieldType::Tags | FieldType::Object | FieldType::Boolean)
     }
-}
-
-/// One option of a `select` or `multiselect`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FieldOption {
-    /// The value on the wire.
-    pub value: String,
-    /// What people read.
-    pub label: String,
 }
 
 /// The definition of a field as the schema endpoint answers it.

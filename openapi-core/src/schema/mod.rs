@@ -5,13 +5,16 @@ mod check;
 mod definition;
 mod field;
 mod json_schema;
+mod keys;
+mod option;
 mod pattern;
 pub(crate) mod properties;
 mod record;
 pub(crate) mod rules;
 
 pub use check::{CompiledSchema, Identity};
-pub use field::{FieldDefinition, FieldOption, FieldType};
+pub use field::{FieldDefinition, FieldType};
+pub use option::FieldOption;
 pub(crate) use pattern::over_octets;
 pub use pattern::{InvalidPattern, Pattern};
 pub use record::ContactSchema;

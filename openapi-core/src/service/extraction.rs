@@ -12,7 +12,7 @@ pub struct ExtractDocument {
     pub form: DocumentForm,
     /// The idempotency of the request. Its fingerprint is known when the form was read:
     /// [`ReceivedForm::fingerprint`](crate::extraction::ReceivedForm::fingerprint) takes the place of the one here.
-    pub idempotency: Option<Idempotency>,
+    pub idempotency: Option<Idempotency<ExtractedDocument>>,
     /// What is wrong around the form.
     pub faults: Violations,
 }

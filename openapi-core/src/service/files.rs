@@ -38,7 +38,7 @@ pub struct UploadFile {
     pub upload: Upload,
     /// The idempotency of the request. Its fingerprint is known when the upload has ended:
     /// [`Received::fingerprint`](crate::files::Received::fingerprint) takes the place of the one here.
-    pub idempotency: Option<Idempotency>,
+    pub idempotency: Option<Idempotency<ContactFile>>,
     /// What is wrong around the form.
     pub faults: Violations,
 }

@@ -20,7 +20,7 @@ pub struct SubmitForm {
     /// Whether everything runs and nothing is stored (contract 4.2).
     pub dry_run: bool,
     /// The idempotency of the request; a dry run has none.
-    pub idempotency: Option<Idempotency>,
+    pub idempotency: Option<Idempotency<Submission>>,
 }
 
 /// `POST /forms/batch/contacts/<ext>/chatbots/<A>`
@@ -33,7 +33,7 @@ pub struct SubmitForms {
     /// Whether everything runs and nothing is stored.
     pub dry_run: bool,
     /// The idempotency of the request; a dry run has none.
-    pub idempotency: Option<Idempotency>,
+    pub idempotency: Option<Idempotency<BatchResult>>,
 }
 
 /// What became of a batch (contract 4.4).

@@ -1,6 +1,7 @@
 //! The error of every storage method: few kinds, each saying what the caller does next.
 
 use super::Excess;
+use crate::reply::{ApiError, ErrorCode};
 use crate::values::ContactId;
 
 /// Why a storage method failed.
@@ -77,5 +78,30 @@ impl From<StorageErrorKind> for StorageError {
 impl From<Duplicate> for StorageError {
     fn from(duplicate: Duplicate) -> Self {
         StorageErrorKind::Duplicate(duplicate).into()
+    }
+}
+
+impl From<StorageError> for ApiError {
+    /// What is left when the platform has dealt with the kinds it can.
+    fn from(error: StorageError) -> Self {
+        match error.kind {
+            StorageErrorKind::Unavailable => {
+                tracing::warn!(error = ?error.source, "the data store is not available");
+                ApiError::unavailable()
+            }
+            StorageErrorKind::Stale | StorageErrorKind::ReplayExists | StorageErrorKind::AlreadyExists => {
+                ApiError::new(
+                    ErrorCode::ConcurrentUpdate,
+                    "The change lost a race against another one; try again",
+                )
+            }
+            StorageErrorKind::Missing
+            | StorageErrorKind::Duplicate(_)
+            | StorageErrorKind::QuotaExceeded(_)
+            | StorageErrorKind::Internal => {
+                tracing::error!(kind = %error.kind, error = ?error.source, "the data store failed");
+                ApiError::internal()
+            }
+        }
     }
 }

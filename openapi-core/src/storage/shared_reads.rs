@@ -11,8 +11,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_channel::oneshot;
-
-use crate::operation::BoxFuture;
+use futures_core::future::BoxFuture;
 
 type Read<K, V> = dyn Fn(Vec<K>) -> BoxFuture<'static, Vec<V>> + Send + Sync;
 type Spawn = dyn Fn(BoxFuture<'static, ()>) + Send + Sync;

@@ -2,9 +2,11 @@
 //! `strategies`) generator.
 
 mod agent_id;
+mod boolean;
 mod date;
 mod email;
 mod external_id;
+mod file_name;
 mod fold;
 mod phone;
 mod platform_id;
@@ -13,9 +15,11 @@ mod text;
 mod timestamp;
 
 pub use agent_id::AgentId;
+pub(crate) use boolean::parse_boolean;
 pub use date::Date;
 pub use email::Email;
 pub use external_id::ExternalId;
+pub use file_name::FileName;
 pub use fold::fold;
 pub(crate) use fold::fold_case;
 pub use phone::{Phone, PhoneCode};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use openapi_core::ports::{
+use openapi_core::extraction::{
     DocumentExtractor, DocumentLimits, DocumentText, ExtractError, ExtractionTask, Findings, OpenDocument,
     SentDocument, UnsupportedDocument,
 };

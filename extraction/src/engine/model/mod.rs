@@ -23,8 +23,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use openapi_core::extraction::{ExtractionSchema, ExtractionWarning, Finding};
-use openapi_core::ports::ExtractError;
+use openapi_core::extraction::{ExtractError, ExtractionSchema, ExtractionWarning, Finding};
 pub use reqwest::Url;
 use serde_json::Value;
 

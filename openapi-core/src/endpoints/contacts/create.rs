@@ -13,7 +13,7 @@ use crate::operation::{
     creation,
 };
 use crate::reply::{ApiError, ErrorCode, Reply, StoredReply, success_body};
-use crate::service::{CreateContact, Created};
+use crate::service::{CreateContact, Created, ReplyEncoder};
 
 /// Creates a contact.
 pub struct Create;
@@ -77,7 +77,7 @@ impl Operation for Create {
     type Output = CreatedContact;
 
     fn decode(incoming: &Incoming<'_>) -> CreateContact {
-        let Creation { body, dry_run, idempotency } = creation(incoming);
+        let Creation { body, dry_run, idempotency } = creation(incoming, ReplyEncoder(stored_reply));
         CreateContact { fields: body, dry_run, idempotency }
     }
 

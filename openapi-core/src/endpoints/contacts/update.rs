@@ -7,10 +7,9 @@ use serde_json::Value;
 
 use super::{Addressing, if_match, path, pick, shapes, target};
 use crate::access::{Action, Caller, Permission, Scope};
-use crate::api::lacks;
 use crate::contacts::Contact;
 use crate::operation::{
-    Access, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation, Parameter,
+    Access, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation, Parameter, lacks,
 };
 use crate::reply::{ApiError, ErrorCode, Reply};
 use crate::service::{TagMatch, Unchecked, UpdateContact, Updated, Upsert};

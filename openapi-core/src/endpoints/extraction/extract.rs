@@ -6,12 +6,13 @@ use serde_json::Value;
 
 use super::shapes;
 use crate::access::{Action, Caller, Permission, Scope};
+use crate::brand::Brand;
 use crate::operation::{
     Access, Answer, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation, Payload,
     idempotency,
 };
 use crate::reply::{ApiError, ErrorCode, Reply, StoredReply};
-use crate::service::{ExtractDocument, Extracted, ExtractedDocument};
+use crate::service::{ExtractDocument, Extracted, ExtractedDocument, ReplyEncoder};
 use crate::violation::Violations;
 
 /// Finds the values of fields in a document.
@@ -60,7 +61,7 @@ fn body(document: &ExtractedDocument) -> Result<Vec<u8>, ApiError> {
 }
 
 /// The answer to an extraction as an idempotency key stores it.
-pub(crate) fn stored_reply(document: &ExtractedDocument) -> Result<StoredReply, ApiError> {
+fn stored_reply(_: &Brand, document: &ExtractedDocument) -> Result<StoredReply, ApiError> {
     let body = String::from_utf8(body(document)?).map_err(|_| ApiError::internal())?;
     Ok(StoredReply { status: 200, location: None, body: body.into() })
 }
@@ -99,7 +100,7 @@ impl Operation for Extract {
 
     fn decode(incoming: &Incoming<'_>) -> ExtractDocument {
         let mut faults = Violations::new();
-        let idempotency = idempotency(incoming, &mut faults);
+        let idempotency = idempotency(incoming, &mut faults, ReplyEncoder(stored_reply));
         faults.extend(incoming.query().into_faults());
         ExtractDocument { form: incoming.take_document(), idempotency, faults }
     }

@@ -7,5 +7,4 @@ mod shapes;
 pub use extract::{Extract, Outcome};
 pub use schema_examples::SchemaExamples;
 
-pub(crate) use extract::stored_reply;
 pub(crate) use shapes::components;

@@ -16,7 +16,6 @@ pub use sign_url::SignUrl;
 pub use upload::{Upload, UploadedFile};
 
 pub(crate) use shapes::components;
-pub(crate) use upload::stored_reply;
 
 use crate::files::ContactFile;
 use crate::operation::Incoming;

@@ -5,12 +5,13 @@ use serde_json::Value;
 
 use super::{contact, path, shapes};
 use crate::access::{Action, Caller, Permission, Scope};
+use crate::brand::Brand;
 use crate::files::ContactFile;
 use crate::operation::{
     Access, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation, idempotency,
 };
 use crate::reply::{ApiError, ErrorCode, Reply, StoredReply, success_body};
-use crate::service::{Created, UploadFile};
+use crate::service::{Created, ReplyEncoder, UploadFile};
 use crate::violation::Violations;
 
 /// Takes in a file.
@@ -29,7 +30,7 @@ impl Serialize for UploadedFile {
 }
 
 /// The answer to an upload as an idempotency key stores it.
-pub(crate) fn stored_reply(file: &ContactFile) -> Result<StoredReply, ApiError> {
+fn stored_reply(_: &Brand, file: &ContactFile) -> Result<StoredReply, ApiError> {
     let body = String::from_utf8(success_body(MESSAGE, file, None)?).map_err(|_| ApiError::internal())?;
     Ok(StoredReply { status: 201, location: Some(path(file)), body: body.into() })
 }
@@ -63,7 +64,7 @@ impl Operation for Upload {
 
     fn decode(incoming: &Incoming<'_>) -> UploadFile {
         let mut faults = Violations::new();
-        let idempotency = idempotency(incoming, &mut faults);
+        let idempotency = idempotency(incoming, &mut faults, ReplyEncoder(stored_reply));
         faults.extend(incoming.query().into_faults());
         UploadFile { contact: contact(incoming), upload: incoming.take_upload(), idempotency, faults }
     }

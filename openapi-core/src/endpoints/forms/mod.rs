@@ -21,11 +21,9 @@ pub use submit::{Submit, SubmittedForm};
 pub use templates::Templates;
 pub use update::Update;
 
-pub(crate) use batch::stored_batch_reply;
 pub(crate) use shapes::components;
 #[cfg(test)]
 pub(crate) use shapes::intake_definition;
-pub(crate) use submit::stored_reply;
 
 use crate::forms::Submission;
 use crate::operation::Incoming;

@@ -6,13 +6,14 @@ use serde_json::Value;
 
 use super::{contact, path, shapes};
 use crate::access::{Action, Caller, Permission, Scope};
+use crate::brand::Brand;
 use crate::forms::{Submission, SubmissionPreview, WithHistory};
 use crate::operation::{
     Access, Base, BodyKind, Conditional, Context, Creation, Incoming, Meta, Method, Operation, Parameter,
     creation,
 };
 use crate::reply::{ApiError, ErrorCode, Reply, StoredReply, success_body};
-use crate::service::{Created, SubmitForm};
+use crate::service::{Created, ReplyEncoder, SubmitForm};
 
 /// Submits a form.
 pub struct Submit;
@@ -46,7 +47,7 @@ fn message(submission: &Submission) -> &'static str {
 }
 
 /// The answer to a submit as an idempotency key stores it.
-pub(crate) fn stored_reply(submission: &Submission) -> Result<StoredReply, ApiError> {
+fn stored_reply(_: &Brand, submission: &Submission) -> Result<StoredReply, ApiError> {
     let shown = WithHistory(submission.clone());
     let body = String::from_utf8(success_body(message(submission), &shown, None)?)
         .map_err(|_| ApiError::internal())?;
@@ -81,7 +82,7 @@ impl Operation for Submit {
     type Output = SubmittedForm;
 
     fn decode(incoming: &Incoming<'_>) -> SubmitForm {
-        let Creation { body, dry_run, idempotency } = creation(incoming);
+        let Creation { body, dry_run, idempotency } = creation(incoming, ReplyEncoder(stored_reply));
         SubmitForm {
             template: incoming.path_value("templateId").to_owned(),
             contact: contact(incoming),

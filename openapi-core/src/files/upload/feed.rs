@@ -10,8 +10,10 @@ use bytes::Bytes;
 use futures_core::Stream;
 use memchr::memmem::Finder;
 
-use super::form::BodyStream;
 use crate::reply::ApiError;
+
+/// The octets of a body; its errors are answers already.
+pub(crate) type BodyStream = Pin<Box<dyn Stream<Item = Result<Bytes, ApiError>> + Send>>;
 
 /// The most octets that are given to the parser at once.
 pub(super) const CHUNK_OCTETS: usize = 64 * 1024;

@@ -12,8 +12,8 @@ use bytes::Bytes;
 use futures_core::Stream;
 use multer::{Field, Multipart};
 
-use super::feed::{CHUNK_OCTETS, Feed, Tap, advance, lock};
-use super::{Piece, head};
+use super::feed::{BodyStream, CHUNK_OCTETS, Feed, Tap, advance, lock};
+use super::head;
 use crate::reply::{ApiError, ErrorCode};
 
 /// The most octets that may stand in front of a part's content: the heads of the part, or what precedes the first one.
@@ -21,9 +21,6 @@ const MAX_HEAD_OCTETS: u64 = 128 * 1024;
 
 /// The longest boundary (RFC 2046).
 const MAX_BOUNDARY: usize = 70;
-
-/// The octets of a body; its errors are answers already.
-pub(crate) type BodyStream = Pin<Box<dyn Stream<Item = Result<Bytes, ApiError>> + Send>>;
 
 /// The part of a form that holds a file.
 #[derive(Clone, Copy)]
@@ -46,6 +43,14 @@ impl FilePart {
             None => Ok(()),
         }
     }
+}
+
+/// One thing that a form holds.
+pub(crate) enum Piece {
+    /// A part begins.
+    Part { name: String, file_name: Option<String>, is_file: bool },
+    /// Octets of the part that began last.
+    Octets(Bytes),
 }
 
 /// A form being read.

@@ -14,7 +14,8 @@ use bytes::Bytes;
 use futures_core::Stream;
 use sha2::{Digest, Sha256};
 
-pub(crate) use form::{BodyStream, FilePart, Form};
+pub(crate) use feed::BodyStream;
+pub(crate) use form::{FilePart, Form, Piece};
 
 use self::digest::PartDigest;
 use super::{Detected, FileName, Inspector, Sha256Digest};
@@ -93,14 +94,6 @@ pub struct Received {
     pub faults: Violations,
     /// SHA-256 of the names of the parts, in order, with the digests of their contents (contract 5.5).
     pub fingerprint: [u8; 32],
-}
-
-/// One thing that a form holds.
-pub(crate) enum Piece {
-    /// A part begins.
-    Part { name: String, file_name: Option<String>, is_file: bool },
-    /// Octets of the part that began last.
-    Octets(Bytes),
 }
 
 impl Upload {

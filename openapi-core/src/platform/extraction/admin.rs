@@ -2,13 +2,12 @@
 
 use std::future::poll_fn;
 
-use super::seal;
 use crate::access::Actor;
 use crate::admin::{AdminError, CreditChange};
 use crate::audit::AuditAction;
 use crate::credits::{CreditAccount, CreditEntry, CreditEntryKind, CreditPool, MAX_CREDITS};
 use crate::json::{Json, Object};
-use crate::platform::{ATTEMPTS, Platform};
+use crate::platform::{ATTEMPTS, Platform, seal};
 use crate::ports::BlobKey;
 use crate::storage::{CreditWrite, StorageErrorKind, StoredDocument};
 use crate::values::{AgentId, FileId};

@@ -2,16 +2,15 @@
 
 use super::errors::{credits_in_use, too_few_credits};
 use super::running::{Abandoned, Of};
-use super::{Refused, replay_of};
+use super::task::Refused;
 use crate::access::Caller;
 use crate::audit::AuditAction;
 use crate::credits::{CreditAccount, CreditEntry, CreditEntryKind};
-use crate::extraction::Usage;
+use crate::extraction::{DocumentText, Usage};
 use crate::json::{Json, Object};
 use crate::platform::errors::{agent_gone, quota_exceeded};
 use crate::platform::idempotency::Claim;
 use crate::platform::{ATTEMPTS, Platform};
-use crate::ports::DocumentText;
 use crate::reply::ApiError;
 use crate::service::{Extracted, ExtractedDocument};
 use crate::storage::{CreditWrite, DocumentWrite, LedgerQuery, StorageError, StorageErrorKind};
@@ -79,7 +78,7 @@ impl<'a> Payment<'a> {
         mut self,
         mut document: ExtractedDocument,
         kept: Option<DocumentWrite>,
-        claimed: Option<&Claim<'_>>,
+        claimed: Option<&Claim<'_, ExtractedDocument>>,
         now: Timestamp,
     ) -> Result<Extracted, Refused> {
         let Payment { platform, caller, id, .. } = self;
@@ -96,7 +95,8 @@ impl<'a> Payment<'a> {
             let resource = id.to_string();
             let audit =
                 platform.caller_audit(caller, AuditAction::DocumentExtract, resource, None, &details, now);
-            let replay = replay_of(claimed, &document, now).map_err(Refused::Definite)?;
+            let replay = claimed.map(|claim| claim.replay(&document, None, now)).transpose();
+            let replay = replay.map_err(Refused::Definite)?;
             let audit = Some(audit);
             // Whoever leaves now gets the answer only by asking again under its key.
             self.at_stake = replay.is_none().then_some(now);

@@ -1,12 +1,12 @@
 //! Documents that are kept: sealed in the blob store, and with the answer a record that says when they go.
 
-use super::Task;
 use super::running::Abandoned;
-use super::seal::SEAL_OCTETS;
+use super::task::Task;
 use crate::access::Caller;
 use crate::platform::Platform;
 use crate::platform::documents::NewDocument;
 use crate::platform::errors::quota_exceeded;
+use crate::platform::seal::SEAL_OCTETS;
 use crate::ports::BlobKey;
 use crate::reply::ApiError;
 use crate::storage::{DocumentWrite, FileQuota, StoredDocument};

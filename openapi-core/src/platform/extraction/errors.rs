@@ -1,9 +1,8 @@
 //! What an extraction that failed is answered, worded by the contract.
 
 use crate::credits::CreditShortage;
-use crate::extraction::document_too_large;
+use crate::extraction::{ExtractError, UnsupportedDocument, document_too_large};
 use crate::json::Json;
-use crate::ports::{ExtractError, UnsupportedDocument};
 use crate::reply::{ApiError, ErrorCode};
 
 /// 415 of a document that cannot be read.

@@ -5,10 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::errors::{too_many_documents, too_many_running};
 use crate::access::{Actor, Caller};
-use crate::platform::Platform;
 use crate::ports::BlobKey;
 use crate::reply::ApiError;
-use crate::storage::StorageError;
 use crate::values::{AgentId, FileId, PlatformId, Timestamp};
 
 /// The extractions of this process.
@@ -60,9 +58,9 @@ impl Abandoned {
 }
 
 /// Something that was abandoned, on its way back. Dropped before that is done, it is abandoned again.
-struct Returning<'a> {
+pub(super) struct Returning<'a> {
     extractions: &'a Extractions,
-    what: Option<Abandoned>,
+    pub(super) what: Option<Abandoned>,
 }
 
 impl Drop for Returning<'_> {
@@ -151,8 +149,13 @@ impl Extractions {
         lock(&self.abandoned).iter().any(|what| what.is(Of::Agent(agent)))
     }
 
+    /// How much was abandoned.
+    pub(super) fn count_abandoned(&self) -> usize {
+        lock(&self.abandoned).len()
+    }
+
     /// The first that was abandoned.
-    fn next_abandoned(&self, of: Of<'_>) -> Option<Returning<'_>> {
+    pub(super) fn next_abandoned(&self, of: Of<'_>) -> Option<Returning<'_>> {
         let mut abandoned = lock(&self.abandoned);
         let at = abandoned.iter().position(|what| what.is(of))?;
         let what = abandoned.remove(at);
@@ -169,38 +172,5 @@ impl Drop for Running<'_> {
                 running.remove(&self.of);
             }
         }
-    }
-}
-
-impl Platform {
-    /// Gives back what extractions have left behind that were given up. What a store refuses stays for the next time; of a
-    /// process that ends without it credits go back when their reservation ends, and contents are swept as orphans; only what
-    /// was spent on an answer in its last moment stays spent.
-    pub(in crate::platform) async fn settle_abandoned(&self, of: Of<'_>) -> Result<(), StorageError> {
-        let mut outcome = Ok(());
-        // What fails goes to the end of the line.
-        let count = lock(&self.extractions.abandoned).len();
-        for _ in 0..count {
-            let Some(mut returning) = self.extractions.next_abandoned(of) else { break };
-            let done = match &returning.what {
-                Some(Abandoned::Credits(agent, id)) => self.release(agent, *id, None).await,
-                Some(Abandoned::Answer(agent, id, at)) => match self.release(agent, *id, Some(*at)).await {
-                    Ok(()) => self.storage.discard_document(agent, (*id).into(), self.now()).await,
-                    failed => failed,
-                },
-                Some(Abandoned::Document(key)) => {
-                    if let Err(error) = self.ports.blobs.remove(key).await {
-                        tracing::warn!(%error, %key, "the content of a refused document is still there; it is swept later");
-                    }
-                    Ok(())
-                }
-                None => Ok(()),
-            };
-            match done {
-                Ok(()) => returning.what = None,
-                Err(error) => outcome = outcome.and(Err(error)),
-            }
-        }
-        outcome
     }
 }

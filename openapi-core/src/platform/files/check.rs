@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::future::poll_fn;
 
-use super::{MaintainError, about};
+use super::error::MaintainError;
+use super::records::about;
 use crate::access::Actor;
 use crate::audit::{AuditAction, AuditEntry};
 use crate::platform::Platform;

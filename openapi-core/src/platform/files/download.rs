@@ -2,7 +2,7 @@
 
 use http::{HeaderValue, header};
 
-use super::find;
+use super::records::find;
 use crate::access::{Actor, Caller};
 use crate::agents::AgentStatus;
 use crate::files::{Disposition, Issuer, Link, Selection, selection};

@@ -4,11 +4,10 @@
 //! marks the record first. A crash in between leaves a content without a record, never a record without its content.
 
 use std::future::poll_fn;
-use std::sync::{Mutex, PoisonError};
 
+use super::error::MaintainError;
 use crate::platform::Platform;
-use crate::ports::{BlobError, BlobKey};
-use crate::storage::StorageError;
+use crate::ports::BlobKey;
 use crate::values::Timestamp;
 
 /// Contents that one step removes or looks up.
@@ -17,40 +16,9 @@ const BATCH: u32 = 200;
 /// Contents without a record are left alone for so long: they may belong to an upload that is not over.
 const ORPHAN_AGE_MILLIS: i64 = 24 * 3_600_000;
 
-/// How often orphans are looked for.
-const ORPHANS_EVERY_MILLIS: i64 = 6 * 3_600_000;
-
 /// A crash leaves as many orphans as uploads were under way. So many more belong to somebody: to another data store with
 /// the same place for its contents, or to records that a restored backup lacks. The regular work leaves them alone.
 const MOST_ORPHANS: usize = 100;
-
-/// Why regular work was not done.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum MaintainError {
-    /// The data store failed.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// The store of file contents failed.
-    #[error(transparent)]
-    Blobs(#[from] BlobError),
-}
-
-/// When orphans were last looked for.
-#[derive(Default)]
-pub(in crate::platform) struct Sweeps(Mutex<Option<Timestamp>>);
-
-impl Sweeps {
-    /// Whether it is time again; if so, now counts as the last time.
-    fn is_time(&self, now: Timestamp) -> bool {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_time = last.is_none_or(|last| now.millis_since(last) >= ORPHANS_EVERY_MILLIS);
-        if is_time {
-            *last = Some(now);
-        }
-        is_time
-    }
-}
 
 impl Platform {
     /// Removes the contents that are due: of deleted files after their retention, of erased contacts and deleted agents

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{about, audit};
+use super::records::{about, audit};
 use crate::access::Caller;
 use crate::audit::AuditAction;
 use crate::contacts::{Contact, SharedContact};
-use crate::endpoints::files::stored_reply;
 use crate::files::{ContactFile, FileName, FileTypes, Received, ReceivedFile};
 use crate::platform::errors::{
     contact_archived, infected_file, quota_exceeded, scanner_failed, unsupported_file, upload_overtaken,
@@ -187,7 +186,7 @@ impl Stored<'_> {
     async fn insert(
         &self,
         mut contact: SharedContact,
-        claimed: Option<&Claim<'_>>,
+        claimed: Option<&Claim<'_, ContactFile>>,
     ) -> Result<Created<ContactFile>, Refused> {
         let Stored { platform, caller, id, file } = self;
         for _ in 0..ATTEMPTS {
@@ -206,10 +205,7 @@ impl Stored<'_> {
                 updated_at: now,
             };
             let replay = match claimed {
-                Some(claim) => {
-                    let reply = stored_reply(&record).map_err(Refused::Definite)?;
-                    Some(claim.replay(reply, Some(contact.id), now))
-                }
+                Some(claim) => Some(claim.replay(&record, Some(contact.id), now).map_err(Refused::Definite)?),
                 None => None,
             };
             let audit = audit(platform, caller, AuditAction::FileUpload, &record, &about(&record), now);

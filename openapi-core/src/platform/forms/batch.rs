@@ -9,7 +9,6 @@ use super::super::idempotency::{Claim, Claimed, claim};
 use super::super::{ATTEMPTS, Platform, contacts};
 use crate::access::Caller;
 use crate::contacts::Contact;
-use crate::endpoints::forms::stored_batch_reply;
 use crate::forms::body::{ElementTemplate, NewForm, hands_in, template_of};
 use crate::forms::{CompiledTemplate, Submission, SubmissionPolicy, TemplateStatus};
 use crate::json::{Json, Object};
@@ -236,14 +235,14 @@ impl Batch<'_> {
     async fn store(
         &self,
         outcomes: Vec<Result<NewSubmission, ApiError>>,
-        claim: Option<&Claim<'_>>,
+        claim: Option<&Claim<'_, BatchResult>>,
         now: Timestamp,
     ) -> Result<Option<BatchResult>, ApiError> {
         let submissions: Vec<NewSubmission> =
             outcomes.iter().filter_map(|outcome| outcome.as_ref().ok()).cloned().collect();
         let result = result(outcomes, false);
         let replay: Option<Replay> = match claim {
-            Some(claim) => Some(claim.replay(stored_batch_reply(&result)?, Some(self.contact.id), now)),
+            Some(claim) => Some(claim.replay(&result, Some(self.contact.id), now)?),
             None => None,
         };
         if submissions.is_empty() && replay.is_none() {

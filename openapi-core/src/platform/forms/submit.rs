@@ -8,7 +8,6 @@ use super::super::{ATTEMPTS, Platform, contacts};
 use crate::access::Caller;
 use crate::audit::AuditAction;
 use crate::contacts::Contact;
-use crate::endpoints::forms::stored_reply;
 use crate::forms::body::NewForm;
 use crate::forms::{FormTemplate, StatusChange, Submission, SubmissionStatus, TemplateStatus};
 use crate::json::{Json, Object};
@@ -48,7 +47,7 @@ pub(in crate::platform) async fn submit(
             return Ok(Created::Preview(submission));
         }
         let replay = match &claimed {
-            Some(claim) => Some(claim.replay(stored_reply(&submission)?, Some(contact.id), now)),
+            Some(claim) => Some(claim.replay(&submission, Some(contact.id), now)?),
             None => None,
         };
         let new = platform.to_be_stored(caller, submission, template, succession, now);

@@ -7,7 +7,7 @@ use super::super::errors::{
     transition_refused,
 };
 use super::super::{ATTEMPTS, Platform};
-use super::{contact_of, find};
+use super::read::{contact_of, find};
 use crate::access::Caller;
 use crate::audit::AuditAction;
 use crate::forms::body::{Change, merged};

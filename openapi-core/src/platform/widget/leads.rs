@@ -11,13 +11,14 @@ use crate::access::{Actor, Caller, Permissions};
 use crate::audit::{AuditAction, AuditEntry};
 use crate::chat::{Consent, Conversation, Lead};
 use crate::contacts::{Contact, ContactRef, SharedContact};
+use crate::endpoints::contacts::stored_reply;
 use crate::json::{Json, Object, RawObject};
 use crate::limits::fits;
 use crate::platform::errors::concurrent_update;
 use crate::platform::{ATTEMPTS, contacts};
 use crate::reply::{ApiError, ErrorCode};
 use crate::schema::{CompiledSchema, Identity};
-use crate::service::{ContactTarget, CreateContact, Created, Idempotency, UpdateContact};
+use crate::service::{ContactTarget, CreateContact, Created, Idempotency, ReplyEncoder, UpdateContact};
 use crate::storage::{
     ContactFilter, ContactQuery, ContactSort, ConversationWrite, Order, StorageErrorKind, Window,
 };
@@ -147,6 +148,7 @@ impl Inner {
                 operation: "widget lead".to_owned(),
                 // Another try of the same call is the same, whatever the clock says.
                 fingerprint: Sha256::digest(key).into(),
+                encoder: ReplyEncoder(stored_reply),
             };
             let request = CreateContact {
                 fields: fields.clone().into(),

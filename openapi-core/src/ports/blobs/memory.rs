@@ -10,9 +10,10 @@ use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use futures_core::Stream;
 
-use super::{BlobEntry, BlobErrorKind, BlobKey, BlobListing, BlobResult, BlobStore, BlobStream, BlobWriter};
-use crate::files::FileName;
-use crate::values::Timestamp;
+use super::store::{
+    BlobEntry, BlobErrorKind, BlobKey, BlobListing, BlobResult, BlobStore, BlobStream, BlobWriter,
+};
+use crate::values::{FileName, Timestamp};
 
 type Blobs = BTreeMap<BlobKey, Bytes>;
 

@@ -2,20 +2,23 @@
 //! once, and the record that is to be stored (contract 2.1.1, 2.1.3, 2.1.4, 6.2).
 
 mod custom;
+mod found;
+mod limits;
 mod standard;
 
-pub(super) use custom::key;
+pub(super) use limits::key;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use self::found::{Found, MISSING, MISSING_CUSTOM, required};
 use super::pattern::{InvalidPattern, Pattern};
 use super::{ContactSchema, FieldDefinition};
 use crate::brand::Brand;
 use crate::contacts::{Contact, ContactFields};
 use crate::json::{Json, Object, RawObject};
 use crate::values::{AgentId, ContactId, ContactStatus, Date, Line, TextValue, Timestamp};
-use crate::violation::{Fault, MAX_LISTED, Place, Rule, Violation, Violations};
+use crate::violation::{Fault, Place, Rule, Violation, Violations};
 
 /// A contact schema made ready to check requests: patterns compiled, defaults read. Made once for each version.
 #[derive(Clone, Debug)]
@@ -39,44 +42,6 @@ pub struct Identity {
     /// The creation time.
     pub now: Timestamp,
 }
-
-/// Violations with the place of the member they belong to, so that they come out in the order of contract 6.2: members
-/// as sent, then missing required ones in schema order.
-#[derive(Default)]
-struct Found {
-    kept: Vec<(usize, Violation)>,
-    total: usize,
-}
-
-impl Found {
-    /// Notes a violation. Members are walked in order, so that beyond the number that is listed all later ones need
-    /// only be counted: a body of 100,000 wrong members costs no memory.
-    fn push(&mut self, at: usize, violation: Violation) {
-        self.total += 1;
-        if self.kept.len() < MAX_LISTED || self.kept.last().is_some_and(|(last, _)| at < *last) {
-            self.kept.push((at, violation));
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.total == 0
-    }
-
-    fn into_violations(mut self) -> Violations {
-        self.kept.sort_by_key(|(at, _)| *at);
-        let mut violations = Violations::new();
-        let counted = self.total - self.kept.len();
-        self.kept.into_iter().for_each(|(_, violation)| violations.push(violation));
-        violations.count(counted);
-        violations
-    }
-}
-
-/// The place of missing standard fields: behind all members as sent.
-const MISSING: usize = usize::MAX - 1;
-
-/// The place of missing declared custom fields, which come last in schema order.
-const MISSING_CUSTOM: usize = usize::MAX;
 
 impl CompiledSchema {
     /// Compiles a schema.
@@ -203,7 +168,7 @@ impl CompiledSchema {
                 let sent = patch.members();
                 merged.merge(&sent);
                 let at = position(body, "customFields");
-                custom::limits(&merged).into_iter().for_each(|fault| {
+                limits::whole(&merged).into_iter().for_each(|fault| {
                     found.push(at, Violation::new(Place::Body, "customFields", None, fault));
                 });
                 // What a merge leaves empty is cleared, member by member.
@@ -290,10 +255,6 @@ impl CompiledSchema {
 enum Mode {
     Create,
     Update,
-}
-
-fn required(path: &str) -> Violation {
-    Violation::new(Place::Body, path, None, Fault::required())
 }
 
 fn position(body: &Object, name: &str) -> usize {

@@ -1,6 +1,7 @@
 //! The walk over the members of a body: standard fields, read into their types.
 
-use super::{CompiledSchema, Found, MISSING_CUSTOM, Mode, latest_today, path_of, statuses};
+use super::found::{Found, MISSING_CUSTOM};
+use super::{CompiledSchema, Mode, latest_today, path_of, statuses};
 use crate::contacts::{ContactFields, Field};
 use crate::json::{Json, Object, RawObject};
 use crate::schema::{FieldDefinition, FieldType, rules};
@@ -244,8 +245,8 @@ impl Member<'_> {
         if self.mode == Mode::Update {
             return (self.found.total == before).then(|| Some(RawObject::new(members)));
         }
-        let stored = super::custom::without_nulls(members);
-        if let Some(fault) = super::custom::limits(&stored) {
+        let stored = super::limits::without_nulls(members);
+        if let Some(fault) = super::limits::whole(&stored) {
             self.fault(fault);
         }
         if self.field.required && stored.is_empty() && self.found.total == before {

@@ -3,8 +3,7 @@
 use compact_str::CompactString;
 use unicode_normalization::UnicodeNormalization;
 
-use crate::values::text_value;
-use crate::values::{TextValue, fold_case};
+use super::{TextValue, fold_case, text_value};
 use crate::violation::{Fault, Rule};
 
 /// The name of a file: 1 to 255 octets, a single path component that no common file system gives a meaning of its own.

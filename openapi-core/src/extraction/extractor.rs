@@ -5,7 +5,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::extraction::{ExtractionSchema, ExtractionWarning, Finding};
+use super::finding::Finding;
+use super::result::ExtractionWarning;
+use super::schema::ExtractionSchema;
 use crate::values::AgentId;
 
 /// Reads documents. Two steps, because what a document costs is known only once it was read (contract 6.3, step 15):

@@ -1,0 +1,38 @@
+//! What extractions have left behind that were given up, on its way back.
+
+use super::running::{Abandoned, Of};
+use crate::platform::Platform;
+use crate::storage::StorageError;
+
+impl Platform {
+    /// Gives back what extractions have left behind that were given up. What a store refuses stays for the next time; of a
+    /// process that ends without it credits go back when their reservation ends, and contents are swept as orphans; only what
+    /// was spent on an answer in its last moment stays spent.
+    pub(in crate::platform) async fn settle_abandoned(&self, of: Of<'_>) -> Result<(), StorageError> {
+        let mut outcome = Ok(());
+        // What fails goes to the end of the line.
+        let count = self.extractions.count_abandoned();
+        for _ in 0..count {
+            let Some(mut returning) = self.extractions.next_abandoned(of) else { break };
+            let done = match &returning.what {
+                Some(Abandoned::Credits(agent, id)) => self.release(agent, *id, None).await,
+                Some(Abandoned::Answer(agent, id, at)) => match self.release(agent, *id, Some(*at)).await {
+                    Ok(()) => self.storage.discard_document(agent, (*id).into(), self.now()).await,
+                    failed => failed,
+                },
+                Some(Abandoned::Document(key)) => {
+                    if let Err(error) = self.ports.blobs.remove(key).await {
+                        tracing::warn!(%error, %key, "the content of a refused document is still there; it is swept later");
+                    }
+                    Ok(())
+                }
+                None => Ok(()),
+            };
+            match done {
+                Ok(()) => returning.what = None,
+                Err(error) => outcome = outcome.and(Err(error)),
+            }
+        }
+        outcome
+    }
+}

@@ -1,0 +1,173 @@
+//! The steps 8 to 16 of contract 6.3.
+
+use std::time::Duration;
+
+use super::credits::Payment;
+use super::documents::{self, Keeping};
+use super::errors;
+use super::running::{Of, Room};
+use super::task::{Refused, Task};
+use crate::access::Caller;
+use crate::extraction::{
+    DocumentFacts, DocumentText, Extraction, ExtractionMetadata, ExtractionTask, Findings, ReceivedForm,
+};
+use crate::platform::Platform;
+use crate::platform::idempotency::{Claim, Claimed, claim};
+use crate::ports::within;
+use crate::reply::ApiError;
+use crate::service::{ExtractDocument, Extracted, ExtractedDocument, Idempotency};
+use crate::values::{AgentId, FileId, PlatformId, Timestamp};
+
+/// Octets of one document that is in memory as a whole, until it is dropped.
+pub(in crate::platform) fn room<'a>(platform: &'a Platform, agent: &AgentId) -> Room<'a> {
+    platform.extractions.room(agent, platform.extraction.max_held_octets)
+}
+
+pub(in crate::platform) async fn extract(
+    platform: &Platform,
+    caller: &Caller,
+    request: ExtractDocument,
+) -> Result<Extracted, ApiError> {
+    let ExtractDocument { form, idempotency, mut faults } = request;
+    // Held until the answer is there.
+    let mut room = room(platform, &caller.agent_id);
+    let received = form.receive(&mut |octets| room.take(octets)).await?;
+    let begun = platform.now();
+    let fingerprint = received.fingerprint;
+    let idempotency = idempotency.map(|sent| Idempotency { fingerprint, ..sent });
+    let claimed = match claim(platform, caller, idempotency.as_ref()).await? {
+        Claimed::Answered(stored) => return Ok(Extracted::Replayed(stored)),
+        Claimed::Run(claim) => claim,
+    };
+    let ReceivedForm { document, schema, instructions, save_to_storage: save, faults: of_form, .. } =
+        received;
+    let content_type = match &document {
+        Some((document, _)) => platform.ports.extractor.detect(document).map_err(errors::unsupported)?,
+        None => "",
+    };
+    faults.extend(of_form);
+    let (Some((document, sha256)), Some(schema), true) = (document, schema, faults.is_empty()) else {
+        return Err(faults.into());
+    };
+    let instructions = instructions.map(|text| text.as_str().to_owned());
+    let task = Task { document, sha256, content_type, schema, instructions, save, begun };
+    if save {
+        documents::refuse_excess(platform, caller, &task).await?;
+    }
+    let _running = platform.extractions.enter(caller, platform.extraction.max_running_of_key)?;
+    let id = platform.ports.ids.platform_id(platform.now());
+    let work = task.run(platform, caller, id);
+    // The deadline is the engine's: what it found in time is stored.
+    let outcome = match within(&*platform.ports.timer, platform.extraction.deadline_millis, work).await {
+        Some(Ok(done)) => done.store(claimed.as_ref()).await,
+        Some(Err(error)) => Err(error),
+        None => Err(errors::timed_out()),
+    };
+    // So that whoever asks again finds the credits there.
+    if outcome.is_err()
+        && let Err(error) = platform.settle_abandoned(Of::Extraction(id)).await
+    {
+        tracing::warn!(%error, "what a failed extraction had set aside is not given back yet; it is tried again");
+    }
+    outcome
+}
+
+/// An extraction that has succeeded and is not stored.
+struct Done<'a> {
+    payment: Payment<'a>,
+    kept: Option<Keeping<'a>>,
+    document: ExtractedDocument,
+    at: Timestamp,
+}
+
+impl Done<'_> {
+    /// Stores what the extraction cost together with its answer.
+    async fn store(self, claimed: Option<&Claim<'_, ExtractedDocument>>) -> Result<Extracted, ApiError> {
+        let Done { payment, mut kept, document, at } = self;
+        let write = kept.as_ref().map(Keeping::write);
+        // As soon as its record may be stored the content stays; without one it is swept.
+        let mut keep = |stays: bool| {
+            if let Some(kept) = &mut kept {
+                kept.set_stays(stays);
+            }
+        };
+        keep(true);
+        let settled = payment.settle(document, write, claimed, at).await;
+        if let Ok(Extracted::Replayed(_)) | Err(Refused::Definite(_)) = &settled {
+            keep(false);
+        }
+        settled.map_err(|refused| match refused {
+            Refused::Definite(error) | Refused::Unclear(error) => error,
+        })
+    }
+}
+
+impl Task {
+    /// Reads the document, sets credits aside for it, keeps it where that is wanted, and finds the values. What is dropped
+    /// or refused on the way undoes itself.
+    async fn run<'a>(
+        self,
+        platform: &'a Platform,
+        caller: &'a Caller,
+        id: PlatformId,
+    ) -> Result<Done<'a>, ApiError> {
+        let extractor = &platform.ports.extractor;
+        let limits = platform.extraction.limits;
+        let opened = extractor.open(self.document.clone(), limits, self.patience(platform)).await;
+        let opened = opened.map_err(errors::not_extracted)?;
+        let text = opened.text();
+
+        let payment = Payment::reserve(platform, caller, id, &text).await?;
+        let kept = match self.save {
+            true => Some(Keeping::store(platform, caller, id.into(), &self).await?),
+            false => None,
+        };
+        let asked = ExtractionTask {
+            schema: self.schema.clone(),
+            instructions: self.instructions.clone(),
+            agent: caller.agent_id.clone(),
+            patience: self.patience(platform),
+        };
+        let found = opened.extract(asked).await.map_err(errors::not_extracted)?;
+
+        let file = kept.as_ref().map(Keeping::id);
+        let at = platform.now();
+        let document = self.answer(text, found, file, at);
+        Ok(Done { payment, kept, document, at })
+    }
+
+    /// How much time is left.
+    fn patience(&self, platform: &Platform) -> Duration {
+        let spent = u64::try_from(platform.now().millis_since(self.begun)).unwrap_or(0);
+        Duration::from_millis(platform.extraction.deadline_millis.saturating_sub(spent))
+    }
+
+    /// The answer, without what it cost.
+    fn answer(
+        &self,
+        text: DocumentText,
+        found: Findings,
+        file: Option<FileId>,
+        now: Timestamp,
+    ) -> ExtractedDocument {
+        let extraction = Extraction::of(&self.schema, found.fields, &found.warnings);
+        let document = DocumentFacts {
+            file_name: self.document.file_name.clone(),
+            content_type: self.content_type.to_owned(),
+            file_size: self.document.content.len() as u64,
+            sha256: self.sha256.to_string(),
+            page_count: text.page_count,
+            character_count: text.character_count,
+            ocr_applied: text.ocr_applied,
+            language: found.language,
+            stored: file.is_some(),
+            file_id: file.map(|file| file.to_string()),
+        };
+        let processing_time = u64::try_from(now.millis_since(self.begun)).unwrap_or(0);
+        let usage = Default::default();
+        ExtractedDocument {
+            extraction,
+            metadata: ExtractionMetadata { processing_time, document, usage, engine: found.engine },
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! What an operator decides about extractions.
+
+use crate::extraction::DocumentLimits;
+
+/// What an operator decides about extractions; the defaults are the contract's (9, 12.3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExtractionSettings {
+    /// How large a document may be, its octets apart.
+    pub limits: DocumentLimits,
+    /// Extractions of one key that may run at once on one server (5).
+    pub max_running_of_key: u32,
+    /// How long an extraction may take, in milliseconds (120 s).
+    pub deadline_millis: u64,
+    /// Octets of forms that one server holds at once (512 MiB), a quarter of them of one agent; what comes beyond is
+    /// answered 503.
+    pub max_held_octets: u64,
+    /// How long documents are kept that were sent with `saveToStorage`, in milliseconds (90 days).
+    pub retention_millis: u64,
+}
+
+impl Default for ExtractionSettings {
+    fn default() -> Self {
+        ExtractionSettings {
+            limits: DocumentLimits::default(),
+            max_running_of_key: 5,
+            deadline_millis: 120_000,
+            max_held_octets: 512 * 1024 * 1024,
+            retention_millis: 90 * 24 * 3_600_000,
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! What an operator decides about files.
+
+use crate::files::FileTypes;
+use crate::storage::FileQuota;
+
+/// What an operator decides about files; the defaults are the contract's (2.2, 9).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileSettings {
+    /// Which types are accepted.
+    pub types: FileTypes,
+    /// Files of one contact (1,000).
+    pub max_files_of_contact: u64,
+    /// Octets of all files of one agent; none, the default, is no bound.
+    pub max_octets_of_agent: Option<u64>,
+    /// How long the content of a deleted file is kept, in milliseconds (30 days); 0 removes it at once.
+    pub retention_millis: u64,
+    /// Whether downloads are redirected to the store of file contents, where it gives out links of its own. They then
+    /// end with the link of the store, not with the key or the file, and carry the store's headers.
+    pub redirect_downloads: bool,
+}
+
+impl Default for FileSettings {
+    fn default() -> Self {
+        FileSettings {
+            types: FileTypes::default(),
+            max_files_of_contact: 1_000,
+            max_octets_of_agent: None,
+            retention_millis: 30 * 24 * 3_600_000,
+            redirect_downloads: false,
+        }
+    }
+}
+
+impl FileSettings {
+    pub(super) fn quota(&self) -> FileQuota {
+        FileQuota { files_of_contact: self.max_files_of_contact, octets_of_agent: self.max_octets_of_agent }
+    }
+}

@@ -1,0 +1,37 @@
+//! Work that is due from time to time, and the orderly end.
+
+use super::extraction::Of;
+use super::files::MaintainError;
+use super::state::Platform;
+use crate::storage::StorageError;
+
+impl Platform {
+    /// Work that is due from time to time: saves last uses of keys, gives back leases that have ended and credits of
+    /// extractions that were given up, sweeps expired answers, erases conversations whose time is over, removes contents of files that are due and, every six
+    /// hours, those that no record knows of.
+    /// Call it about every 20 s. Where it is never called, last uses are noted only at the end, and expired answers and
+    /// contents stay, unseen.
+    ///
+    /// # Errors
+    /// When the store fails; the next call goes on.
+    pub async fn maintain(&self) -> Result<(), MaintainError> {
+        self.gate.maintain().await?;
+        let abandoned = self.settle_abandoned(Of::All).await;
+        const BATCH: u32 = 500;
+        while self.storage.sweep_replays(self.now(), BATCH).await? >= u64::from(BATCH) {}
+        self.erase_expired_conversations().await?;
+        self.maintain_contents().await?;
+        Ok(abandoned?)
+    }
+
+    /// The orderly end: saves last uses and gives back what the rate limits had leased, and credits of extractions that
+    /// were given up.
+    ///
+    /// # Errors
+    /// When the store fails; leases then count as used.
+    pub async fn drain(&self) -> Result<(), StorageError> {
+        let abandoned = self.settle_abandoned(Of::All).await;
+        self.gate.drain().await?;
+        abandoned
+    }
+}

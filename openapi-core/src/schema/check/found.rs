@@ -1,0 +1,46 @@
+//! Violations in the order in which they are answered.
+
+use crate::violation::{Fault, MAX_LISTED, Place, Violation, Violations};
+
+/// Violations with the place of the member they belong to, so that they come out in the order of contract 6.2: members
+/// as sent, then missing required ones in schema order.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) kept: Vec<(usize, Violation)>,
+    pub(super) total: usize,
+}
+
+impl Found {
+    /// Notes a violation. Members are walked in order, so that beyond the number that is listed all later ones need
+    /// only be counted: a body of 100,000 wrong members costs no memory.
+    pub(super) fn push(&mut self, at: usize, violation: Violation) {
+        self.total += 1;
+        if self.kept.len() < MAX_LISTED || self.kept.last().is_some_and(|(last, _)| at < *last) {
+            self.kept.push((at, violation));
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+
+    pub(super) fn into_violations(mut self) -> Violations {
+        self.kept.sort_by_key(|(at, _)| *at);
+        let mut violations = Violations::new();
+        let counted = self.total - self.kept.len();
+        self.kept.into_iter().for_each(|(_, violation)| violations.push(violation));
+        violations.count(counted);
+        violations
+    }
+}
+
+/// The place of missing standard fields: behind all members as sent.
+pub(super) const MISSING: usize = usize::MAX - 1;
+
+/// The place of missing declared custom fields, which come last in schema order.
+pub(super) const MISSING_CUSTOM: usize = usize::MAX;
+
+/// A field that is absent although it is required.
+pub(super) fn required(path: &str) -> Violation {
+    Violation::new(Place::Body, path, None, Fault::required())
+}

@@ -1,0 +1,78 @@
+//! What makes a repeated request recognisable, and what a request has made (contract 5.5).
+
+use std::fmt;
+
+use crate::brand::Brand;
+use crate::reply::{ApiError, StoredReply};
+
+/// What makes a repeated request recognisable (contract 5.5).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Idempotency<T> {
+    /// The `Idempotency-Key` without surrounding quotes.
+    pub key: String,
+    /// Method and path.
+    pub operation: String,
+    /// SHA-256 of the parsed body, whatever the order of its members.
+    pub fingerprint: [u8; 32],
+    /// How the reply is stored.
+    pub encoder: ReplyEncoder<T>,
+}
+
+/// Writes the reply to a request that has made a `T`, as an idempotency key stores it. It comes with the call, because
+/// the endpoint knows what its replies look like, and the service does not.
+pub struct ReplyEncoder<T>(pub fn(&Brand, &T) -> Result<StoredReply, ApiError>);
+
+impl<T> ReplyEncoder<T> {
+    /// The reply, under the names of the service.
+    ///
+    /// # Errors
+    /// INTERNAL_ERROR when the value cannot be written as JSON.
+    pub fn encode(&self, brand: &Brand, value: &T) -> Result<StoredReply, ApiError> {
+        (self.0)(brand, value)
+    }
+}
+
+impl<T> Clone for ReplyEncoder<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for ReplyEncoder<T> {}
+
+impl<T> PartialEq for ReplyEncoder<T> {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::fn_addr_eq(self.0, other.0)
+    }
+}
+
+impl<T> fmt::Debug for ReplyEncoder<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ReplyEncoder")
+    }
+}
+
+/// The outcome of a create.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Created<T> {
+    /// It is stored.
+    New(T),
+    /// It would be stored: a dry run.
+    Preview(T),
+    /// It was stored by an earlier request with the same idempotency key.
+    Replayed(StoredReply),
+}
+
+/// The outcome of an update.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Updated<T> {
+    /// It was there; `renamed` when its path has changed.
+    Changed {
+        /// The record as it is now.
+        value: T,
+        /// Whether the external id has changed.
+        renamed: bool,
+    },
+    /// It was created.
+    Created(T),
+}

@@ -1,0 +1,144 @@
+//! The service trait.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::contacts::{ArchiveContact, ContactTarget, CreateContact, ListContacts, UpdateContact};
+use super::extraction::{ExtractDocument, Extracted};
+use super::files::{
+    DeleteFile, DeletedFile, DownloadFile, FileContent, FileTarget, ListFiles, SignUrl, SignedUrl, UploadFile,
+};
+use super::forms::{
+    BatchResult, LatestSubmission, ListSubmissions, ListTemplates, SubmitForm, SubmitForms, UpdateSubmission,
+};
+use super::idempotency::{Created, Updated};
+use super::page::Page;
+use crate::access::Caller;
+use crate::contacts::{Contact, SharedContact};
+use crate::files::ContactFile;
+use crate::forms::{CompiledTemplate, Submission, TemplateSummary};
+use crate::reply::ApiError;
+use crate::schema::ContactSchema;
+
+/// What the Open API does, apart from transport, access and form. [`crate::platform::Platform`] is the implementation
+/// over the storage ports; a host platform may write its own over the CRM it has, or wrap the shipped one.
+///
+/// # Contract
+/// - A method sees only the caller's agent.
+/// - Requests whose form may be broken come as [`Unchecked`](super::Unchecked): their content is reached only through a check, which
+///   returns every violation at once. A resource of the path that is absent is answered before (contract 6.3).
+/// - Errors carry the codes that the contract names for the endpoint: [`Meta::error_codes`](crate::operation::Meta)
+///   of its row in [`crate::endpoints::ENDPOINTS`].
+#[async_trait]
+pub trait OpenApiService: Send + Sync {
+    /// Whether the service can answer: `GET /health`.
+    async fn health(&self) -> Result<(), ApiError>;
+
+    /// The contact schema of the agent.
+    async fn contact_schema(&self, caller: &Caller) -> Result<ContactSchema, ApiError>;
+
+    /// Creates a contact.
+    async fn create_contact(
+        &self,
+        caller: &Caller,
+        request: CreateContact,
+    ) -> Result<Created<Contact>, ApiError>;
+
+    /// Lists contacts.
+    async fn list_contacts(&self, caller: &Caller, request: ListContacts) -> Result<Page<Contact>, ApiError>;
+
+    /// One contact.
+    async fn contact(&self, caller: &Caller, target: &ContactTarget) -> Result<SharedContact, ApiError>;
+
+    /// Changes a contact, or creates it where the request is an upsert.
+    async fn update_contact(
+        &self,
+        caller: &Caller,
+        request: UpdateContact,
+    ) -> Result<Updated<Contact>, ApiError>;
+
+    /// Archives a contact.
+    async fn archive_contact(&self, caller: &Caller, request: ArchiveContact) -> Result<Contact, ApiError>;
+
+    /// Takes a contact out of the archive.
+    async fn unarchive_contact(&self, caller: &Caller, request: ArchiveContact) -> Result<Contact, ApiError>;
+
+    /// Takes in a file of a contact, as a stream. All of the body is read before anything but a failure to read it is
+    /// answered; nothing is kept of a failed upload.
+    async fn upload_file(
+        &self,
+        caller: &Caller,
+        request: UploadFile,
+    ) -> Result<Created<ContactFile>, ApiError>;
+
+    /// Lists the files of a contact.
+    async fn list_files(&self, caller: &Caller, request: ListFiles) -> Result<Page<ContactFile>, ApiError>;
+
+    /// One file of a contact.
+    async fn file(&self, caller: &Caller, target: &FileTarget) -> Result<ContactFile, ApiError>;
+
+    /// Gives out a URL under which anyone can download a file for a while.
+    async fn sign_url(&self, caller: &Caller, request: SignUrl) -> Result<SignedUrl, ApiError>;
+
+    /// Deletes a file.
+    async fn delete_file(&self, caller: &Caller, request: DeleteFile) -> Result<DeletedFile, ApiError>;
+
+    /// The content of a file, for whoever has a signed URL.
+    async fn download_file(&self, request: DownloadFile) -> Result<FileContent, ApiError>;
+
+    /// Submits a form for a contact, or stores a draft of one.
+    async fn submit_form(
+        &self,
+        caller: &Caller,
+        request: SubmitForm,
+    ) -> Result<Created<Submission>, ApiError>;
+
+    /// Submits several forms for a contact: all or none of them, or each on its own.
+    async fn submit_forms(
+        &self,
+        caller: &Caller,
+        request: SubmitForms,
+    ) -> Result<Created<BatchResult>, ApiError>;
+
+    /// Lists the submissions of a contact; their `status_history` is not shown.
+    async fn list_submissions(
+        &self,
+        caller: &Caller,
+        request: ListSubmissions,
+    ) -> Result<Page<Submission>, ApiError>;
+
+    /// One submission; `id` as sent.
+    async fn submission(&self, caller: &Caller, id: &str) -> Result<Submission, ApiError>;
+
+    /// Changes a submission: its data, its notes, its status.
+    async fn update_submission(
+        &self,
+        caller: &Caller,
+        request: UpdateSubmission,
+    ) -> Result<Submission, ApiError>;
+
+    /// The latest submission of a contact under a template.
+    async fn latest_submission(
+        &self,
+        caller: &Caller,
+        request: LatestSubmission,
+    ) -> Result<Submission, ApiError>;
+
+    /// Lists the active templates of the agent, by name.
+    async fn list_templates(
+        &self,
+        caller: &Caller,
+        request: ListTemplates,
+    ) -> Result<Page<TemplateSummary>, ApiError>;
+
+    /// One template in whatever state, with what is made of it; `id` as sent.
+    async fn template(&self, caller: &Caller, id: &str) -> Result<Arc<CompiledTemplate>, ApiError>;
+
+    /// Finds the values of fields in a document. Dropping the future ends the work and costs nothing.
+    async fn extract_document(
+        &self,
+        caller: &Caller,
+        request: ExtractDocument,
+    ) -> Result<Extracted, ApiError>;
+}
