@@ -56,7 +56,6 @@ pub mod agents;
 pub mod api;
 pub mod audit;
 pub mod brand;
-pub mod chat;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod contacts;
@@ -79,7 +78,5 @@ pub mod service;
 pub mod storage;
 #[cfg(feature = "strategies")]
 pub mod strategies;
-pub mod transfer;
 pub mod values;
 pub mod violation;
-pub mod widget;

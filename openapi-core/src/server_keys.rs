@@ -75,19 +75,19 @@ impl ServerKeys {
 
     /// The tag of a message under the current key. Tags of different purposes never agree.
     #[must_use]
-    pub(crate) fn tag(&self, purpose: &str, message: &[u8]) -> [u8; 32] {
+    pub fn tag(&self, purpose: &str, message: &[u8]) -> [u8; 32] {
         self.current.tag(purpose, message)
     }
 
     /// The tag of a message under the key of this id, if the key is known.
     #[must_use]
-    pub(crate) fn tag_with(&self, id: &str, purpose: &str, message: &[u8]) -> Option<[u8; 32]> {
+    pub fn tag_with(&self, id: &str, purpose: &str, message: &[u8]) -> Option<[u8; 32]> {
         self.all().find(|key| key.id == id).map(|key| key.tag(purpose, message))
     }
 
     /// Whether `tag` begins the tag of the message under any key; compared in constant time.
     #[must_use]
-    pub(crate) fn verifies(&self, purpose: &str, message: &[u8], tag: &[u8]) -> bool {
+    pub fn verifies(&self, purpose: &str, message: &[u8], tag: &[u8]) -> bool {
         use subtle::ConstantTimeEq;
         (16..=32).contains(&tag.len())
             && self.all().any(|key| key.tag(purpose, message)[..tag.len()].ct_eq(tag).into())

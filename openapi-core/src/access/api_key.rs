@@ -131,7 +131,8 @@ impl ApiSecret {
     }
 
     /// The secret of another kind that these octets make: the same octets, the same secret.
-    pub(crate) fn derived(tag: &KeyTag, kind: char, octets: &[u8; 32]) -> String {
+    #[must_use]
+    pub fn derived(tag: &KeyTag, kind: char, octets: &[u8; 32]) -> String {
         use sha2::{Digest, Sha512};
         let mut round = 0_u8;
         generate(tag, kind, SECRET_RANDOM, |pool| {

@@ -1,12 +1,10 @@
 //! What an operator does (contract 14): agents, keys, contact schemas, credits, erasure, import and export, audit.
 
-mod chat;
 mod error;
 mod requests;
 
 use async_trait::async_trait;
 
-pub use chat::{ChatAdmin, KnowledgeLimits, NewKnowledge};
 pub use error::AdminError;
 pub use requests::{CreditChange, Imported, IssuedKey, KeyEdit, NewAgent, NewKey};
 

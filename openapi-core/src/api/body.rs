@@ -19,11 +19,11 @@ use crate::operation::JsonBody;
 use crate::reply::{ApiError, ErrorCode};
 
 /// Any error, boxed.
-pub(super) type BoxError = Box<dyn std::error::Error + Send + Sync>;
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Under which media types JSON is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum JsonTypes {
+pub enum JsonTypes {
     /// Its own.
     Json,
     /// Plain text too: what a page may send to another origin without asking first.
@@ -31,7 +31,10 @@ pub(crate) enum JsonTypes {
 }
 
 /// Reads the body as JSON. Nothing is read of a body whose head already tells that it is refused.
-pub(crate) async fn read_json<B>(
+///
+/// # Errors
+/// 415, 413, 408 and 400, as contract 6.3 says of step 8.
+pub async fn read_json<B>(
     parts: &Parts,
     body: B,
     limit: u64,
@@ -98,7 +101,10 @@ fn declared_octets<B: Body>(parts: &Parts, body: &B) -> Option<u64> {
 
 /// Opens a form with a file; none where there is no body. Nothing is read of one whose head tells its length; of another
 /// the begin, which tells whether there is a body at all.
-pub(crate) async fn open_form<B>(parts: &Parts, body: B, part: FilePart) -> Result<Option<Form>, ApiError>
+///
+/// # Errors
+/// 415, 413, 408 and 400, as contract 6.3 says of step 8.
+pub async fn open_form<B>(parts: &Parts, body: B, part: FilePart) -> Result<Option<Form>, ApiError>
 where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,

@@ -1,6 +1,6 @@
 //! The API as an embedder holds it: route → admit → read → decode → run → wrap.
 
-pub(crate) mod body;
+mod body;
 mod finish;
 mod router;
 mod settings;
@@ -20,6 +20,7 @@ use http_body::Body;
 
 pub use crate::limits::AddressLimits;
 pub use crate::reply::{ApiBody, ApiBodyError};
+pub use body::{BoxError, JsonTypes, open_form, read_json};
 pub use finish::Handled;
 pub use settings::{PeerAddress, ReceiptTimeout, Settings};
 
@@ -36,7 +37,6 @@ use crate::operation::{
 use crate::reply::{ApiError, ErrorCode, Reply};
 use crate::service::OpenApiService;
 use crate::values::Timestamp;
-use body::BoxError;
 use finish::{Outcome, REQUEST_ID, Trace};
 use router::{Route, Router};
 use target::Target;
@@ -231,17 +231,17 @@ impl Inner {
             BodyKind::None => {}
             BodyKind::File => {
                 let limit = self.settings.max_file_octets;
-                let form = body::open_form(parts, body, Upload::part(limit)).await?;
+                let form = open_form(parts, body, Upload::part(limit)).await?;
                 incoming.upload = Mutex::new(form.map(|form| Box::new(Upload::of_form(form, limit))));
             }
             BodyKind::Document => {
                 let part = DocumentForm::part(self.settings.max_document_octets);
-                let form = body::open_form(parts, body, part).await?;
+                let form = open_form(parts, body, part).await?;
                 incoming.document = Mutex::new(form.map(|form| Box::new(DocumentForm::of_form(form))));
             }
             BodyKind::Required | BodyKind::Optional => {
                 let most = self.settings.max_json_octets;
-                return body::read_json(parts, body, most, body::JsonTypes::Json).await;
+                return read_json(parts, body, most, JsonTypes::Json).await;
             }
         }
         Ok(JsonBody::Absent)
@@ -341,8 +341,11 @@ where
     }
 }
 
-/// Refuses a head whose fields take more than so many octets.
-pub(crate) fn refuse_headers_beyond(parts: &Parts, most: usize) -> Result<(), ApiError> {
+/// Refuses a head whose fields take more than so many bytes.
+///
+/// # Errors
+/// 431 HEADERS_TOO_LARGE.
+pub fn refuse_headers_beyond(parts: &Parts, most: usize) -> Result<(), ApiError> {
     let octets: usize = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
     if octets > most {
         let message = format!("The header block exceeds {most} octets");

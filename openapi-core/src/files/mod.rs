@@ -20,5 +20,5 @@ pub use link::{Issuer, Link};
 pub use range::{Selection, selection};
 pub(crate) use record::media_type;
 pub use record::{ContactFile, Sha256Digest};
-pub(crate) use upload::{BodyStream, ECHOED_OCTETS, FilePart, Form, MAX_BEYOND_FILE, Piece, echo};
-pub use upload::{Received, ReceivedFile, Upload};
+pub use upload::{BodyStream, FilePart, Form, Piece, Received, ReceivedFile, Upload};
+pub(crate) use upload::{ECHOED_OCTETS, MAX_BEYOND_FILE, echo};

@@ -66,7 +66,8 @@ impl AddressLimiter {
 
 /// What counts as one address: an IPv4 address, mapped or not; of IPv6 the network of 64 bits that one subscriber has,
 /// for whom its 2^64 addresses are free.
-pub(crate) fn network(address: IpAddr) -> IpAddr {
+#[must_use]
+pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
         v4 => v4,

@@ -5,9 +5,8 @@ mod keys;
 mod log;
 mod windows;
 
-pub use addresses::AddressLimits;
-pub(crate) use addresses::{AddressClass, AddressLimiter, network};
+pub(crate) use addresses::{AddressClass, AddressLimiter};
+pub use addresses::{AddressLimits, network};
 pub(crate) use keys::{KeyLimiter, KeyWindow};
 pub use log::{Decision, SlidingLog, WindowState};
-pub use windows::Window;
-pub(crate) use windows::{Full, Windows, fits};
+pub use windows::{Full, Standing, Window, Windows, fits};

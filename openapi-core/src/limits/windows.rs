@@ -27,15 +27,19 @@ impl Window {
 
 /// A window that is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Full {
-    pub(crate) window: Window,
+pub struct Full {
+    /// Which.
+    pub window: Window,
     /// Seconds, rounded up, until it has room.
-    pub(crate) wait: u64,
+    pub wait: u64,
 }
 
 /// Whether one more at `now` fits into every window behind the instants that are counted, the newest last; of several
 /// full windows the one with the longest wait.
-pub(crate) fn fits(
+///
+/// # Errors
+/// The window that is full.
+pub fn fits(
     counted: impl DoubleEndedIterator<Item = i64> + Clone,
     windows: &[Window],
     now: i64,
@@ -60,7 +64,7 @@ const MAX_TRACKED: usize = 50_000;
 
 /// Counts by key.
 #[derive(Debug)]
-pub(crate) struct Windows<K>(Mutex<HashMap<K, VecDeque<i64>>>);
+pub struct Windows<K>(Mutex<HashMap<K, VecDeque<i64>>>);
 
 impl<K> Default for Windows<K> {
     fn default() -> Self {
@@ -70,14 +74,17 @@ impl<K> Default for Windows<K> {
 
 /// How one key stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Standing {
+pub struct Standing {
     /// How full the fullest window is, 0 to 1.
-    pub(crate) share: f64,
+    pub share: f64,
 }
 
 impl<K: Hash + Eq> Windows<K> {
     /// How a key would stand with one more, without counting it.
-    pub(crate) fn peek(&self, key: &K, windows: &[Window], now: Timestamp) -> Result<Standing, Full> {
+    ///
+    /// # Errors
+    /// The window that is full.
+    pub fn peek(&self, key: &K, windows: &[Window], now: Timestamp) -> Result<Standing, Full> {
         let now = now.millis();
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let none = VecDeque::new();
@@ -87,7 +94,10 @@ impl<K: Hash + Eq> Windows<K> {
     }
 
     /// Counts one more, if it fits.
-    pub(crate) fn admit(&self, key: K, windows: &[Window], now: Timestamp) -> Result<Standing, Full> {
+    ///
+    /// # Errors
+    /// The window that is full.
+    pub fn admit(&self, key: K, windows: &[Window], now: Timestamp) -> Result<Standing, Full> {
         let longest = windows.iter().filter(|window| window.limit > 0).map(|window| window.millis).max();
         let Some(longest) = longest else { return Ok(Standing { share: 0.0 }) };
         let now = now.millis();

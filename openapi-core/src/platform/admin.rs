@@ -26,7 +26,11 @@ use crate::violation::Violations;
 const PURGE_ROWS: u32 = 1_000;
 
 impl Platform {
-    pub(super) async fn living_agent(&self, id: &AgentId) -> Result<Agent, AdminError> {
+    /// An agent that is not deleted.
+    ///
+    /// # Errors
+    /// [`AdminError::NotFound`] without such an agent, and when the store fails.
+    pub async fn living_agent(&self, id: &AgentId) -> Result<Agent, AdminError> {
         let agent = self.storage.agent(id).await?.filter(|agent| agent.status != AgentStatus::Deleted);
         agent.ok_or_else(|| AdminError::NotFound { what: "agent", id: id.to_string() })
     }
@@ -147,7 +151,7 @@ impl Admin for Platform {
             Some(agent) if agent.status == AgentStatus::Deleted => agent,
             _ => self.set_agent_status(by, id, AgentStatus::Deleted).await?,
         };
-        self.end_turns_of(id);
+        self.announce_deletion(id);
         while self.storage.purge_agent(id, PURGE_ROWS).await? > 0 {}
         self.purge_now().await;
         Ok(agent)

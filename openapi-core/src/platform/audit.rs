@@ -9,7 +9,8 @@ use crate::values::{AgentId, ContactId, Timestamp};
 
 impl Platform {
     /// An entry about what a caller did to a contact, or to something of a contact's, which `contact` then names.
-    pub(super) fn caller_audit(
+    #[must_use]
+    pub fn caller_audit(
         &self,
         caller: &Caller,
         action: AuditAction,
@@ -33,7 +34,8 @@ impl Platform {
     }
 
     /// An entry about what an operator did.
-    pub(super) fn operator_audit(
+    #[must_use]
+    pub fn operator_audit(
         &self,
         by: &Actor,
         action: AuditAction,

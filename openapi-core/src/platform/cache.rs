@@ -14,7 +14,7 @@ const LIFETIME_MILLIS: i64 = 4_000;
 const MAX_KEPT: usize = 10_000;
 
 /// Values by key, each with the time it was read.
-pub(super) struct Cache<K, V>(RwLock<HashMap<K, (Timestamp, Arc<V>)>>);
+pub struct Cache<K, V>(RwLock<HashMap<K, (Timestamp, Arc<V>)>>);
 
 impl<K, V> Default for Cache<K, V> {
     fn default() -> Self {
@@ -24,14 +24,14 @@ impl<K, V> Default for Cache<K, V> {
 
 impl<K: Eq + Hash, V> Cache<K, V> {
     /// A value that is not too old.
-    pub(super) fn fresh(&self, key: &K, now: Timestamp) -> Option<Arc<V>> {
+    pub fn fresh(&self, key: &K, now: Timestamp) -> Option<Arc<V>> {
         let kept = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let (read_at, value) = kept.get(key)?;
         (0..LIFETIME_MILLIS).contains(&now.millis_since(*read_at)).then(|| Arc::clone(value))
     }
 
     /// Keeps what was read at `now`: the value that is kept already, if `is_same` says so of it, else one made anew.
-    pub(super) fn keep<E>(
+    pub fn keep<E>(
         &self,
         key: K,
         now: Timestamp,
@@ -54,7 +54,7 @@ impl<K: Eq + Hash, V> Cache<K, V> {
     }
 
     /// Forgets what `is_over` says of.
-    pub(super) fn forget(&self, is_over: impl Fn(&K) -> bool) {
+    pub fn forget(&self, is_over: impl Fn(&K) -> bool) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).retain(|key, _| !is_over(key));
     }
 }

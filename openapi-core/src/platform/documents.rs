@@ -11,15 +11,23 @@ use crate::storage::{DocumentWrite, StorageErrorKind, StoredDocument};
 use crate::values::{AgentId, ConversationId, FileId, Timestamp};
 
 /// A document that is to be kept; the members are those of [`StoredDocument`].
-pub(in crate::platform) struct NewDocument<'a> {
-    pub(in crate::platform) id: FileId,
-    pub(in crate::platform) file_name: String,
-    pub(in crate::platform) content_type: String,
-    pub(in crate::platform) content: &'a [u8],
-    pub(in crate::platform) sha256: Sha256Digest,
-    pub(in crate::platform) uploaded_by: Actor,
-    pub(in crate::platform) expires_at: Timestamp,
-    pub(in crate::platform) conversation: Option<ConversationId>,
+pub struct NewDocument<'a> {
+    /// The id.
+    pub id: FileId,
+    /// The name of the file.
+    pub file_name: String,
+    /// The media type.
+    pub content_type: String,
+    /// The content.
+    pub content: &'a [u8],
+    /// SHA-256 of the content.
+    pub sha256: Sha256Digest,
+    /// Who sent it.
+    pub uploaded_by: Actor,
+    /// When it goes.
+    pub expires_at: Timestamp,
+    /// The conversation that it belongs to.
+    pub conversation: Option<ConversationId>,
 }
 
 impl Platform {
@@ -51,7 +59,10 @@ impl Platform {
     }
 
     /// Stores a document: its content first, then its record, so that no record is without its content.
-    pub(in crate::platform) async fn put_document(
+    ///
+    /// # Errors
+    /// When the agent has no room for it or is not there, and when a store fails.
+    pub async fn put_document(
         &self,
         agent: &AgentId,
         new: NewDocument<'_>,

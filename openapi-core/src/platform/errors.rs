@@ -208,7 +208,9 @@ pub(super) fn stale_tag(resource: &str, current: Option<&str>) -> ApiError {
     }
 }
 
-pub(super) fn concurrent_update() -> ApiError {
+/// 409 of a change that has lost too many races.
+#[must_use]
+pub fn concurrent_update() -> ApiError {
     ApiError::new(ErrorCode::ConcurrentUpdate, "The record is being changed by others; try again")
 }
 

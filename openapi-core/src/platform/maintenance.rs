@@ -7,7 +7,7 @@ use crate::storage::StorageError;
 
 impl Platform {
     /// Work that is due from time to time: saves last uses of keys, gives back leases that have ended and credits of
-    /// extractions that were given up, sweeps expired answers, erases conversations whose time is over, removes contents of files that are due and, every six
+    /// extractions that were given up, sweeps expired answers, removes contents of files that are due and, every six
     /// hours, those that no record knows of.
     /// Call it about every 20 s. Where it is never called, last uses are noted only at the end, and expired answers and
     /// contents stay, unseen.
@@ -19,7 +19,6 @@ impl Platform {
         let abandoned = self.settle_abandoned(Of::All).await;
         const BATCH: u32 = 500;
         while self.storage.sweep_replays(self.now(), BATCH).await? >= u64::from(BATCH) {}
-        self.erase_expired_conversations().await?;
         self.maintain_contents().await?;
         Ok(abandoned?)
     }

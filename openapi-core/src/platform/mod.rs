@@ -18,11 +18,14 @@ mod ports;
 mod seal;
 mod service;
 mod state;
-mod widget;
 
-pub use extraction::ExtractionSettings;
-pub use files::{ContentCheck, ContentFault, FileSettings, MaintainError};
+pub use cache::Cache;
+pub use documents::NewDocument;
+pub use errors::concurrent_update;
+pub use extraction::{ExtractionSettings, MemoryPermit};
+pub use files::{
+    ContentCheck, ContentFault, FileSettings, MaintainError, begin_scan, push_scan, refuse_content,
+};
 pub use ports::Ports;
 use state::ATTEMPTS;
-pub use state::Platform;
-pub use widget::WidgetApi;
+pub use state::{AgentObserver, Platform};

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::chat::{ChatResponder, Retriever};
 use crate::extraction::{DocumentExtractor, NoExtractor};
 use crate::ports::{
-    BlobStore, Clock, FileScanner, IdSource, InPlace, NoBlobs, NoScanner, NoTimer, Offload, Tasks, Timer,
+    BlobStore, Clock, FileScanner, IdSource, InPlace, NoBlobs, NoScanner, NoTimer, Offload, Timer,
 };
 use crate::server_keys::ServerKeys;
 
@@ -28,12 +27,6 @@ pub struct Ports {
     pub timer: Arc<dyn Timer>,
     /// Hashes parts of uploads beside their arrival; [`InPlace`] where no thread is lent.
     pub offload: Arc<dyn Offload>,
-    /// What answers visitors of the widget, chosen by name; none where no chat is wanted.
-    pub responders: Vec<Arc<dyn ChatResponder>>,
-    /// Finds the passages to answer from.
-    pub retriever: Option<Arc<dyn Retriever>>,
-    /// Runs answers beside the connections that asked for them; without it a lost connection ends its answer.
-    pub tasks: Option<Arc<dyn Tasks>>,
 }
 
 impl Ports {
@@ -49,9 +42,6 @@ impl Ports {
             extractor: Arc::new(NoExtractor),
             timer: Arc::new(NoTimer),
             offload: Arc::new(InPlace),
-            responders: Vec::new(),
-            retriever: None,
-            tasks: None,
         }
     }
 
@@ -88,27 +78,6 @@ impl Ports {
     #[must_use]
     pub fn with_timer(mut self, timer: Arc<dyn Timer>) -> Self {
         self.timer = timer;
-        self
-    }
-
-    /// Adds something that answers visitors of the widget.
-    #[must_use]
-    pub fn with_responder(mut self, responder: Arc<dyn ChatResponder>) -> Self {
-        self.responders.push(responder);
-        self
-    }
-
-    /// Sets what finds the passages to answer from.
-    #[must_use]
-    pub fn with_retriever(mut self, retriever: Arc<dyn Retriever>) -> Self {
-        self.retriever = Some(retriever);
-        self
-    }
-
-    /// Sets what runs answers beside the connections that asked for them.
-    #[must_use]
-    pub fn with_tasks(mut self, tasks: Arc<dyn Tasks>) -> Self {
-        self.tasks = Some(tasks);
         self
     }
 

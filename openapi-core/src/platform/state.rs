@@ -1,14 +1,13 @@
 //! The platform: what it holds, and what of it is ready to use.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::cache::Cache;
 use super::errors::agent_gone;
 use super::extraction::{ExtractionSettings, Extractions};
 use super::files::{FileSettings, Sweeps};
 use super::ports::Ports;
-use crate::admin::KnowledgeLimits;
 use crate::api::{Api, Settings};
 use crate::brand::Brand;
 use crate::forms::CompiledTemplate;
@@ -18,13 +17,18 @@ use crate::schema::{CompiledSchema, ContactSchema};
 use crate::service::OpenApiService;
 use crate::storage::{ReplayKey, Storage};
 use crate::values::{AgentId, TemplateId, Timestamp};
-use crate::widget::live::LiveTurns;
 
 /// How often a write is tried again after losing a race.
 pub(super) const ATTEMPTS: usize = 16;
 
 /// Templates ready for use, by agent, id and version; without a version the one in force.
 type Templates = Cache<(AgentId, TemplateId, Option<u64>), CompiledTemplate>;
+
+/// Something in this process that ends with its agent, such as replies that are being written.
+pub trait AgentObserver: Send + Sync {
+    /// An agent was deleted.
+    fn agent_deleted(&self, agent: &AgentId);
+}
 
 /// The service over a store.
 pub struct Platform {
@@ -34,14 +38,12 @@ pub struct Platform {
     pub(super) files: FileSettings,
     pub(super) sweeps: Sweeps,
     pub(super) extraction: ExtractionSettings,
-    pub(super) knowledge: KnowledgeLimits,
     pub(super) extractions: Extractions,
     pub(super) gate: Arc<Gate>,
     pub(super) schemas: Cache<AgentId, CompiledSchema>,
     pub(super) templates: Templates,
     pub(super) running: Mutex<HashSet<ReplayKey>>,
-    /// Of the widget's sides over this platform: what ends with their agent.
-    pub(super) turns: Mutex<Vec<Weak<LiveTurns>>>,
+    observers: Mutex<Vec<Weak<dyn AgentObserver>>>,
 }
 
 impl Platform {
@@ -58,13 +60,12 @@ impl Platform {
             files: FileSettings::default(),
             sweeps: Sweeps::default(),
             extraction: ExtractionSettings::default(),
-            knowledge: KnowledgeLimits::default(),
             extractions: Extractions::default(),
             gate: Arc::new(gate),
             schemas: Cache::default(),
             templates: Templates::default(),
             running: Mutex::default(),
-            turns: Mutex::default(),
+            observers: Mutex::default(),
         }
     }
 
@@ -80,19 +81,6 @@ impl Platform {
     pub fn with_extraction_settings(mut self, settings: ExtractionSettings) -> Self {
         self.extraction = settings;
         self
-    }
-
-    /// Sets how much an agent may answer from.
-    #[must_use]
-    pub fn with_knowledge_limits(mut self, limits: KnowledgeLimits) -> Self {
-        self.knowledge = limits;
-        self
-    }
-
-    /// How much an agent may answer from, for whoever reads the files.
-    #[must_use]
-    pub const fn knowledge_limits(&self) -> KnowledgeLimits {
-        self.knowledge
     }
 
     /// The API over this platform, under the platform's own names: `settings.brand` is replaced by them.
@@ -116,12 +104,42 @@ impl Platform {
         &self.brand
     }
 
-    pub(super) fn now(&self) -> Timestamp {
+    /// The store.
+    #[must_use]
+    pub fn storage(&self) -> &Arc<dyn Storage> {
+        &self.storage
+    }
+
+    /// The ports.
+    #[must_use]
+    pub const fn ports(&self) -> &Ports {
+        &self.ports
+    }
+
+    /// From now on the observer learns which agents are deleted here, as long as it lives.
+    pub fn observe_agents(&self, observer: Weak<dyn AgentObserver>) {
+        let mut observers = self.observers.lock().unwrap_or_else(PoisonError::into_inner);
+        observers.retain(|known| known.strong_count() > 0);
+        observers.push(observer);
+    }
+
+    /// Tells the observers that an agent is deleted.
+    pub(super) fn announce_deletion(&self, agent: &AgentId) {
+        let observers = self.observers.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        observers.iter().filter_map(Weak::upgrade).for_each(|observer| observer.agent_deleted(agent));
+    }
+
+    /// The time.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
         self.ports.clock.now()
     }
 
-    /// The agent's schema, ready to check requests; read anew when `fresh` or old.
-    pub(super) async fn schema(&self, agent: &AgentId, fresh: bool) -> Result<Arc<CompiledSchema>, ApiError> {
+    /// The contact schema of an agent, ready to check requests; read again when `fresh` or old.
+    ///
+    /// # Errors
+    /// When the agent is not there or the store fails.
+    pub async fn schema(&self, agent: &AgentId, fresh: bool) -> Result<Arc<CompiledSchema>, ApiError> {
         let now = self.now();
         if !fresh && let Some(known) = self.schemas.fresh(agent, now) {
             return Ok(known);

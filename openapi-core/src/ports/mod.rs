@@ -21,5 +21,4 @@ pub use scanner::{FileScan, FileScanner, NoScanner, ScanError, Verdict};
 #[cfg(feature = "system")]
 pub use system::{SystemClock, SystemIds};
 pub use tasks::{Task, Tasks};
-pub(crate) use timer::within;
-pub use timer::{NoTimer, Timer};
+pub use timer::{NoTimer, Timer, within};

@@ -46,7 +46,8 @@ impl ApiBody {
     }
 
     /// Events, each piece sent as it comes.
-    pub(crate) fn events(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
+    #[must_use]
+    pub fn events(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
         ApiBody(Source::Events(Box::pin(stream)))
     }
 

@@ -10,26 +10,19 @@
 //!   ([`AgentStore`], [`KeyStore::find_key`], [`AuditStore::audit_entries`]) take no agent.
 //! - A dropped future leaves the store either unchanged or completely changed.
 
-mod chat;
+mod agent_records;
 mod effects;
 mod error;
 mod extraction;
-pub mod faulty;
 mod files;
 mod forms;
 mod kept_contacts;
-pub mod memory;
-mod model;
 mod query;
 mod shared_reads;
-mod transfer;
 
 use async_trait::async_trait;
 
-pub use chat::{
-    AgentRecord, AgentRecordKind, ConversationFilter, ConversationPage, ConversationQuery, ConversationWrite,
-    KnowledgeWrite, MessageQuery, WhichMessages,
-};
+pub use agent_records::{AgentRecord, AgentRecordKind};
 pub use effects::{ContactWrite, Effects, RateShare, RateWindow, Replay, ReplayKey};
 pub use error::{Duplicate, StorageError, StorageErrorKind};
 pub use extraction::{CreditWrite, DocumentWrite, LedgerQuery, StoredDocument};
@@ -46,22 +39,17 @@ pub use query::{
     AuditQuery, ContactFilter, ContactPage, ContactQuery, ContactSort, Order, SortKey, SortPosition, Window,
 };
 pub use shared_reads::SharedReads;
-pub use transfer::{Record, RecordKey, RecordKind, TransferStore};
 
 use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use crate::agents::Agent;
 use crate::audit::AuditEntry;
-use crate::chat::{Conversation, KnowledgeDocument, Message, Passage};
 use crate::contacts::{ContactRef, SharedContact, UniqueValue};
 use crate::credits::{CreditAccount, CreditEntry};
 use crate::files::ContactFile;
 use crate::forms::{FormDataRevision, FormTemplate, Submission};
 use crate::ports::{BlobEntry, BlobKey};
 use crate::schema::ContactSchema;
-use crate::values::{
-    AgentId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, SubmissionId, TemplateId,
-    Timestamp,
-};
+use crate::values::{AgentId, ContactId, ExternalId, FileId, KeyId, SubmissionId, TemplateId, Timestamp};
 
 /// The result of a storage method.
 pub type Result<T, E = StorageError> = std::result::Result<T, E>;
@@ -76,8 +64,7 @@ pub trait Storage:
     + FormStore
     + CreditStore
     + DocumentStore
-    + ConversationStore
-    + KnowledgeStore
+    + AgentRecordStore
     + ReplayStore
     + HealthProbe
 {
@@ -92,8 +79,7 @@ impl<S> Storage for S where
         + FormStore
         + CreditStore
         + DocumentStore
-        + ConversationStore
-        + KnowledgeStore
+        + AgentRecordStore
         + ReplayStore
         + HealthProbe
 {
@@ -448,77 +434,6 @@ pub trait DocumentStore: Send + Sync {
         after: Option<FileId>,
         at_most: u32,
     ) -> Result<Vec<StoredDocument>>;
-}
-
-/// Conversations in the widget, with their messages.
-#[async_trait]
-pub trait ConversationStore: Send + Sync {
-    /// One conversation.
-    async fn conversation(
-        &self,
-        agent: &AgentId,
-        conversation: ConversationId,
-    ) -> Result<Option<Conversation>>;
-
-    /// A page of conversations and the exact number of all that the filter lets through.
-    async fn conversations(&self, agent: &AgentId, query: &ConversationQuery) -> Result<ConversationPage>;
-
-    /// Messages of a conversation, by their numbers; none of one that is not there.
-    async fn messages(&self, agent: &AgentId, query: &MessageQuery) -> Result<Vec<Message>>;
-
-    /// Stores a step of a conversation if the stored version is `write.conversation.version - 1`, 0 standing for none.
-    /// The contents of the documents in `write.keep` are due no more.
-    ///
-    /// # Errors
-    /// In this order: [`Missing`](StorageErrorKind::Missing) without such an agent,
-    /// [`Stale`](StorageErrorKind::Stale) when another version is stored, or one of the documents is not there.
-    async fn save_conversation(&self, agent: &AgentId, write: &ConversationWrite) -> Result<()>;
-
-    /// Removes a conversation with its messages, and as [`DocumentStore::discard_document`] its
-    /// [`uploads`](Conversation::uploads), at the time of the audit entry. The erasure of a contact does the same with
-    /// its conversations ([`ContactStore::erase_contact`]).
-    ///
-    /// # Errors
-    /// [`Missing`](StorageErrorKind::Missing) when the conversation is not there.
-    async fn erase_conversation(
-        &self,
-        agent: &AgentId,
-        conversation: ConversationId,
-        audit: &AuditEntry,
-    ) -> Result<()>;
-
-    /// Up to `at_most` conversations of all agents that are not deleted whose [`Conversation::expires_at`] has come by
-    /// `now`, those due longest first, then by agent and id. The operator's own.
-    async fn expired_conversations(
-        &self,
-        now: Timestamp,
-        at_most: u32,
-    ) -> Result<Vec<(AgentId, ConversationId)>>;
-}
-
-/// What agents answer from. How often it was changed is the version of the record [`AgentRecordKind::Knowledge`].
-#[async_trait]
-pub trait KnowledgeStore: AgentRecordStore {
-    /// The documents of an agent, by id.
-    async fn knowledge(&self, agent: &AgentId) -> Result<Vec<KnowledgeDocument>>;
-
-    /// Up to `at_most` passages behind `after`, by document and position.
-    async fn passages(
-        &self,
-        agent: &AgentId,
-        after: Option<(KnowledgeId, u32)>,
-        at_most: u32,
-    ) -> Result<Vec<(KnowledgeId, Passage)>>;
-
-    /// Changes the documents if the stored version is `write.version - 1`, and stores the version as that of the
-    /// record [`AgentRecordKind::Knowledge`]. Documents to remove that are not there are passed over.
-    ///
-    /// # Errors
-    /// In this order: [`Missing`](StorageErrorKind::Missing) without such an agent,
-    /// [`Stale`](StorageErrorKind::Stale) when another version is stored,
-    /// [`AlreadyExists`](StorageErrorKind::AlreadyExists) when the id of the document that comes is in use by one that
-    /// does not go.
-    async fn change_knowledge(&self, agent: &AgentId, write: &KnowledgeWrite) -> Result<()>;
 }
 
 /// Small records of agents: settings and the like.

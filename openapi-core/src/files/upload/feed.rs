@@ -13,7 +13,7 @@ use memchr::memmem::Finder;
 use crate::reply::ApiError;
 
 /// The octets of a body; its errors are answers already.
-pub(crate) type BodyStream = Pin<Box<dyn Stream<Item = Result<Bytes, ApiError>> + Send>>;
+pub type BodyStream = Pin<Box<dyn Stream<Item = Result<Bytes, ApiError>> + Send>>;
 
 /// The most octets that are given to the parser at once.
 pub(super) const CHUNK_OCTETS: usize = 64 * 1024;

@@ -24,20 +24,23 @@ const MAX_BOUNDARY: usize = 70;
 
 /// The part of a form that holds a file.
 #[derive(Clone, Copy)]
-pub(crate) struct FilePart {
+pub struct FilePart {
     /// Its name.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// How large the file may be.
-    pub(crate) max_octets: u64,
+    pub max_octets: u64,
     /// What a body may hold beyond it, in octets.
-    pub(crate) max_beyond: u64,
+    pub max_beyond: u64,
     /// The answer to a larger one, with the limit and the length that was declared.
-    pub(crate) too_large: fn(u64, Option<u64>) -> ApiError,
+    pub too_large: fn(u64, Option<u64>) -> ApiError,
 }
 
 impl FilePart {
     /// Refuses a body whose declared length is more than the file and what may stand beside it.
-    pub(crate) fn refuse_declared(&self, octets: Option<u64>) -> Result<(), ApiError> {
+    ///
+    /// # Errors
+    /// That of [`FilePart::too_large`].
+    pub fn refuse_declared(&self, octets: Option<u64>) -> Result<(), ApiError> {
         match octets.filter(|octets| *octets > self.max_octets.saturating_add(self.max_beyond)) {
             Some(octets) => Err((self.too_large)(self.max_octets, Some(octets))),
             None => Ok(()),
@@ -46,15 +49,22 @@ impl FilePart {
 }
 
 /// One thing that a form holds.
-pub(crate) enum Piece {
+pub enum Piece {
     /// A part begins.
-    Part { name: String, file_name: Option<String>, is_file: bool },
+    Part {
+        /// Its name.
+        name: String,
+        /// The name of its file.
+        file_name: Option<String>,
+        /// Whether it is the file.
+        is_file: bool,
+    },
     /// Octets of the part that began last.
     Octets(Bytes),
 }
 
 /// A form being read.
-pub(crate) struct Form {
+pub struct Form {
     parser: Multipart<'static>,
     /// The part whose content is read.
     field: Option<(Field<'static>, IsFile)>,
@@ -100,7 +110,7 @@ impl Form {
     ///
     /// # Errors
     /// BAD_REQUEST without a boundary that can be one.
-    pub(crate) fn new(content_type: &str, body: BodyStream, part: FilePart) -> Result<Self, ApiError> {
+    pub fn new(content_type: &str, body: BodyStream, part: FilePart) -> Result<Self, ApiError> {
         let boundary = multer::parse_boundary(content_type)
             .map_err(|_| bad_request("the Content-Type names no boundary"))?;
         if boundary.is_empty() || boundary.len() > MAX_BOUNDARY {
@@ -119,12 +129,16 @@ impl Form {
     }
 
     /// How large the file may be.
-    pub(crate) fn max_octets(&self) -> u64 {
+    #[must_use]
+    pub fn max_octets(&self) -> u64 {
         self.part.max_octets
     }
 
     /// The next piece; `None` at the end of the body.
-    pub(crate) async fn piece(&mut self) -> Result<Option<Piece>, ApiError> {
+    ///
+    /// # Errors
+    /// 400, 408 and 413, as contract 6.3 says of step 8.
+    pub async fn piece(&mut self) -> Result<Option<Piece>, ApiError> {
         if let Some((field, is_file)) = &mut self.field {
             let feed = &self.feed;
             let octets = poll_fn(|cx| poll_field(feed, cx, field)).await;

@@ -14,8 +14,8 @@ use bytes::Bytes;
 use futures_core::Stream;
 use sha2::{Digest, Sha256};
 
-pub(crate) use feed::BodyStream;
-pub(crate) use form::{FilePart, Form, Piece};
+pub use feed::BodyStream;
+pub use form::{FilePart, Form, Piece};
 
 use self::digest::PartDigest;
 use super::{Detected, FileName, Inspector, Sha256Digest};
@@ -125,7 +125,7 @@ impl Upload {
     }
 
     /// No body.
-    pub(crate) fn absent() -> Self {
+    pub fn absent() -> Self {
         Upload::new(Source::Absent, 0)
     }
 
@@ -135,12 +135,12 @@ impl Upload {
     }
 
     /// The part of a form that holds the file.
-    pub(crate) fn part(max_octets: u64) -> FilePart {
+    pub fn part(max_octets: u64) -> FilePart {
         FilePart { name: FILE_PART, max_octets, max_beyond: MAX_BEYOND_FILE, too_large: file_too_large }
     }
 
     /// The rest of a form whose file part has just begun.
-    pub(crate) fn of_begun_form(form: Form, file_name: Option<String>) -> Self {
+    pub fn of_begun_form(form: Form, file_name: Option<String>) -> Self {
         let max_octets = form.max_octets();
         let mut upload = Upload::of_form(form, max_octets);
         upload.begin(FILE_PART.to_owned(), file_name, true);

@@ -11,6 +11,7 @@ mod settings;
 mod task;
 
 pub(super) use admin::{change_credits, credits as credits_of, document};
-pub(super) use run::{extract, room};
+pub(super) use run::extract;
+pub use running::MemoryPermit;
 pub(super) use running::{Extractions, Of};
 pub use settings::ExtractionSettings;

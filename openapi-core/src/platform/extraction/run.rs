@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::credits::Payment;
 use super::documents::{self, Keeping};
 use super::errors;
-use super::running::{Of, Room};
+use super::running::{MemoryPermit, Of};
 use super::task::{Refused, Task};
 use crate::access::Caller;
 use crate::extraction::{
@@ -18,9 +18,12 @@ use crate::reply::ApiError;
 use crate::service::{ExtractDocument, Extracted, ExtractedDocument, Idempotency};
 use crate::values::{AgentId, FileId, PlatformId, Timestamp};
 
-/// Octets of one document that is in memory as a whole, until it is dropped.
-pub(in crate::platform) fn room<'a>(platform: &'a Platform, agent: &AgentId) -> Room<'a> {
-    platform.extractions.room(agent, platform.extraction.max_held_octets)
+impl Platform {
+    /// Room for a document of an agent that is in memory as a whole.
+    #[must_use]
+    pub fn document_memory(&self, agent: &AgentId) -> MemoryPermit<'_> {
+        self.extractions.room(agent, self.extraction.max_held_octets)
+    }
 }
 
 pub(in crate::platform) async fn extract(
@@ -30,7 +33,7 @@ pub(in crate::platform) async fn extract(
 ) -> Result<Extracted, ApiError> {
     let ExtractDocument { form, idempotency, mut faults } = request;
     // Held until the answer is there.
-    let mut room = room(platform, &caller.agent_id);
+    let mut room = platform.document_memory(&caller.agent_id);
     let received = form.receive(&mut |octets| room.take(octets)).await?;
     let begun = platform.now();
     let fingerprint = received.fingerprint;

@@ -74,17 +74,20 @@ impl Drop for Returning<'_> {
 /// All that one agent may hold of what a server holds in forms: one that is slow to send leaves room for the others.
 const SHARE_OF_AGENT: u64 = 4;
 
-/// Octets of one form, until it is dropped.
-pub(in crate::platform) struct Room<'a> {
+/// Bytes of one document that a server holds in memory, until it is dropped.
+pub struct MemoryPermit<'a> {
     extractions: &'a Extractions,
     agent: AgentId,
     limit: u64,
     octets: u64,
 }
 
-impl Room<'_> {
-    /// Makes room for some more octets.
-    pub(in crate::platform) fn take(&mut self, octets: usize) -> Result<(), ApiError> {
+impl MemoryPermit<'_> {
+    /// Makes room for some more bytes.
+    ///
+    /// # Errors
+    /// 503 when the agent or the server would hold too many.
+    pub fn take(&mut self, octets: usize) -> Result<(), ApiError> {
         let octets = octets as u64;
         let mut held = lock(&self.extractions.held);
         let all: u64 = held.values().sum();
@@ -100,7 +103,7 @@ impl Room<'_> {
     }
 }
 
-impl Drop for Room<'_> {
+impl Drop for MemoryPermit<'_> {
     fn drop(&mut self) {
         let mut held = lock(&self.extractions.held);
         if let Some(own) = held.get_mut(&self.agent) {
@@ -135,9 +138,9 @@ impl Extractions {
         Ok(Running { extractions: self, of })
     }
 
-    /// Room for the octets of a form.
-    pub(in crate::platform) fn room(&self, agent: &AgentId, limit: u64) -> Room<'_> {
-        Room { extractions: self, agent: agent.clone(), limit, octets: 0 }
+    /// MemoryPermit for the octets of a form.
+    pub(in crate::platform) fn room(&self, agent: &AgentId, limit: u64) -> MemoryPermit<'_> {
+        MemoryPermit { extractions: self, agent: agent.clone(), limit, octets: 0 }
     }
 
     pub(super) fn abandon(&self, what: Abandoned) {

@@ -15,4 +15,5 @@ pub use error::MaintainError;
 pub(super) use records::{delete, find, list};
 pub use settings::FileSettings;
 pub(super) use sweeps::Sweeps;
-pub(super) use upload::{begin_scan, push_scan, refuse_content, upload};
+pub(super) use upload::upload;
+pub use upload::{begin_scan, push_scan, refuse_content};

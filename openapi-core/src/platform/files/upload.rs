@@ -117,15 +117,18 @@ async fn begin(platform: &Platform, key: &BlobKey, name: &FileName) -> Result<In
 }
 
 /// Begins to look at a file.
-pub(in crate::platform) async fn begin_scan(platform: &Platform) -> Result<Box<dyn FileScan>, ApiError> {
+///
+/// # Errors
+/// 503 when the scanner fails.
+pub async fn begin_scan(platform: &Platform) -> Result<Box<dyn FileScan>, ApiError> {
     platform.ports.scanner.begin().await.map_err(|error| scanner_failed(&error))
 }
 
-/// Lets a scanner look at the next octets.
-pub(in crate::platform) async fn push_scan(
-    scan: &mut Box<dyn FileScan>,
-    octets: &bytes::Bytes,
-) -> Result<(), ApiError> {
+/// Lets a scanner look at the next bytes.
+///
+/// # Errors
+/// 503 when the scanner fails.
+pub async fn push_scan(scan: &mut Box<dyn FileScan>, octets: &bytes::Bytes) -> Result<(), ApiError> {
     scan.push(octets).await.map_err(|error| scanner_failed(&error))
 }
 
@@ -137,7 +140,10 @@ impl Intake {
 }
 
 /// Step 11: what the content is. A scanner that fails is another matter, of step 16: what is given back.
-pub(in crate::platform) async fn refuse_content(
+///
+/// # Errors
+/// 415 of a type that is not accepted or a file that the scanner refuses.
+pub async fn refuse_content(
     types: &FileTypes,
     file: &ReceivedFile,
     scan: Option<Box<dyn FileScan>>,

@@ -1,0 +1,36 @@
+//! The chat of the widget: conversations, the documents that an agent answers from, the ports of what answers visitors,
+//! and the protocol of the widget as a `tower` service.
+//!
+//! [`Conversations`] stands next to an [`openapi_core::platform::Platform`] and over the same store. It is the operator's
+//! side of the chat ([`admin::ChatAdmin`]), and makes the widget's side ([`WidgetApi`]).
+
+pub mod admin;
+mod agents;
+mod conversation;
+mod conversations;
+mod knowledge;
+mod operator;
+mod ports;
+mod responder;
+mod service;
+mod settings;
+pub mod storage;
+pub mod widget;
+
+pub use conversation::{
+    Claims, Consent, Conversation, ConversationMode, ConversationStatus, Counted, FollowUp, InvalidVisitorId,
+    Lead, Message, MessageState, RunningTurn, UploadRef, VerifiedUser, VisitorId,
+};
+pub use conversations::Conversations;
+pub use knowledge::{KnowledgeDocument, Passage};
+pub use ports::ChatPorts;
+pub use responder::{
+    ChatAgent, ChatError, ChatEvent, ChatEvents, ChatLine, ChatPage, ChatResponder, ChatTurn, ChatVisitor,
+    FoundPassage, Handoff, Outcome, Question, RetrieveError, Retrieved, Retriever, Source, Speaker,
+    StatusKind, TokenBudget, Usage,
+};
+pub use service::WidgetApi;
+pub use settings::{
+    AgentSettings, Appearance, ChatSettings, ConsentSettings, Fallback, Grounding, HandoffSettings,
+    LeadSettings, LlmSettings, OriginRule, Teaser, UploadSettings,
+};

@@ -1,0 +1,47 @@
+//! What the chat needs from the world around it, next to the ports of the platform.
+
+use std::sync::Arc;
+
+use openapi_core::ports::Tasks;
+
+use crate::{ChatResponder, Retriever};
+
+/// What answers visitors, and what it answers from.
+#[derive(Clone, Default)]
+pub struct ChatPorts {
+    /// What answers visitors of the widget, chosen by name.
+    pub responders: Vec<Arc<dyn ChatResponder>>,
+    /// Finds the passages to answer from.
+    pub retriever: Option<Arc<dyn Retriever>>,
+    /// Runs replies concurrently with the connections that asked for them. Without it a lost connection ends its reply.
+    pub tasks: Option<Arc<dyn Tasks>>,
+}
+
+impl ChatPorts {
+    /// Ports without a responder.
+    #[must_use]
+    pub fn new() -> Self {
+        ChatPorts::default()
+    }
+
+    /// Adds a responder.
+    #[must_use]
+    pub fn with_responder(mut self, responder: Arc<dyn ChatResponder>) -> Self {
+        self.responders.push(responder);
+        self
+    }
+
+    /// Sets the retriever.
+    #[must_use]
+    pub fn with_retriever(mut self, retriever: Arc<dyn Retriever>) -> Self {
+        self.retriever = Some(retriever);
+        self
+    }
+
+    /// Sets what runs replies.
+    #[must_use]
+    pub fn with_tasks(mut self, tasks: Arc<dyn Tasks>) -> Self {
+        self.tasks = Some(tasks);
+        self
+    }
+}

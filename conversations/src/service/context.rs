@@ -1,0 +1,130 @@
+//! What a responder is told of a turn: the passages, the lines before, who asks.
+
+use openapi_core::contacts::ContactRef;
+use openapi_core::storage::StorageError;
+use openapi_core::values::Timestamp;
+
+use super::Inner;
+use super::run::Job;
+use super::settings::AgentView;
+use crate::storage::{MessageQuery, WhichMessages};
+use crate::{
+    ChatAgent, ChatLine, ChatTurn, ChatVisitor, Conversation, Message, Question, Retrieved, Speaker,
+    TokenBudget,
+};
+
+/// Lines of the conversation that a responder is told.
+const HISTORY: u32 = 20;
+/// And how many octets of them: about 4,000 tokens.
+const HISTORY_OCTETS: usize = 12_000;
+/// Passages that are looked for.
+const PASSAGES: usize = 12;
+impl Inner {
+    /// What a responder is told.
+    pub(super) async fn chat_turn(
+        &self,
+        job: &Job,
+        budget: TokenBudget,
+        deadline: Timestamp,
+    ) -> Result<ChatTurn, StorageError> {
+        let (view, conversation) = (&job.view, &job.conversation);
+        let agent = &view.agent.id;
+        let storage = &self.storage;
+        let which = WhichMessages::Before(job.asked.seq);
+        let query = MessageQuery { conversation: conversation.id, which, limit: HISTORY - 1 };
+        let before = storage.messages(agent, &query).await?;
+        let last_question = before.iter().rev().find(|message| message.role == Speaker::Visitor);
+        let question = Question {
+            text: job.asked.text.clone(),
+            before: last_question.map(|message| message.text.clone()),
+            locale: conversation.locale.clone(),
+        };
+        let found = match &self.ports.retriever {
+            Some(retriever) => match retriever.retrieve(agent, &question, PASSAGES).await {
+                Ok(found) => found,
+                Err(error) => {
+                    tracing::warn!(%agent, %error, "the documents of an agent could not be searched");
+                    Retrieved::default()
+                }
+            },
+            None => Retrieved::default(),
+        };
+        let mut history: Vec<ChatLine> = Vec::new();
+        let mut left = HISTORY_OCTETS;
+        for message in std::iter::once(&job.asked).chain(before.iter().rev()) {
+            let text = line(message);
+            if !history.is_empty() && text.len() > left {
+                break;
+            }
+            left = left.saturating_sub(text.len());
+            history.push(ChatLine { speaker: message.role, text });
+        }
+        history.reverse();
+        let now = self.platform.now();
+        Ok(ChatTurn {
+            agent: ChatAgent {
+                id: agent.clone(),
+                name: view
+                    .settings
+                    .appearance
+                    .title
+                    .clone()
+                    .unwrap_or_else(|| view.agent.name.as_str().to_owned()),
+                settings: view.settings.chat.clone(),
+                link_hosts: view.settings.link_hosts.clone(),
+            },
+            conversation: conversation.id,
+            turn: job.turn.clone(),
+            history,
+            visitor: ChatVisitor {
+                level: conversation.level_at(now),
+                fields: self.released(job, now).await?,
+                locale: conversation.locale.clone(),
+                time_zone: conversation.time_zone.clone(),
+                page: conversation.page.clone(),
+                metadata: conversation.metadata.clone(),
+            },
+            found,
+            can_offer_form: can_offer_form(view, conversation),
+            budget,
+            now,
+            deadline,
+        })
+    }
+
+    /// The fields of a verified visitor's contact that the operator releases.
+    async fn released(&self, job: &Job, now: Timestamp) -> Result<Vec<(String, String)>, StorageError> {
+        let names = &job.view.settings.chat.llm.released_fields;
+        let contact = job.conversation.contact_id.filter(|_| job.conversation.level_at(now) == 2);
+        let Some(contact) = contact.filter(|_| !names.is_empty()) else { return Ok(Vec::new()) };
+        let agent = &job.view.agent.id;
+        let Some(contact) = self.storage.contact(agent, &ContactRef::Id(contact)).await? else {
+            return Ok(Vec::new());
+        };
+        let Ok(members) = serde_json::to_value(&contact) else { return Ok(Vec::new()) };
+        let value = |name: &str| match name.strip_prefix("customFields.") {
+            Some(name) => members.get("customFields").and_then(|custom| custom.get(name)),
+            None => members.get(name),
+        };
+        let released = names.iter().filter_map(|name| {
+            let value = value(name).filter(|value| !value.is_null())?;
+            Some((name.clone(), value.as_str().map_or_else(|| value.to_string(), str::to_owned)))
+        });
+        Ok(released.collect())
+    }
+}
+
+/// A message as a responder reads it: of the files that came with it only the names.
+fn line(message: &Message) -> String {
+    let mut line = message.text.clone();
+    for upload in &message.uploads {
+        let blank = if line.is_empty() { "" } else { "\n" };
+        line.push_str(&format!("{blank}[{}]", upload.name));
+    }
+    line
+}
+
+/// Whether there is a form that this visitor has not filled in.
+pub(super) fn can_offer_form(view: &AgentView, conversation: &Conversation) -> bool {
+    !view.settings.lead.fields.is_empty() && conversation.lead.is_none()
+}

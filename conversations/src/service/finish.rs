@@ -1,0 +1,101 @@
+//! The last step of a call: its answer becomes a response.
+
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
+use openapi_core::api::{ApiBody, Handled};
+use openapi_core::reply::ApiError;
+use sha2::{Digest, Sha256};
+
+use super::{Answer, Call, Readers, Visit};
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// An answer as a response, with what every one of them carries.
+pub(super) fn finish(parts: &Parts, answer: Result<Answer, ApiError>, visit: Visit) -> Response<ApiBody> {
+    let mut headers = HeaderMap::with_capacity(12);
+    let fixed = HeaderValue::from_static;
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, fixed("nosniff"));
+    let mut caching = fixed("no-store");
+    let mut code = None;
+    const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
+    let (status, body) = match answer {
+        Ok(Answer::Json { status, message, data }) => {
+            headers.insert(header::CONTENT_TYPE, JSON);
+            let body = serde_json::json!({ "success": true, "message": message, "data": data });
+            (status, ApiBody::from(body.to_string()))
+        }
+        Ok(Answer::Config { body }) => {
+            caching = fixed("max-age=60, stale-while-revalidate=600");
+            let digest: String =
+                Sha256::digest(&body)[..8].iter().map(|octet| format!("{octet:02x}")).collect();
+            // Weak, so that whoever sends it on may compress it.
+            let etag = format!("W/\"{digest}\"");
+            let known = parts.headers.get_all(header::IF_NONE_MATCH).iter();
+            let is_known = known.filter_map(|value| value.to_str().ok()).any(|tags| {
+                tags.split(',')
+                    .any(|tag| tag.trim().trim_start_matches("W/") == &etag[2..] || tag.trim() == "*")
+            });
+            if let Ok(etag) = HeaderValue::from_str(&etag) {
+                headers.insert(header::ETAG, etag);
+            }
+            if is_known {
+                (StatusCode::NOT_MODIFIED, ApiBody::empty())
+            } else {
+                headers.insert(header::CONTENT_TYPE, JSON);
+                (StatusCode::OK, ApiBody::from(body))
+            }
+        }
+        Ok(Answer::Empty) => (StatusCode::NO_CONTENT, ApiBody::empty()),
+        Ok(Answer::Events(stream)) => {
+            headers.insert(header::CONTENT_TYPE, fixed("text/event-stream"));
+            caching = fixed("no-store, no-transform");
+            headers.insert(HeaderName::from_static("x-accel-buffering"), fixed("no"));
+            (StatusCode::OK, ApiBody::events(stream))
+        }
+        Ok(Answer::Options) => {
+            headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, fixed("GET, POST"));
+            headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, fixed("content-type"));
+            headers.insert(header::ACCESS_CONTROL_MAX_AGE, fixed("7200"));
+            (StatusCode::NO_CONTENT, ApiBody::empty())
+        }
+        Err(error) => {
+            code = Some(error.code().as_str());
+            for (name, value) in error.headers() {
+                headers.insert(name, value.clone());
+            }
+            headers.insert(header::CONTENT_TYPE, JSON);
+            let status =
+                StatusCode::from_u16(error.code().status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            (status, ApiBody::from(error.to_json(&visit.request_id)))
+        }
+    };
+    headers.insert(header::CACHE_CONTROL, caching);
+    match visit.readers {
+        Readers::Any => headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, fixed("*")),
+        Readers::AnyForNow => {
+            headers.insert(header::VARY, fixed("Origin"));
+            headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, fixed("*"))
+        }
+        Readers::Origin(origin) => {
+            headers.insert(header::VARY, fixed("Origin"));
+            headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin)
+        }
+    };
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, fixed("Retry-After, X-Request-Id"));
+    if let Ok(id) = HeaderValue::from_str(&visit.request_id) {
+        headers.insert(REQUEST_ID, id);
+    }
+    let handled = Handled {
+        operation: visit.call.map(Call::operation),
+        route: visit.call.map(Call::path),
+        agent: visit.agent,
+        key: None,
+        request_id: visit.request_id,
+        code,
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    response.extensions_mut().insert(handled);
+    response
+}

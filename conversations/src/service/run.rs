@@ -1,0 +1,556 @@
+//! Answering a turn: passages, the responder, its events, and what is stored of them.
+
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
+
+use openapi_core::ports::Task;
+use openapi_core::storage::StorageError;
+use openapi_core::values::Timestamp;
+
+use super::Inner;
+use super::context::can_offer_form;
+use super::settings::AgentView;
+use super::store::asked_and_answered;
+use super::told::{Failure, Status, Text, tell};
+use super::turns::LEASE_MILLIS;
+use crate::storage::ConversationWrite;
+use crate::widget::live::{Ending, EventName, LiveTurn};
+use crate::widget::texts;
+use crate::{
+    ChatError, ChatEvent, ChatEvents, ChatResponder, ChatTurn, Conversation, ConversationMode, Fallback,
+    FollowUp, Message, MessageState, Outcome, Source, Speaker, StatusKind, Usage,
+};
+
+/// The longest reply, in octets.
+const MAX_REPLY: usize = 64 * 1024;
+/// How often the text so far is stored at the least, while it grows.
+const DRAFT_MILLIS: u64 = 1_000;
+/// How much it grows at the most before it is stored, in octets.
+const DRAFT_OCTETS: usize = 2 * 1024;
+/// How often the lease is renewed.
+const RENEW_MILLIS: i64 = 5_000;
+
+/// A turn to be answered.
+pub(super) struct Job {
+    pub(super) view: Arc<AgentView>,
+    pub(super) conversation: Conversation,
+    /// The version of the conversation that is stored, for as long as nobody but this turn has changed it; else 0.
+    pub(super) version: AtomicU64,
+    pub(super) asked: Message,
+    pub(super) turn: String,
+    /// Whether the reply offers the lead form, whatever answers: the visitor has waited for a person in vain.
+    pub(super) offers_form: bool,
+    pub(super) live: Arc<LiveTurn>,
+    pub(super) request_id: String,
+}
+
+/// Ends the events of a turn, also of one whose task is dropped or panics: nobody is to wait for what does not come.
+pub(super) struct AtLast {
+    pub(super) inner: Arc<Inner>,
+    pub(super) live: Arc<LiveTurn>,
+}
+
+impl Drop for AtLast {
+    fn drop(&mut self) {
+        if !self.live.is_told() {
+            self.live.emit(EventName::Error, &Failure::unavailable());
+        }
+        self.live.end(self.inner.platform.now());
+    }
+}
+
+/// What became of a turn.
+#[derive(Default)]
+struct Reply {
+    text: String,
+    sources: Vec<Source>,
+    after: FollowUp,
+    author: String,
+    usage: Option<Usage>,
+    credits: u64,
+    end: End,
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum End {
+    /// With an answer, or what stands for one.
+    Done(Outcome),
+    /// The visitor ended it, or the service is ending.
+    Stopped,
+    /// The responder failed.
+    Failed(ChatError),
+    /// The store failed.
+    #[default]
+    Lost,
+}
+
+impl End {
+    /// That of a turn which somebody has ended.
+    const fn by(by: Ending) -> Self {
+        match by {
+            Ending::Visitor => End::Stopped,
+            Ending::Service => End::Failed(ChatError::Unavailable),
+        }
+    }
+}
+
+/// The time that a turn has as a whole: for the search and every attempt at an answer together.
+struct Whole {
+    over: Task,
+    is_over: bool,
+}
+
+impl Whole {
+    const fn new(over: Task) -> Self {
+        Whole { over, is_over: false }
+    }
+
+    /// Whether it is over; where it is not, who polls is woken when it is.
+    fn poll(&mut self, cx: &mut std::task::Context<'_>) -> bool {
+        self.is_over = self.is_over || self.over.as_mut().poll(cx).is_ready();
+        self.is_over
+    }
+}
+
+/// What comes next while a responder works.
+enum Step {
+    Event(ChatEvent),
+    Ended,
+    Late,
+    Cancelled(Ending),
+    Draft,
+}
+
+impl Inner {
+    /// Answers a turn to its end. The job and what is done before and after the responder works are boxed: this future is
+    /// there for as long as a visitor is answered, and as large as the largest step of it.
+    pub(super) async fn run(self: Arc<Self>, job: Box<Job>) {
+        let reply = match self.reply(&job).await {
+            Ok(reply) => reply,
+            Err(error) => {
+                tracing::warn!(kind = %error.kind, source = ?error.source, "the data store failed while a visitor was answered");
+                Reply::default()
+            }
+        };
+        Box::pin(self.finish(&job, reply)).await;
+    }
+
+    async fn reply(&self, job: &Job) -> Result<Reply, StorageError> {
+        let chat = &job.view.settings.chat;
+        let mut whole = Whole::new(self.platform.ports().timer.sleep(self.settings.deadlines.whole));
+        let millis = i64::try_from(self.settings.deadlines.whole).unwrap_or(i64::MAX);
+        let deadline = self.platform.now().plus_millis(millis);
+        let Some(budget) = Box::pin(self.count_turn(job)).await? else { return Ok(self.limited(job)) };
+        job.live.emit(EventName::Status, &Status { kind: StatusKind::Searching });
+        let work = Box::pin(self.chat_turn(job, budget, deadline));
+        let turn = match self.meanwhile(job, &mut whole, work).await {
+            Ok(turn) => turn?,
+            Err(end) => return Ok(Reply { end, ..Reply::default() }),
+        };
+        let find = |name: &str| self.ports.responders.iter().find(|it| it.name() == name).cloned();
+        let first = find(&chat.responder);
+        if first.is_none() {
+            tracing::warn!(agent = %job.view.agent.id, responder = chat.responder, "the responder is not there");
+        }
+        let mut reply = match &first {
+            Some(responder) => self.attempt(job, &**responder, &turn, &mut whole).await?,
+            None => Reply { end: End::Failed(ChatError::Unavailable), ..Reply::default() },
+        };
+        let End::Failed(error) = reply.end else { return Ok(reply) };
+        let may_fall_back = reply.text.is_empty() && chat.fallback == Fallback::Knowledge && !whole.is_over;
+        const KNOWLEDGE: &str = "knowledge";
+        if may_fall_back
+            && chat.responder != KNOWLEDGE
+            && let Some(knowledge) = find(KNOWLEDGE)
+        {
+            let (used, credits) = (reply.usage, reply.credits);
+            reply = self.attempt(job, &*knowledge, &turn, &mut whole).await?;
+            reply.usage = used.or(reply.usage);
+            reply.credits += credits;
+        } else if error == ChatError::Budget && reply.text.is_empty() {
+            reply = self.limited(job);
+        }
+        Ok(reply)
+    }
+
+    /// The polite sentence and the lead form.
+    fn limited(&self, job: &Job) -> Reply {
+        let form = can_offer_form(&job.view, &job.conversation);
+        let text = texts::limited(&job.conversation.locale).to_owned();
+        let after = FollowUp { form, ..FollowUp::default() };
+        job.live.delta(&text);
+        Reply { text, after, end: End::Done(Outcome::Limited), ..Reply::default() }
+    }
+
+    /// Waits for what comes before a responder: a search may have to build its index first. Meanwhile the wish to end
+    /// the turn is heard, and its lease renewed.
+    async fn meanwhile<T>(
+        &self,
+        job: &Job,
+        whole: &mut Whole,
+        work: impl Future<Output = T> + Send,
+    ) -> Result<T, End> {
+        enum Waited<T> {
+            Done(T),
+            Ended(End),
+            Draft,
+        }
+        let timer = &self.platform.ports().timer;
+        let mut work = std::pin::pin!(work);
+        let mut draft = timer.sleep(DRAFT_MILLIS);
+        loop {
+            let waited = poll_fn(|cx| {
+                if let Some(by) = job.live.poll_cancelled(cx) {
+                    return Poll::Ready(Waited::Ended(End::by(by)));
+                }
+                if let Poll::Ready(done) = work.as_mut().poll(cx) {
+                    return Poll::Ready(Waited::Done(done));
+                }
+                if whole.poll(cx) {
+                    return Poll::Ready(Waited::Ended(End::Failed(ChatError::Timeout)));
+                }
+                draft.as_mut().poll(cx).map(|()| Waited::Draft)
+            });
+            match waited.await {
+                Waited::Done(done) => return Ok(done),
+                Waited::Ended(end) => return Err(end),
+                Waited::Draft => {
+                    draft = timer.sleep(DRAFT_MILLIS);
+                    if !Box::pin(self.save_draft(job, "", false, self.platform.now())).await {
+                        return Err(End::Stopped);
+                    }
+                }
+            }
+        }
+    }
+
+    /// One responder's reply, with what it may use set aside before and settled after.
+    async fn attempt(
+        &self,
+        job: &Job,
+        responder: &dyn ChatResponder,
+        turn: &ChatTurn,
+        whole: &mut Whole,
+    ) -> Result<Reply, StorageError> {
+        let Ok(most) = catch_unwind(AssertUnwindSafe(|| responder.most(turn))) else {
+            tracing::error!(responder = responder.name(), "a responder panicked");
+            return Ok(Reply { end: End::Failed(ChatError::Internal), ..Reply::default() });
+        };
+        let id = self.platform.ports().ids.platform_id(self.platform.now());
+        let is_paid = most.tokens() > 0;
+        if is_paid && !Box::pin(self.set_aside(job, id, most)).await? {
+            return Ok(Reply { end: End::Failed(ChatError::Budget), ..Reply::default() });
+        }
+        let mut reply = self.drive(job, responder, turn, whole).await;
+        responder.name().clone_into(&mut reply.author);
+        if is_paid {
+            let used = match (reply.usage, reply.end) {
+                (Some(used), End::Done(_)) => used,
+                // What was written until then is paid, and what the model was given.
+                (_, End::Stopped) => stopped(most, &reply.text),
+                _ => Usage::default(),
+            };
+            reply.usage = Some(used);
+            // The reply is there, whatever becomes of its price: what is not settled stays set aside for a while.
+            reply.credits = match Box::pin(self.settle(job, id, used)).await {
+                Ok(credits) => credits,
+                Err(error) => {
+                    tracing::error!(agent = %job.view.agent.id, %error, "what an answer has used could not be settled");
+                    0
+                }
+            };
+        }
+        Ok(reply)
+    }
+
+    async fn drive(
+        &self,
+        job: &Job,
+        responder: &dyn ChatResponder,
+        turn: &ChatTurn,
+        whole: &mut Whole,
+    ) -> Reply {
+        let timer = &self.platform.ports().timer;
+        let deadlines = self.settings.deadlines;
+        let mut reply = Reply::default();
+        let begun_at = self.platform.now();
+        let Ok(mut events) = catch_unwind(AssertUnwindSafe(|| responder.respond(turn.clone()))) else {
+            tracing::error!(responder = responder.name(), "a responder panicked");
+            return Reply { end: End::Failed(ChatError::Internal), ..reply };
+        };
+        let mut late = timer.sleep(deadlines.first_event);
+        let mut has_event = false;
+        let mut draft = timer.sleep(DRAFT_MILLIS);
+        let (mut saved, mut saved_at) = (0, self.platform.now());
+        loop {
+            let step = next(&mut events, &mut late, whole, &mut draft, &job.live).await;
+            if matches!(step, Step::Event(_)) && !has_event {
+                has_event = true;
+                let passed = u64::try_from(self.platform.now().millis_since(begun_at)).unwrap_or(0);
+                late = timer.sleep(deadlines.first_delta.saturating_sub(passed));
+            }
+            match step {
+                Step::Event(ChatEvent::Status(kind)) => job.live.emit(EventName::Status, &Status { kind }),
+                Step::Event(ChatEvent::Delta(text)) => {
+                    late = timer.sleep(deadlines.between_deltas);
+                    let room = MAX_REPLY - reply.text.len();
+                    let piece = &text[..text.floor_char_boundary(room)];
+                    reply.text.push_str(piece);
+                    job.live.delta(piece);
+                    if piece.len() < text.len() {
+                        reply.end = End::Done(Outcome::Answered);
+                        return reply;
+                    }
+                }
+                Step::Event(ChatEvent::Replace(text)) => {
+                    late = timer.sleep(deadlines.between_deltas);
+                    reply.text = text[..text.floor_char_boundary(MAX_REPLY)].to_owned();
+                    job.live.emit(EventName::Replace, &Text { text: &reply.text });
+                    saved = 0;
+                }
+                Step::Event(ChatEvent::Suggestions(mut items)) => {
+                    items.truncate(6);
+                    reply.after.suggestions = items;
+                }
+                Step::Event(ChatEvent::Form) => {
+                    reply.after.form = can_offer_form(&job.view, &job.conversation);
+                }
+                Step::Event(ChatEvent::Handoff(handoff)) => {
+                    if job.view.settings.chat.handoff.enabled {
+                        reply.after.handoff = Some(handoff);
+                    }
+                }
+                Step::Event(ChatEvent::Error(error)) => {
+                    reply.end = End::Failed(error);
+                    return reply;
+                }
+                Step::Event(ChatEvent::Done { outcome, sources, usage }) => {
+                    reply.sources = sources;
+                    reply.usage = Some(usage);
+                    reply.end = End::Done(outcome);
+                    return reply;
+                }
+                Step::Ended => {
+                    tracing::error!(responder = responder.name(), "a responder ended without its last event");
+                    reply.end = End::Failed(ChatError::Internal);
+                    return reply;
+                }
+                Step::Late => {
+                    reply.end = End::Failed(ChatError::Timeout);
+                    return reply;
+                }
+                Step::Cancelled(by) => {
+                    reply.end = End::by(by);
+                    return reply;
+                }
+                Step::Draft => {
+                    draft = timer.sleep(DRAFT_MILLIS);
+                    // The wish to end it may have come to another process.
+                    let has_grown = reply.text.len() > saved;
+                    (saved, saved_at) = (reply.text.len(), self.platform.now());
+                    if !Box::pin(self.save_draft(job, &reply.text, has_grown, saved_at)).await {
+                        reply.end = End::Stopped;
+                        return reply;
+                    }
+                }
+            }
+            let now = self.platform.now();
+            let grown = reply.text.len().saturating_sub(saved);
+            let is_due = now.millis_since(saved_at) >= i64::try_from(DRAFT_MILLIS).unwrap_or(0);
+            if grown >= DRAFT_OCTETS || is_due {
+                (saved, saved_at) = (reply.text.len(), now);
+                if !Box::pin(self.save_draft(job, &reply.text, grown > 0, now)).await {
+                    reply.end = End::Stopped;
+                    return reply;
+                }
+            }
+        }
+    }
+
+    /// Stores the text so far and renews the lease; whether the turn is to go on.
+    async fn save_draft(&self, job: &Job, text: &str, has_grown: bool, now: Timestamp) -> bool {
+        // A thousand answers at once do this a thousand times a second: what is known already is not read again.
+        if has_grown && let Some(goes_on) = self.save_known(job, text, now).await {
+            return goes_on;
+        }
+        let mut goes_on = true;
+        let saved = self.change(&job.view.agent.id, job.conversation.id, |stored| {
+            let running = stored.running.as_mut().filter(|it| it.turn == job.turn && it.owner == self.server);
+            goes_on = running.as_ref().is_some_and(|running| !running.cancelled);
+            let running = running.filter(|running| !running.cancelled)?;
+            if running.text == text && running.lease_until.millis_since(now) > LEASE_MILLIS - RENEW_MILLIS {
+                return None;
+            }
+            text.clone_into(&mut running.text);
+            running.lease_until = now.plus_millis(LEASE_MILLIS);
+            Some(Vec::new())
+        });
+        match saved.await {
+            Ok(Some(_)) => goes_on,
+            // The conversation is gone.
+            Ok(None) => false,
+            // The reply is stored at its end, if the store is there again by then.
+            Err(_) => true,
+        }
+    }
+
+    /// As [`Inner::save_draft`], of a conversation as this turn has left it; `None` where somebody else has changed it.
+    async fn save_known(&self, job: &Job, text: &str, now: Timestamp) -> Option<bool> {
+        let version = job.version.load(Ordering::Relaxed);
+        if version == 0 {
+            return None;
+        }
+        let mut conversation = job.conversation.clone();
+        let running = conversation.running.as_mut()?;
+        text.clone_into(&mut running.text);
+        running.lease_until = now.plus_millis(LEASE_MILLIS);
+        conversation.version = version + 1;
+        conversation.updated_at = now;
+        let write = ConversationWrite {
+            conversation,
+            messages: Vec::new(),
+            keep: Vec::new(),
+            audit: None,
+            may_linger: true,
+        };
+        match self.storage.save_conversation(&job.view.agent.id, &write).await {
+            Ok(()) => {
+                job.version.store(version + 1, Ordering::Relaxed);
+                Some(true)
+            }
+            // Changed since, or gone; or it is not known whether this was stored.
+            Err(_) => {
+                job.version.store(0, Ordering::Relaxed);
+                None
+            }
+        }
+    }
+
+    /// Stores what became of a turn and tells it.
+    async fn finish(&self, job: &Job, mut reply: Reply) {
+        let agent = &job.view.agent.id;
+        let known = self.messages_of_turn(agent, job.conversation.id, &job.turn).await.unwrap_or_default();
+        let (_, before) = asked_and_answered(known);
+        let (state, outcome) = match reply.end {
+            End::Done(outcome) => (MessageState::Complete, Some(outcome)),
+            End::Stopped => (MessageState::Stopped, Some(Outcome::Stopped)),
+            End::Failed(_) | End::Lost => (MessageState::Incomplete, None),
+        };
+        let is_kept = outcome.is_some() || !reply.text.is_empty();
+        let mut stored: Option<Message> = None;
+        let now = self.platform.now();
+        let days = job.view.settings.retention_days;
+        let form = (reply.after.form || job.offers_form) && can_offer_form(&job.view, &job.conversation);
+        reply.after.form = form;
+        let saved = self.change(agent, job.conversation.id, |conversation| {
+            stored = None;
+            conversation.running.as_ref().filter(|it| it.turn == job.turn && it.owner == self.server)?;
+            conversation.running = None;
+            if !is_kept {
+                return Some(Vec::new());
+            }
+            if reply.after.handoff.is_some() {
+                conversation.mode = ConversationMode::Human;
+                conversation.waiting_since = Some(now);
+            }
+            let mut message = match &before {
+                // A reply that had failed is told anew in its place.
+                Some(before) => before.clone(),
+                None => self.append(conversation, Speaker::Agent, String::new(), now, days),
+            };
+            message.text.clone_from(&reply.text);
+            message.state = state;
+            message.at = now;
+            message.turn = Some(job.turn.clone());
+            message.author = Some(reply.author.clone());
+            message.sources.clone_from(&reply.sources);
+            message.outcome = outcome;
+            message.after = reply.after.clone();
+            message.usage = reply.usage.filter(|usage| usage.tokens() > 0);
+            message.credits = reply.credits;
+            stored = Some(message.clone());
+            Some(vec![message])
+        });
+        let failure = match (saved.await, reply.end) {
+            (Err(error), _) => {
+                tracing::warn!(%error, "a reply could not be stored");
+                Failure::unavailable()
+            }
+            (Ok(_), End::Done(_) | End::Stopped) => match &stored {
+                Some(message) => {
+                    let form = match form {
+                        true => self.lead_form(&job.view).await.ok().flatten(),
+                        false => None,
+                    };
+                    return tell(&job.live, message, form.as_ref(), &job.view);
+                }
+                // Another process has taken the turn over.
+                None => Failure::unavailable(),
+            },
+            (Ok(_), End::Failed(error)) => failure_of(error),
+            (Ok(_), End::Lost) => Failure::unavailable(),
+        };
+        job.live.emit(EventName::Error, &failure);
+    }
+}
+
+fn failure_of(error: ChatError) -> Failure {
+    let message = "The answer could not be completed";
+    match error {
+        ChatError::Unavailable | ChatError::Budget => Failure::unavailable(),
+        ChatError::Timeout => {
+            Failure { code: "RESPONDER_TIMEOUT", message, retryable: true, retry_after_seconds: Some(5) }
+        }
+        ChatError::Refused => {
+            Failure { code: "RESPONDER_UNAVAILABLE", message, retryable: false, retry_after_seconds: None }
+        }
+        ChatError::Internal => {
+            Failure { code: "INTERNAL_ERROR", message, retryable: true, retry_after_seconds: Some(5) }
+        }
+    }
+}
+
+/// What a turn has used that was stopped: all that the model was given, and about as much as was written.
+fn stopped(most: Usage, text: &str) -> Usage {
+    let output_tokens = (text.len() as u64).div_ceil(3).min(most.output_tokens);
+    let share = if most.tokens() == 0 {
+        0.0
+    } else {
+        (most.input_tokens + output_tokens) as f64 / most.tokens() as f64
+    };
+    Usage { input_tokens: most.input_tokens, output_tokens, cost: most.cost * share }
+}
+
+/// Waits for what comes first: the visitor's wish to end it, an event, a deadline, the time to store the text so far.
+async fn next(
+    events: &mut ChatEvents,
+    late: &mut Task,
+    whole: &mut Whole,
+    draft: &mut Task,
+    live: &LiveTurn,
+) -> Step {
+    poll_fn(|cx| {
+        if let Some(by) = live.poll_cancelled(cx) {
+            return Poll::Ready(Step::Cancelled(by));
+        }
+        let polled = catch_unwind(AssertUnwindSafe(|| events.as_mut().poll_next(cx)));
+        match polled {
+            Ok(Poll::Ready(Some(event))) => return Poll::Ready(Step::Event(event)),
+            Ok(Poll::Ready(None)) => return Poll::Ready(Step::Ended),
+            Ok(Poll::Pending) => {}
+            Err(_) => {
+                tracing::error!("a responder panicked");
+                return Poll::Ready(Step::Event(ChatEvent::Error(ChatError::Internal)));
+            }
+        }
+        if whole.poll(cx) || late.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Step::Late);
+        }
+        draft.as_mut().poll(cx).map(|()| Step::Draft)
+    })
+    .await
+}

@@ -1,0 +1,144 @@
+//! What is published of an agent's settings: the widget's configuration.
+
+use openapi_core::json::Object;
+use openapi_core::schema::{ContactSchema, FieldOption, FieldType};
+use openapi_core::values::AgentId;
+use serde::Serialize;
+
+use crate::{AgentSettings, LeadSettings, Teaser};
+
+/// The most characters of a message.
+pub(crate) const MESSAGE_CHARS: usize = 4_000;
+/// The most octets of an upload.
+pub(crate) const UPLOAD_BYTES: u64 = 10 * 1024 * 1024;
+
+/// The configuration of an agent's widget.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Configuration<'a> {
+    agent_id: &'a AgentId,
+    title: &'a str,
+    subtitle: Option<&'a str>,
+    avatar: Option<&'a str>,
+    color: &'a str,
+    position: Option<&'a str>,
+    theme: &'a str,
+    greeting: Option<&'a str>,
+    suggestions: &'a [String],
+    teaser: Option<&'a Teaser>,
+    disclosure: Option<&'a str>,
+    privacy_url: Option<&'a str>,
+    footer: Option<&'a str>,
+    prechat: Option<LeadForm>,
+    lead: Option<LeadForm>,
+    feedback: bool,
+    uploads: bool,
+    limits: Limits<'a>,
+    locale: &'a str,
+    strings: Object,
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Limits<'a> {
+    message_chars: usize,
+    upload_bytes: u64,
+    upload_types: &'a [String],
+    image_hosts: &'a [String],
+}
+
+/// A lead form as visitors see it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct LeadForm {
+    pub(crate) fields: Vec<LeadField>,
+    pub(crate) consent: Option<LeadConsent>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct LeadField {
+    pub(crate) name: String,
+    label: String,
+    #[serde(rename = "type")]
+    kind: FieldType,
+    required: bool,
+    options: Option<Vec<FieldOption>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct LeadConsent {
+    pub(crate) version: String,
+    text: String,
+    pub(crate) required: bool,
+}
+
+impl LeadForm {
+    /// The form of an agent; none where it asks for nothing. Fields that the contact schema does not have any more are
+    /// left out.
+    pub(crate) fn of(settings: &LeadSettings, schema: &ContactSchema) -> Option<Self> {
+        let fields: Vec<LeadField> = settings
+            .fields
+            .iter()
+            .filter(|name| !schema.is_sensitive(name))
+            .filter_map(|name| {
+                let field = schema.field(name)?;
+                Some(LeadField {
+                    name: name.clone(),
+                    label: field.label.clone(),
+                    kind: field.kind,
+                    required: field.required || name == "primaryEmail",
+                    options: field.options.clone(),
+                })
+            })
+            .collect();
+        let consent = settings.consent.as_ref().map(|consent| LeadConsent {
+            version: consent.version.clone(),
+            text: consent.text.clone(),
+            required: consent.required,
+        });
+        (!fields.is_empty()).then_some(LeadForm { fields, consent })
+    }
+}
+
+impl<'a> Configuration<'a> {
+    pub(crate) fn new(
+        agent_id: &'a AgentId,
+        agent_name: &'a str,
+        settings: &'a AgentSettings,
+        schema: &ContactSchema,
+        locale: &'a str,
+        mut strings: Object,
+    ) -> Self {
+        let look = &settings.appearance;
+        let lead = LeadForm::of(&settings.lead, schema);
+        for (name, text) in &look.strings {
+            strings.insert(name.as_str(), text.as_str().into());
+        }
+        Configuration {
+            agent_id,
+            title: look.title.as_deref().unwrap_or(agent_name),
+            subtitle: look.subtitle.as_deref(),
+            avatar: look.avatar.as_deref(),
+            color: &look.color,
+            position: look.position.as_deref(),
+            theme: &look.theme,
+            greeting: look.greeting.as_deref(),
+            suggestions: &look.suggestions,
+            teaser: look.teaser.as_ref(),
+            disclosure: look.disclosure.as_deref(),
+            privacy_url: look.privacy_url.as_deref(),
+            footer: look.footer.as_deref(),
+            prechat: lead.clone().filter(|_| settings.lead.prechat),
+            lead,
+            feedback: settings.feedback,
+            uploads: settings.uploads.enabled,
+            limits: Limits {
+                message_chars: MESSAGE_CHARS,
+                upload_bytes: UPLOAD_BYTES,
+                upload_types: if settings.uploads.enabled { &settings.uploads.types } else { &[] },
+                image_hosts: &settings.image_hosts,
+            },
+            locale,
+            strings,
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! The widget's side of the service: what the chat widget on somebody's page talks to.
+//!
+//! [`WidgetApi`] takes HTTP requests below `/widget/v1` and answers HTTP responses; it stands beside
+//! [`Api`](openapi_core::api::Api) over the same [`Platform`](openapi_core::platform::Platform), and needs no API key: visitors have
+//! tokens of their own.
+
+pub(crate) mod challenge;
+pub(crate) mod config;
+pub(crate) mod identity;
+pub(crate) mod live;
+mod open;
+pub(crate) mod repeats;
+pub(crate) mod request;
+mod settings;
+pub(crate) mod texts;
+pub(crate) mod token;
+
+pub use open::StreamLimits;
+pub(crate) use open::{Crowded, OpenStream, OpenStreams};
+pub use openapi_core::limits::Window;
+pub use settings::{Texts, TurnDeadlines, WidgetLimits, WidgetSettings};
+
+pub use crate::service::WidgetApi;
+
+/// The path below which the widget's calls lie.
+pub const BASE_PATH: &str = "/widget/v1";
+/// The path that visitors send files to: their bodies are larger than all others, and take longer.
+pub const UPLOADS_PATH: &str = "/widget/v1/uploads";

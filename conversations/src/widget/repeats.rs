@@ -1,0 +1,109 @@
+//! One text in several conversations: what a person writes once, and a program everywhere.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+
+use openapi_core::limits::Window;
+use openapi_core::values::{ConversationId, Timestamp};
+use sha2::{Digest, Sha256};
+
+/// Conversations that are remembered of a text.
+const MOST_PLACES: usize = 100;
+/// Texts that are remembered at the most; beyond, all that are are forgotten.
+const MOST_TEXTS: usize = 50_000;
+
+/// The digest of a text, short: an equal one of another text costs its writer a challenge.
+type TextKey = [u8; 8];
+
+/// The conversations that a text was written in, and when; the last one last.
+type Places = VecDeque<(Timestamp, ConversationId)>;
+
+/// Where texts were written lately, by address and text. Of a text nothing but a digest is kept.
+#[derive(Default)]
+pub(crate) struct Repeats(Mutex<HashMap<(IpAddr, TextKey), Places>>);
+
+impl Repeats {
+    /// Whether with this conversation a text from an address is in as many as one of the windows says; a new one may
+    /// have no id yet.
+    pub(crate) fn is_spread(
+        &self,
+        address: IpAddr,
+        text: &str,
+        conversation: Option<ConversationId>,
+        windows: &[Window],
+        now: Timestamp,
+    ) -> bool {
+        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(places) = seen.get(&(address, key(text))) else { return false };
+        windows.iter().filter(|window| window.limit > 0).any(|window| {
+            let is_other = |(at, id): &&(Timestamp, ConversationId)| {
+                // A clock that was set back proves nothing.
+                (0..window.millis).contains(&now.millis_since(*at)) && Some(*id) != conversation
+            };
+            places.iter().filter(is_other).count() + 1 >= window.limit as usize
+        })
+    }
+
+    /// Remembers a text that was written.
+    pub(crate) fn note(
+        &self,
+        address: IpAddr,
+        text: &str,
+        conversation: ConversationId,
+        windows: &[Window],
+        now: Timestamp,
+    ) {
+        let longest = windows.iter().filter(|window| window.limit > 0).map(|window| window.millis).max();
+        // A message may be files alone.
+        let Some(longest) = longest.filter(|_| !text.is_empty()) else { return };
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.len() >= MOST_TEXTS {
+            seen.retain(|_, places| places.back().is_some_and(|(at, _)| now.millis_since(*at) < longest));
+            if seen.len() >= MOST_TEXTS {
+                seen.clear();
+            }
+        }
+        let places = seen.entry((address, key(text))).or_default();
+        places.retain(|(_, id)| *id != conversation);
+        places.push_back((now, conversation));
+        if places.len() > MOST_PLACES {
+            places.pop_front();
+        }
+    }
+}
+
+fn key(text: &str) -> TextKey {
+    let mut key = TextKey::default();
+    key.copy_from_slice(&Sha256::digest(text)[..8]);
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_third_conversation_within_ten_minutes() {
+        let repeats = Repeats::default();
+        let (here, there) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
+        let id = |number: u8| ConversationId::from_bytes([number; 12]);
+        let at = |seconds: i64| Timestamp::from_millis(seconds * 1_000);
+        let windows = [Window::of_seconds("minute", 600, 3)];
+        let is_spread = |address, text, number, seconds| {
+            repeats.is_spread(address, text, Some(id(number)), &windows, at(seconds))
+        };
+        for (number, seconds) in [(1, 0), (1, 10), (2, 20)] {
+            assert!(!is_spread(here, "Buy this", number, seconds));
+            repeats.note(here, "Buy this", id(number), &windows, at(seconds));
+        }
+        assert!(is_spread(here, "Buy this", 3, 30));
+        assert!(repeats.is_spread(here, "Buy this", None, &windows, at(30)));
+        assert!(!is_spread(here, "Buy this", 2, 30), "in its own conversation it is the second");
+        assert!(!is_spread(here, "Another", 3, 30) && !is_spread(there, "Buy this", 3, 30));
+        assert!(is_spread(here, "Buy this", 3, 609));
+        assert!(!is_spread(here, "Buy this", 3, 610), "the first is forgotten");
+        assert!(!is_spread(here, "Buy this", 3, -5));
+        assert!(!repeats.is_spread(here, "Buy this", None, &[], at(30)), "the operator wants no such limit");
+    }
+}

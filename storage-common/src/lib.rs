@@ -1,0 +1,3 @@
+//! What the stores of the Open API share.
+
+pub mod transfer;

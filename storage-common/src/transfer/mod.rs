@@ -1,0 +1,9 @@
+//! Moving everything of an agent from one store to another.
+
+mod copy;
+mod rows;
+
+pub use copy::{
+    AgentDigest, Contents, Copied, CopyError, Step, compare, copy_agent, copy_content, copy_document, digest,
+};
+pub use rows::{TransferKey, TransferKind, TransferRow, TransferStore};

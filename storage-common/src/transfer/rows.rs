@@ -1,0 +1,405 @@
+//! Moving everything of an agent from one store to another: records as they are stored, in the order of their keys.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use conversations::storage::ConversationStorage;
+use conversations::{Conversation, KnowledgeDocument, Message, Passage};
+use openapi_core::access::StoredKey;
+use openapi_core::agents::Agent;
+use openapi_core::audit::AuditEntry;
+use openapi_core::contacts::Contact;
+use openapi_core::credits::{CreditAccount, CreditEntry};
+use openapi_core::files::ContactFile;
+use openapi_core::forms::{FormDataRevision, FormTemplate, Submission, WithHistory};
+use openapi_core::schema::ContactSchema;
+use openapi_core::storage::{AgentRecord, FileTombstone, RateWindow, Replay, Result, StoredDocument};
+use openapi_core::values::{AgentId, ConversationId, FileId, KeyId, KnowledgeId, SubmissionId, Timestamp};
+use serde::Serialize;
+
+/// A store whose records can be moved to another one, and that can take them. The operator's own.
+///
+/// # Contract
+/// - What was put is stored as if the methods of [`ConversationStorage`] had led to it: every list, total, search and unique value
+///   holds it, and every later change works on it.
+/// - Records are put kind by kind in the order of [`TransferKind::ALL`], and within a kind in the order of their keys: so
+///   the last key that is there tells where a copy that was interrupted goes on.
+/// - Deleted agents are moved too, because their ids are never given again.
+#[async_trait]
+pub trait TransferStore: ConversationStorage {
+    /// Up to `at_most` agents behind `after`, deleted ones included, by id.
+    async fn agents_after(&self, after: Option<&AgentId>, at_most: u32) -> Result<Vec<Agent>>;
+
+    /// Up to `at_most` records of a kind behind `after`, by their keys; none of an agent that is not there.
+    async fn records(
+        &self,
+        agent: &AgentId,
+        kind: TransferKind,
+        after: Option<&TransferKey>,
+        at_most: u32,
+    ) -> Result<Vec<TransferRow>>;
+
+    /// The greatest key of a kind.
+    async fn last_record(&self, agent: &AgentId, kind: TransferKind) -> Result<Option<TransferKey>>;
+
+    /// Stores an agent in place of one with the same id; its records stay.
+    async fn put_agent(&self, agent: &Agent) -> Result<()>;
+
+    /// Stores new records of one kind, all or none. The keys of contacts are made by the contact schema in force, which
+    /// is that of the greatest version.
+    ///
+    /// # Errors
+    /// [`Missing`](openapi_core::storage::StorageErrorKind::Missing) without such an agent,
+    /// [`AlreadyExists`](openapi_core::storage::StorageErrorKind::AlreadyExists) when a key is in use,
+    /// [`Duplicate`](openapi_core::storage::StorageErrorKind::Duplicate) when a unique value of a contact is.
+    async fn put_records(&self, agent: &AgentId, records: &[TransferRow]) -> Result<()>;
+}
+
+/// A kind of record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum TransferKind {
+    /// A version of the contact schema, by version.
+    ContactSchema,
+    /// A form template at the version in force, by id.
+    Template,
+    /// A form template at each of its versions, by id and version.
+    TemplateVersion,
+    /// A contact, by id.
+    Contact,
+    /// The record of a file or of its deletion, by id.
+    File,
+    /// A document that is kept of an extraction, by id.
+    Document,
+    /// When a content is to be removed, by the id of its file or document.
+    Purge,
+    /// A submission, by id.
+    Submission,
+    /// What the data of a submission was, by the submission's id and version.
+    Revision,
+    /// A stored answer, by its key.
+    Replay,
+    /// What is counted of an API key's requests, by the key's id.
+    RateWindow,
+    /// The credits of the agent, under the number 0.
+    CreditAccount,
+    /// An entry of the ledger of credits, by time and id.
+    CreditEntry,
+    /// A document that the agent answers from, by id.
+    Knowledge,
+    /// A passage of one, by the document's id and its position.
+    Passage,
+    /// A conversation in the widget, by id.
+    Conversation,
+    /// A message of one, by the conversation's id and its number.
+    Message,
+    /// A small record of the agent, by the number of its kind.
+    AgentRecord,
+    /// An entry of the audit log, by time and id.
+    Audit,
+    /// An API key, by id. The last kind: nobody is let in before everything else is there.
+    Key,
+}
+
+impl TransferKind {
+    /// Every kind, in the order in which they are put: what refers to something comes after it.
+    pub const ALL: [TransferKind; 20] = [
+        TransferKind::ContactSchema,
+        TransferKind::Template,
+        TransferKind::TemplateVersion,
+        TransferKind::Contact,
+        TransferKind::File,
+        TransferKind::Document,
+        TransferKind::Purge,
+        TransferKind::Submission,
+        TransferKind::Revision,
+        TransferKind::Replay,
+        TransferKind::RateWindow,
+        TransferKind::CreditAccount,
+        TransferKind::CreditEntry,
+        TransferKind::Knowledge,
+        TransferKind::Passage,
+        TransferKind::Conversation,
+        TransferKind::Message,
+        TransferKind::AgentRecord,
+        TransferKind::Audit,
+        TransferKind::Key,
+    ];
+
+    /// What people call several of them.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            TransferKind::ContactSchema => "contact schemas",
+            TransferKind::Template => "templates",
+            TransferKind::TemplateVersion => "template versions",
+            TransferKind::Contact => "contacts",
+            TransferKind::File => "files",
+            TransferKind::Document => "documents",
+            TransferKind::Purge => "purges",
+            TransferKind::Submission => "submissions",
+            TransferKind::Revision => "revisions",
+            TransferKind::Replay => "stored answers",
+            TransferKind::RateWindow => "rate windows",
+            TransferKind::CreditAccount => "credit accounts",
+            TransferKind::CreditEntry => "credit entries",
+            TransferKind::Knowledge => "knowledge documents",
+            TransferKind::Passage => "passages",
+            TransferKind::Conversation => "conversations",
+            TransferKind::Message => "messages",
+            TransferKind::AgentRecord => "agent records",
+            TransferKind::Audit => "audit entries",
+            TransferKind::Key => "keys",
+        }
+    }
+
+    /// How many are moved at once: a few MiB where the largest are common.
+    #[must_use]
+    pub const fn batch(self) -> u32 {
+        match self {
+            TransferKind::TemplateVersion | TransferKind::Template => 16,
+            TransferKind::Submission
+            | TransferKind::Revision
+            | TransferKind::Replay
+            | TransferKind::Message => 64,
+            _ => 500,
+        }
+    }
+}
+
+impl fmt::Display for TransferKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What tells a record from the others of its kind and agent: octets that sort as the records do. Numbers are eight
+/// octets, the highest first; times likewise, with the highest bit turned over.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TransferKey(pub Vec<u8>);
+
+impl TransferKey {
+    /// The key of a number.
+    #[must_use]
+    pub fn of_number(number: u64) -> Self {
+        TransferKey(number.to_be_bytes().to_vec())
+    }
+
+    /// The key of an id and a number.
+    #[must_use]
+    pub fn of_version(id: &[u8; 12], number: u64) -> Self {
+        TransferKey([id.as_slice(), &number.to_be_bytes()].concat())
+    }
+
+    /// The key of a time and an id.
+    #[must_use]
+    pub fn of_time(at: Timestamp, id: &[u8; 12]) -> Self {
+        let sortable = (at.millis() as u64) ^ (1 << 63);
+        TransferKey([sortable.to_be_bytes().as_slice(), id].concat())
+    }
+
+    /// The number of [`TransferKey::of_number`]; none when the key is another.
+    #[must_use]
+    pub fn number(&self) -> Option<u64> {
+        self.0.as_slice().try_into().ok().map(u64::from_be_bytes)
+    }
+
+    /// The parts of [`TransferKey::of_version`]; none when the key is another.
+    #[must_use]
+    pub fn version(&self) -> Option<([u8; 12], u64)> {
+        let (id, number) = self.0.split_first_chunk::<12>()?;
+        Some((*id, u64::from_be_bytes(number.try_into().ok()?)))
+    }
+
+    /// The parts of [`TransferKey::of_time`]; none when the key is another.
+    #[must_use]
+    pub fn time(&self) -> Option<(Timestamp, [u8; 12])> {
+        let (sortable, id) = self.0.split_first_chunk::<8>()?;
+        let millis = (u64::from_be_bytes(*sortable) ^ (1 << 63)) as i64;
+        Some((Timestamp::from_millis(millis), id.try_into().ok()?))
+    }
+}
+
+/// A record as it is stored.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TransferRow {
+    /// A version of the contact schema.
+    ContactSchema(ContactSchema),
+    /// A template at the version in force.
+    Template(FormTemplate),
+    /// A template at a version: its name, description and fields are that version's.
+    TemplateVersion(FormTemplate),
+    /// A contact.
+    Contact(Contact),
+    /// A file, and its tombstone once it is deleted.
+    File {
+        /// The record.
+        file: ContactFile,
+        /// What is kept of its deletion.
+        tombstone: Option<FileTombstone>,
+    },
+    /// A document that is kept of an extraction.
+    Document(StoredDocument),
+    /// A content that is to be removed.
+    Purge {
+        /// The file or document whose content it is.
+        file: FileId,
+        /// From when on.
+        due_at: Timestamp,
+    },
+    /// A submission. The external id in it is the contact's and is not stored with it.
+    Submission(Submission),
+    /// What the data of a submission was.
+    Revision {
+        /// The submission.
+        submission: SubmissionId,
+        /// The data.
+        revision: FormDataRevision,
+    },
+    /// A stored answer.
+    Replay(Replay),
+    /// What is counted of a key's requests.
+    RateWindow {
+        /// The key.
+        key: KeyId,
+        /// What is counted.
+        window: RateWindow,
+    },
+    /// The credits of the agent.
+    CreditAccount(CreditAccount),
+    /// An entry of their ledger.
+    CreditEntry(CreditEntry),
+    /// A document that the agent answers from.
+    Knowledge(KnowledgeDocument),
+    /// A passage of one.
+    Passage {
+        /// The document.
+        document: KnowledgeId,
+        /// The passage.
+        passage: Passage,
+    },
+    /// A conversation in the widget.
+    Conversation(Box<Conversation>),
+    /// A message of one.
+    Message {
+        /// The conversation.
+        conversation: ConversationId,
+        /// The message.
+        message: Message,
+    },
+    /// A small record of the agent.
+    AgentRecord(AgentRecord),
+    /// An entry of the audit log.
+    Audit(AuditEntry),
+    /// An API key.
+    Key(StoredKey),
+}
+
+impl TransferRow {
+    /// Its kind.
+    #[must_use]
+    pub const fn kind(&self) -> TransferKind {
+        match self {
+            TransferRow::ContactSchema(_) => TransferKind::ContactSchema,
+            TransferRow::Template(_) => TransferKind::Template,
+            TransferRow::TemplateVersion(_) => TransferKind::TemplateVersion,
+            TransferRow::Contact(_) => TransferKind::Contact,
+            TransferRow::File { .. } => TransferKind::File,
+            TransferRow::Document(_) => TransferKind::Document,
+            TransferRow::Purge { .. } => TransferKind::Purge,
+            TransferRow::Submission(_) => TransferKind::Submission,
+            TransferRow::Revision { .. } => TransferKind::Revision,
+            TransferRow::Replay(_) => TransferKind::Replay,
+            TransferRow::RateWindow { .. } => TransferKind::RateWindow,
+            TransferRow::CreditAccount(_) => TransferKind::CreditAccount,
+            TransferRow::CreditEntry(_) => TransferKind::CreditEntry,
+            TransferRow::Knowledge(_) => TransferKind::Knowledge,
+            TransferRow::Passage { .. } => TransferKind::Passage,
+            TransferRow::Conversation(_) => TransferKind::Conversation,
+            TransferRow::Message { .. } => TransferKind::Message,
+            TransferRow::AgentRecord(_) => TransferKind::AgentRecord,
+            TransferRow::Audit(_) => TransferKind::Audit,
+            TransferRow::Key(_) => TransferKind::Key,
+        }
+    }
+
+    /// What tells it from the others of its kind.
+    #[must_use]
+    pub fn key(&self) -> TransferKey {
+        let of_id = |id: &[u8; 12]| TransferKey(id.to_vec());
+        match self {
+            TransferRow::ContactSchema(schema) => TransferKey::of_number(schema.version),
+            TransferRow::Template(template) => of_id(template.id.as_bytes()),
+            TransferRow::TemplateVersion(template) => {
+                TransferKey::of_version(template.id.as_bytes(), template.version)
+            }
+            TransferRow::Contact(contact) => of_id(contact.id.as_bytes()),
+            TransferRow::File { file, .. } => of_id(file.id.as_bytes()),
+            TransferRow::Document(document) => of_id(document.id.as_bytes()),
+            TransferRow::Purge { file, .. } => of_id(file.as_bytes()),
+            TransferRow::Submission(submission) => of_id(submission.id.as_bytes()),
+            TransferRow::Revision { submission, revision } => {
+                TransferKey::of_version(submission.as_bytes(), revision.version)
+            }
+            TransferRow::Replay(replay) => TransferKey(replay.key.0.to_vec()),
+            TransferRow::RateWindow { key, .. } => of_id(key.as_bytes()),
+            TransferRow::CreditAccount(_) => TransferKey::of_number(0),
+            TransferRow::CreditEntry(entry) => TransferKey::of_time(entry.at, entry.id.as_bytes()),
+            TransferRow::Knowledge(document) => of_id(document.id.as_bytes()),
+            TransferRow::Passage { document, passage } => {
+                TransferKey::of_version(document.as_bytes(), u64::from(passage.position))
+            }
+            TransferRow::Conversation(conversation) => of_id(conversation.id.as_bytes()),
+            TransferRow::Message { conversation, message } => {
+                TransferKey::of_version(conversation.as_bytes(), message.seq)
+            }
+            TransferRow::AgentRecord(record) => TransferKey::of_number(u64::from(record.kind.number())),
+            TransferRow::Audit(entry) => TransferKey::of_time(entry.at, entry.id.as_bytes()),
+            TransferRow::Key(stored) => of_id(stored.key.id.as_bytes()),
+        }
+    }
+
+    /// Everything in it as JSON: equal for equal records and different for different ones, whatever store they are from.
+    /// What digests are made of; no form to read back.
+    ///
+    /// # Errors
+    /// Never, for records from a store.
+    pub fn canonical(&self) -> serde_json::Result<Vec<u8>> {
+        match self {
+            TransferRow::ContactSchema(schema) => json(schema),
+            TransferRow::Template(it) | TransferRow::TemplateVersion(it) => json(&(
+                (it.id, it.version, &it.name, &it.description, &it.fields),
+                (it.status, it.submission_policy, &it.disabled_transitions, it.generation),
+                (it.created_at, it.updated_at),
+            )),
+            TransferRow::Contact(contact) => json(&(contact, contact.version)),
+            TransferRow::File { file, tombstone } => json(&(
+                file,
+                tombstone.as_ref().map(|tombstone| (tombstone.at, &tombstone.by, &tombstone.reason)),
+            )),
+            TransferRow::Document(document) => json(document),
+            TransferRow::Purge { file, due_at } => json(&(file, due_at)),
+            TransferRow::Submission(submission) => {
+                json(&(WithHistory(submission.clone()), submission.version, submission.revision))
+            }
+            TransferRow::Revision { submission, revision } => json(&(submission, revision)),
+            TransferRow::Replay(it) => json(&(
+                (it.key.0, it.fingerprint, it.status),
+                (&it.location, &it.body, it.resource, it.expires_at),
+            )),
+            TransferRow::RateWindow { key, window } => json(&(key, window)),
+            TransferRow::CreditAccount(account) => json(account),
+            TransferRow::CreditEntry(entry) => json(entry),
+            TransferRow::Knowledge(document) => json(document),
+            TransferRow::Passage { document, passage } => json(&(document, passage)),
+            TransferRow::Conversation(conversation) => json(conversation),
+            TransferRow::Message { conversation, message } => json(&(conversation, message)),
+            TransferRow::AgentRecord(record) => json(record),
+            TransferRow::Audit(entry) => json(entry),
+            TransferRow::Key(stored) => json(stored),
+        }
+    }
+}
+
+fn json(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+    serde_json::to_vec(value)
+}
