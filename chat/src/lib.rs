@@ -13,15 +13,15 @@
 //! | [`LlmResponder`] (feature `llm`) | answers by any endpoint that speaks the chat-completions protocol, on tokio |
 //! | [`suite`] (feature `suite`) | what every responder promises, for hosts with one of their own |
 //!
-//! [`Retriever`]: openapi_core::chat::Retriever
-//! [`ChatResponder`]: openapi_core::chat::ChatResponder
+//! [`Retriever`]: conversations::Retriever
+//! [`ChatResponder`]: conversations::ChatResponder
 //!
 //! # From a document to an answer
 //!
 //! ```
 //! use chat::{Format, IndexBuilder, KnowledgeResponder, cut, title};
 //! use futures_util::StreamExt as _;
-//! use openapi_core::chat::*;
+//! use conversations::*;
 //! # use openapi_core::values::*;
 //! # let now = Timestamp::from_millis(1_780_000_000_000);
 //! # let id = PlatformId::new(now, [1; 8]);

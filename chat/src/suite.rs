@@ -4,12 +4,12 @@
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 
-use futures_util::future::{Either, FutureExt as _, select};
-use futures_util::stream::{self, StreamExt as _};
-use openapi_core::chat::{
+use conversations::{
     ChatAgent, ChatError, ChatEvent, ChatEvents, ChatLine, ChatResponder, ChatSettings, ChatTurn,
     ChatVisitor, FoundPassage, Outcome, Retrieved, Speaker, Usage,
 };
+use futures_util::future::{Either, FutureExt as _, select};
+use futures_util::stream::{self, StreamExt as _};
 use openapi_core::ports::Timer;
 use openapi_core::values::{AgentId, ConversationId, KnowledgeId, PlatformId, Timestamp};
 

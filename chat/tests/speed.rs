@@ -5,11 +5,11 @@
 use std::time::{Duration, Instant};
 
 use chat::{Index, IndexBuilder, KnowledgeResponder};
-use futures_util::StreamExt as _;
-use openapi_core::chat::{
+use conversations::{
     ChatAgent, ChatEvent, ChatLine, ChatResponder as _, ChatSettings, ChatTurn, ChatVisitor,
     KnowledgeDocument, Passage, Question, Retrieved, Speaker,
 };
+use futures_util::StreamExt as _;
 use openapi_core::files::Sha256Digest;
 use openapi_core::values::{AgentId, ConversationId, KnowledgeId, PlatformId, Timestamp};
 

@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use chat::KnowledgeResponder;
 use chat::suite::{Faulty, violations};
-use openapi_core::chat::ChatSettings;
+use conversations::ChatSettings;
 use openapi_core::ports::Timer;
 use openapi_core::values::Timestamp;
 

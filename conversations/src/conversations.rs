@@ -6,15 +6,13 @@ use openapi_core::platform::Platform;
 
 use crate::admin::KnowledgeLimits;
 use crate::ports::ChatPorts;
-use crate::service::WidgetApi;
 use crate::storage::ConversationStorage;
-use crate::widget::WidgetSettings;
 
 /// How often a write is tried again after losing a race.
 pub(crate) const ATTEMPTS: usize = 16;
 
 /// The chat of the agents of a platform: its operator's side ([`ChatAdmin`](crate::admin::ChatAdmin)), and the side of the
-/// widget ([`WidgetApi`]).
+/// widget ([`WidgetApi`](crate::WidgetApi)).
 pub struct Conversations {
     pub(crate) platform: Arc<Platform>,
     pub(crate) storage: Arc<dyn ConversationStorage>,
@@ -45,12 +43,6 @@ impl Conversations {
             ports: self.ports.clone(),
             knowledge: self.knowledge,
         }
-    }
-
-    /// The widget's side of the service.
-    #[must_use]
-    pub fn widget_api(self: &Arc<Self>, settings: WidgetSettings) -> WidgetApi {
-        WidgetApi::new(self, settings)
     }
 
     /// The platform.

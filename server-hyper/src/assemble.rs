@@ -6,20 +6,21 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use chat::{IndexSettings, KnowledgeIndex, KnowledgeResponder, LlmEndpoint, LlmResponder};
+use conversations::admin::KnowledgeLimits;
+use conversations::storage::ConversationStorage;
+use conversations::{ChatPorts, ChatResponder, Conversations, Retriever};
 use extraction::document::recognition::Tesseract;
 use extraction::engine::model::ModelEngine;
 use extraction::worker::{Reader, Worker};
 use extraction::{Extractor, Models};
 use openapi_core::access::Actor;
-use openapi_core::admin::KnowledgeLimits;
 use openapi_core::brand::Brand;
-use openapi_core::chat::{ChatResponder, Retriever};
 use openapi_core::extraction::{DocumentExtractor, NoExtractor};
 use openapi_core::platform::{ExtractionSettings, FileSettings, Platform, Ports};
 use openapi_core::ports::{BlobStore, NoBlobs, Offload, Task, Tasks, Timer, Work};
-use openapi_core::storage::memory::MemoryStorage;
-use openapi_core::storage::{Storage, TransferStore};
 use storage_blobs::{BlobsUrl, InvalidBlobsUrl};
+use storage_common::transfer::TransferStore;
+use storage_memory::MemoryStorage;
 use storage_mongo::{MongoConfig, MongoStorage};
 use storage_postgres::{PostgresConfig, PostgresStorage};
 use storage_sqlite::{SqliteConfig, SqliteStorage};
@@ -138,7 +139,7 @@ impl StoreUrl {
 ///
 /// # Errors
 /// When it cannot be opened; the words say why.
-pub async fn open(url: &StoreUrl) -> Result<Arc<dyn Storage>, Failure> {
+pub async fn open(url: &StoreUrl) -> Result<Arc<dyn ConversationStorage>, Failure> {
     let store = open_to_move(url).await?;
     Ok(store)
 }
@@ -226,7 +227,7 @@ fn environment() -> Vec<(String, String)> {
 #[derive(Clone)]
 pub struct Stores {
     /// The records.
-    pub storage: Arc<dyn Storage>,
+    pub storage: Arc<dyn ConversationStorage>,
     /// The contents of files; of a command that needs none [`NoBlobs`].
     pub blobs: Arc<dyn BlobStore>,
 }
@@ -245,6 +246,18 @@ pub enum Contents {
 /// # Errors
 /// When a store or the server keys cannot be opened.
 pub async fn platform(config: &Config, brand: Brand, contents: Contents) -> Result<Arc<Platform>, Failure> {
+    Ok(Arc::clone(conversations(config, brand, contents).await?.platform()))
+}
+
+/// The same with the chat.
+///
+/// # Errors
+/// When a store or the server keys cannot be opened.
+pub async fn conversations(
+    config: &Config,
+    brand: Brand,
+    contents: Contents,
+) -> Result<Arc<Conversations>, Failure> {
     let url = StoreUrl::parse(config.store())?;
     let storage = open(&url).await?;
     let blobs = match contents {
@@ -253,7 +266,7 @@ pub async fn platform(config: &Config, brand: Brand, contents: Contents) -> Resu
     };
     let stores = Stores { storage, blobs };
     let decisions = Decisions { knowledge: knowledge_limits(config)?, ..Decisions::default() };
-    platform_over(&stores, &url.key_source(config), brand, decisions)
+    conversations_over(&stores, &url.key_source(config), brand, decisions)
 }
 
 /// What a server decides beyond its stores and names; the default is for commands, which take no requests.
@@ -303,7 +316,7 @@ pub fn responders(endpoints: &BTreeMap<String, LlmEndpoint>) -> Result<Vec<Arc<d
 
 /// What finds passages in the documents of a store.
 #[must_use]
-pub fn retriever(storage: Arc<dyn Storage>, memory_octets: usize) -> Arc<dyn Retriever> {
+pub fn retriever(storage: Arc<dyn ConversationStorage>, memory_octets: usize) -> Arc<dyn Retriever> {
     let settings = IndexSettings { memory_octets, ..IndexSettings::default() };
     Arc::new(KnowledgeIndex::new(storage, Arc::new(SystemClock), settings))
 }
@@ -372,28 +385,32 @@ pub fn model(engines: &Engines, name: &str) -> Result<ModelEngine, Failure> {
     ModelEngine::new(config.clone()).map_err(|error| Failure::new(format!("model_endpoint {name}: {error}")))
 }
 
-/// The platform over open stores.
+/// Platform and chat over open stores.
 ///
 /// # Errors
 /// When the server keys cannot be had.
-pub fn platform_over(
+pub fn conversations_over(
     stores: &Stores,
     keys: &KeySource,
     brand: Brand,
     decisions: Decisions,
-) -> Result<Arc<Platform>, Failure> {
+) -> Result<Arc<Conversations>, Failure> {
     let server_keys = keys.load(&SystemClock, &SystemRandom)?;
-    let mut ports = Ports::new(Arc::new(SystemClock), Arc::new(SystemRandom), server_keys)
+    let ports = Ports::new(Arc::new(SystemClock), Arc::new(SystemRandom), server_keys)
         .with_blobs(Arc::clone(&stores.blobs))
         .with_extractor(decisions.extractor)
         .with_timer(Arc::new(TokioTimer))
-        .with_offload(Arc::new(TokioThreads))
-        .with_tasks(Arc::new(TokioTasks));
-    ports.responders = decisions.responders;
-    ports.retriever = decisions.retriever;
-    let platform = Platform::new(Arc::clone(&stores.storage), ports, brand);
-    let platform = platform.with_file_settings(decisions.files).with_knowledge_limits(decisions.knowledge);
-    Ok(Arc::new(platform.with_extraction_settings(decisions.extraction)))
+        .with_offload(Arc::new(TokioThreads));
+    let platform = Platform::new(Arc::clone(&stores.storage) as _, ports, brand)
+        .with_file_settings(decisions.files)
+        .with_extraction_settings(decisions.extraction);
+    let chat = ChatPorts {
+        responders: decisions.responders,
+        retriever: decisions.retriever,
+        tasks: Some(Arc::new(TokioTasks)),
+    };
+    let conversations = Conversations::new(Arc::new(platform), Arc::clone(&stores.storage), chat);
+    Ok(Arc::new(conversations.with_knowledge_limits(decisions.knowledge)))
 }
 
 /// What `migrate` would apply, in order.
@@ -445,7 +462,7 @@ pub async fn check(url: &StoreUrl, repair: bool) -> Result<Vec<String>, Failure>
 ///
 /// # Errors
 /// When the file exists, or cannot be written.
-pub async fn backup(url: &StoreUrl, to: &Path) -> Result<Arc<dyn Storage>, Failure> {
+pub async fn backup(url: &StoreUrl, to: &Path) -> Result<Arc<dyn ConversationStorage>, Failure> {
     match url {
         StoreUrl::Memory => Err(in_memory("copied")),
         StoreUrl::Sqlite(config) => {
@@ -460,7 +477,7 @@ pub async fn backup(url: &StoreUrl, to: &Path) -> Result<Arc<dyn Storage>, Failu
 ///
 /// # Errors
 /// When the backup is not there or not sound.
-pub fn open_backup(from: &Path, scratch: &Path) -> Result<Arc<dyn Storage>, Failure> {
+pub fn open_backup(from: &Path, scratch: &Path) -> Result<Arc<dyn ConversationStorage>, Failure> {
     if !from.is_file() {
         return Err(Failure::new(format!(
             "there is no backup: {} is missing; name the folder that `openapi-server backup` made",

@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use conversations::storage::ConversationStorage;
 use openapi_core::ports::{BlobKey, BlobStore};
-use openapi_core::storage::Storage;
-use openapi_core::transfer;
 use storage_blobs::FolderBlobs;
+use storage_common::transfer;
 
 use crate::assemble::{self, Contents, StoreUrl, operator};
 use crate::config::Config;
@@ -103,7 +103,7 @@ pub async fn restore(config: &Config, store: &StoreUrl, from: &Path) -> Result<u
 /// Copies the contents that the records need, except those that are there already and as they should be. A content that
 /// is missing may be `dispensable`.
 async fn copy_contents(
-    records: &Arc<dyn Storage>,
+    records: &Arc<dyn ConversationStorage>,
     from: &dyn BlobStore,
     to: &dyn BlobStore,
     done: &str,

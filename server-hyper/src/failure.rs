@@ -67,7 +67,7 @@ macro_rules! from_error {
 from_error!(
     openapi_core::admin::AdminError,
     openapi_core::storage::StorageError,
-    openapi_core::transfer::CopyError,
+    storage_common::transfer::CopyError,
     openapi_core::values::Invalid,
     openapi_core::platform::MaintainError,
     openapi_core::ports::BlobError,

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use moving::Target;
-use openapi_core::storage::TransferStore;
+use storage_common::transfer::TransferStore;
 use storage_mongo::MongoStorage;
 use support::{Database, wait};
 

@@ -6,7 +6,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use openapi_core::conformance::Backend;
+use testkit::conformance::Backend;
 use openapi_core::storage::Storage;
 use storage_postgres::PostgresStorage;
 use support::{Database, runtime};

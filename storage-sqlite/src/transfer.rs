@@ -4,9 +4,8 @@ use async_trait::async_trait;
 use openapi_core::agents::Agent;
 use openapi_core::contacts::ContactKeys;
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{
-    Record, RecordKey, RecordKind, ReplayKey, Result as StorageResult, StorageErrorKind, TransferStore,
-};
+use storage_common::transfer::{TransferKey, TransferKind, TransferRow, TransferStore};
+use openapi_core::storage::{ReplayKey, Result as StorageResult, StorageErrorKind};
 use openapi_core::values::{AgentId, ConversationId, FileId, KeyId, SubmissionId};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, ToSql, params};
 
@@ -36,10 +35,10 @@ impl TransferStore for SqliteStorage {
     async fn records(
         &self,
         agent: &AgentId,
-        kind: RecordKind,
-        after: Option<&RecordKey>,
+        kind: TransferKind,
+        after: Option<&TransferKey>,
         at_most: u32,
-    ) -> StorageResult<Vec<Record>> {
+    ) -> StorageResult<Vec<TransferRow>> {
         let (agent, after) = (agent.clone(), after.cloned());
         self.readers
             .later(move |db, _| {
@@ -51,7 +50,7 @@ impl TransferStore for SqliteStorage {
             .await
     }
 
-    async fn last_record(&self, agent: &AgentId, kind: RecordKind) -> StorageResult<Option<RecordKey>> {
+    async fn last_record(&self, agent: &AgentId, kind: TransferKind) -> StorageResult<Option<TransferKey>> {
         let agent = agent.clone();
         self.readers
             .later(move |db, _| {
@@ -68,14 +67,14 @@ impl TransferStore for SqliteStorage {
         self.writer.write_of_agent(move |db| put_agent(db, &agent)).await
     }
 
-    async fn put_records(&self, agent: &AgentId, records: &[Record]) -> StorageResult<()> {
+    async fn put_records(&self, agent: &AgentId, records: &[TransferRow]) -> StorageResult<()> {
         let (agent, records) = (agent.clone(), records.to_vec());
         self.writer
             .write(move |db| {
                 let number = number(db, &agent)?.ok_or(StorageErrorKind::Missing)?;
                 let place = Place { id: &agent, number };
                 let schema = match records.first() {
-                    Some(Record::Contact(_)) => contact_schemas::of_number(db, number)?,
+                    Some(TransferRow::Contact(_)) => contact_schemas::of_number(db, number)?,
                     _ => None,
                 };
                 records
@@ -117,56 +116,56 @@ fn every<T>(
 fn read(
     db: &Connection,
     agent: &Place<'_>,
-    kind: RecordKind,
-    after: Option<&RecordKey>,
+    kind: TransferKind,
+    after: Option<&TransferKey>,
     at_most: u32,
-) -> Result<Vec<Record>> {
+) -> Result<Vec<TransferRow>> {
     let broken = || corrupt("a key of another kind of record");
     // No id is as low as the empty one.
     let id = after.map_or(&[] as &[u8], |after| &after.0);
     let number_and_id = params![agent.number, id, at_most];
     match kind {
-        RecordKind::ContactSchema => {
-            let after = after.map_or(Some(0), RecordKey::number).ok_or_else(broken)?;
+        TransferKind::ContactSchema => {
+            let after = after.map_or(Some(0), TransferKey::number).ok_or_else(broken)?;
             let sql =
                 "SELECT body FROM contact_schema WHERE agent = ?1 AND version > ?2 ORDER BY version LIMIT ?3";
             every(db, sql, params![agent.number, after as i64, at_most], |row| {
-                Ok(Record::ContactSchema(Columns::of(row).json()?))
+                Ok(TransferRow::ContactSchema(Columns::of(row).json()?))
             })
         }
-        RecordKind::Template => every(db, forms::TEMPLATES_AFTER, number_and_id, |row| {
-            Ok(Record::Template(forms::read_template(agent.id, row)?))
+        TransferKind::Template => every(db, forms::TEMPLATES_AFTER, number_and_id, |row| {
+            Ok(TransferRow::Template(forms::read_template(agent.id, row)?))
         }),
-        RecordKind::TemplateVersion => {
+        TransferKind::TemplateVersion => {
             let (id, version) = id_and_version(after).ok_or_else(broken)?;
             every(db, forms::VERSIONS_AFTER, params![agent.number, id, version, at_most], |row| {
-                Ok(Record::TemplateVersion(forms::read_template(agent.id, row)?))
+                Ok(TransferRow::TemplateVersion(forms::read_template(agent.id, row)?))
             })
         }
-        RecordKind::Contact => {
+        TransferKind::Contact => {
             let sql = concat!(
                 "SELECT ",
                 contacts::columns!(),
                 " FROM contact c INDEXED BY contact_by_id WHERE c.agent = ?1 AND c.id > ?2 ORDER BY c.id LIMIT ?3"
             );
-            every(db, sql, number_and_id, |row| Ok(Record::Contact(contacts::read(agent.id, row)?)))
+            every(db, sql, number_and_id, |row| Ok(TransferRow::Contact(contacts::read(agent.id, row)?)))
         }
-        RecordKind::File => every(db, files::AFTER, number_and_id, |row| {
+        TransferKind::File => every(db, files::AFTER, number_and_id, |row| {
             let (file, tombstone) = files::file_or_tombstone(agent.id, row)?;
-            Ok(Record::File { file, tombstone })
+            Ok(TransferRow::File { file, tombstone })
         }),
-        RecordKind::Document => {
-            every(db, documents::AFTER, number_and_id, |row| Ok(Record::Document(documents::read(row)?)))
+        TransferKind::Document => {
+            every(db, documents::AFTER, number_and_id, |row| Ok(TransferRow::Document(documents::read(row)?)))
         }
-        RecordKind::Purge => {
+        TransferKind::Purge => {
             let sql =
                 "SELECT file, due_at FROM blob_purge WHERE agent = ?1 AND file > ?2 ORDER BY file LIMIT ?3";
             every(db, sql, params![agent.id.as_str(), id, at_most], |row| {
                 let mut columns = Columns::of(row);
-                Ok(Record::Purge { file: FileId::from_bytes(columns.octets()?), due_at: columns.time()? })
+                Ok(TransferRow::Purge { file: FileId::from_bytes(columns.octets()?), due_at: columns.time()? })
             })
         }
-        RecordKind::Submission => {
+        TransferKind::Submission => {
             let sql = concat!(
                 "SELECT ",
                 forms::all_columns!(),
@@ -174,95 +173,95 @@ fn read(
                 " WHERE s.agent = ?1 AND s.id > ?2 ORDER BY s.id LIMIT ?3"
             );
             every(db, sql, number_and_id, |row| {
-                Ok(Record::Submission(forms::read_submission(agent.id, row)?))
+                Ok(TransferRow::Submission(forms::read_submission(agent.id, row)?))
             })
         }
-        RecordKind::Revision => {
+        TransferKind::Revision => {
             let (id, version) = id_and_version(after).ok_or_else(broken)?;
             let sql = "SELECT version, at, by, form_data, submission FROM form_data_revision \
                        WHERE agent = ?1 AND (submission, version) > (?2, ?3) ORDER BY submission, version LIMIT ?4";
             every(db, sql, params![agent.number, id, version, at_most], |row| {
                 let submission = SubmissionId::from_bytes(Columns::from(row, 4).octets()?);
-                Ok(Record::Revision { submission, revision: forms::revision(row)? })
+                Ok(TransferRow::Revision { submission, revision: forms::revision(row)? })
             })
         }
-        RecordKind::Replay => {
+        TransferKind::Replay => {
             let sql = "SELECT fingerprint, status, location, body, resource, expires_at, key FROM replay \
                        WHERE agent = ?1 AND key > ?2 ORDER BY key LIMIT ?3";
             every(db, sql, number_and_id, |row| {
                 let key = ReplayKey(Columns::from(row, 6).octets()?);
-                Ok(Record::Replay(replays::read(key, &mut Columns::of(row))?))
+                Ok(TransferRow::Replay(replays::read(key, &mut Columns::of(row))?))
             })
         }
-        RecordKind::RateWindow => {
+        TransferKind::RateWindow => {
             let sql = "SELECT version, shares, key FROM rate_window WHERE agent = ?1 AND key > ?2 \
                        ORDER BY key LIMIT ?3";
             every(db, sql, number_and_id, |row| {
                 let key = KeyId::from_bytes(Columns::from(row, 2).octets()?);
-                Ok(Record::RateWindow { key, window: rate_windows::read(&mut Columns::of(row))? })
+                Ok(TransferRow::RateWindow { key, window: rate_windows::read(&mut Columns::of(row))? })
             })
         }
-        RecordKind::CreditAccount => {
+        TransferKind::CreditAccount => {
             if after.is_some() {
                 return Ok(Vec::new());
             }
             let sql = "SELECT version, body FROM credit_account WHERE agent = ?1 LIMIT ?2";
             every(db, sql, params![agent.number, at_most], |row| {
-                Ok(Record::CreditAccount(credits::account(row)?))
+                Ok(TransferRow::CreditAccount(credits::account(row)?))
             })
         }
-        RecordKind::CreditEntry => {
+        TransferKind::CreditEntry => {
             let (at, id) = time_and_id(after).ok_or_else(broken)?;
             every(db, credits::ENTRIES_AFTER, params![agent.number, at, id, at_most], |row| {
-                Ok(Record::CreditEntry(credits::entry(row)?))
+                Ok(TransferRow::CreditEntry(credits::entry(row)?))
             })
         }
-        RecordKind::Knowledge => {
-            every(db, knowledge::AFTER, number_and_id, |row| Ok(Record::Knowledge(knowledge::read(row)?)))
+        TransferKind::Knowledge => {
+            every(db, knowledge::AFTER, number_and_id, |row| Ok(TransferRow::Knowledge(knowledge::read(row)?)))
         }
-        RecordKind::Passage => {
+        TransferKind::Passage => {
             let (id, position) = id_and_version(after).ok_or_else(broken)?;
             every(db, knowledge::PASSAGES_AFTER, params![agent.number, id, position, at_most], |row| {
                 let (document, passage) = knowledge::passage(row)?;
-                Ok(Record::Passage { document, passage })
+                Ok(TransferRow::Passage { document, passage })
             })
         }
-        RecordKind::Conversation => every(db, conversations::AFTER, number_and_id, |row| {
-            Ok(Record::Conversation(Box::new(conversations::read(row)?)))
+        TransferKind::Conversation => every(db, conversations::AFTER, number_and_id, |row| {
+            Ok(TransferRow::Conversation(Box::new(conversations::read(row)?)))
         }),
-        RecordKind::Message => {
+        TransferKind::Message => {
             let (id, seq) = id_and_version(after).ok_or_else(broken)?;
             every(db, messages::AFTER, params![agent.number, id, seq, at_most], |row| {
                 let conversation = ConversationId::from_bytes(Columns::from(row, 1).octets()?);
-                Ok(Record::Message { conversation, message: messages::read(row)? })
+                Ok(TransferRow::Message { conversation, message: messages::read(row)? })
             })
         }
-        RecordKind::AgentRecord => {
-            let after = after.map_or(Some(0), RecordKey::number).ok_or_else(broken)?;
+        TransferKind::AgentRecord => {
+            let after = after.map_or(Some(0), TransferKey::number).ok_or_else(broken)?;
             every(db, agent_records::AFTER, params![agent.number, after as i64, at_most], |row| {
-                Ok(Record::AgentRecord(agent_records::read(row)?))
+                Ok(TransferRow::AgentRecord(agent_records::read(row)?))
             })
         }
-        RecordKind::Audit => {
+        TransferKind::Audit => {
             let (at, id) = time_and_id(after).ok_or_else(broken)?;
             let sql = "SELECT at, id, agent, resource, contact, action, actor, address, request_id, details \
                        FROM audit INDEXED BY audit_by_agent WHERE agent = ?1 AND (at, id) > (?2, ?3) \
                        ORDER BY at, id LIMIT ?4";
             every(db, sql, params![agent.id.as_str(), at, id, at_most], |row| {
-                Ok(Record::Audit(audit::read(row)?))
+                Ok(TransferRow::Audit(audit::read(row)?))
             })
         }
-        RecordKind::Key => {
+        TransferKind::Key => {
             // The index by id is over all agents; an agent has few keys.
             let sql = "SELECT body, last_used_at, last_used_address FROM api_key WHERE agent = ?1 AND id > ?2 \
                        ORDER BY id LIMIT ?3";
-            every(db, sql, number_and_id, |row| Ok(Record::Key(keys::read(&mut Columns::of(row))?)))
+            every(db, sql, number_and_id, |row| Ok(TransferRow::Key(keys::read(&mut Columns::of(row))?)))
         }
     }
 }
 
 /// What `after` says of records that have an id and a version; from the start without it.
-fn id_and_version(after: Option<&RecordKey>) -> Option<(Vec<u8>, i64)> {
+fn id_and_version(after: Option<&TransferKey>) -> Option<(Vec<u8>, i64)> {
     match after {
         Some(after) => after.version().map(|(id, version)| (id.to_vec(), version as i64)),
         None => Some((Vec::new(), 0)),
@@ -270,83 +269,83 @@ fn id_and_version(after: Option<&RecordKey>) -> Option<(Vec<u8>, i64)> {
 }
 
 /// What `after` says of records that have a time and an id; from the start without it.
-fn time_and_id(after: Option<&RecordKey>) -> Option<(i64, Vec<u8>)> {
+fn time_and_id(after: Option<&TransferKey>) -> Option<(i64, Vec<u8>)> {
     match after {
         Some(after) => after.time().map(|(at, id)| (at.millis(), id.to_vec())),
         None => Some((i64::MIN, Vec::new())),
     }
 }
 
-fn last(db: &Connection, agent: &Place<'_>, kind: RecordKind) -> Result<Option<RecordKey>> {
-    let of_version = |sql: &str| -> Result<Option<RecordKey>> {
+fn last(db: &Connection, agent: &Place<'_>, kind: TransferKind) -> Result<Option<TransferKey>> {
+    let of_version = |sql: &str| -> Result<Option<TransferKey>> {
         let mut statement = db.prepare_cached(sql)?;
         let mut rows = statement.query([agent.number])?;
         let Some(row) = rows.next()? else { return Ok(None) };
         let mut columns = Columns::of(row);
-        Ok(Some(RecordKey::of_version(&columns.octets()?, columns.count()?)))
+        Ok(Some(TransferKey::of_version(&columns.octets()?, columns.count()?)))
     };
-    let of_octets = |sql: &str, value: &dyn ToSql| -> Result<Option<RecordKey>> {
+    let of_octets = |sql: &str, value: &dyn ToSql| -> Result<Option<TransferKey>> {
         let found: Option<Option<Vec<u8>>> =
             db.prepare_cached(sql)?.query_row([value], |row| row.get(0)).optional()?;
-        Ok(found.flatten().map(RecordKey))
+        Ok(found.flatten().map(TransferKey))
     };
-    let of_time = |sql: &str, value: &dyn ToSql| -> Result<Option<RecordKey>> {
+    let of_time = |sql: &str, value: &dyn ToSql| -> Result<Option<TransferKey>> {
         let mut statement = db.prepare_cached(sql)?;
         let mut rows = statement.query([value])?;
         let Some(row) = rows.next()? else { return Ok(None) };
         let mut columns = Columns::of(row);
-        Ok(Some(RecordKey::of_time(columns.time()?, &columns.octets()?)))
+        Ok(Some(TransferKey::of_time(columns.time()?, &columns.octets()?)))
     };
-    let of_number = |sql: &str| -> Result<Option<RecordKey>> {
+    let of_number = |sql: &str| -> Result<Option<TransferKey>> {
         let number: Option<i64> = db.prepare_cached(sql)?.query_row([agent.number], |row| row.get(0))?;
-        Ok(number.map(|number| RecordKey::of_number(number as u64)))
+        Ok(number.map(|number| TransferKey::of_number(number as u64)))
     };
     let number: &dyn ToSql = &agent.number;
     match kind {
-        RecordKind::ContactSchema => of_number("SELECT max(version) FROM contact_schema WHERE agent = ?1"),
-        RecordKind::Template => of_octets("SELECT max(id) FROM form_template WHERE agent = ?1", number),
-        RecordKind::TemplateVersion => of_version(
+        TransferKind::ContactSchema => of_number("SELECT max(version) FROM contact_schema WHERE agent = ?1"),
+        TransferKind::Template => of_octets("SELECT max(id) FROM form_template WHERE agent = ?1", number),
+        TransferKind::TemplateVersion => of_version(
             "SELECT template, version FROM form_template_version WHERE agent = ?1 \
              ORDER BY template DESC, version DESC LIMIT 1",
         ),
-        RecordKind::Contact => of_octets("SELECT max(id) FROM contact WHERE agent = ?1", number),
-        RecordKind::File => of_octets("SELECT max(id) FROM file WHERE agent = ?1", number),
-        RecordKind::Document => of_octets("SELECT max(id) FROM document WHERE agent = ?1", number),
-        RecordKind::Purge => {
+        TransferKind::Contact => of_octets("SELECT max(id) FROM contact WHERE agent = ?1", number),
+        TransferKind::File => of_octets("SELECT max(id) FROM file WHERE agent = ?1", number),
+        TransferKind::Document => of_octets("SELECT max(id) FROM document WHERE agent = ?1", number),
+        TransferKind::Purge => {
             of_octets("SELECT max(file) FROM blob_purge WHERE agent = ?1", &agent.id.as_str())
         }
-        RecordKind::Submission => of_octets("SELECT max(id) FROM form_submission WHERE agent = ?1", number),
-        RecordKind::Revision => of_version(
+        TransferKind::Submission => of_octets("SELECT max(id) FROM form_submission WHERE agent = ?1", number),
+        TransferKind::Revision => of_version(
             "SELECT submission, version FROM form_data_revision WHERE agent = ?1 \
              ORDER BY submission DESC, version DESC LIMIT 1",
         ),
-        RecordKind::Replay => of_octets("SELECT max(key) FROM replay WHERE agent = ?1", number),
-        RecordKind::RateWindow => of_octets("SELECT max(key) FROM rate_window WHERE agent = ?1", number),
-        RecordKind::CreditAccount => {
+        TransferKind::Replay => of_octets("SELECT max(key) FROM replay WHERE agent = ?1", number),
+        TransferKind::RateWindow => of_octets("SELECT max(key) FROM rate_window WHERE agent = ?1", number),
+        TransferKind::CreditAccount => {
             let is_there = db.prepare_cached(credits::ACCOUNT_OF_AGENT)?.exists([agent.number])?;
-            Ok(is_there.then(|| RecordKey::of_number(0)))
+            Ok(is_there.then(|| TransferKey::of_number(0)))
         }
-        RecordKind::CreditEntry => of_time(
+        TransferKind::CreditEntry => of_time(
             "SELECT at, id FROM credit_entry WHERE agent = ?1 ORDER BY at DESC, id DESC LIMIT 1",
             number,
         ),
-        RecordKind::Knowledge => of_octets("SELECT max(id) FROM knowledge WHERE agent = ?1", number),
-        RecordKind::Passage => of_version(
+        TransferKind::Knowledge => of_octets("SELECT max(id) FROM knowledge WHERE agent = ?1", number),
+        TransferKind::Passage => of_version(
             "SELECT document, position FROM passage WHERE agent = ?1 \
              ORDER BY document DESC, position DESC LIMIT 1",
         ),
-        RecordKind::Conversation => of_octets("SELECT max(id) FROM conversation WHERE agent = ?1", number),
-        RecordKind::Message => of_version(
+        TransferKind::Conversation => of_octets("SELECT max(id) FROM conversation WHERE agent = ?1", number),
+        TransferKind::Message => of_version(
             "SELECT conversation, seq FROM message WHERE agent = ?1 \
              ORDER BY conversation DESC, seq DESC LIMIT 1",
         ),
-        RecordKind::AgentRecord => of_number("SELECT max(kind) FROM agent_record WHERE agent = ?1"),
-        RecordKind::Audit => of_time(
+        TransferKind::AgentRecord => of_number("SELECT max(kind) FROM agent_record WHERE agent = ?1"),
+        TransferKind::Audit => of_time(
             "SELECT at, id FROM audit INDEXED BY audit_by_agent WHERE agent = ?1 \
              ORDER BY at DESC, id DESC LIMIT 1",
             &agent.id.as_str(),
         ),
-        RecordKind::Key => of_octets("SELECT max(id) FROM api_key WHERE agent = ?1", number),
+        TransferKind::Key => of_octets("SELECT max(id) FROM api_key WHERE agent = ?1", number),
     }
 }
 
@@ -367,7 +366,7 @@ fn put_agent(db: &Connection, agent: &Agent) -> Result<()> {
     Ok(())
 }
 
-fn put(db: &Connection, agent: &Place<'_>, schema: Option<&ContactSchema>, record: &Record) -> Result<()> {
+fn put(db: &Connection, agent: &Place<'_>, schema: Option<&ContactSchema>, record: &TransferRow) -> Result<()> {
     let refuse_known = |sql: &str, values: &[&dyn ToSql]| -> Result<()> {
         if db.prepare_cached(sql)?.exists(values)? {
             return Err(StorageErrorKind::AlreadyExists.into());
@@ -375,15 +374,15 @@ fn put(db: &Connection, agent: &Place<'_>, schema: Option<&ContactSchema>, recor
         Ok(())
     };
     match record {
-        Record::ContactSchema(schema) => {
+        TransferRow::ContactSchema(schema) => {
             contact_schemas::put(db, agent.number, schema)?;
             let version = i64::try_from(schema.version).map_err(corrupt)?;
             db.prepare_cached("UPDATE agent SET schema_version = max(schema_version, ?2) WHERE n = ?1")?
                 .execute([agent.number, version])?;
             Ok(())
         }
-        Record::Template(template) => forms::put_standing(db, agent.number, template),
-        Record::TemplateVersion(template) => {
+        TransferRow::Template(template) => forms::put_standing(db, agent.number, template),
+        TransferRow::TemplateVersion(template) => {
             let version = i64::try_from(template.version).map_err(corrupt)?;
             refuse_known(
                 "SELECT 1 FROM form_template_version WHERE agent = ?1 AND template = ?2 AND version = ?3",
@@ -391,7 +390,7 @@ fn put(db: &Connection, agent: &Place<'_>, schema: Option<&ContactSchema>, recor
             )?;
             forms::put_content(db, agent.number, template)
         }
-        Record::Contact(contact) => {
+        TransferRow::Contact(contact) => {
             let keys = ContactKeys::of(contact, schema.ok_or(StorageErrorKind::Missing)?);
             let external = contact.external_reference_id.as_ref();
             if let Some(duplicate) =
@@ -401,28 +400,28 @@ fn put(db: &Connection, agent: &Place<'_>, schema: Option<&ContactSchema>, recor
             }
             contacts::put_new(db, agent.number, contact, &keys)
         }
-        Record::File { file, tombstone } => {
+        TransferRow::File { file, tombstone } => {
             files::put_new(db, agent.number, file, &file.file_name.sort_key())?;
             tombstone.iter().try_for_each(|tombstone| files::bury(db, agent.number, tombstone))
         }
-        Record::Document(document) => documents::put_new(db, agent.number, document),
-        Record::Purge { file, due_at } => {
+        TransferRow::Document(document) => documents::put_new(db, agent.number, document),
+        TransferRow::Purge { file, due_at } => {
             refuse_known(
                 "SELECT 1 FROM blob_purge WHERE agent = ?1 AND file = ?2",
                 params![agent.id.as_str(), file.as_bytes()],
             )?;
             files::make_due(db, agent.id, *file, *due_at)
         }
-        Record::Submission(submission) => forms::put_new(db, agent.number, submission),
-        Record::Revision { submission, revision } => forms::keep(db, agent.number, *submission, revision),
-        Record::Replay(replay) => {
+        TransferRow::Submission(submission) => forms::put_new(db, agent.number, submission),
+        TransferRow::Revision { submission, revision } => forms::keep(db, agent.number, *submission, revision),
+        TransferRow::Replay(replay) => {
             refuse_known(
                 "SELECT 1 FROM replay WHERE agent = ?1 AND key = ?2",
                 params![agent.number, replay.key.0],
             )?;
             replays::put(db, agent.number, replay)
         }
-        Record::RateWindow { key, window } => {
+        TransferRow::RateWindow { key, window } => {
             let shares = serde_json::to_string(&window.shares).map_err(corrupt)?;
             let version = i64::try_from(window.version).map_err(corrupt)?;
             db.prepare_cached(
@@ -431,12 +430,12 @@ fn put(db: &Connection, agent: &Place<'_>, schema: Option<&ContactSchema>, recor
             .execute(params![agent.number, key.as_bytes(), version, shares])?;
             Ok(())
         }
-        Record::CreditAccount(account) => credits::put_new(db, agent.number, account),
-        Record::CreditEntry(entry) => credits::note(db, agent.number, entry),
-        Record::Knowledge(document) => knowledge::put_new(db, agent.number, document),
-        Record::Passage { document, passage } => knowledge::put_passage(db, agent.number, *document, passage),
-        Record::Conversation(it) => conversations::put_new(db, agent.id, agent.number, it),
-        Record::Message { conversation, message } => {
+        TransferRow::CreditAccount(account) => credits::put_new(db, agent.number, account),
+        TransferRow::CreditEntry(entry) => credits::note(db, agent.number, entry),
+        TransferRow::Knowledge(document) => knowledge::put_new(db, agent.number, document),
+        TransferRow::Passage { document, passage } => knowledge::put_passage(db, agent.number, *document, passage),
+        TransferRow::Conversation(it) => conversations::put_new(db, agent.id, agent.number, it),
+        TransferRow::Message { conversation, message } => {
             let seq = i64::try_from(message.seq).map_err(corrupt)?;
             refuse_known(
                 "SELECT 1 FROM message WHERE agent = ?1 AND conversation = ?2 AND seq = ?3",
@@ -444,15 +443,15 @@ fn put(db: &Connection, agent: &Place<'_>, schema: Option<&ContactSchema>, recor
             )?;
             messages::put(db, agent.number, *conversation, message)
         }
-        Record::AgentRecord(record) => agent_records::put_new(db, agent.number, record),
-        Record::Audit(entry) => {
+        TransferRow::AgentRecord(record) => agent_records::put_new(db, agent.number, record),
+        TransferRow::Audit(entry) => {
             refuse_known(
                 "SELECT 1 FROM audit WHERE at = ?1 AND id = ?2",
                 params![entry.at.millis(), entry.id.as_bytes()],
             )?;
             audit::append(db, entry)
         }
-        Record::Key(stored) => keys::put_new(db, agent.number, stored),
+        TransferRow::Key(stored) => keys::put_new(db, agent.number, stored),
     }
 }
 

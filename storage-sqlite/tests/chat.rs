@@ -5,13 +5,12 @@ mod support;
 
 use std::sync::Arc;
 
-use openapi_core::chat::ConversationStatus;
-use openapi_core::conformance::chat_deeds;
-use openapi_core::storage::memory::MemoryStorage;
-use openapi_core::storage::{
-    AgentRecordKind, AgentRecordStore, ConversationFilter, ConversationQuery, ConversationStore,
-    KnowledgeStore, Record, RecordKind, StorageErrorKind, TransferStore, WhichMessages,
-};
+use conversations::ConversationStatus;
+use testkit::conformance::chat_deeds;
+use storage_memory::MemoryStorage;
+use openapi_core::storage::{AgentRecordKind, AgentRecordStore, StorageErrorKind};
+use conversations::storage::{ConversationFilter, ConversationQuery, ConversationStore, KnowledgeStore, WhichMessages};
+use storage_common::transfer::{TransferKind, TransferRow, TransferStore};
 use rusqlite::Connection;
 use storage_sqlite::{FindingKind, SqliteStorage};
 use support::{Folder, agent, agent_id, at, chat, contact_id, insert_agent, wait};
@@ -130,15 +129,15 @@ fn chats_are_moved_record_by_record() {
     }
     wait(moved.put_agent(&agent(&id))).unwrap();
     for kind in [
-        RecordKind::Knowledge,
-        RecordKind::Passage,
-        RecordKind::Conversation,
-        RecordKind::Message,
-        RecordKind::AgentRecord,
+        TransferKind::Knowledge,
+        TransferKind::Passage,
+        TransferKind::Conversation,
+        TransferKind::Message,
+        TransferKind::AgentRecord,
     ] {
         let all = wait(model.records(&id, kind, None, 1_000)).unwrap();
         assert!(all.len() > 1, "{kind}: {}", all.len());
-        assert_eq!(wait(ours.last_record(&id, kind)).unwrap(), all.last().map(Record::key), "{kind}");
+        assert_eq!(wait(ours.last_record(&id, kind)).unwrap(), all.last().map(TransferRow::key), "{kind}");
         assert_eq!(wait(moved.last_record(&id, kind)).unwrap(), None, "{kind}");
         for (place, record) in all.iter().enumerate() {
             let after = place.checked_sub(1).map(|before| all[before].key());
@@ -148,7 +147,7 @@ fn chats_are_moved_record_by_record() {
             let again = wait(moved.put_records(&id, &next)).unwrap_err().kind;
             assert_eq!(again, StorageErrorKind::AlreadyExists, "{kind}");
         }
-        let end = all.last().map(Record::key);
+        let end = all.last().map(TransferRow::key);
         assert_eq!(wait(ours.records(&id, kind, end.as_ref(), 9)).unwrap(), [], "{kind}");
         assert_eq!(wait(moved.records(&id, kind, None, 1_000)).unwrap(), all, "{kind}");
         let nobody = wait(moved.put_records(&agent_id("nobody"), &all)).unwrap_err().kind;

@@ -2,7 +2,7 @@
 
 mod support;
 
-use openapi_core::conformance::compare_forms;
+use testkit::conformance::compare_forms;
 use support::Folder;
 use support::backend::File;
 

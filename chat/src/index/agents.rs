@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
 use async_trait::async_trait;
-use openapi_core::chat::{Question, RetrieveError, Retrieved, Retriever};
+use conversations::storage::KnowledgeStore;
+use conversations::{Question, RetrieveError, Retrieved, Retriever};
 use openapi_core::ports::Clock;
-use openapi_core::storage::{AgentRecordKind, KnowledgeStore, StorageError};
+use openapi_core::storage::{AgentRecordKind, StorageError};
 use openapi_core::values::{AgentId, Timestamp};
 
 use super::{Index, IndexBuilder};

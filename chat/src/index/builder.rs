@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use openapi_core::chat::{KnowledgeDocument, Passage};
+use conversations::{KnowledgeDocument, Passage};
 use openapi_core::values::KnowledgeId;
 
 use super::postings::{Growing, Postings};

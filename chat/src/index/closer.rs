@@ -120,7 +120,7 @@ fn name_of(line: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use openapi_core::chat::Question;
+    use conversations::Question;
     use proptest::prelude::*;
 
     use super::*;

@@ -18,7 +18,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use openapi_core::chat::{FoundPassage, Question, Retrieved};
+use conversations::{FoundPassage, Question, Retrieved};
 use openapi_core::values::KnowledgeId;
 
 pub use self::agents::{IndexSettings, KnowledgeIndex};

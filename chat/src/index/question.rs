@@ -1,6 +1,6 @@
 //! What a question asks for: its words, as terms of an index.
 
-use openapi_core::chat::Question;
+use conversations::Question;
 
 use crate::language::Language;
 use crate::terms::{self, Word};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use openapi_core::chat::{KnowledgeDocument, Passage, Question};
+use conversations::{KnowledgeDocument, Passage, Question};
 use openapi_core::files::Sha256Digest;
 use openapi_core::values::{KnowledgeId, PlatformId, Timestamp};
 use proptest::prelude::*;

@@ -3,10 +3,10 @@
 mod quote;
 mod small_talk;
 
-use futures_util::stream;
-use openapi_core::chat::{
+use conversations::{
     ChatEvent, ChatEvents, ChatResponder, ChatTurn, FoundPassage, Outcome, Source, Speaker, Usage,
 };
+use futures_util::stream;
 
 use self::quote::Wanted;
 use self::small_talk::{SmallTalk, small_talk};
@@ -21,7 +21,7 @@ const LONGEST_SUGGESTION: usize = 120;
 /// Answers from the passages that were found, by quoting whole sentences word for word with their sources. It needs no
 /// model, asks nobody and costs nothing; the same turn gives the same reply.
 ///
-/// When the passages cover less of the question than [`ChatSettings::min_coverage`](openapi_core::chat::ChatSettings)
+/// When the passages cover less of the question than [`ChatSettings::min_coverage`](conversations::ChatSettings)
 /// it says that it found no answer, and offers the lead form where that can be.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KnowledgeResponder;

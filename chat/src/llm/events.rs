@@ -6,8 +6,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
+use conversations::{ChatEvent, ChatEvents};
 use futures_core::Stream;
-use openapi_core::chat::{ChatEvent, ChatEvents};
 
 /// Takes the events of a reply.
 #[derive(Clone, Default)]

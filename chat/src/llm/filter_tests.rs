@@ -1,6 +1,6 @@
 //! What the filter lets through, wherever the text is cut.
 
-use openapi_core::chat::{ChatAgent, ChatSettings, ChatTurn, ChatVisitor, FoundPassage, Retrieved};
+use conversations::{ChatAgent, ChatSettings, ChatTurn, ChatVisitor, FoundPassage, Retrieved};
 use openapi_core::values::{AgentId, ConversationId, KnowledgeId, PlatformId, Timestamp};
 use proptest::prelude::*;
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use openapi_core::chat::ChatTurn;
+use conversations::ChatTurn;
 use url::Url;
 
 /// Hosts and addresses that may be linked.

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openapi_core::chat::{ChatError, ChatEvent, ChatEvents, ChatResponder, ChatTurn, StatusKind, Usage};
+use conversations::{ChatError, ChatEvent, ChatEvents, ChatResponder, ChatTurn, StatusKind, Usage};
 use openapi_core::ports::{Clock, IdSource};
 use reqwest::header::CONTENT_TYPE;
 
@@ -53,7 +53,7 @@ pub struct LlmResponder {
 
 impl LlmResponder {
     /// A responder on endpoints by the names under which agents choose them
-    /// ([`LlmSettings::endpoint`](openapi_core::chat::LlmSettings)). Nothing is asked yet.
+    /// ([`LlmSettings::endpoint`](conversations::LlmSettings)). Nothing is asked yet.
     ///
     /// # Errors
     /// The name of an endpoint that cannot be used, and why.

@@ -1,7 +1,7 @@
 //! What a model is told. Passages and what is known of the visitor stand between marks that nobody can foresee, and are
 //! data.
 
-use openapi_core::chat::{ChatTurn, FoundPassage, Grounding, Speaker};
+use conversations::{ChatTurn, FoundPassage, Grounding, Speaker};
 use openapi_core::ports::IdSource;
 
 use super::protocol::{PromptMessage, Role, Tool};

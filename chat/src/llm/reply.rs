@@ -1,6 +1,6 @@
 //! A reply as it grows: what the model says, and what of it visitors see.
 
-use openapi_core::chat::{ChatEvent, ChatTurn, Handoff, Outcome, Source, StatusKind, Usage};
+use conversations::{ChatEvent, ChatTurn, Handoff, Outcome, Source, StatusKind, Usage};
 
 use super::config::Prices;
 use super::events::Emitter;

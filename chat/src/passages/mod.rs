@@ -12,7 +12,7 @@ mod tests;
 
 use std::ops::Range;
 
-use openapi_core::chat::Passage;
+use conversations::Passage;
 
 pub(crate) use self::pieces::{End, Kind, Piece, pieces};
 pub(crate) use self::sentences::sentences;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chat::{IndexSettings, KnowledgeIndex, KnowledgeResponder};
-use openapi_core::chat::{ChatEvent, ChatLine, ChatTurn, Outcome, Question, Retriever as _, Source, Speaker};
+use conversations::{ChatEvent, ChatLine, ChatTurn, Outcome, Question, Retriever as _, Source, Speaker};
 use openapi_core::ports::FixedClock;
 
 use crate::store::Store;

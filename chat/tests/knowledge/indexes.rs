@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use chat::{IndexSettings, KnowledgeIndex};
-use openapi_core::chat::{Question, Retriever as _};
+use conversations::{Question, Retriever as _};
 use openapi_core::ports::FixedClock;
 use openapi_core::values::{AgentId, PlatformId};
 

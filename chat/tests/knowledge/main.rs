@@ -4,7 +4,7 @@ mod answers;
 mod indexes;
 mod store;
 
-use openapi_core::chat::{
+use conversations::{
     ChatAgent, ChatEvent, ChatLine, ChatResponder, ChatSettings, ChatTurn, ChatVisitor, Retrieved, Speaker,
 };
 use openapi_core::values::{AgentId, ConversationId, PlatformId, Timestamp};

@@ -5,14 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use chat::{Format, cut, title};
+use conversations::storage::{KnowledgeStore, KnowledgeWrite};
+use conversations::{KnowledgeDocument, Passage};
 use openapi_core::audit::AuditEntry;
-use openapi_core::chat::{KnowledgeDocument, Passage};
 use openapi_core::files::Sha256Digest;
 use openapi_core::json::RawObject;
-use openapi_core::storage::{
-    AgentRecord, AgentRecordKind, AgentRecordStore, KnowledgeStore, KnowledgeWrite, StorageError,
-    StorageErrorKind,
-};
+use openapi_core::storage::{AgentRecord, AgentRecordKind, AgentRecordStore, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KnowledgeId, PlatformId};
 
 use crate::NOW;

@@ -1,6 +1,6 @@
 //! Answers of endpoints that work, however they write them.
 
-use openapi_core::chat::{ChatEvent, Handoff, Outcome, StatusKind, Usage};
+use conversations::{ChatEvent, Handoff, Outcome, StatusKind, Usage};
 use serde_json::json;
 
 use crate::stub::{Part, Reply, Stub, content, event};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use chat::{EndpointError, EndpointKey, LlmEndpoint, LlmResponder};
+use conversations::{ChatError, ChatEvent, ChatResponder as _, Outcome};
 use futures_util::StreamExt as _;
-use openapi_core::chat::{ChatError, ChatEvent, ChatResponder as _, Outcome};
 use openapi_core::ports::{FixedClock, SequentialIds};
 use openapi_core::values::Timestamp;
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! Passages, visitors and models that want something else than the operator.
 
-use openapi_core::chat::{ChatEvent, Outcome};
+use conversations::{ChatEvent, Outcome};
 
 use crate::stub::{Reply, Stub};
 use crate::{INSTRUCTIONS, ask, passage, responder, turn};

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chat::{EndpointKey, LlmEndpoint, LlmResponder, Prices};
-use futures_util::StreamExt as _;
-use openapi_core::chat::{
+use conversations::{
     ChatAgent, ChatError, ChatEvent, ChatLine, ChatResponder as _, ChatSettings, ChatTurn, ChatVisitor,
     FoundPassage, Outcome, Retrieved, Source, Speaker, Usage,
 };
+use futures_util::StreamExt as _;
 use openapi_core::ports::{FixedClock, SequentialIds};
 use openapi_core::values::{AgentId, ConversationId, KnowledgeId, PlatformId, Timestamp};
 

@@ -1,6 +1,6 @@
 //! What endpoints are told.
 
-use openapi_core::chat::{ChatLine, ChatPage, ChatResponder as _, Grounding, Speaker};
+use conversations::{ChatLine, ChatPage, ChatResponder as _, Grounding, Speaker};
 
 use crate::stub::{Reply, Stub};
 use crate::{INSTRUCTIONS, KEY, ask, passage, responder, turn};

@@ -15,11 +15,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use chat::{Index, KnowledgeResponder};
-use futures_util::StreamExt as _;
-use openapi_core::chat::{
+use conversations::{
     ChatAgent, ChatEvent, ChatLine, ChatResponder as _, ChatSettings, ChatTurn, ChatVisitor, FoundPassage,
     Outcome, Question, Retrieved, Source, Speaker,
 };
+use futures_util::StreamExt as _;
 use openapi_core::values::{AgentId, ConversationId, PlatformId, Timestamp};
 
 use set::{Asked, NOW, Part, documents, index, questions};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use chat::{CutDocument, Format, Index, IndexBuilder, cut, title};
-use openapi_core::chat::KnowledgeDocument;
+use conversations::KnowledgeDocument;
 use openapi_core::files::Sha256Digest;
 use openapi_core::values::{KnowledgeId, PlatformId, Timestamp};
 

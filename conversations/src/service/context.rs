@@ -4,9 +4,9 @@ use openapi_core::contacts::ContactRef;
 use openapi_core::storage::StorageError;
 use openapi_core::values::Timestamp;
 
-use super::Inner;
-use super::run::Job;
-use super::settings::AgentView;
+use super::agent_view::AgentView;
+use super::job::Job;
+use super::state::Inner;
 use crate::storage::{MessageQuery, WhichMessages};
 use crate::{
     ChatAgent, ChatLine, ChatTurn, ChatVisitor, Conversation, Message, Question, Retrieved, Speaker,

@@ -6,7 +6,7 @@ use openapi_core::api::{ApiBody, Handled};
 use openapi_core::reply::ApiError;
 use sha2::{Digest, Sha256};
 
-use super::{Answer, Call, Readers, Visit};
+use super::call::{Answer, Call, Readers, Visit};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 

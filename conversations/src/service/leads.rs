@@ -20,8 +20,10 @@ use openapi_core::violation::{Fault, Place, Rule, Violation, Violations};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::settings::AgentView;
-use super::{Answer, Inner, Visit, too_many};
+use super::agent_view::AgentView;
+use super::call::{Answer, Visit};
+use super::errors::too_many;
+use super::state::Inner;
 use crate::conversations::ATTEMPTS;
 use crate::storage::ConversationWrite;
 use crate::widget::config::LeadForm;
@@ -441,7 +443,7 @@ impl Inner {
                 }
                 Err(error) if error.kind == StorageErrorKind::Stale => {}
                 Err(error) if error.kind == StorageErrorKind::Missing => {
-                    return Err(super::agent_not_available());
+                    return Err(super::errors::agent_not_available());
                 }
                 Err(error) => return Err(error.into()),
             }

@@ -4,9 +4,10 @@
 use openapi_core::reply::ApiError;
 use openapi_core::values::{ConversationId, PlatformId, Timestamp};
 
-use super::settings::AgentView;
-use super::turns::{FIRST_EPOCH, SentTurn};
-use super::{Inner, Visit};
+use super::agent_view::AgentView;
+use super::call::Visit;
+use super::sent::{FIRST_EPOCH, SentTurn};
+use super::state::Inner;
 use crate::widget::token::VisitorToken;
 use crate::{Conversation, ConversationStatus, VerifiedUser, VisitorId};
 

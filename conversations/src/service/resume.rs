@@ -6,11 +6,12 @@ use openapi_core::json::{Json, Object};
 use openapi_core::ports::Task;
 use openapi_core::reply::{ApiError, ErrorCode};
 
-use super::settings::AgentView;
+use super::agent_view::AgentView;
+use super::call::{Answer, Visit};
+use super::sent::SentTurn;
+use super::state::Inner;
 use super::store::{asked_and_answered, is_answered};
 use super::told::{Ack, Done, Failure, Text, tell};
-use super::turns::SentTurn;
-use super::{Answer, Inner, Visit};
 use crate::widget::live::{Ending, EventName, LiveTurn};
 use crate::widget::request::Members;
 use crate::widget::token::VisitorToken;

@@ -3,24 +3,24 @@
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::task::Poll;
 
 use openapi_core::ports::Task;
 use openapi_core::storage::StorageError;
 use openapi_core::values::Timestamp;
 
-use super::Inner;
 use super::context::can_offer_form;
-use super::settings::AgentView;
+use super::job::Job;
+use super::sent::LEASE_MILLIS;
+use super::state::Inner;
 use super::store::asked_and_answered;
 use super::told::{Failure, Status, Text, tell};
-use super::turns::LEASE_MILLIS;
 use crate::storage::ConversationWrite;
 use crate::widget::live::{Ending, EventName, LiveTurn};
 use crate::widget::texts;
 use crate::{
-    ChatError, ChatEvent, ChatEvents, ChatResponder, ChatTurn, Conversation, ConversationMode, Fallback,
+    ChatError, ChatEvent, ChatEvents, ChatResponder, ChatTurn, ConversationMode, Fallback,
     FollowUp, Message, MessageState, Outcome, Source, Speaker, StatusKind, Usage,
 };
 
@@ -32,20 +32,6 @@ const DRAFT_MILLIS: u64 = 1_000;
 const DRAFT_OCTETS: usize = 2 * 1024;
 /// How often the lease is renewed.
 const RENEW_MILLIS: i64 = 5_000;
-
-/// A turn to be answered.
-pub(super) struct Job {
-    pub(super) view: Arc<AgentView>,
-    pub(super) conversation: Conversation,
-    /// The version of the conversation that is stored, for as long as nobody but this turn has changed it; else 0.
-    pub(super) version: AtomicU64,
-    pub(super) asked: Message,
-    pub(super) turn: String,
-    /// Whether the reply offers the lead form, whatever answers: the visitor has waited for a person in vain.
-    pub(super) offers_form: bool,
-    pub(super) live: Arc<LiveTurn>,
-    pub(super) request_id: String,
-}
 
 /// Ends the events of a turn, also of one whose task is dropped or panics: nobody is to wait for what does not come.
 pub(super) struct AtLast {

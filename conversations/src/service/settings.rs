@@ -1,21 +1,15 @@
 //! An agent as the widget sees it: its settings, ready for use for some seconds.
 
-use openapi_core::agents::{Agent, AgentStatus};
-use openapi_core::reply::ApiError;
-use openapi_core::values::{AgentId, Timestamp};
 use std::sync::Arc;
 
-use super::{Inner, Visit, agent_not_available};
-use crate::AgentSettings;
+use openapi_core::agents::AgentStatus;
+use openapi_core::reply::ApiError;
+use openapi_core::values::{AgentId, Timestamp};
 
-/// An agent with its settings.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct AgentView {
-    pub(super) agent: Agent,
-    pub(super) settings: AgentSettings,
-    /// Under which the page's server may vouch for visitors.
-    pub(super) secrets: Vec<String>,
-}
+use super::agent_view::AgentView;
+use super::call::Visit;
+use super::errors::agent_not_available;
+use super::state::Inner;
 
 impl Inner {
     /// The agent, if it is there and not disabled: unknown, disabled and deleted ones are answered alike.

@@ -6,7 +6,9 @@ use openapi_core::storage::StorageErrorKind;
 use openapi_core::values::{AgentId, ConversationId, MessageId, Timestamp};
 use serde::Serialize;
 
-use super::{Inner, Visit, token_invalid};
+use super::call::Visit;
+use super::errors::token_invalid;
+use super::state::Inner;
 use crate::conversations::ATTEMPTS;
 use crate::storage::{ConversationWrite, MessageQuery, WhichMessages};
 use crate::widget::token::VisitorToken;

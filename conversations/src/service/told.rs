@@ -4,8 +4,8 @@ use openapi_core::reply::{ApiError, ErrorCode};
 use openapi_core::values::{MessageId, Timestamp};
 use serde::Serialize;
 
-use super::Answer;
-use super::settings::AgentView;
+use super::agent_view::AgentView;
+use super::call::Answer;
 use super::store::shown;
 use crate::widget::config::LeadForm;
 use crate::widget::live::{EventName, LiveTurn, Sent};

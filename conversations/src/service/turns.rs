@@ -9,77 +9,33 @@ use openapi_core::ports::Task;
 use openapi_core::reply::{ApiError, ErrorCode};
 use openapi_core::storage::StorageErrorKind;
 use openapi_core::values::{FileId, Timestamp};
-use openapi_core::violation::Violations;
 
-use super::leads::SentLead;
+use super::agent_view::AgentView;
+use super::call::{Answer, Visit};
+use super::errors::too_many;
+use super::job::Job;
 use super::place::Place;
 use super::resume::Known;
-use super::run::{AtLast, Job};
-use super::settings::AgentView;
+use super::run::AtLast;
+use super::sent::{FIRST_EPOCH, LEASE_MILLIS, SentTurn};
+use super::state::Inner;
 use super::store::Session;
 use super::told::{Ack, Done, document};
-use super::{Answer, Inner, Visit, too_many};
 use crate::conversations::ATTEMPTS;
 use crate::storage::ConversationWrite;
 use crate::widget::challenge::{Challenge, is_solved};
 use crate::widget::identity;
 use crate::widget::live::{EventName, EventStream, LiveTurn};
-use crate::widget::request::{Members, SentUser, is_of_tab};
+use crate::widget::request::SentUser;
 use crate::widget::token::VisitorToken;
 use crate::{
     Conversation, ConversationMode, ConversationStatus, Message, Outcome, RunningTurn, Speaker, VerifiedUser,
     VisitorId,
 };
 
-/// How long a turn counts as running when nothing is heard of its process.
-pub(super) const LEASE_MILLIS: i64 = 15_000;
 const DAY_MILLIS: i64 = 86_400_000;
-/// What the tokens of a conversation carry before any were revoked.
-pub(super) const FIRST_EPOCH: u32 = 1;
 /// From which share of an address's or an agent's limit on a challenge is asked for.
 const CHALLENGED_SHARE: f64 = 0.8;
-
-/// A turn as it was sent.
-pub(super) struct SentTurn {
-    pub(super) id: String,
-    pub(super) text: String,
-    uploads: Vec<FileId>,
-    lead: Option<SentLead>,
-    user: Option<SentUser>,
-    page: Option<crate::ChatPage>,
-    locale: String,
-    time_zone: Option<String>,
-    metadata: openapi_core::json::RawObject,
-    pub(super) is_session: bool,
-    challenge: Option<(String, String)>,
-    is_trap: bool,
-    faults: Violations,
-}
-
-impl SentTurn {
-    fn read(body: &Object) -> Self {
-        let mut members = Members::new(body);
-        let id = members.turn("id").unwrap_or_default();
-        let uploads = members.uploads();
-        let lead = SentLead::of_turn(&mut members);
-        let may_be_empty = lead.is_some() || !uploads.is_empty();
-        SentTurn {
-            text: members.message(may_be_empty),
-            uploads,
-            lead,
-            user: members.user(),
-            page: members.page(),
-            locale: members.line("locale", 35).unwrap_or_else(|| "en".to_owned()),
-            time_zone: members.line("tz", 64),
-            metadata: members.metadata(),
-            is_session: is_of_tab(body),
-            challenge: members.challenge(),
-            is_trap: members.is_trap(),
-            faults: members.faults,
-            id,
-        }
-    }
-}
 
 /// What a turn comes to before it is answered.
 enum Begun {
@@ -287,7 +243,9 @@ impl Inner {
         match self.storage.save_conversation(&view.agent.id, &write).await {
             Ok(()) => {}
             Err(error) if error.kind == StorageErrorKind::Stale => return Ok(None),
-            Err(error) if error.kind == StorageErrorKind::Missing => return Err(super::agent_not_available()),
+            Err(error) if error.kind == StorageErrorKind::Missing => {
+                return Err(super::errors::agent_not_available());
+            }
             Err(error) => return Err(error.into()),
         }
         let conversation = write.conversation;

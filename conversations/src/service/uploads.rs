@@ -8,7 +8,7 @@ use http::StatusCode;
 use http::request::Parts;
 use http_body::Body;
 use openapi_core::access::Actor;
-use openapi_core::api::open_form;
+use openapi_core::api::{BoxError, open_form};
 use openapi_core::files::{FileKind, FilePart, FileTypes, Piece, Received, ReceivedFile, Upload};
 use openapi_core::json::{Json, Object, parse};
 use openapi_core::limits::fits;
@@ -20,9 +20,11 @@ use openapi_core::values::{FileId, Timestamp};
 use openapi_core::violation::{Fault, Rule, Violations};
 use serde::Serialize;
 
-use super::settings::AgentView;
+use super::agent_view::AgentView;
+use super::call::{Answer, Visit};
+use super::errors::{token_invalid, too_many};
+use super::state::Inner;
 use super::store::Session;
-use super::{Answer, BoxError, Inner, Visit, token_invalid, too_many};
 use crate::conversations::ATTEMPTS;
 use crate::storage::ConversationWrite;
 use crate::widget::config::UPLOAD_BYTES;
@@ -227,7 +229,7 @@ impl Inner {
                     *conversation = stored.ok_or_else(token_invalid)?;
                 }
                 Err(error) if error.kind == StorageErrorKind::Missing => {
-                    return Err(super::agent_not_available());
+                    return Err(super::errors::agent_not_available());
                 }
                 Err(error) => return Err(error.into()),
             }

@@ -6,10 +6,12 @@ use openapi_core::values::MessageId;
 use openapi_core::violation::Fault;
 use serde::Serialize;
 
+use super::agent_view::AgentView;
+use super::call::{Answer, Visit};
 use super::context::can_offer_form;
-use super::settings::AgentView;
+use super::errors::too_many;
+use super::state::Inner;
 use super::store::{Session, Shown, shown};
-use super::{Answer, Inner, Visit, too_many};
 use crate::storage::{MessageQuery, WhichMessages};
 use crate::widget::config::LeadForm;
 use crate::widget::live::Ending;
@@ -94,7 +96,7 @@ impl Inner {
                 let apology = is_back.then(|| self.nobody_came(visit, view, stored)).flatten();
                 (is_back || is_read).then(|| apology.into_iter().collect())
             });
-            conversation = changed.await?.ok_or_else(super::token_invalid)?;
+            conversation = changed.await?.ok_or_else(super::errors::token_invalid)?;
         }
         let mut messages = self.read_messages(&conversation, WhichMessages::After(after), PAGE + 1).await?;
         let more = messages.len() > PAGE as usize;

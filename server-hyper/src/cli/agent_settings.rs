@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use openapi_core::admin::ChatAdmin;
-use openapi_core::chat::AgentSettings;
+use conversations::admin::ChatAdmin;
+use conversations::{AgentSettings, Conversations};
 use openapi_core::json::{Json, Object, parse};
-use openapi_core::platform::Platform;
 use openapi_core::values::AgentId;
 
 use super::input;
@@ -50,14 +49,14 @@ pub struct Configure {
 }
 
 impl Configure {
-    pub async fn run(self, platform: &Platform, json: bool) -> Result<(), Failure> {
-        let before = ChatAdmin::agent_settings(platform, &self.id).await?;
+    pub async fn run(self, conversations: &Conversations, json: bool) -> Result<(), Failure> {
+        let before = ChatAdmin::agent_settings(conversations, &self.id).await?;
         let is_question = self.file.is_none() && self.set.is_empty() && self.unset.is_empty();
         let after = if is_question {
             before.clone()
         } else {
             let wanted = self.wanted(&before)?;
-            platform.configure_agent(&operator(), &self.id, &wanted).await?
+            conversations.configure_agent(&operator(), &self.id, &wanted).await?
         };
         let responder = after.chat.responder.as_str();
         if !RESPONDERS.contains(&responder) {

@@ -3,16 +3,17 @@
 use std::time::Duration;
 
 use clap::Subcommand;
-use openapi_core::admin::{Admin, ChatAdmin, NewAgent};
+use conversations::Conversations;
+use conversations::admin::ChatAdmin;
+use openapi_core::admin::{Admin, NewAgent};
 use openapi_core::agents::{Agent, AgentStatus};
-use openapi_core::platform::Platform;
 use openapi_core::values::{AgentId, Line};
 use serde::Serialize;
 use widget::Widget;
 
 use super::agent_settings::{self, Configure};
 use super::output::{note, print_record, print_table};
-use super::with_platform;
+use super::with_conversations;
 use crate::assemble::{Contents, operator};
 use crate::config::Config;
 use crate::config::flags::EveryFlags;
@@ -97,7 +98,8 @@ impl Agents {
         // Deleting an agent removes contents of files, the rest needs none.
         let removes = matches!(self, Agents::Delete { .. });
         let contents = if removes { Contents::Open } else { Contents::Closed };
-        with_platform(every, contents, async |platform: &Platform| {
+        with_conversations(every, None, contents, async |conversations: &Conversations| {
+            let platform = conversations.platform();
             let by = operator();
             let agent = match self {
                 Agents::Create { name, id } => platform.create_agent(&by, NewAgent { id, name }).await?,
@@ -116,13 +118,13 @@ impl Agents {
                     let agent = platform.agent(&id).await?;
                     return show(json, &agent, platform.brand().service_name(), &widget_host(every)?);
                 }
-                Agents::Configure(configure) => return configure.run(platform, json).await,
+                Agents::Configure(configure) => return configure.run(conversations, json).await,
                 Agents::IdentitySecret { id, rotate, grace } => {
                     if rotate {
                         let grace = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
-                        platform.rotate_identity_secret(&by, &id, grace).await?;
+                        conversations.rotate_identity_secret(&by, &id, grace).await?;
                     }
-                    return show_secrets(json, &id, &platform.identity_secrets(&id).await?);
+                    return show_secrets(json, &id, &conversations.identity_secrets(&id).await?);
                 }
                 Agents::Disable { id } => platform.disable_agent(&by, &id).await?,
                 Agents::Enable { id } => platform.enable_agent(&by, &id).await?,

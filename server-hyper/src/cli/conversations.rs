@@ -1,14 +1,13 @@
 //! `conversations`: what visitors and agents said.
 
 use clap::{Args, Subcommand, ValueEnum};
-use openapi_core::admin::ChatAdmin;
-use openapi_core::chat::{ConversationMode, ConversationStatus};
-use openapi_core::platform::Platform;
-use openapi_core::storage::ConversationFilter;
+use conversations::admin::ChatAdmin;
+use conversations::storage::ConversationFilter;
+use conversations::{ConversationMode, ConversationStatus};
 use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 
 use super::output::{note, print_json, print_record};
-use super::{conversations_live, conversations_read, with_platform};
+use super::{conversations_live, conversations_read, with_conversations};
 use crate::assemble::{Contents, operator};
 use crate::config::flags::EveryFlags;
 use crate::failure::Failure;
@@ -179,24 +178,23 @@ impl Selection {
 impl Conversations {
     pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
         let json = every.json;
-        with_platform(every, Contents::Closed, async |platform: &Platform| {
+        with_conversations(every, None, Contents::Closed, async |chat: &conversations::Conversations| {
             let by = operator();
             let changed = match self {
                 Conversations::List { selection, page, limit } => {
-                    return conversations_read::list(platform, json, &selection, page, limit).await;
+                    return conversations_read::list(chat, json, &selection, page, limit).await;
                 }
                 Conversations::Show(Named { conversation, agent }) => {
-                    return conversations_read::show(platform, json, &agent, conversation).await;
+                    return conversations_read::show(chat, json, &agent, conversation).await;
                 }
                 Conversations::Export { selection } => {
-                    return conversations_read::export_all(platform, &selection).await;
+                    return conversations_read::export_all(chat, &selection).await;
                 }
                 Conversations::Watch { agent, mode } => {
-                    return conversations_live::watch(platform, &agent, mode.map(Mode::of_library)).await;
+                    return conversations_live::watch(chat, &agent, mode.map(Mode::of_library)).await;
                 }
                 Conversations::Reply { named: Named { conversation, agent }, text, name } => {
-                    let message =
-                        platform.reply_to_conversation(&by, &agent, conversation, &name, &text).await?;
+                    let message = chat.reply_to_conversation(&by, &agent, conversation, &name, &text).await?;
                     let said = conversations_read::Said::of(&message);
                     if json {
                         return print_json(&said);
@@ -206,19 +204,19 @@ impl Conversations {
                     return print_record(false, &said, &lines);
                 }
                 Conversations::Take(Named { conversation, agent }) => {
-                    platform.take_conversation(&by, &agent, conversation).await?
+                    chat.take_conversation(&by, &agent, conversation).await?
                 }
                 Conversations::Release(Named { conversation, agent }) => {
-                    platform.release_conversation(&by, &agent, conversation).await?
+                    chat.release_conversation(&by, &agent, conversation).await?
                 }
                 Conversations::Close(Named { conversation, agent }) => {
-                    platform.close_conversation(&by, &agent, conversation).await?
+                    chat.close_conversation(&by, &agent, conversation).await?
                 }
                 Conversations::Revoke(Named { conversation, agent }) => {
-                    platform.revoke_conversation(&by, &agent, conversation).await?
+                    chat.revoke_conversation(&by, &agent, conversation).await?
                 }
                 Conversations::Erase(Named { conversation, agent }) => {
-                    let erased = platform.erase_conversation(&by, &agent, conversation).await?;
+                    let erased = chat.erase_conversation(&by, &agent, conversation).await?;
                     let lines =
                         [("erased", erased.id.to_string()), ("messages", erased.message_count.to_string())];
                     return print_record(json, &conversations_read::Shown::of(&erased), &lines);

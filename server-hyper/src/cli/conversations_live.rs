@@ -4,11 +4,10 @@ use std::collections::HashMap;
 use std::io::{self, ErrorKind, Write};
 use std::time::Duration;
 
-use openapi_core::admin::ChatAdmin;
-use openapi_core::chat::{Claims, Conversation, ConversationMode, Speaker};
-use openapi_core::platform::Platform;
+use conversations::admin::ChatAdmin;
+use conversations::storage::{ConversationFilter, ConversationQuery};
+use conversations::{Claims, Conversation, ConversationMode, Conversations, Speaker};
 use openapi_core::ports::Clock;
-use openapi_core::storage::{ConversationFilter, ConversationQuery};
 use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 use serde::Serialize;
 
@@ -39,11 +38,11 @@ struct Heard<'a> {
 
 /// Prints a line for each message that a visitor writes from now on, until it is interrupted or nobody reads any more.
 pub async fn watch(
-    platform: &Platform,
+    chat: &Conversations,
     agent: &AgentId,
     mode: Option<ConversationMode>,
 ) -> Result<(), Failure> {
-    let mut watch = Watch { platform, agent, mode, begun: look_back(), known: HashMap::new() };
+    let mut watch = Watch { chat, agent, mode, begun: look_back(), known: HashMap::new() };
     let begun = watch.begun;
     for conversation in watch.spoken_since(begun).await? {
         watch.known.insert(conversation.id, conversation.message_count);
@@ -68,7 +67,7 @@ fn look_back() -> Timestamp {
 }
 
 struct Watch<'a> {
-    platform: &'a Platform,
+    chat: &'a Conversations,
     agent: &'a AgentId,
     mode: Option<ConversationMode>,
     /// Conversations that were not known then are new with all they said since.
@@ -86,7 +85,7 @@ impl Watch<'_> {
             let known = self.known.get(&conversation.id).copied();
             let mut seq = known.unwrap_or(0);
             while seq < conversation.message_count {
-                let more = self.platform.messages(self.agent, conversation.id, seq, PAGE).await?;
+                let more = self.chat.messages(self.agent, conversation.id, seq, PAGE).await?;
                 let Some(last) = more.last() else { break };
                 seq = last.seq;
                 for message in &more {
@@ -121,7 +120,7 @@ impl Watch<'_> {
         let mut found = Vec::new();
         loop {
             let query = ConversationQuery { filter: filter.clone(), offset: found.len() as u64, limit: PAGE };
-            let page = self.platform.conversations(self.agent, &query).await?.conversations;
+            let page = self.chat.conversations(self.agent, &query).await?.conversations;
             let is_last = page.len() < PAGE as usize;
             found.extend(page);
             if is_last {

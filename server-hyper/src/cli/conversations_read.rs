@@ -3,16 +3,15 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-use openapi_core::admin::ChatAdmin;
-use openapi_core::chat::{
-    ChatPage, Claims, Conversation, ConversationMode, ConversationStatus, FollowUp, Lead, Message,
-    MessageState, Outcome, Source, Speaker, UploadRef, VisitorId,
+use conversations::admin::ChatAdmin;
+use conversations::storage::{ConversationFilter, ConversationQuery};
+use conversations::{
+    ChatPage, Claims, Conversation, ConversationMode, ConversationStatus, Conversations, FollowUp, Lead,
+    Message, MessageState, Outcome, Source, Speaker, UploadRef, VisitorId,
 };
 use openapi_core::json::RawObject;
-use openapi_core::platform::Platform;
 use openapi_core::ports::Clock;
 use openapi_core::reply::Pagination;
-use openapi_core::storage::{ConversationFilter, ConversationQuery};
 use openapi_core::values::{AgentId, ContactId, ConversationId, MessageId, Timestamp};
 use serde::Serialize;
 
@@ -243,11 +242,11 @@ struct WithMessages {
 }
 
 impl WithMessages {
-    async fn read(platform: &Platform, conversation: &Conversation) -> Result<Self, Failure> {
+    async fn read(chat: &Conversations, conversation: &Conversation) -> Result<Self, Failure> {
         let mut messages: Vec<Said> = Vec::new();
         loop {
             let after = messages.last().map_or(0, |last| last.seq);
-            let more = platform.messages(&conversation.agent_id, conversation.id, after, PAGE).await?;
+            let more = chat.messages(&conversation.agent_id, conversation.id, after, PAGE).await?;
             let is_last = more.len() < PAGE as usize;
             messages.extend(more.iter().map(Said::of));
             if is_last {
@@ -259,13 +258,13 @@ impl WithMessages {
 
 /// Prints a conversation with its messages.
 pub async fn show(
-    platform: &Platform,
+    chat: &Conversations,
     json: bool,
     agent: &AgentId,
     conversation: ConversationId,
 ) -> Result<(), Failure> {
-    let conversation = platform.conversation(agent, conversation).await?;
-    let read = WithMessages::read(platform, &conversation).await?;
+    let conversation = chat.conversation(agent, conversation).await?;
+    let read = WithMessages::read(chat, &conversation).await?;
     if json {
         return print_json(&read);
     }
@@ -283,14 +282,14 @@ struct Listed {
 
 /// Prints a page of conversations.
 pub async fn list(
-    platform: &Platform,
+    chat: &Conversations,
     json: bool,
     selection: &Selection,
     page: u64,
     limit: u32,
 ) -> Result<(), Failure> {
     let offset = (page - 1) * u64::from(limit);
-    let (found, total) = found(platform, selection, offset, limit).await?;
+    let (found, total) = found(chat, selection, offset, limit).await?;
     let conversations: Vec<Shown> = found.iter().map(Shown::of).collect();
     let pages = total.div_ceil(u64::from(limit));
     if json {
@@ -326,7 +325,7 @@ pub async fn list(
 
 /// A page of the selected conversations, and how many there are.
 async fn found(
-    platform: &Platform,
+    chat: &Conversations,
     selection: &Selection,
     offset: u64,
     limit: u32,
@@ -341,15 +340,14 @@ async fn found(
         ..stored(ConversationStatus::Open)
     };
     match selection.status {
-        None => rows(platform, agent, &any, offset, limit.into()).await,
-        Some(Status::Open) => rows(platform, agent, &open, offset, limit.into()).await,
+        None => rows(chat, agent, &any, offset, limit.into()).await,
+        Some(Status::Open) => rows(chat, agent, &open, offset, limit.into()).await,
         Some(Status::Closed) => {
             // The silent ones are those behind the open ones, because the newest message comes first.
-            let (_, awake) = rows(platform, agent, &open, 0, 1).await?;
+            let (_, awake) = rows(chat, agent, &open, 0, 1).await?;
             let end = offset + u64::from(limit);
-            let (mut found, closed) =
-                rows(platform, agent, &stored(ConversationStatus::Closed), 0, end).await?;
-            let (silent, all) = rows(platform, agent, &stored(ConversationStatus::Open), awake, end).await?;
+            let (mut found, closed) = rows(chat, agent, &stored(ConversationStatus::Closed), 0, end).await?;
+            let (silent, all) = rows(chat, agent, &stored(ConversationStatus::Open), awake, end).await?;
             found.extend(silent);
             found.sort_by_key(|it| Reverse((it.last_message_at, it.id)));
             let page = found.into_iter().skip(usize::try_from(offset).unwrap_or(usize::MAX));
@@ -360,7 +358,7 @@ async fn found(
 
 /// Up to `count` conversations behind the first `offset`, and how many there are.
 async fn rows(
-    platform: &Platform,
+    chat: &Conversations,
     agent: &AgentId,
     filter: &ConversationFilter,
     offset: u64,
@@ -370,7 +368,7 @@ async fn rows(
     loop {
         let limit = u32::try_from(count - found.len() as u64).unwrap_or(PAGE).min(PAGE);
         let query = ConversationQuery { filter: filter.clone(), offset: offset + found.len() as u64, limit };
-        let page = platform.conversations(agent, &query).await?;
+        let page = chat.conversations(agent, &query).await?;
         let is_last = page.conversations.len() < limit as usize;
         found.extend(page.conversations);
         if is_last || found.len() as u64 >= count {
@@ -380,7 +378,7 @@ async fn rows(
 }
 
 /// Prints all selected conversations with their messages.
-pub async fn export_all(platform: &Platform, selection: &Selection) -> Result<(), Failure> {
+pub async fn export_all(chat: &Conversations, selection: &Selection) -> Result<(), Failure> {
     let agent = &selection.agent;
     let mut filter = selection.filter();
     let wanted = selection.status.map(Status::of_library);
@@ -392,7 +390,7 @@ pub async fn export_all(platform: &Platform, selection: &Selection) -> Result<()
     let page = async |_: Option<&WithMessages>| {
         loop {
             let query = ConversationQuery { filter: filter.clone(), offset, limit: PAGE };
-            let found = platform.conversations(agent, &query).await?.conversations;
+            let found = chat.conversations(agent, &query).await?.conversations;
             offset += found.len() as u64;
             if found.is_empty() {
                 let Some(since) = again.take() else { return Ok(Vec::new()) };
@@ -405,7 +403,7 @@ pub async fn export_all(platform: &Platform, selection: &Selection) -> Result<()
             for conversation in found {
                 let is_wanted = wanted.is_none_or(|wanted| conversation.status_at(now) == wanted);
                 if is_wanted && seen.insert(conversation.id) {
-                    read.push(WithMessages::read(platform, &conversation).await?);
+                    read.push(WithMessages::read(chat, &conversation).await?);
                 }
             }
             if !read.is_empty() {

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use openapi_core::agents::Agent;
 use openapi_core::ports::BlobStore;
-use openapi_core::storage::TransferStore;
-use openapi_core::transfer::{self, Contents, Copied, Step};
 use openapi_core::values::AgentId;
 use serde_json::json;
+use storage_common::transfer;
+use storage_common::transfer::{Contents, Copied, Step, TransferStore};
 use tokio::task::JoinSet;
 
 use super::output::{note, print, print_json};

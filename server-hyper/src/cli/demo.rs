@@ -1,11 +1,12 @@
 //! `demo`: something to try in an empty store.
 
+use conversations::Conversations;
+use conversations::admin::{ChatAdmin, NewKnowledge};
 use openapi_core::access::{Permissions, RateLimits};
-use openapi_core::admin::{Admin, ChatAdmin, Imported, IssuedKey, NewAgent, NewKey, NewKnowledge};
+use openapi_core::admin::{Admin, Imported, IssuedKey, NewAgent, NewKey};
 use openapi_core::agents::Agent;
 use openapi_core::files::Sha256Digest;
 use openapi_core::json::{Json, Object, parse};
-use openapi_core::platform::Platform;
 use openapi_core::values::{AgentId, Line};
 
 use sha2::Digest;
@@ -47,7 +48,12 @@ pub struct Places<'a> {
 
 /// Makes an agent, a key, form templates, contacts and something to answer from if there is no agent, and says how to go
 /// on.
-pub async fn prepare(platform: &Platform, places: &Places<'_>, store: &StoreUrl) -> Result<(), Failure> {
+pub async fn prepare(
+    conversations: &Conversations,
+    places: &Places<'_>,
+    store: &StoreUrl,
+) -> Result<(), Failure> {
+    let platform = conversations.platform();
     let agents = platform.agents().await?;
     if !agents.is_empty() {
         return print(&what_is_there(&agents, store));
@@ -97,7 +103,7 @@ pub async fn prepare(platform: &Platform, places: &Places<'_>, store: &StoreUrl)
         pages: None,
         passages: cut.passages,
     };
-    platform.add_knowledge(&by, &agent.id, knowledge).await?;
+    conversations.add_knowledge(&by, &agent.id, knowledge).await?;
     print(&what_to_try(&issued, &agent, &contact, &template, places))
 }
 

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use clap::Subcommand;
-use openapi_core::admin::{Admin, ChatAdmin};
-use openapi_core::chat::{FoundPassage, KnowledgeDocument, Question};
-use openapi_core::platform::Platform;
-use openapi_core::storage::Storage;
+use conversations::admin::ChatAdmin;
+use conversations::storage::ConversationStorage;
+use conversations::{Conversations, FoundPassage, KnowledgeDocument, Question};
+use openapi_core::admin::Admin;
 use openapi_core::values::{AgentId, KnowledgeId};
 use serde::Serialize;
 
 use super::knowledge_add::{self, Add};
 use super::output::{indented, note, optional, print, print_json, print_record, print_table, shown};
-use super::{with_platform, with_store};
+use super::{with_conversations, with_store};
 use crate::assemble::{Contents, operator, retriever};
 use crate::config::flags::EveryFlags;
 use crate::failure::Failure;
@@ -69,21 +69,21 @@ impl Knowledge {
         let json = every.json;
         match self {
             Knowledge::Add(add) => add.run(every),
-            Knowledge::List { agent } => with_platform(every, Contents::Closed, async |platform| {
-                let documents = platform.knowledge(&agent).await?;
+            Knowledge::List { agent } => with_conversations(every, None, Contents::Closed, async |chat| {
+                let documents = chat.knowledge(&agent).await?;
                 let heads = ["id", "title", "file", "language", "pages", "passages", "url", "changed"];
                 print_table(json, &documents, &heads, row)
             }),
             Knowledge::Search { question, agent, locale, limit } => {
-                with_store(every, async |platform, storage| {
+                with_store(every, async |chat, storage| {
                     let question = Question { text: question, before: None, locale };
-                    search(platform, storage, json, &agent, &question, usize::from(limit)).await
+                    search(chat, storage, json, &agent, &question, usize::from(limit)).await
                 })
             }
             Knowledge::Remove { document, agent } => {
-                with_platform(every, Contents::Closed, async |platform| {
-                    let id = named(&platform.knowledge(&agent).await?, &document)?;
-                    let removed = platform.remove_knowledge(&operator(), &agent, id).await?;
+                with_conversations(every, None, Contents::Closed, async |chat| {
+                    let id = named(&chat.knowledge(&agent).await?, &document)?;
+                    let removed = chat.remove_knowledge(&operator(), &agent, id).await?;
                     let lines = [("removed", removed.id.to_string()), ("title", removed.title.clone())];
                     print_record(json, &removed, &lines)
                 })
@@ -154,16 +154,16 @@ impl<'a> Found<'a> {
 }
 
 async fn search(
-    platform: &Platform,
-    storage: Arc<dyn Storage>,
+    chat: &Conversations,
+    storage: Arc<dyn ConversationStorage>,
     json: bool,
     agent: &AgentId,
     question: &Question,
     limit: usize,
 ) -> Result<(), Failure> {
     // A mistyped agent would look like one without documents.
-    platform.agent(agent).await?;
-    let least = ChatAdmin::agent_settings(platform, agent).await?.chat.min_coverage;
+    chat.platform().agent(agent).await?;
+    let least = chat.agent_settings(agent).await?.chat.min_coverage;
     let found = retriever(storage, INDEX_OCTETS).retrieve(agent, question, limit).await;
     let found = found.map_err(|error| Failure::new(error.to_string()))?;
     let would_answer = found.coverage >= least && found.coverage > 0.0;

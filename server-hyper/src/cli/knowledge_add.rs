@@ -9,18 +9,19 @@ use std::time::Duration;
 
 use chat::Format;
 use clap::Args;
+use conversations::KnowledgeDocument;
+use conversations::admin::{ChatAdmin, KnowledgeLimits, NewKnowledge};
 use extraction::document::recognition::{Recognise, Tesseract};
 use extraction::document::{Document, Kind, Limits, Page, Warning, decode};
 use extraction::worker::{Reader, Worker};
-use openapi_core::admin::{Admin, ChatAdmin, KnowledgeLimits, NewKnowledge};
-use openapi_core::chat::KnowledgeDocument;
+use openapi_core::admin::Admin;
 use openapi_core::files::Sha256Digest;
 use openapi_core::values::AgentId;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::output::{complain, note, optional, print_json, print_table};
-use super::with_platform_by;
+use super::with_conversations;
 use crate::assemble::{Contents, confined, operator};
 use crate::config::flags::{EveryFlags, KnowledgeFlags};
 use crate::failure::Failure;
@@ -91,10 +92,10 @@ impl Add {
         let json = every.json;
         let (sources, failed) = self.sources()?;
         let mut summary = Summary { added: Vec::new(), failed };
-        with_platform_by(every, Some(&self.limits.values), Contents::Closed, async |platform| {
+        with_conversations(every, Some(&self.limits.values), Contents::Closed, async |chat| {
             // A mistyped agent is told once, not for every file.
-            platform.agent(&self.agent).await?;
-            let reading = Reading::new(&self.ocr_languages, platform.knowledge_limits())?;
+            chat.platform().agent(&self.agent).await?;
+            let reading = Reading::new(&self.ocr_languages, chat.knowledge_limits())?;
             let mut names = HashSet::new();
             for (nth, source) in sources.iter().enumerate() {
                 let outcome = async {
@@ -103,7 +104,7 @@ impl Add {
                         return Err(words.to_owned());
                     }
                     let new = self.document(source, &reading).await?;
-                    let added = platform.add_knowledge(&operator(), &self.agent, new).await;
+                    let added = chat.add_knowledge(&operator(), &self.agent, new).await;
                     added.map_err(|error| Failure::from(error).to_string())
                 };
                 match outcome.await {

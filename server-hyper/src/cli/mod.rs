@@ -35,9 +35,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use conversations::Conversations;
+use conversations::storage::ConversationStorage;
 use openapi_core::platform::Platform;
 use openapi_core::ports::NoBlobs;
-use openapi_core::storage::Storage;
 use tracing_subscriber::filter::Targets;
 
 use crate::assemble::{self, Contents, Decisions};
@@ -234,29 +235,29 @@ fn with_platform(
     contents: Contents,
     work: impl AsyncFnOnce(&Platform) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    with_platform_by(every, None, contents, work)
+    with_conversations(every, None, contents, async |conversations| work(conversations.platform()).await)
 }
 
-/// The same for a command that has flags of further settings.
-fn with_platform_by(
+/// Runs an operator's command on the chat over the configured stores; `further` are the flags of further settings.
+fn with_conversations(
     every: &EveryFlags,
     further: Option<&FlagValues>,
     contents: Contents,
-    work: impl AsyncFnOnce(&Platform) -> Result<(), Failure>,
+    work: impl AsyncFnOnce(&Conversations) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let config = crate::config::Config::read(every, further)?;
     let names = crate::config::typed::Names::of(&config)?;
     let _log = Logged::install(&config)?;
     on_runtime(async {
         let brand = names.brand_without_listener();
-        work(&*assemble::platform(&config, brand, contents).await?).await
+        work(&*assemble::conversations(&config, brand, contents).await?).await
     })
 }
 
 /// The same for a command that reads the store itself as well.
 fn with_store(
     every: &EveryFlags,
-    work: impl AsyncFnOnce(&Platform, Arc<dyn Storage>) -> Result<(), Failure>,
+    work: impl AsyncFnOnce(&Conversations, Arc<dyn ConversationStorage>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let config = crate::config::Config::read(every, None)?;
     let names = crate::config::typed::Names::of(&config)?;
@@ -266,9 +267,9 @@ fn with_store(
         let storage = assemble::open(&url).await?;
         let stores = assemble::Stores { storage: Arc::clone(&storage), blobs: Arc::new(NoBlobs) };
         let brand = names.brand_without_listener();
-        let platform =
-            assemble::platform_over(&stores, &url.key_source(&config), brand, Decisions::default())?;
-        work(&platform, storage).await
+        let keys = url.key_source(&config);
+        let conversations = assemble::conversations_over(&stores, &keys, brand, Decisions::default())?;
+        work(&conversations, storage).await
     })
 }
 

@@ -31,14 +31,14 @@ pub fn run(every: &EveryFlags, flags: &ServingFlags, with_demo: bool) -> Result<
     let store = StoreUrl::parse(config.store())?;
     let log = Logged::install_for_service(&config)?;
     on_runtime(async {
-        crate::serve::run::run(&config, log.sink(), async |platform, origin, widget| {
+        crate::serve::run::run(&config, log.sink(), async |conversations, origin, widget| {
             if with_demo {
                 let places = demo::Places {
                     origin,
                     widget,
                     id_segment: config.text("id_segment").unwrap_or_default(),
                 };
-                demo::prepare(platform, &places, &store).await?;
+                demo::prepare(conversations, &places, &store).await?;
             } else if store.is_in_memory() {
                 tracing::warn!("the store is in memory: everything is gone when the server ends");
             }

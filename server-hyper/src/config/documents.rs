@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use conversations::admin::KnowledgeLimits;
 use extraction::engine::model::{EndpointKey, ModelConfig};
-use openapi_core::admin::KnowledgeLimits;
 use openapi_core::values::AgentId;
 
 use super::typed::Reader;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use chat::{EndpointKey, LlmEndpoint, Prices};
-use openapi_core::widget::{TurnDeadlines, WidgetLimits, Window};
+use conversations::widget::{TurnDeadlines, WidgetLimits, Window};
 
 use super::typed::Reader;
 use super::{endpoints, values};

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
+use conversations::Conversations;
+use conversations::widget::{WidgetApi, WidgetSettings};
 use openapi_core::api::{Api, Settings};
-use openapi_core::platform::Platform;
-use openapi_core::widget::{WidgetApi, WidgetSettings};
 
 use crate::assemble::{self, Decisions, Stores};
 use crate::failure::Failure;
@@ -22,9 +22,9 @@ const MAINTENANCE: Duration = Duration::from_secs(20);
 /// How long a request may need from reading which API serves it to being counted there.
 const HANDOVER: Duration = Duration::from_secs(1);
 
-/// The platform in use.
+/// The platform in use, with its chat.
 pub struct Platforms {
-    current: ArcSwap<Platform>,
+    current: ArcSwap<Conversations>,
     stores: Stores,
     decisions: Decisions,
     keys: KeySource,
@@ -56,21 +56,21 @@ impl Platforms {
         keys.entries(&SystemClock, &SystemRandom)?;
         let keys_changed = changed(&keys);
         let brand = settings.brand.clone();
-        let platform = assemble::platform_over(&stores, &keys, brand, decisions.clone())?;
+        let platform = assemble::conversations_over(&stores, &keys, brand, decisions.clone())?;
         let current = ArcSwap::new(platform);
         Ok(Platforms { current, stores, decisions, keys, keys_changed, settings, widget })
     }
 
     /// The platform in use.
     #[must_use]
-    pub fn current(&self) -> Arc<Platform> {
+    pub fn current(&self) -> Arc<Conversations> {
         self.current.load_full()
     }
 
     /// The API over the platform in use.
     #[must_use]
     pub fn api(&self) -> Api {
-        self.current().api(self.settings.clone())
+        self.current().platform().api(self.settings.clone())
     }
 
     /// The widget's side of the platform in use.
@@ -83,8 +83,12 @@ impl Platforms {
     pub async fn maintain(&self) {
         loop {
             tokio::time::sleep(MAINTENANCE).await;
-            if let Err(error) = self.current().maintain().await {
+            let current = self.current();
+            if let Err(error) = current.platform().maintain().await {
                 tracing::warn!(%error, source = ?std::error::Error::source(&error), "maintenance of the store failed; trying again later");
+            }
+            if let Err(error) = current.maintain().await {
+                tracing::warn!(%error, source = ?error.source, "maintenance of the conversations failed; trying again later");
             }
         }
     }
@@ -101,7 +105,7 @@ impl Platforms {
             }
             known = now;
             let brand = self.settings.brand.clone();
-            match assemble::platform_over(&self.stores, &self.keys, brand, self.decisions.clone()) {
+            match assemble::conversations_over(&self.stores, &self.keys, brand, self.decisions.clone()) {
                 Ok(platform) => {
                     let former = self.current.swap(platform);
                     api.store(Arc::new(self.api()));
@@ -110,7 +114,7 @@ impl Platforms {
                     tracing::info!("the server keys have changed and are in use");
                     // What the former platform counted is saved; until then its leases count as used.
                     tokio::time::sleep(HANDOVER).await;
-                    if let Err(error) = former.drain().await {
+                    if let Err(error) = former.platform().drain().await {
                         tracing::warn!(%error, "the leases of the rate limits could not be given back; they count as used");
                     }
                 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use openapi_core::platform::Platform;
-use openapi_core::widget::{WidgetApi, WidgetSettings};
+use conversations::Conversations;
+use conversations::widget::{WidgetApi, WidgetSettings};
 use tokio::net::TcpListener;
 
 use super::connection::Protocols;
@@ -47,7 +47,7 @@ const LAST_LOOKS: u32 = 100;
 pub async fn run(
     config: &Config,
     sink: &Sink,
-    started: impl AsyncFnOnce(&Platform, &str, Option<&str>) -> Result<(), Failure>,
+    started: impl AsyncFnOnce(&Conversations, &str, Option<&str>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let serving = Serving::of(config)?;
     let names = Names::of(config)?;
@@ -164,7 +164,7 @@ pub async fn run(
         end_answers(&widget_api.load(), draining_since + serving.drain).await;
         maintenance.abort();
         keys.abort();
-        if let Err(error) = platforms.current().drain().await {
+        if let Err(error) = platforms.current().platform().drain().await {
             tracing::error!(%error, "the leases of the rate limits could not be given back; they count as used");
         }
     };

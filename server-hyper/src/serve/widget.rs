@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
+use conversations::widget::{BASE_PATH, UPLOADS_PATH, WidgetApi};
 use http::header::{
     ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, IF_NONE_MATCH,
     REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
@@ -14,7 +15,6 @@ use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use openapi_core::api::{ApiBody, PeerAddress};
 use openapi_core::values::AgentId;
-use openapi_core::widget::{BASE_PATH, UPLOADS_PATH, WidgetApi};
 use widget::Widget;
 
 use super::service::{Answered, Handler, RequestBody};

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use chat::{IndexSettings, KnowledgeIndex, KnowledgeResponder};
+use conversations::widget::{WidgetApi, WidgetSettings};
 use http::Request;
 use http_body_util::{BodyExt, Full};
 use openapi_core::brand::Brand;
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::ports::{Clock, FixedClock};
-use openapi_core::widget::{WidgetApi, WidgetSettings};
 use serde_json::{Value, json};
 use server_hyper::ports::{SystemClock, SystemRandom};
 use server_hyper::server_keys::KeySource;

@@ -5,10 +5,9 @@ pub(crate) mod write;
 
 use async_trait::async_trait;
 use openapi_core::audit::AuditEntry;
-use openapi_core::chat::{Conversation, Message};
-use openapi_core::storage::{
-    ConversationPage, ConversationQuery, ConversationStore, ConversationWrite, MessageQuery, StorageError,
-};
+use conversations::{Conversation, Message};
+use conversations::storage::{ConversationPage, ConversationQuery, ConversationStore, ConversationWrite, MessageQuery};
+use openapi_core::storage::StorageError;
 use openapi_core::values::{AgentId, ConversationId, Timestamp};
 
 pub(crate) use write::erase_of;

@@ -3,10 +3,8 @@
 use std::collections::HashMap;
 
 use mongodb::bson::{Binary, Bson, Document, RawDocument, doc};
-use openapi_core::chat::{Conversation, ConversationMode, ConversationStatus, Message};
-use openapi_core::storage::{
-    ConversationFilter, ConversationPage, ConversationQuery, MessageQuery, WhichMessages,
-};
+use conversations::{Conversation, ConversationMode, ConversationStatus, Message};
+use conversations::storage::{ConversationFilter, ConversationPage, ConversationQuery, MessageQuery, WhichMessages};
 use openapi_core::values::{AgentId, ConversationId, Timestamp};
 
 use crate::connect::Handle;
@@ -47,7 +45,7 @@ pub(crate) fn message_key(agent: &AgentId, conversation: &[u8; 12], seq: u64) ->
     Ok(id)
 }
 
-/// As [`openapi_core::storage::ConversationStore::conversation`].
+/// As [`conversations::storage::ConversationStore::conversation`].
 pub(super) async fn one(
     handle: &Handle,
     agent: &AgentId,
@@ -94,7 +92,7 @@ pub(crate) fn find(agent: &AgentId, query: &ConversationQuery) -> Find {
     }
 }
 
-/// As [`openapi_core::storage::ConversationStore::conversations`]. The number of all is counted along the index, without
+/// As [`conversations::storage::ConversationStore::conversations`]. The number of all is counted along the index, without
 /// a look at the documents: it takes as long as there are matches, and is exact. (Counters would have to change with
 /// every message that changes a mode, and could not count from an instant on.)
 pub(super) async fn page(
@@ -159,7 +157,7 @@ pub(crate) fn find_messages(agent: &AgentId, query: &MessageQuery) -> Result<Fin
     Ok(Find { filter, sort: Some(sort), limit: query.limit, hint: Some(hint), ..Find::default() })
 }
 
-/// As [`openapi_core::storage::ConversationStore::messages`], of one at least.
+/// As [`conversations::storage::ConversationStore::messages`], of one at least.
 pub(super) async fn messages(handle: &Handle, agent: &AgentId, query: &MessageQuery) -> Result<Vec<Message>> {
     let mut reads = Reads::alone(handle);
     if ledger::living(&mut reads, agent).await?.is_none() {
@@ -194,7 +192,7 @@ pub(crate) fn expired_by(now: Timestamp, behind: Option<(Timestamp, &Document)>,
     }
 }
 
-/// As [`openapi_core::storage::ConversationStore::expired_conversations`]. Those of deleted agents are passed over,
+/// As [`conversations::storage::ConversationStore::expired_conversations`]. Those of deleted agents are passed over,
 /// until they are purged.
 pub(super) async fn expired(
     handle: &Handle,

@@ -2,8 +2,9 @@
 
 use mongodb::bson::{Document, doc};
 use openapi_core::audit::AuditEntry;
-use openapi_core::chat::{Conversation, Message};
-use openapi_core::storage::{ConversationWrite, StorageErrorKind};
+use conversations::{Conversation, Message};
+use conversations::storage::ConversationWrite;
+use openapi_core::storage::StorageErrorKind;
 use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 
 use super::read::{message_key, messages_of, mode_number, status_number};
@@ -43,7 +44,7 @@ pub(crate) fn message_document(
     Ok(document)
 }
 
-/// As [`openapi_core::storage::ConversationStore::save_conversation`].
+/// As [`conversations::storage::ConversationStore::save_conversation`].
 pub(super) async fn save(tx: &mut Transaction, agent: &AgentId, write: &ConversationWrite) -> Result<()> {
     ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     let conversation = &write.conversation;
@@ -64,7 +65,7 @@ pub(super) async fn save(tx: &mut Transaction, agent: &AgentId, write: &Conversa
     audit::append(tx, &write.audit).await
 }
 
-/// As [`openapi_core::storage::ConversationStore::erase_conversation`].
+/// As [`conversations::storage::ConversationStore::erase_conversation`].
 pub(super) async fn erase(
     tx: &mut Transaction,
     agent: &AgentId,

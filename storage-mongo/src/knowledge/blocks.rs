@@ -15,7 +15,7 @@ use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use mongodb::bson::{Bson, Document, RawDocument, doc};
-use openapi_core::chat::Passage;
+use conversations::Passage;
 use openapi_core::storage::StorageErrorKind;
 use openapi_core::values::{AgentId, KnowledgeId};
 
@@ -99,7 +99,7 @@ pub(crate) fn find(agent: &AgentId, after: Option<(KnowledgeId, u32)>, at_most: 
     })
 }
 
-/// As [`openapi_core::storage::KnowledgeStore::passages`], of an agent that is there.
+/// As [`conversations::storage::KnowledgeStore::passages`], of an agent that is there.
 pub(crate) async fn passages(
     reads: &mut Reads<'_>,
     agent: &AgentId,

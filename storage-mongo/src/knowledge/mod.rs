@@ -5,11 +5,10 @@ pub(crate) mod blocks;
 use async_trait::async_trait;
 use mongodb::bson::{Document, RawDocument, doc};
 use openapi_core::audit::AuditEntry;
-use openapi_core::chat::{KnowledgeDocument, Passage};
+use conversations::{KnowledgeDocument, Passage};
 use openapi_core::json::RawObject;
-use openapi_core::storage::{
-    AgentRecord, AgentRecordKind, KnowledgeStore, KnowledgeWrite, StorageError, StorageErrorKind,
-};
+use openapi_core::storage::{AgentRecord, AgentRecordKind, StorageError, StorageErrorKind};
+use conversations::storage::{KnowledgeStore, KnowledgeWrite};
 use openapi_core::values::{AgentId, KnowledgeId};
 
 use crate::document::{Fields, json, key, keyed, of_agent};

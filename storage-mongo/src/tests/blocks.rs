@@ -2,11 +2,11 @@
 
 use openapi_core::agents::AgentStatus;
 use openapi_core::audit::AuditAction;
-use openapi_core::chat::{KnowledgeDocument, Passage};
+use conversations::{KnowledgeDocument, Passage};
 use openapi_core::files::Sha256Digest;
-use openapi_core::storage::{
-    AgentStore, KnowledgeStore, KnowledgeWrite, Record, RecordKind, StorageErrorKind, TransferStore,
-};
+use openapi_core::storage::{AgentStore, StorageErrorKind};
+use conversations::storage::{KnowledgeStore, KnowledgeWrite};
+use storage_common::transfer::{TransferKind, TransferRow, TransferStore};
 use openapi_core::values::{AgentId, KnowledgeId};
 
 use super::support::{Database, agent_id, at, contact_id, entry, insert_agent, wait};
@@ -99,18 +99,18 @@ fn passages_are_moved_in_any_parts() {
         insert_agent(&store, &a).await;
         insert_agent(&store, &b).await;
         fill(&store, &a).await;
-        let records = store.records(&a, RecordKind::Passage, None, 10_000).await.unwrap();
+        let records = store.records(&a, TransferKind::Passage, None, 10_000).await.unwrap();
         // Parts that end within a block.
         for some in records.chunks(70) {
             store.put_records(&b, some).await.unwrap();
-            let last = store.last_record(&b, RecordKind::Passage).await.unwrap();
-            assert_eq!(last, some.last().map(Record::key));
+            let last = store.last_record(&b, TransferKind::Passage).await.unwrap();
+            assert_eq!(last, some.last().map(TransferRow::key));
             let refused = store.put_records(&b, &some[some.len() - 1..]).await.unwrap_err();
             assert_eq!(refused.kind, StorageErrorKind::AlreadyExists);
         }
-        assert_eq!(store.records(&b, RecordKind::Passage, None, 10_000).await.unwrap(), records);
+        assert_eq!(store.records(&b, TransferKind::Passage, None, 10_000).await.unwrap(), records);
         let (middle, rest) = (records[199].key(), &records[200..250]);
-        assert_eq!(store.records(&b, RecordKind::Passage, Some(&middle), 50).await.unwrap(), rest);
+        assert_eq!(store.records(&b, TransferKind::Passage, Some(&middle), 50).await.unwrap(), rest);
         store.close().await;
     });
 }
@@ -126,7 +126,7 @@ fn passages_are_purged_in_parts_of_blocks() {
         let mut agent = store.agent(&a).await.unwrap().unwrap();
         agent.status = AgentStatus::Deleted;
         store.update_agent(&agent, &entry(&a, 99, AuditAction::AgentDelete, "a")).await.unwrap();
-        let left = async || store.records(&a, RecordKind::Passage, None, 10_000).await.unwrap();
+        let left = async || store.records(&a, TransferKind::Passage, None, 10_000).await.unwrap();
         let mut before = all.len();
         while before > 0 {
             let removed = store.purge_agent(&a, 50).await.unwrap();

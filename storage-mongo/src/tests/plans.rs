@@ -3,11 +3,8 @@
 use mongodb::bson::{Bson, Document, doc};
 use openapi_core::forms::SubmissionStatus;
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{
-    AuditQuery, ContactFilter, ContactQuery, ContactSort, ContactStore, ContactWrite, FileQuery, FileSort,
-    LedgerQuery, Order, RecordKey, RecordKind, SortKey, SortPosition, SubmissionFilter, SubmissionPosition,
-    SubmissionQuery, TemplatePosition, TemplateQuery, Window,
-};
+use openapi_core::storage::{AuditQuery, ContactFilter, ContactQuery, ContactSort, ContactStore, ContactWrite, FileQuery, FileSort, LedgerQuery, Order, SortKey, SortPosition, SubmissionFilter, SubmissionPosition, SubmissionQuery, TemplatePosition, TemplateQuery, Window};
+use storage_common::transfer::{TransferKey, TransferKind};
 use openapi_core::values::{
     AgentId, AuditId, ContactStatus, FileId, PlatformId, SubmissionId, Tag, TemplateId, TextValue,
 };
@@ -319,23 +316,23 @@ fn records_are_moved_along_their_key() {
         let db = &store.handle.db;
         let a = agent_id("a");
         let middle = contact_id(MANY / 2);
-        for kind in RecordKind::ALL {
+        for kind in TransferKind::ALL {
             let after = match kind {
-                RecordKind::ContactSchema => RecordKey::of_number(1),
-                RecordKind::TemplateVersion | RecordKind::Revision => {
-                    RecordKey::of_version(middle.as_bytes(), 1)
+                TransferKind::ContactSchema => TransferKey::of_number(1),
+                TransferKind::TemplateVersion | TransferKind::Revision => {
+                    TransferKey::of_version(middle.as_bytes(), 1)
                 }
-                RecordKind::Passage | RecordKind::Message => RecordKey::of_version(middle.as_bytes(), 7),
-                RecordKind::CreditAccount => RecordKey::of_number(0),
-                RecordKind::AgentRecord => RecordKey::of_number(1),
-                RecordKind::CreditEntry | RecordKind::Audit => RecordKey::of_time(at(60), middle.as_bytes()),
-                _ => RecordKey(middle.as_bytes().to_vec()),
+                TransferKind::Passage | TransferKind::Message => TransferKey::of_version(middle.as_bytes(), 7),
+                TransferKind::CreditAccount => TransferKey::of_number(0),
+                TransferKind::AgentRecord => TransferKey::of_number(1),
+                TransferKind::CreditEntry | TransferKind::Audit => TransferKey::of_time(at(60), middle.as_bytes()),
+                _ => TransferKey(middle.as_bytes().to_vec()),
             };
             for after in [None, Some(&after)] {
                 let (name, find) = read::find(&a, kind, after, 20).unwrap();
                 refuse_detours(db, name, &find, 20 + 3).await;
             }
-            if kind != RecordKind::Key {
+            if kind != TransferKind::Key {
                 let (name, find) = read::find_last(&a, kind).unwrap();
                 refuse_detours(db, name, &find, 3).await;
             }

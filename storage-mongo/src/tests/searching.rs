@@ -2,7 +2,7 @@
 
 use openapi_core::contacts::SearchTerm;
 use openapi_core::json::RawObject;
-use openapi_core::storage::memory::MemoryStorage;
+use storage_memory::MemoryStorage;
 use openapi_core::storage::{
     ContactFilter, ContactQuery, ContactSort, ContactStore, Order, SortPosition, Window,
 };
@@ -23,7 +23,7 @@ fn walking_along_the_sort_agrees_with_the_model() {
         "search_combines_with_filters_sorts_and_pages",
         "random_histories_agree_with_the_model",
     ] {
-        openapi_core::conformance::run(case, &mut Server::new());
+        testkit::conformance::run(case, &mut Server::new());
     }
 }
 

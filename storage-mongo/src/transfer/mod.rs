@@ -5,7 +5,8 @@ pub(crate) mod read;
 
 use async_trait::async_trait;
 use openapi_core::agents::Agent;
-use openapi_core::storage::{Record, RecordKey, RecordKind, StorageError, TransferStore};
+use storage_common::transfer::{TransferKey, TransferKind, TransferRow, TransferStore};
+use openapi_core::storage::StorageError;
 use openapi_core::values::AgentId;
 
 use crate::error::Result;
@@ -31,10 +32,10 @@ impl TransferStore for MongoStorage {
     async fn records(
         &self,
         agent: &AgentId,
-        kind: RecordKind,
-        after: Option<&RecordKey>,
+        kind: TransferKind,
+        after: Option<&TransferKey>,
         at_most: u32,
-    ) -> Result<Vec<Record>, StorageError> {
+    ) -> Result<Vec<TransferRow>, StorageError> {
         if at_most == 0 {
             return Ok(Vec::new());
         }
@@ -51,8 +52,8 @@ impl TransferStore for MongoStorage {
     async fn last_record(
         &self,
         agent: &AgentId,
-        kind: RecordKind,
-    ) -> Result<Option<RecordKey>, StorageError> {
+        kind: TransferKind,
+    ) -> Result<Option<TransferKey>, StorageError> {
         let last = async {
             let mut reads = Reads::alone(&self.handle);
             if !agents::is_known(&mut reads, agent).await? {
@@ -67,7 +68,7 @@ impl TransferStore for MongoStorage {
         self.writer.write(&agent.id, agent.clone(), |tx, agent| Box::pin(put::agent(tx, agent))).await
     }
 
-    async fn put_records(&self, agent: &AgentId, records: &[Record]) -> Result<(), StorageError> {
+    async fn put_records(&self, agent: &AgentId, records: &[TransferRow]) -> Result<(), StorageError> {
         let input = (agent.clone(), records.to_vec());
         self.writer
             .write_at_length(agent, input, |tx, (agent, records)| Box::pin(put::records(tx, agent, records)))

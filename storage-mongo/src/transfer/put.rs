@@ -7,9 +7,10 @@ use std::collections::HashSet;
 use mongodb::bson::{Document, doc};
 use openapi_core::agents::Agent;
 use openapi_core::audit::AuditEntry;
-use openapi_core::chat::Passage;
+use conversations::Passage;
 use openapi_core::contacts::{Contact, ContactKeys};
-use openapi_core::storage::{Record, RecordKind, Replay, StorageErrorKind};
+use storage_common::transfer::{TransferKind, TransferRow};
+use openapi_core::storage::{Replay, StorageErrorKind};
 use openapi_core::values::{AgentId, KnowledgeId};
 
 use super::read;
@@ -23,7 +24,7 @@ use crate::{
     files, forms, keys, knowledge, rate_windows, replays,
 };
 
-/// As [`openapi_core::storage::TransferStore::put_agent`].
+/// As [`storage_common::transfer::TransferStore::put_agent`].
 pub(super) async fn agent(tx: &mut Transaction, agent: &Agent) -> Result<()> {
     if ledger::take_any(tx, &agent.id).await?.is_none() {
         return agents::put_new(tx, agent, 0).await;
@@ -39,10 +40,10 @@ pub(super) async fn agent(tx: &mut Transaction, agent: &Agent) -> Result<()> {
     ledger::change(tx, &agent.id, doc! { "$set": { "status": status } }).await
 }
 
-/// As [`openapi_core::storage::TransferStore::put_records`].
-pub(super) async fn records(tx: &mut Transaction, agent: &AgentId, records: &[Record]) -> Result<()> {
+/// As [`storage_common::transfer::TransferStore::put_records`].
+pub(super) async fn records(tx: &mut Transaction, agent: &AgentId, records: &[TransferRow]) -> Result<()> {
     let ledger = ledger::take_any(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
-    let Some(kind) = records.first().map(Record::kind) else { return Ok(()) };
+    let Some(kind) = records.first().map(TransferRow::kind) else { return Ok(()) };
     refuse_known(tx, agent, kind, records).await?;
     let mut of_contacts: Vec<&Contact> = Vec::new();
     let mut answers: Vec<&Replay> = Vec::new();
@@ -52,19 +53,19 @@ pub(super) async fn records(tx: &mut Transaction, agent: &AgentId, records: &[Re
     let mut octets = 0;
     for record in records {
         match record {
-            Record::ContactSchema(schema) => {
+            TransferRow::ContactSchema(schema) => {
                 contact_schemas::put(tx, agent, schema).await?;
                 let version = integer(schema.version)?;
                 ledger::change(tx, agent, doc! { "$max": { "schema": version } }).await?;
             }
-            Record::Template(template) => documents.push(forms::templates::document(agent, template)?),
-            Record::TemplateVersion(template) => {
+            TransferRow::Template(template) => documents.push(forms::templates::document(agent, template)?),
+            TransferRow::TemplateVersion(template) => {
                 let of = key(agent, template.id.as_bytes());
                 refuse_absent(tx, agent, collection::TEMPLATES, vec![of]).await?;
                 forms::templates::put_content(tx, agent, template).await?;
             }
-            Record::Contact(contact) => of_contacts.push(contact),
-            Record::File { file, tombstone } => {
+            TransferRow::Contact(contact) => of_contacts.push(contact),
+            TransferRow::File { file, tombstone } => {
                 let mut document = files::document(agent, file, &file.file_name.sort_key())?;
                 match tombstone {
                     Some(tombstone) => document.extend(files::tombstone(tombstone)?),
@@ -72,35 +73,35 @@ pub(super) async fn records(tx: &mut Transaction, agent: &AgentId, records: &[Re
                 }
                 documents.push(document);
             }
-            Record::Document(document) => {
+            TransferRow::Document(document) => {
                 documents.push(kept::stored(agent, document)?);
                 octets += integer(document.stored_size)?;
             }
-            Record::Purge { file, due_at } => {
+            TransferRow::Purge { file, due_at } => {
                 documents.push(doc! { "_id": key(agent, file.as_bytes()), "dueAt": time(*due_at) });
             }
-            Record::Submission(submission) => documents.push(forms::row::document(submission)?),
-            Record::Revision { submission, revision } => {
+            TransferRow::Submission(submission) => documents.push(forms::row::document(submission)?),
+            TransferRow::Revision { submission, revision } => {
                 documents.push(forms::write::revision(agent, *submission, revision)?);
             }
-            Record::Replay(replay) => answers.push(replay),
-            Record::RateWindow { key, window } => {
+            TransferRow::Replay(replay) => answers.push(replay),
+            TransferRow::RateWindow { key, window } => {
                 documents.push(rate_windows::document(agent, *key, window)?);
             }
-            Record::CreditAccount(account) => documents.push(credits::account_document(agent, account)?),
-            Record::CreditEntry(entry) => documents.push(credits::entry_document(agent, entry)?),
-            Record::Knowledge(document) => documents.push(knowledge::stored(agent, document)?),
-            Record::Passage { document, passage } => passages.push((*document, passage)),
-            Record::Conversation(it) => documents.push(conversations::write::document(agent, it)?),
-            Record::Message { conversation, message } => {
+            TransferRow::CreditAccount(account) => documents.push(credits::account_document(agent, account)?),
+            TransferRow::CreditEntry(entry) => documents.push(credits::entry_document(agent, entry)?),
+            TransferRow::Knowledge(document) => documents.push(knowledge::stored(agent, document)?),
+            TransferRow::Passage { document, passage } => passages.push((*document, passage)),
+            TransferRow::Conversation(it) => documents.push(conversations::write::document(agent, it)?),
+            TransferRow::Message { conversation, message } => {
                 documents.push(conversations::write::message_document(agent, *conversation, message)?);
             }
-            Record::AgentRecord(record) => documents.push(agent_records::document(agent, record)?),
-            Record::Audit(entry) => entries.push(entry),
-            Record::Key(stored) => keys::put_new(tx, agent, stored).await?,
+            TransferRow::AgentRecord(record) => documents.push(agent_records::document(agent, record)?),
+            TransferRow::Audit(entry) => entries.push(entry),
+            TransferRow::Key(stored) => keys::put_new(tx, agent, stored).await?,
         }
     }
-    if kind == RecordKind::Revision {
+    if kind == TransferKind::Revision {
         refuse_absent(tx, agent, collection::SUBMISSIONS, submissions(agent, records)).await?;
     }
     if !documents.is_empty() {
@@ -128,13 +129,13 @@ pub(super) async fn records(tx: &mut Transaction, agent: &AgentId, records: &[Re
 async fn refuse_known(
     tx: &mut Transaction,
     agent: &AgentId,
-    kind: RecordKind,
-    records: &[Record],
+    kind: TransferKind,
+    records: &[TransferRow],
 ) -> Result<()> {
     let mut known = HashSet::with_capacity(records.len());
     let is_once = records.iter().all(|record| known.insert(record.key()));
     // Keys have names beyond their agent and are looked for one by one, passages in their blocks.
-    let is_there = !matches!(kind, RecordKind::Key | RecordKind::Passage) && {
+    let is_there = !matches!(kind, TransferKind::Key | TransferKind::Passage) && {
         let (name, find) = read::stored(agent, kind, records)?;
         !tx.reads().find(name, find).await?.is_empty()
     };
@@ -145,11 +146,11 @@ async fn refuse_known(
 }
 
 /// The keys of the submissions that revisions are of, each once.
-fn submissions(agent: &AgentId, records: &[Record]) -> Vec<Document> {
+fn submissions(agent: &AgentId, records: &[TransferRow]) -> Vec<Document> {
     let mut submissions: Vec<_> = records
         .iter()
         .filter_map(|record| match record {
-            Record::Revision { submission, .. } => Some(*submission),
+            TransferRow::Revision { submission, .. } => Some(*submission),
             _ => None,
         })
         .collect();

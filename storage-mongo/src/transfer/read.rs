@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
-use openapi_core::chat::Passage;
-use openapi_core::storage::{Record, RecordKey, RecordKind, ReplayKey};
+use conversations::Passage;
+use storage_common::transfer::{TransferKey, TransferKind, TransferRow};
+use openapi_core::storage::ReplayKey;
 use openapi_core::values::{AgentId, ConversationId, FileId, KeyId, KnowledgeId, SubmissionId, TemplateId};
 
 use crate::contacts::row;
@@ -19,7 +20,7 @@ use crate::{
     rate_windows, replays,
 };
 
-/// What [`openapi_core::storage::TransferStore::agents_after`] asks the database for.
+/// What [`storage_common::transfer::TransferStore::agents_after`] asks the database for.
 pub(crate) fn agents_after(after: Option<&AgentId>, at_most: u32) -> Find {
     Find {
         filter: doc! { "_id": { "$gt": after.map_or("", AgentId::as_str) } },
@@ -31,92 +32,92 @@ pub(crate) fn agents_after(after: Option<&AgentId>, at_most: u32) -> Find {
 }
 
 /// The collection that holds records of a kind.
-pub(super) const fn collection_of(kind: RecordKind) -> &'static str {
+pub(super) const fn collection_of(kind: TransferKind) -> &'static str {
     match kind {
-        RecordKind::ContactSchema => collection::CONTACT_SCHEMAS,
-        RecordKind::Template => collection::TEMPLATES,
-        RecordKind::TemplateVersion => collection::TEMPLATE_VERSIONS,
-        RecordKind::Contact => collection::CONTACTS,
-        RecordKind::File => collection::FILES,
-        RecordKind::Document => collection::DOCUMENTS,
-        RecordKind::Purge => collection::BLOB_PURGES,
-        RecordKind::Submission => collection::SUBMISSIONS,
-        RecordKind::Revision => collection::FORM_DATA_REVISIONS,
-        RecordKind::Replay => collection::REPLAYS,
-        RecordKind::RateWindow => collection::RATE_WINDOWS,
-        RecordKind::CreditAccount => collection::CREDIT_ACCOUNTS,
-        RecordKind::CreditEntry => collection::CREDIT_ENTRIES,
-        RecordKind::Knowledge => collection::KNOWLEDGE,
-        RecordKind::Passage => collection::PASSAGES,
-        RecordKind::Conversation => collection::CONVERSATIONS,
-        RecordKind::Message => collection::MESSAGES,
-        RecordKind::AgentRecord => collection::AGENT_RECORDS,
-        RecordKind::Audit => collection::AUDIT,
-        RecordKind::Key => collection::API_KEYS,
+        TransferKind::ContactSchema => collection::CONTACT_SCHEMAS,
+        TransferKind::Template => collection::TEMPLATES,
+        TransferKind::TemplateVersion => collection::TEMPLATE_VERSIONS,
+        TransferKind::Contact => collection::CONTACTS,
+        TransferKind::File => collection::FILES,
+        TransferKind::Document => collection::DOCUMENTS,
+        TransferKind::Purge => collection::BLOB_PURGES,
+        TransferKind::Submission => collection::SUBMISSIONS,
+        TransferKind::Revision => collection::FORM_DATA_REVISIONS,
+        TransferKind::Replay => collection::REPLAYS,
+        TransferKind::RateWindow => collection::RATE_WINDOWS,
+        TransferKind::CreditAccount => collection::CREDIT_ACCOUNTS,
+        TransferKind::CreditEntry => collection::CREDIT_ENTRIES,
+        TransferKind::Knowledge => collection::KNOWLEDGE,
+        TransferKind::Passage => collection::PASSAGES,
+        TransferKind::Conversation => collection::CONVERSATIONS,
+        TransferKind::Message => collection::MESSAGES,
+        TransferKind::AgentRecord => collection::AGENT_RECORDS,
+        TransferKind::Audit => collection::AUDIT,
+        TransferKind::Key => collection::API_KEYS,
     }
 }
 
 /// The `_id` that a key stands for.
-fn id_of(agent: &AgentId, kind: RecordKind, after: &RecordKey) -> Result<Document> {
+fn id_of(agent: &AgentId, kind: TransferKind, after: &TransferKey) -> Result<Document> {
     let broken = || corrupt("a key of another kind of record");
     Ok(match kind {
-        RecordKind::ContactSchema => {
+        TransferKind::ContactSchema => {
             let version = after.number().ok_or_else(broken)?;
             doc! { "agent": agent.as_str(), "version": integer(version)? }
         }
-        RecordKind::TemplateVersion | RecordKind::Revision => {
+        TransferKind::TemplateVersion | TransferKind::Revision => {
             let (id, version) = after.version().ok_or_else(broken)?;
             let mut key = key(agent, &id);
             key.insert("version", integer(version)?);
             key
         }
-        RecordKind::Passage => {
+        TransferKind::Passage => {
             let (document, position) = after.version().ok_or_else(broken)?;
             blocks::block_key(agent, &document, position)?
         }
-        RecordKind::Message => {
+        TransferKind::Message => {
             let (conversation, seq) = after.version().ok_or_else(broken)?;
             conversations::read::message_key(agent, &conversation, seq)?
         }
-        RecordKind::AgentRecord => agent_records::record_key(agent, after.number().ok_or_else(broken)?)?,
-        RecordKind::CreditAccount => credits::account_key(agent),
-        RecordKind::CreditEntry | RecordKind::Audit => {
+        TransferKind::AgentRecord => agent_records::record_key(agent, after.number().ok_or_else(broken)?)?,
+        TransferKind::CreditAccount => credits::account_key(agent),
+        TransferKind::CreditEntry | TransferKind::Audit => {
             let (at, id) = after.time().ok_or_else(broken)?;
             doc! { "agent": agent.as_str(), "at": time(at), "id": octets(&id) }
         }
-        RecordKind::Template
-        | RecordKind::Contact
-        | RecordKind::File
-        | RecordKind::Document
-        | RecordKind::Purge
-        | RecordKind::Submission
-        | RecordKind::Replay
-        | RecordKind::RateWindow
-        | RecordKind::Knowledge
-        | RecordKind::Conversation
-        | RecordKind::Key => key(agent, &after.0),
+        TransferKind::Template
+        | TransferKind::Contact
+        | TransferKind::File
+        | TransferKind::Document
+        | TransferKind::Purge
+        | TransferKind::Submission
+        | TransferKind::Replay
+        | TransferKind::RateWindow
+        | TransferKind::Knowledge
+        | TransferKind::Conversation
+        | TransferKind::Key => key(agent, &after.0),
     })
 }
 
 /// What the records of a kind behind a key ask for; all keys of the agent, of which there are few.
 pub(crate) fn find(
     agent: &AgentId,
-    kind: RecordKind,
-    after: Option<&RecordKey>,
+    kind: TransferKind,
+    after: Option<&TransferKey>,
     at_most: u32,
 ) -> Result<(&'static str, Find)> {
     let name = collection_of(kind);
-    if kind == RecordKind::Key {
+    if kind == TransferKind::Key {
         return Ok((name, keys::of_agent(agent)));
     }
-    if kind == RecordKind::Passage {
+    if kind == TransferKind::Passage {
         return Ok((name, blocks::find(agent, after.map(place_of).transpose()?, at_most)?));
     }
-    let mut filter = if kind == RecordKind::Contact { contacts::every(agent) } else { of_agent(agent) };
+    let mut filter = if kind == TransferKind::Contact { contacts::every(agent) } else { of_agent(agent) };
     if let Some(after) = after {
         filter = doc! { "$and": [filter, { "_id": { "$gt": id_of(agent, kind, after)? } }] };
     }
-    let projection = (kind == RecordKind::Contact).then(contacts::without_keys);
+    let projection = (kind == TransferKind::Contact).then(contacts::without_keys);
     let sort = Some(doc! { "_id": 1 });
     Ok((
         name,
@@ -125,30 +126,30 @@ pub(crate) fn find(
 }
 
 /// The place of a passage that a key stands for.
-fn place_of(key: &RecordKey) -> Result<(KnowledgeId, u32)> {
+fn place_of(key: &TransferKey) -> Result<(KnowledgeId, u32)> {
     let broken = || corrupt("a key of another kind of record");
     let (document, position) = key.version().ok_or_else(broken)?;
     Ok((KnowledgeId::from_bytes(document), u32::try_from(position).map_err(corrupt)?))
 }
 
 /// What the last record of a kind asks for.
-pub(crate) fn find_last(agent: &AgentId, kind: RecordKind) -> Result<(&'static str, Find)> {
+pub(crate) fn find_last(agent: &AgentId, kind: TransferKind) -> Result<(&'static str, Find)> {
     let (name, find) = find(agent, kind, None, 1)?;
     // Of passages it is the last in its block.
-    let projection = (kind != RecordKind::Passage).then(|| doc! { "_id": 1 });
+    let projection = (kind != TransferKind::Passage).then(|| doc! { "_id": 1 });
     let last = Find { projection, sort: Some(doc! { "_id": -1 }), ..find };
     Ok((name, last))
 }
 
-/// As [`openapi_core::storage::TransferStore::records`], of an agent that is there.
+/// As [`storage_common::transfer::TransferStore::records`], of an agent that is there.
 pub(super) async fn records(
     reads: &mut Reads<'_>,
     agent: &AgentId,
-    kind: RecordKind,
-    after: Option<&RecordKey>,
+    kind: TransferKind,
+    after: Option<&TransferKey>,
     at_most: u32,
-) -> Result<Vec<Record>> {
-    if kind == RecordKind::Passage {
+) -> Result<Vec<TransferRow>> {
+    if kind == TransferKind::Passage {
         let after = after.map(place_of).transpose()?;
         let found = blocks::passages(reads, agent, after, at_most).await?;
         return Ok(found.into_iter().map(passage).collect());
@@ -156,67 +157,67 @@ pub(super) async fn records(
     let (name, find) = find(agent, kind, after, at_most)?;
     let found = reads.find(name, find).await?;
     match kind {
-        RecordKind::Key => {
+        TransferKind::Key => {
             let mut all =
-                found.iter().map(|key| keys::read(key).map(Record::Key)).collect::<Result<Vec<_>>>()?;
+                found.iter().map(|key| keys::read(key).map(TransferRow::Key)).collect::<Result<Vec<_>>>()?;
             all.retain(|record| after.is_none_or(|after| record.key() > *after));
-            all.sort_by_key(Record::key);
+            all.sort_by_key(TransferRow::key);
             all.truncate(at_most as usize);
             Ok(all)
         }
-        RecordKind::Template => templates(reads, agent, found).await,
-        RecordKind::TemplateVersion => versions(reads, agent, found).await,
-        RecordKind::Submission => {
+        TransferKind::Template => templates(reads, agent, found).await,
+        TransferKind::TemplateVersion => versions(reads, agent, found).await,
+        TransferKind::Submission => {
             let shown = forms::read::shown(reads, agent, &found).await?;
-            Ok(shown.into_iter().map(Record::Submission).collect())
+            Ok(shown.into_iter().map(TransferRow::Submission).collect())
         }
         _ => found.iter().map(|document| record(agent, kind, document)).collect(),
     }
 }
 
 /// Reads a document that is a record by itself.
-fn record(agent: &AgentId, kind: RecordKind, document: &RawDocument) -> Result<Record> {
+fn record(agent: &AgentId, kind: TransferKind, document: &RawDocument) -> Result<TransferRow> {
     let fields = Fields(document);
     Ok(match kind {
-        RecordKind::ContactSchema => Record::ContactSchema(fields.json("body")?),
-        RecordKind::Contact => Record::Contact(row::contact(agent, document)?),
-        RecordKind::File => {
+        TransferKind::ContactSchema => TransferRow::ContactSchema(fields.json("body")?),
+        TransferKind::Contact => TransferRow::Contact(row::contact(agent, document)?),
+        TransferKind::File => {
             let (file, tombstone) = files::file_or_tombstone(agent, document)?;
-            Record::File { file, tombstone }
+            TransferRow::File { file, tombstone }
         }
-        RecordKind::Document => Record::Document(documents::read(document)?),
-        RecordKind::Purge => {
-            Record::Purge { file: FileId::from_bytes(fields.id()?), due_at: fields.time("dueAt")? }
+        TransferKind::Document => TransferRow::Document(documents::read(document)?),
+        TransferKind::Purge => {
+            TransferRow::Purge { file: FileId::from_bytes(fields.id()?), due_at: fields.time("dueAt")? }
         }
-        RecordKind::Revision => Record::Revision {
+        TransferKind::Revision => TransferRow::Revision {
             submission: SubmissionId::from_bytes(fields.id()?),
             revision: forms::read::revision(document)?,
         },
-        RecordKind::Replay => Record::Replay(replays::read(&ReplayKey(fields.id()?), document)?),
-        RecordKind::RateWindow => {
-            Record::RateWindow { key: KeyId::from_bytes(fields.id()?), window: rate_windows::read(document)? }
+        TransferKind::Replay => TransferRow::Replay(replays::read(&ReplayKey(fields.id()?), document)?),
+        TransferKind::RateWindow => {
+            TransferRow::RateWindow { key: KeyId::from_bytes(fields.id()?), window: rate_windows::read(document)? }
         }
-        RecordKind::CreditAccount => Record::CreditAccount(credits::account(document)?),
-        RecordKind::CreditEntry => Record::CreditEntry(credits::entry(document)?),
-        RecordKind::Knowledge => Record::Knowledge(knowledge::read(document)?),
-        RecordKind::Conversation => {
-            Record::Conversation(Box::new(conversations::read::conversation(document)?))
+        TransferKind::CreditAccount => TransferRow::CreditAccount(credits::account(document)?),
+        TransferKind::CreditEntry => TransferRow::CreditEntry(credits::entry(document)?),
+        TransferKind::Knowledge => TransferRow::Knowledge(knowledge::read(document)?),
+        TransferKind::Conversation => {
+            TransferRow::Conversation(Box::new(conversations::read::conversation(document)?))
         }
-        RecordKind::Message => Record::Message {
+        TransferKind::Message => TransferRow::Message {
             conversation: ConversationId::from_bytes(fields.id()?),
             message: conversations::read::message(document)?,
         },
-        RecordKind::AgentRecord => Record::AgentRecord(agent_records::read(document)?),
-        RecordKind::Audit => Record::Audit(audit::read(document)?),
-        RecordKind::Key => Record::Key(keys::read(document)?),
-        RecordKind::Template | RecordKind::TemplateVersion | RecordKind::Submission | RecordKind::Passage => {
+        TransferKind::AgentRecord => TransferRow::AgentRecord(agent_records::read(document)?),
+        TransferKind::Audit => TransferRow::Audit(audit::read(document)?),
+        TransferKind::Key => TransferRow::Key(keys::read(document)?),
+        TransferKind::Template | TransferKind::TemplateVersion | TransferKind::Submission | TransferKind::Passage => {
             return Err(corrupt("a record that is not one document was read from one"));
         }
     })
 }
 
-fn passage((document, passage): (KnowledgeId, Passage)) -> Record {
-    Record::Passage { document, passage }
+fn passage((document, passage): (KnowledgeId, Passage)) -> TransferRow {
+    TransferRow::Passage { document, passage }
 }
 
 fn template_id(document: &RawDocument) -> Result<TemplateId> {
@@ -243,7 +244,7 @@ async fn templates(
     reads: &mut Reads<'_>,
     agent: &AgentId,
     standing: Vec<RawDocumentBuf>,
-) -> Result<Vec<Record>> {
+) -> Result<Vec<TransferRow>> {
     let key = |standing: &RawDocumentBuf| {
         let in_force = Fields(standing).integer("version")?;
         Ok(forms::templates::content_key(agent, template_id(standing)?, in_force))
@@ -252,7 +253,7 @@ async fn templates(
     let contents = by_template(reads, agent, collection::TEMPLATE_VERSIONS, keys).await?;
     let template = |standing: &RawDocumentBuf| {
         let content = there(&contents, template_id(standing)?)?;
-        Ok(Record::Template(forms::templates::template(agent, standing, content)?))
+        Ok(TransferRow::Template(forms::templates::template(agent, standing, content)?))
     };
     standing.iter().map(template).collect()
 }
@@ -261,53 +262,53 @@ async fn versions(
     reads: &mut Reads<'_>,
     agent: &AgentId,
     contents: Vec<RawDocumentBuf>,
-) -> Result<Vec<Record>> {
+) -> Result<Vec<TransferRow>> {
     let mut ids = contents.iter().map(|content| template_id(content)).collect::<Result<Vec<_>>>()?;
     ids.dedup();
     let keys = ids.iter().map(|id| key(agent, id.as_bytes())).collect();
     let standing = by_template(reads, agent, collection::TEMPLATES, keys).await?;
     let template = |content: &RawDocumentBuf| {
         let standing = there(&standing, template_id(content)?)?;
-        Ok(Record::TemplateVersion(forms::templates::template(agent, standing, content)?))
+        Ok(TransferRow::TemplateVersion(forms::templates::template(agent, standing, content)?))
     };
     contents.iter().map(template).collect()
 }
 
-/// As [`openapi_core::storage::TransferStore::last_record`], of an agent that is there.
+/// As [`storage_common::transfer::TransferStore::last_record`], of an agent that is there.
 pub(super) async fn last(
     reads: &mut Reads<'_>,
     agent: &AgentId,
-    kind: RecordKind,
-) -> Result<Option<RecordKey>> {
-    if kind == RecordKind::Key {
+    kind: TransferKind,
+) -> Result<Option<TransferKey>> {
+    if kind == TransferKind::Key {
         let keys = records(reads, agent, kind, None, u32::MAX).await?;
-        return Ok(keys.last().map(Record::key));
+        return Ok(keys.last().map(TransferRow::key));
     }
     let (name, find) = find_last(agent, kind)?;
     let found = reads.find(name, find).await?;
     let Some(last) = found.first() else { return Ok(None) };
     let id = Fields(last).within("_id")?;
     Ok(Some(match kind {
-        RecordKind::ContactSchema => RecordKey::of_number(id.count("version")?),
-        RecordKind::TemplateVersion | RecordKind::Revision => {
-            RecordKey::of_version(&id.octets("id")?, id.count("version")?)
+        TransferKind::ContactSchema => TransferKey::of_number(id.count("version")?),
+        TransferKind::TemplateVersion | TransferKind::Revision => {
+            TransferKey::of_version(&id.octets("id")?, id.count("version")?)
         }
-        RecordKind::Passage => {
+        TransferKind::Passage => {
             let (document, mut passages) = blocks::unpack(last)?;
             let last = passages.pop().ok_or_else(|| corrupt("a block has no passage"))?;
             passage((document, last)).key()
         }
-        RecordKind::Message => RecordKey::of_version(&id.octets("id")?, id.count("seq")?),
-        RecordKind::AgentRecord => RecordKey::of_number(id.count("kind")?),
-        RecordKind::CreditAccount => RecordKey::of_number(0),
-        RecordKind::CreditEntry | RecordKind::Audit => RecordKey::of_time(id.time("at")?, &id.octets("id")?),
-        RecordKind::Replay => RecordKey(id.octets::<32>("id")?.to_vec()),
-        _ => RecordKey(id.octets::<12>("id")?.to_vec()),
+        TransferKind::Message => TransferKey::of_version(&id.octets("id")?, id.count("seq")?),
+        TransferKind::AgentRecord => TransferKey::of_number(id.count("kind")?),
+        TransferKind::CreditAccount => TransferKey::of_number(0),
+        TransferKind::CreditEntry | TransferKind::Audit => TransferKey::of_time(id.time("at")?, &id.octets("id")?),
+        TransferKind::Replay => TransferKey(id.octets::<32>("id")?.to_vec()),
+        _ => TransferKey(id.octets::<12>("id")?.to_vec()),
     }))
 }
 
 /// The documents in which records are, as the filter of a find that lets through those that are there already.
-pub(super) fn stored(agent: &AgentId, kind: RecordKind, records: &[Record]) -> Result<(&'static str, Find)> {
+pub(super) fn stored(agent: &AgentId, kind: TransferKind, records: &[TransferRow]) -> Result<(&'static str, Find)> {
     let ids = records.iter().map(|record| id_of(agent, kind, &record.key())).collect::<Result<Vec<_>>>()?;
     let ids: Vec<Bson> = ids.into_iter().map(Bson::Document).collect();
     let filter = doc! { "_id": { "$in": ids }, "_id.agent": agent.as_str() };

@@ -10,7 +10,7 @@ use mongodb::Client;
 use openapi_core::access::Actor;
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::{AuditAction, AuditEntry};
-use openapi_core::conformance::Backend;
+use testkit::conformance::Backend;
 use openapi_core::contacts::{Contact, ContactKeys};
 use openapi_core::json::RawObject;
 use openapi_core::schema::ContactSchema;

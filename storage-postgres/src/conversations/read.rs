@@ -1,7 +1,7 @@
 //! Reading conversations and messages.
 
-use openapi_core::chat::{ConversationMode, ConversationStatus, Message};
-use openapi_core::storage::{ConversationPage, ConversationQuery, MessageQuery, WhichMessages};
+use conversations::{ConversationMode, ConversationStatus, Message};
+use conversations::storage::{ConversationPage, ConversationQuery, MessageQuery, WhichMessages};
 use openapi_core::values::{AgentId, ConversationId, Timestamp};
 use sqlx::postgres::PgRow;
 
@@ -24,7 +24,7 @@ pub(super) const fn mode_number(mode: ConversationMode) -> i16 {
     }
 }
 
-/// As [`openapi_core::storage::ConversationStore::conversation`].
+/// As [`conversations::storage::ConversationStore::conversation`].
 pub(crate) fn one(agent: &AgentId, id: ConversationId) -> Result<Statement> {
     Statement::new(
         "SELECT c.body FROM agent a JOIN conversation c ON c.agent = a.id \
@@ -132,7 +132,7 @@ pub(super) fn in_order(query: &MessageQuery, mut found: Vec<Message>) -> Vec<Mes
     found
 }
 
-/// As [`openapi_core::storage::ConversationStore::expired_conversations`]. The walk is along the index; the agents are
+/// As [`conversations::storage::ConversationStore::expired_conversations`]. The walk is along the index; the agents are
 /// looked up one by one.
 pub(crate) fn expired(now: Timestamp, at_most: u32) -> Result<Statement> {
     Statement::new(

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use openapi_core::audit::AuditEntry;
-use openapi_core::chat::{Conversation, Message};
-use openapi_core::storage::{ConversationWrite, StorageErrorKind};
+use conversations::{Conversation, Message};
+use conversations::storage::ConversationWrite;
+use openapi_core::storage::StorageErrorKind;
 use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
@@ -15,7 +16,7 @@ use crate::error::Result;
 use crate::rows::{Columns, Statement, json_text, signed};
 use crate::{agents, audit, documents};
 
-/// As [`openapi_core::storage::ConversationStore::save_conversation`].
+/// As [`conversations::storage::ConversationStore::save_conversation`].
 pub(super) async fn save(db: &mut PgConnection, agent: &AgentId, write: &ConversationWrite) -> Result<()> {
     agents::hold(db, agent).await?;
     let conversation = &write.conversation;
@@ -101,7 +102,7 @@ async fn put_messages(
     execute(db, statement).await.map(drop)
 }
 
-/// As [`openapi_core::storage::ConversationStore::erase_conversation`].
+/// As [`conversations::storage::ConversationStore::erase_conversation`].
 pub(super) async fn erase(
     db: &mut PgConnection,
     agent: &AgentId,

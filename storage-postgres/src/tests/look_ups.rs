@@ -1,6 +1,6 @@
 //! An agent whose rows PostgreSQL knows nothing of is found by key nevertheless: how many pages each look-up reads.
 
-use openapi_core::storage::{RecordKey, RecordKind};
+use storage_common::transfer::{TransferKey, TransferKind};
 use openapi_core::values::ContactId;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 
@@ -75,8 +75,8 @@ fn look_ups() -> Vec<Statement> {
     ];
     all.push(last_changes(vec![agent.as_str()]).unwrap());
     all.extend(REMOVE.map(by_keys));
-    let after = RecordKey(key.to_vec());
-    for kind in [RecordKind::Contact, RecordKind::Submission, RecordKind::File] {
+    let after = TransferKey(key.to_vec());
+    for kind in [TransferKind::Contact, TransferKind::Submission, TransferKind::File] {
         all.push(read::after(&agent, kind, Some(&after), 1).unwrap());
         all.push(read::last(&agent, kind).unwrap());
     }

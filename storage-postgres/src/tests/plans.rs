@@ -2,11 +2,8 @@
 //! within a few times what is shown, however much there is, under plans for the values and under plans for any.
 
 use openapi_core::contacts::SearchTerm;
-use openapi_core::storage::{
-    AuditQuery, ContactFilter, ContactQuery, ContactSort, FileQuery, FileSort, LatestQuery, LedgerQuery,
-    Order, RecordKey, RecordKind, SortKey, SortPosition, SubmissionFilter, SubmissionPosition,
-    SubmissionQuery, TemplateQuery, Window,
-};
+use openapi_core::storage::{AuditQuery, ContactFilter, ContactQuery, ContactSort, FileQuery, FileSort, LatestQuery, LedgerQuery, Order, SortKey, SortPosition, SubmissionFilter, SubmissionPosition, SubmissionQuery, TemplateQuery, Window};
+use storage_common::transfer::{TransferKey, TransferKind};
 use openapi_core::values::{
     AgentId, ContactId, ContactStatus, FileId, PlatformId, SubmissionId, TemplateId, Timestamp,
 };
@@ -347,17 +344,17 @@ fn records_are_moved_along_their_key() {
         let mut db = filled(&database).await;
         let middle = id(2_000);
         for agent in [big(), agent_id("late"), agent_id("agent-7")] {
-            for kind in RecordKind::ALL {
+            for kind in TransferKind::ALL {
                 let after = match kind {
-                    RecordKind::ContactSchema => RecordKey::of_number(2_000),
-                    RecordKind::TemplateVersion | RecordKind::Revision => RecordKey::of_version(&middle, 1),
-                    RecordKind::Passage | RecordKind::Message => RecordKey::of_version(&id(1), 2_000),
-                    RecordKind::CreditAccount => RecordKey::of_number(0),
-                    RecordKind::AgentRecord => RecordKey::of_number(1),
-                    RecordKind::CreditEntry | RecordKind::Audit => {
-                        RecordKey::of_time(Timestamp::from_millis(2_000), &middle)
+                    TransferKind::ContactSchema => TransferKey::of_number(2_000),
+                    TransferKind::TemplateVersion | TransferKind::Revision => TransferKey::of_version(&middle, 1),
+                    TransferKind::Passage | TransferKind::Message => TransferKey::of_version(&id(1), 2_000),
+                    TransferKind::CreditAccount => TransferKey::of_number(0),
+                    TransferKind::AgentRecord => TransferKey::of_number(1),
+                    TransferKind::CreditEntry | TransferKind::Audit => {
+                        TransferKey::of_time(Timestamp::from_millis(2_000), &middle)
                     }
-                    _ => RecordKey(middle.to_vec()),
+                    _ => TransferKey(middle.to_vec()),
                 };
                 for after in [None, Some(&after)] {
                     // A row and its entry of the index, what is joined to it, and the agent.

@@ -5,7 +5,8 @@ pub(crate) mod read;
 
 use async_trait::async_trait;
 use openapi_core::agents::Agent;
-use openapi_core::storage::{Record, RecordKey, RecordKind, StorageError, TransferStore};
+use storage_common::transfer::{TransferKey, TransferKind, TransferRow, TransferStore};
+use openapi_core::storage::StorageError;
 use openapi_core::values::AgentId;
 
 use crate::error::Result;
@@ -21,10 +22,10 @@ impl TransferStore for PostgresStorage {
     async fn records(
         &self,
         agent: &AgentId,
-        kind: RecordKind,
-        after: Option<&RecordKey>,
+        kind: TransferKind,
+        after: Option<&TransferKey>,
         at_most: u32,
-    ) -> Result<Vec<Record>, StorageError> {
+    ) -> Result<Vec<TransferRow>, StorageError> {
         let rows = self.db.read(read::after(agent, kind, after, at_most)?).await?;
         Ok(rows.iter().map(|row| read::record(agent, kind, row)).collect::<Result<_>>()?)
     }
@@ -32,8 +33,8 @@ impl TransferStore for PostgresStorage {
     async fn last_record(
         &self,
         agent: &AgentId,
-        kind: RecordKind,
-    ) -> Result<Option<RecordKey>, StorageError> {
+        kind: TransferKind,
+    ) -> Result<Option<TransferKey>, StorageError> {
         let row = self.db.read_one(read::last(agent, kind)?).await?;
         Ok(row.map(|row| read::key(kind, &row)).transpose()?)
     }
@@ -42,7 +43,7 @@ impl TransferStore for PostgresStorage {
         self.db.write(agent.clone(), |db, agent| Box::pin(put::agent(db, agent))).await
     }
 
-    async fn put_records(&self, agent: &AgentId, records: &[Record]) -> Result<(), StorageError> {
+    async fn put_records(&self, agent: &AgentId, records: &[TransferRow]) -> Result<(), StorageError> {
         self.db
             .write_long((agent.clone(), records.to_vec()), |db, (agent, records)| {
                 Box::pin(put::records(db, agent, records))

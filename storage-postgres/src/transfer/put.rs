@@ -5,10 +5,11 @@ use std::collections::HashSet;
 
 use openapi_core::agents::Agent;
 use openapi_core::audit::AuditEntry;
-use openapi_core::chat::{Message, Passage};
+use conversations::{Message, Passage};
 use openapi_core::contacts::{Contact, ContactKeys};
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{Record, Replay, StorageErrorKind};
+use storage_common::transfer::TransferRow;
+use openapi_core::storage::{Replay, StorageErrorKind};
 use openapi_core::values::{AgentId, ConversationId, KnowledgeId};
 use sqlx::PgConnection;
 
@@ -20,7 +21,7 @@ use crate::{
     keys, knowledge, rate_windows, replays,
 };
 
-/// As [`openapi_core::storage::TransferStore::put_agent`].
+/// As [`storage_common::transfer::TransferStore::put_agent`].
 pub(super) async fn agent(db: &mut PgConnection, agent: &Agent) -> Result<()> {
     if agents::put_new(db, agent, 0).await? {
         return Ok(());
@@ -37,8 +38,8 @@ pub(super) async fn agent(db: &mut PgConnection, agent: &Agent) -> Result<()> {
     Ok(())
 }
 
-/// As [`openapi_core::storage::TransferStore::put_records`].
-pub(super) async fn records(db: &mut PgConnection, agent: &AgentId, records: &[Record]) -> Result<()> {
+/// As [`storage_common::transfer::TransferStore::put_records`].
+pub(super) async fn records(db: &mut PgConnection, agent: &AgentId, records: &[TransferRow]) -> Result<()> {
     without_deadline(db).await?;
     let held = Statement::new("SELECT 1 FROM agent WHERE id = $1 FOR NO KEY UPDATE").bind(agent.as_str())?;
     fetch_one(db, held).await?.ok_or(StorageErrorKind::Missing)?;
@@ -64,7 +65,7 @@ fn new(is_new: bool) -> Result<()> {
     if is_new { Ok(()) } else { Err(StorageErrorKind::AlreadyExists.into()) }
 }
 
-async fn put_all(db: &mut PgConnection, agent: &AgentId, records: &[Record]) -> Result<()> {
+async fn put_all(db: &mut PgConnection, agent: &AgentId, records: &[TransferRow]) -> Result<()> {
     let mut of_contacts: Vec<&Contact> = Vec::new();
     let mut answers: Vec<&Replay> = Vec::new();
     let mut entries: Vec<&AuditEntry> = Vec::new();
@@ -74,28 +75,28 @@ async fn put_all(db: &mut PgConnection, agent: &AgentId, records: &[Record]) -> 
     let mut octets = 0;
     for record in records {
         match record {
-            Record::ContactSchema(schema) => put_schema(db, agent, schema).await?,
-            Record::Template(template) => {
+            TransferRow::ContactSchema(schema) => put_schema(db, agent, schema).await?,
+            TransferRow::Template(template) => {
                 new(forms::templates::put_standing(db, agent, template).await?)?;
             }
-            Record::TemplateVersion(template) => {
+            TransferRow::TemplateVersion(template) => {
                 refuse_version(db, agent, template.id.as_bytes(), template.version).await?;
                 forms::templates::put_content(db, agent, template).await?;
                 templates.push(template.id.as_bytes());
             }
-            Record::Contact(contact) => of_contacts.push(contact),
-            Record::File { file, tombstone } => {
+            TransferRow::Contact(contact) => of_contacts.push(contact),
+            TransferRow::File { file, tombstone } => {
                 new(files::put_new(db, agent, file, &file.file_name.sort_key()).await?)?;
                 match tombstone {
                     Some(tombstone) => files::bury(db, agent, tombstone).await?,
                     None => octets += signed(file.file_size)?,
                 }
             }
-            Record::Document(document) => {
+            TransferRow::Document(document) => {
                 new(documents::put_new(db, agent, document).await?)?;
                 octets += signed(document.stored_size)?;
             }
-            Record::Purge { file, due_at } => {
+            TransferRow::Purge { file, due_at } => {
                 let statement =
                     Statement::new("INSERT INTO blob_purge (agent, file, due_at) VALUES ($1, $2, $3)")
                         .bind(agent.as_str())?
@@ -103,24 +104,24 @@ async fn put_all(db: &mut PgConnection, agent: &AgentId, records: &[Record]) -> 
                         .bind(due_at.millis())?;
                 execute(db, statement).await?;
             }
-            Record::Submission(submission) => new(forms::row::insert(db, agent, submission).await?)?,
-            Record::Revision { submission, revision } => {
+            TransferRow::Submission(submission) => new(forms::row::insert(db, agent, submission).await?)?,
+            TransferRow::Revision { submission, revision } => {
                 forms::write::keep(db, agent, *submission, revision).await?;
                 submissions.push(submission.as_bytes());
             }
-            Record::Replay(replay) => answers.push(replay),
-            Record::RateWindow { key, window } => {
+            TransferRow::Replay(replay) => answers.push(replay),
+            TransferRow::RateWindow { key, window } => {
                 new(rate_windows::put_new(db, agent, *key, window).await?)?;
             }
-            Record::CreditAccount(account) => new(credits::put_new(db, agent, account).await?)?,
-            Record::CreditEntry(entry) => new(credits::note(db, agent, entry).await?)?,
-            Record::Knowledge(document) => new(knowledge::put_new(db, agent, document).await?)?,
-            Record::Passage { document, passage } => passages.push((*document, passage)),
-            Record::Conversation(it) => new(conversations::write::put_new(db, agent, it).await?)?,
-            Record::Message { conversation, message } => messages.push((*conversation, message)),
-            Record::AgentRecord(record) => new(agent_records::put_new(db, agent, record).await?)?,
-            Record::Audit(entry) => entries.push(entry),
-            Record::Key(stored) => new(keys::put_new(db, agent, stored).await?)?,
+            TransferRow::CreditAccount(account) => new(credits::put_new(db, agent, account).await?)?,
+            TransferRow::CreditEntry(entry) => new(credits::note(db, agent, entry).await?)?,
+            TransferRow::Knowledge(document) => new(knowledge::put_new(db, agent, document).await?)?,
+            TransferRow::Passage { document, passage } => passages.push((*document, passage)),
+            TransferRow::Conversation(it) => new(conversations::write::put_new(db, agent, it).await?)?,
+            TransferRow::Message { conversation, message } => messages.push((*conversation, message)),
+            TransferRow::AgentRecord(record) => new(agent_records::put_new(db, agent, record).await?)?,
+            TransferRow::Audit(entry) => entries.push(entry),
+            TransferRow::Key(stored) => new(keys::put_new(db, agent, stored).await?)?,
         }
     }
     let absent = "SELECT 1 FROM unnest($2::bytea[]) AS u (id) WHERE NOT EXISTS \

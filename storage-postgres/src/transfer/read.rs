@@ -3,7 +3,8 @@
 //! An agent is asked for as a stretch of the key and not as one value: so no other index has the order that is asked
 //! for, whatever PostgreSQL believes of how many rows an agent has.
 
-use openapi_core::storage::{Record, RecordKey, RecordKind, ReplayKey};
+use storage_common::transfer::{TransferKey, TransferKind, TransferRow};
+use openapi_core::storage::ReplayKey;
 use openapi_core::values::{AgentId, ConversationId, FileId, KeyId, SubmissionId, Timestamp};
 use sqlx::postgres::PgRow;
 
@@ -23,94 +24,94 @@ struct Place {
     agent: &'static str,
 }
 
-const fn place(kind: RecordKind) -> Place {
+const fn place(kind: TransferKind) -> Place {
     match kind {
-        RecordKind::ContactSchema => {
+        TransferKind::ContactSchema => {
             Place { columns: "s.body", from: "contact_schema s", key: &["s.version"], agent: "s.agent" }
         }
-        RecordKind::Template => Place {
+        TransferKind::Template => Place {
             columns: forms::templates::COLUMNS,
             from: "form_template t JOIN form_template_version v \
                    ON v.agent = t.agent AND v.template = t.id AND v.version = t.version",
             key: &["t.id"],
             agent: "t.agent",
         },
-        RecordKind::TemplateVersion => Place {
+        TransferKind::TemplateVersion => Place {
             columns: forms::templates::COLUMNS,
             from: "form_template_version v JOIN form_template t ON t.agent = v.agent AND t.id = v.template",
             key: &["v.template", "v.version"],
             agent: "v.agent",
         },
-        RecordKind::Contact => {
+        TransferKind::Contact => {
             Place { columns: row::COLUMNS, from: "contact c", key: &["c.id"], agent: "c.agent" }
         }
-        RecordKind::File => {
+        TransferKind::File => {
             Place { columns: files::ALL_COLUMNS, from: "file f", key: &["f.id"], agent: "f.agent" }
         }
-        RecordKind::Document => {
+        TransferKind::Document => {
             Place { columns: "d.body", from: "document d", key: &["d.id"], agent: "d.agent" }
         }
-        RecordKind::Purge => {
+        TransferKind::Purge => {
             Place { columns: "p.file, p.due_at", from: "blob_purge p", key: &["p.file"], agent: "p.agent" }
         }
-        RecordKind::Submission => Place {
+        TransferKind::Submission => Place {
             columns: forms::row::ALL_COLUMNS,
             from: "form_submission s",
             key: &["s.id"],
             agent: "s.agent",
         },
-        RecordKind::Revision => Place {
+        TransferKind::Revision => Place {
             columns: "r.version, r.at, r.by, r.form_data, r.submission",
             from: "form_data_revision r",
             key: &["r.submission", "r.version"],
             agent: "r.agent",
         },
-        RecordKind::Replay => Place {
+        TransferKind::Replay => Place {
             columns: concat!(replays::columns!(), ", r.key"),
             from: "replay r",
             key: &["r.key"],
             agent: "r.agent",
         },
-        RecordKind::RateWindow => Place {
+        TransferKind::RateWindow => Place {
             columns: "w.version, w.shares, w.key",
             from: "rate_window w",
             key: &["w.key"],
             agent: "w.agent",
         },
-        RecordKind::CreditAccount => {
+        TransferKind::CreditAccount => {
             Place { columns: "c.body", from: "credit_account c", key: &["0::bigint"], agent: "c.agent" }
         }
-        RecordKind::CreditEntry => {
+        TransferKind::CreditEntry => {
             Place { columns: "e.body", from: "credit_entry e", key: &["e.at", "e.id"], agent: "e.agent" }
         }
-        RecordKind::Knowledge => {
+        TransferKind::Knowledge => {
             Place { columns: "k.body", from: "knowledge k", key: &["k.id"], agent: "k.agent" }
         }
-        RecordKind::Passage => Place {
+        TransferKind::Passage => Place {
             columns: "p.document, p.body",
             from: "passage p",
             key: &["p.document", "p.position"],
             agent: "p.agent",
         },
-        RecordKind::Conversation => {
+        TransferKind::Conversation => {
             Place { columns: "c.body", from: "conversation c", key: &["c.id"], agent: "c.agent" }
         }
-        RecordKind::Message => Place {
+        TransferKind::Message => Place {
             columns: "m.conversation, m.body",
             from: "message m",
             key: &["m.conversation", "m.seq"],
             agent: "m.agent",
         },
-        RecordKind::AgentRecord => Place {
+        TransferKind::AgentRecord => Place {
             columns: "r.kind, r.version, r.body",
             from: "agent_record r",
             key: &["r.kind"],
             agent: "r.agent",
         },
-        RecordKind::Audit => {
+        TransferKind::Audit => {
             Place { columns: audit::COLUMNS, from: "audit e", key: &["e.at", "e.id"], agent: "e.agent" }
         }
-        RecordKind::Key => Place {
+        TransferKind::Key => Place {
             columns: "k.body, k.last_used_at, k.last_used_address",
             from: "api_key k",
             key: &["k.id"],
@@ -119,7 +120,7 @@ const fn place(kind: RecordKind) -> Place {
     }
 }
 
-/// As [`openapi_core::storage::TransferStore::agents_after`].
+/// As [`storage_common::transfer::TransferStore::agents_after`].
 pub(crate) fn agents_after(after: Option<&AgentId>, at_most: u32) -> Result<Statement> {
     Statement::new(
         "SELECT id, name, status, created_at, updated_at FROM agent WHERE id > $1 ORDER BY id LIMIT $2",
@@ -128,11 +129,11 @@ pub(crate) fn agents_after(after: Option<&AgentId>, at_most: u32) -> Result<Stat
     .bind(i64::from(at_most))
 }
 
-/// As [`openapi_core::storage::TransferStore::records`].
+/// As [`storage_common::transfer::TransferStore::records`].
 pub(crate) fn after(
     agent: &AgentId,
-    kind: RecordKind,
-    after: Option<&RecordKey>,
+    kind: TransferKind,
+    after: Option<&TransferKey>,
     at_most: u32,
 ) -> Result<Statement> {
     let Place { columns, from, key, agent: of } = place(kind);
@@ -148,8 +149,8 @@ pub(crate) fn after(
     Ok(statement)
 }
 
-/// As [`openapi_core::storage::TransferStore::last_record`]: a row for [`key`].
-pub(crate) fn last(agent: &AgentId, kind: RecordKind) -> Result<Statement> {
+/// As [`storage_common::transfer::TransferStore::last_record`]: a row for [`key`].
+pub(crate) fn last(agent: &AgentId, kind: TransferKind) -> Result<Statement> {
     let Place { from, key, agent: of, .. } = place(kind);
     let from = from.split_once(" JOIN ").map_or(from, |(walked, _)| walked);
     let descending: Vec<String> = [of].iter().chain(key).map(|column| format!("{column} DESC")).collect();
@@ -163,116 +164,116 @@ pub(crate) fn last(agent: &AgentId, kind: RecordKind) -> Result<Statement> {
 }
 
 /// Adds the parts of a key, or what stands before every key; their names in the text.
-fn add_key(statement: &mut Statement, kind: RecordKind, key: Option<&RecordKey>) -> Result<Vec<String>> {
+fn add_key(statement: &mut Statement, kind: TransferKind, key: Option<&TransferKey>) -> Result<Vec<String>> {
     let broken = || corrupt("a key of another kind of record");
     // No octets stand before all others, and no version and no kind is as low as 0.
     let nothing = || (Vec::new(), 0);
     match kind {
-        RecordKind::ContactSchema | RecordKind::AgentRecord => {
-            let number = key.map_or(Some(0), RecordKey::number).ok_or_else(broken)?;
+        TransferKind::ContactSchema | TransferKind::AgentRecord => {
+            let number = key.map_or(Some(0), TransferKey::number).ok_or_else(broken)?;
             Ok(vec![statement.add(signed(number)?)?])
         }
         // The one account has the number 0.
-        RecordKind::CreditAccount => {
+        TransferKind::CreditAccount => {
             let number = key.map(|key| key.number().ok_or_else(broken)).transpose()?;
             Ok(vec![statement.add(number.map_or(Ok(-1), signed)?)?])
         }
-        RecordKind::TemplateVersion | RecordKind::Revision | RecordKind::Passage | RecordKind::Message => {
+        TransferKind::TemplateVersion | TransferKind::Revision | TransferKind::Passage | TransferKind::Message => {
             let parts = key.map(|key| key.version().ok_or_else(broken)).transpose()?;
             let (id, version) = parts.map_or_else(nothing, |(id, version)| (id.to_vec(), version));
             Ok(vec![statement.add(id)?, statement.add(signed(version)?)?])
         }
-        RecordKind::CreditEntry | RecordKind::Audit => {
+        TransferKind::CreditEntry | TransferKind::Audit => {
             let parts = key.map(|key| key.time().ok_or_else(broken)).transpose()?;
             let (at, id) =
                 parts.map_or_else(|| (i64::MIN, Vec::new()), |(at, id)| (at.millis(), id.to_vec()));
             Ok(vec![statement.add(at)?, statement.add(id)?])
         }
-        RecordKind::Template
-        | RecordKind::Contact
-        | RecordKind::File
-        | RecordKind::Document
-        | RecordKind::Purge
-        | RecordKind::Submission
-        | RecordKind::Replay
-        | RecordKind::RateWindow
-        | RecordKind::Knowledge
-        | RecordKind::Conversation
-        | RecordKind::Key => Ok(vec![statement.add(key.map_or(&[] as &[u8], |key| &key.0))?]),
+        TransferKind::Template
+        | TransferKind::Contact
+        | TransferKind::File
+        | TransferKind::Document
+        | TransferKind::Purge
+        | TransferKind::Submission
+        | TransferKind::Replay
+        | TransferKind::RateWindow
+        | TransferKind::Knowledge
+        | TransferKind::Conversation
+        | TransferKind::Key => Ok(vec![statement.add(key.map_or(&[] as &[u8], |key| &key.0))?]),
     }
 }
 
 /// Reads a row of [`last`].
-pub(super) fn key(kind: RecordKind, row: &PgRow) -> Result<RecordKey> {
+pub(super) fn key(kind: TransferKind, row: &PgRow) -> Result<TransferKey> {
     let mut columns = Columns::of(row);
     Ok(match kind {
-        RecordKind::ContactSchema | RecordKind::CreditAccount | RecordKind::AgentRecord => {
-            RecordKey::of_number(columns.count()?)
+        TransferKind::ContactSchema | TransferKind::CreditAccount | TransferKind::AgentRecord => {
+            TransferKey::of_number(columns.count()?)
         }
-        RecordKind::TemplateVersion | RecordKind::Revision | RecordKind::Passage | RecordKind::Message => {
-            RecordKey::of_version(&columns.octets()?, columns.count()?)
+        TransferKind::TemplateVersion | TransferKind::Revision | TransferKind::Passage | TransferKind::Message => {
+            TransferKey::of_version(&columns.octets()?, columns.count()?)
         }
-        RecordKind::CreditEntry | RecordKind::Audit => {
+        TransferKind::CreditEntry | TransferKind::Audit => {
             let at: Timestamp = columns.time()?;
-            RecordKey::of_time(at, &columns.octets()?)
+            TransferKey::of_time(at, &columns.octets()?)
         }
-        RecordKind::Replay => RecordKey(columns.octets::<32>()?.to_vec()),
-        RecordKind::Template
-        | RecordKind::Contact
-        | RecordKind::File
-        | RecordKind::Document
-        | RecordKind::Purge
-        | RecordKind::Submission
-        | RecordKind::RateWindow
-        | RecordKind::Knowledge
-        | RecordKind::Conversation
-        | RecordKind::Key => RecordKey(columns.octets::<12>()?.to_vec()),
+        TransferKind::Replay => TransferKey(columns.octets::<32>()?.to_vec()),
+        TransferKind::Template
+        | TransferKind::Contact
+        | TransferKind::File
+        | TransferKind::Document
+        | TransferKind::Purge
+        | TransferKind::Submission
+        | TransferKind::RateWindow
+        | TransferKind::Knowledge
+        | TransferKind::Conversation
+        | TransferKind::Key => TransferKey(columns.octets::<12>()?.to_vec()),
     })
 }
 
 /// Reads a row of [`after`].
-pub(super) fn record(agent: &AgentId, kind: RecordKind, row: &PgRow) -> Result<Record> {
+pub(super) fn record(agent: &AgentId, kind: TransferKind, row: &PgRow) -> Result<TransferRow> {
     let mut columns = Columns::of(row);
     Ok(match kind {
-        RecordKind::ContactSchema => Record::ContactSchema(columns.json()?),
-        RecordKind::Template => Record::Template(forms::templates::template(agent, row)?),
-        RecordKind::TemplateVersion => Record::TemplateVersion(forms::templates::template(agent, row)?),
-        RecordKind::Contact => Record::Contact(row::contact(agent, &mut columns)?),
-        RecordKind::File => {
+        TransferKind::ContactSchema => TransferRow::ContactSchema(columns.json()?),
+        TransferKind::Template => TransferRow::Template(forms::templates::template(agent, row)?),
+        TransferKind::TemplateVersion => TransferRow::TemplateVersion(forms::templates::template(agent, row)?),
+        TransferKind::Contact => TransferRow::Contact(row::contact(agent, &mut columns)?),
+        TransferKind::File => {
             let (file, tombstone) = files::file_or_tombstone(agent, row)?;
-            Record::File { file, tombstone }
+            TransferRow::File { file, tombstone }
         }
-        RecordKind::Document => Record::Document(columns.json()?),
-        RecordKind::Purge => {
-            Record::Purge { file: FileId::from_bytes(columns.octets()?), due_at: columns.time()? }
+        TransferKind::Document => TransferRow::Document(columns.json()?),
+        TransferKind::Purge => {
+            TransferRow::Purge { file: FileId::from_bytes(columns.octets()?), due_at: columns.time()? }
         }
-        RecordKind::Submission => Record::Submission(forms::row::with_history(agent, row)?),
-        RecordKind::Revision => Record::Revision {
+        TransferKind::Submission => TransferRow::Submission(forms::row::with_history(agent, row)?),
+        TransferKind::Revision => TransferRow::Revision {
             submission: SubmissionId::from_bytes(Columns::from(row, 4).octets()?),
             revision: forms::read::revision(row)?,
         },
-        RecordKind::Replay => {
+        TransferKind::Replay => {
             let key = ReplayKey(Columns::from(row, 6).octets()?);
-            Record::Replay(replays::read(key, &mut columns)?)
+            TransferRow::Replay(replays::read(key, &mut columns)?)
         }
-        RecordKind::RateWindow => Record::RateWindow {
+        TransferKind::RateWindow => TransferRow::RateWindow {
             key: KeyId::from_bytes(Columns::from(row, 2).octets()?),
             window: rate_windows::read(&mut columns)?,
         },
-        RecordKind::CreditAccount => Record::CreditAccount(columns.json()?),
-        RecordKind::CreditEntry => Record::CreditEntry(columns.json()?),
-        RecordKind::Knowledge => Record::Knowledge(columns.json()?),
-        RecordKind::Passage => {
+        TransferKind::CreditAccount => TransferRow::CreditAccount(columns.json()?),
+        TransferKind::CreditEntry => TransferRow::CreditEntry(columns.json()?),
+        TransferKind::Knowledge => TransferRow::Knowledge(columns.json()?),
+        TransferKind::Passage => {
             let (document, passage) = knowledge::passage(row)?;
-            Record::Passage { document, passage }
+            TransferRow::Passage { document, passage }
         }
-        RecordKind::Conversation => Record::Conversation(columns.json()?),
-        RecordKind::Message => Record::Message {
+        TransferKind::Conversation => TransferRow::Conversation(columns.json()?),
+        TransferKind::Message => TransferRow::Message {
             conversation: ConversationId::from_bytes(columns.octets()?),
             message: columns.json()?,
         },
-        RecordKind::AgentRecord => Record::AgentRecord(agent_records::read(&mut columns)?),
-        RecordKind::Audit => Record::Audit(audit::read(row)?),
-        RecordKind::Key => Record::Key(keys::read(&mut columns)?),
+        TransferKind::AgentRecord => TransferRow::AgentRecord(agent_records::read(&mut columns)?),
+        TransferKind::Audit => TransferRow::Audit(audit::read(row)?),
+        TransferKind::Key => TransferRow::Key(keys::read(&mut columns)?),
     })
 }

@@ -1,9 +1,9 @@
 //! What an agent's chat leaves behind, for the tests of moving: made, asked for, and changed.
 
-use openapi_core::chat::*;
+use conversations::*;
 use openapi_core::files::Sha256Digest;
 use openapi_core::json::RawObject;
-use openapi_core::storage::memory::MemoryStorage;
+use storage_memory::MemoryStorage;
 use openapi_core::storage::*;
 use openapi_core::values::{
     AgentId, ContactId, ConversationId, FileId, KnowledgeId, MessageId, PlatformId, Timestamp,

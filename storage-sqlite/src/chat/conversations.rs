@@ -2,11 +2,9 @@
 
 use async_trait::async_trait;
 use openapi_core::audit::AuditEntry;
-use openapi_core::chat::{Conversation, ConversationMode, ConversationStatus, Message};
-use openapi_core::storage::{
-    ConversationFilter, ConversationPage, ConversationQuery, ConversationStore, ConversationWrite,
-    MessageQuery, StorageError, StorageErrorKind,
-};
+use conversations::{Conversation, ConversationMode, ConversationStatus, Message};
+use conversations::storage::{ConversationFilter, ConversationPage, ConversationQuery, ConversationStore, ConversationWrite, MessageQuery};
+use openapi_core::storage::{StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};

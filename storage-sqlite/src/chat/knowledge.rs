@@ -1,11 +1,10 @@
 //! What agents answer from: documents and their passages, as JSON.
 
 use async_trait::async_trait;
-use openapi_core::chat::{KnowledgeDocument, Passage};
+use conversations::{KnowledgeDocument, Passage};
 use openapi_core::json::RawObject;
-use openapi_core::storage::{
-    AgentRecord, AgentRecordKind, KnowledgeStore, KnowledgeWrite, StorageError, StorageErrorKind,
-};
+use openapi_core::storage::{AgentRecord, AgentRecordKind, StorageError, StorageErrorKind};
+use conversations::storage::{KnowledgeStore, KnowledgeWrite};
 use openapi_core::values::{AgentId, KnowledgeId};
 use rusqlite::{Connection, Row, params};
 

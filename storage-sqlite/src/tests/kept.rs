@@ -8,7 +8,8 @@ use openapi_core::audit::AuditAction;
 use openapi_core::contacts::{Contact, ContactRef, SharedContact};
 use openapi_core::json::RawObject;
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{AgentStore, ContactStore, TransferStore};
+use openapi_core::storage::{AgentStore, ContactStore};
+use storage_common::transfer::TransferStore;
 use openapi_core::values::{AgentId, ContactStatus, TextValue};
 
 use super::support::{

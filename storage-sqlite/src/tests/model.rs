@@ -3,11 +3,10 @@
 
 use crate::SqliteStorage;
 use openapi_core::audit::AuditAction;
-use openapi_core::contacts::ContactKeys;
-use openapi_core::contacts::{Contact, ContactRef, SearchTerm, SharedContact};
+use openapi_core::contacts::{Contact, ContactKeys, ContactRef, SearchTerm, SharedContact};
 use openapi_core::json::RawObject;
 use openapi_core::schema::{ContactSchema, FieldDefinition, FieldType};
-use openapi_core::storage::memory::MemoryStorage;
+use storage_memory::MemoryStorage;
 use openapi_core::storage::{
     AgentStore, AuditQuery, AuditStore, ContactFilter, ContactQuery, ContactSchemaStore, ContactSort,
     ContactStore, Order, Replay, ReplayKey, ReplayStore, Result, SortPosition, StorageErrorKind, Window,

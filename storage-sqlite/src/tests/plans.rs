@@ -2,15 +2,13 @@
 
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::AuditAction;
-use openapi_core::chat::{ConversationMode, ConversationStatus};
-use openapi_core::conformance::{Backend, compare_forms};
+use conversations::{ConversationMode, ConversationStatus};
+use testkit::conformance::{Backend, compare_forms};
 use openapi_core::forms::SubmissionStatus;
 use openapi_core::ports::BlobKey;
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{
-    ContactFilter, ContactSort, ConversationFilter, CreditWrite, KnowledgeWrite, LedgerQuery, Order, SortKey,
-    SortPosition, Storage, SubmissionFilter, SubmissionPosition, WhichMessages, Window,
-};
+use openapi_core::storage::{ContactFilter, ContactSort, CreditWrite, LedgerQuery, Order, SortKey, SortPosition, Storage, SubmissionFilter, SubmissionPosition, Window};
+use conversations::storage::{ConversationFilter, KnowledgeWrite, WhichMessages};
 use openapi_core::values::{ContactStatus, PlatformId};
 use rusqlite::Connection;
 

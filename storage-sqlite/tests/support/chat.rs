@@ -1,15 +1,11 @@
 //! A conversation with messages, a document to answer from, and settings.
 
 use openapi_core::audit::AuditAction;
-use openapi_core::chat::{
-    Claims, Conversation, ConversationMode, ConversationStatus, Counted, FollowUp, KnowledgeDocument, Lead,
-    Message, MessageState, Outcome, Passage, RunningTurn, Source, Speaker, Usage, VisitorId,
-};
+use conversations::{Claims, Conversation, ConversationMode, ConversationStatus, Counted, FollowUp, KnowledgeDocument, Lead, Message, MessageState, Outcome, Passage, RunningTurn, Source, Speaker, Usage, VisitorId};
 use openapi_core::files::Sha256Digest;
 use openapi_core::json::RawObject;
-use openapi_core::storage::{
-    AgentRecord, AgentRecordKind, ConversationWrite, KnowledgeWrite, MessageQuery, Storage, WhichMessages,
-};
+use openapi_core::storage::{AgentRecord, AgentRecordKind, Storage};
+use conversations::storage::{ConversationWrite, KnowledgeWrite, MessageQuery, WhichMessages};
 use openapi_core::values::{AgentId, ConversationId, KnowledgeId, MessageId, PlatformId};
 
 use super::{at, contact_id, entry, wait};

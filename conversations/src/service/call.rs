@@ -1,0 +1,129 @@
+//! A call of the widget, from its head to what it comes to.
+
+use std::net::IpAddr;
+
+use http::{HeaderValue, Method, StatusCode};
+use openapi_core::reply::ApiError;
+use openapi_core::values::{AgentId, Timestamp};
+use serde::Serialize;
+
+use crate::widget::live::EventStream;
+use crate::widget::{BASE_PATH, OpenStream, UPLOADS_PATH};
+
+/// The calls of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Call {
+    Config,
+    Turns,
+    Resume,
+    Cancel,
+    Sync,
+    History,
+    Lead,
+    Feedback,
+    Close,
+    Uploads,
+}
+
+impl Call {
+    pub(super) const ALL: [Call; 10] = [
+        Call::Config,
+        Call::Turns,
+        Call::Resume,
+        Call::Cancel,
+        Call::Sync,
+        Call::History,
+        Call::Lead,
+        Call::Feedback,
+        Call::Close,
+        Call::Uploads,
+    ];
+
+    pub(super) const fn path(self) -> &'static str {
+        match self {
+            Call::Config => "/widget/v1/config",
+            Call::Turns => "/widget/v1/turns",
+            Call::Resume => "/widget/v1/turns/resume",
+            Call::Cancel => "/widget/v1/turns/cancel",
+            Call::Sync => "/widget/v1/sync",
+            Call::History => "/widget/v1/history",
+            Call::Lead => "/widget/v1/lead",
+            Call::Feedback => "/widget/v1/feedback",
+            Call::Close => "/widget/v1/close",
+            Call::Uploads => UPLOADS_PATH,
+        }
+    }
+
+    pub(super) const fn operation(self) -> &'static str {
+        match self {
+            Call::Config => "widgetConfig",
+            Call::Turns => "widgetTurn",
+            Call::Resume => "widgetResume",
+            Call::Cancel => "widgetCancel",
+            Call::Sync => "widgetSync",
+            Call::History => "widgetHistory",
+            Call::Lead => "widgetLead",
+            Call::Feedback => "widgetFeedback",
+            Call::Close => "widgetClose",
+            Call::Uploads => "widgetUpload",
+        }
+    }
+
+    pub(super) const fn method(self) -> Method {
+        if matches!(self, Call::Config) { Method::GET } else { Method::POST }
+    }
+}
+
+/// Whom the answer may be read by.
+pub(super) enum Readers {
+    /// Any page.
+    Any,
+    /// Any page, but whoever names an origin is answered otherwise.
+    AnyForNow,
+    /// Pages of one origin: what is answered depends on it.
+    Origin(HeaderValue),
+}
+
+/// A call on its way.
+pub(super) struct Visit {
+    pub(super) request_id: String,
+    pub(super) now: Timestamp,
+    pub(super) call: Option<Call>,
+    /// The origin of the page, as its browser tells; empty where it tells none.
+    pub(super) origin: String,
+    pub(super) has_origin: bool,
+    /// The address, or of IPv6 the network that one subscriber has.
+    pub(super) network: IpAddr,
+    pub(super) address: IpAddr,
+    pub(super) agent: Option<AgentId>,
+    pub(super) readers: Readers,
+    pub(super) wants_document: bool,
+    /// The place of the stream that it will be answered with.
+    pub(super) open: Option<OpenStream>,
+}
+
+/// What a call came to.
+pub(super) enum Answer {
+    Json { status: StatusCode, message: &'static str, data: serde_json::Value },
+    Config { body: Vec<u8> },
+    Empty,
+    Events(EventStream),
+    Options,
+}
+
+impl Answer {
+    pub(super) fn json(message: &'static str, data: &impl Serialize) -> Result<Self, ApiError> {
+        let data = serde_json::to_value(data).map_err(|_| ApiError::internal())?;
+        Ok(Answer::Json { status: StatusCode::OK, message, data })
+    }
+
+    /// The same under another status.
+    pub(super) fn with(self, status: StatusCode) -> Self {
+        match self {
+            Answer::Json { message, data, .. } => Answer::Json { status, message, data },
+            other => other,
+        }
+    }
+}
+
+const _: () = assert!(BASE_PATH.len() == 10, "the paths of the calls begin with it");

@@ -1,0 +1,50 @@
+//! What the calls of a process share.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use openapi_core::limits::Windows;
+use openapi_core::platform::{Cache, Platform};
+use openapi_core::values::{AgentId, PlatformId};
+
+use super::agent_view::AgentView;
+use super::usages::Usages;
+use crate::VisitorId;
+use crate::conversations::Conversations;
+use crate::ports::ChatPorts;
+use crate::storage::ConversationStorage;
+use crate::widget::live::LiveTurns;
+use crate::widget::repeats::Repeats;
+use crate::widget::{OpenStreams, WidgetSettings};
+
+/// What all calls share.
+pub(super) struct Inner {
+    pub(super) conversations: Arc<Conversations>,
+    pub(super) platform: Arc<Platform>,
+    pub(super) storage: Arc<dyn ConversationStorage>,
+    pub(super) ports: ChatPorts,
+    pub(super) settings: WidgetSettings,
+    pub(super) views: Cache<AgentId, AgentView>,
+    pub(super) process: Arc<Process>,
+}
+
+/// What outlives an exchange of the platform.
+pub(super) struct Process {
+    pub(super) turns: Arc<LiveTurns>,
+    pub(super) streams: OpenStreams,
+    pub(super) addresses: Windows<(IpAddr, &'static str)>,
+    pub(super) visitors: Windows<VisitorId>,
+    pub(super) agents: Windows<AgentId>,
+    pub(super) usage: Usages,
+    pub(super) repeats: Repeats,
+    /// Names this process in the turns that it answers.
+    pub(super) server: PlatformId,
+}
+
+impl std::ops::Deref for Inner {
+    type Target = Process;
+
+    fn deref(&self) -> &Process {
+        &self.process
+    }
+}
