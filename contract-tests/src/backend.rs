@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use openapi_core::storage::memory::MemoryStorage;
 use openapi_core::storage::{Storage, TransferStore};
 use openapi_core::transfer;
+use storage_memory::MemoryStorage;
 
 /// Waits for a future; those of stores that speak to a server find their runtime.
 pub fn wait<F: Future>(future: F) -> F::Output {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use contract_tests::Backend;
 use contract_tests::backend::{Store, wait};
-use openapi_core::conformance::{self, PlantedFault, missed_faults};
 use openapi_core::storage::Storage;
+use testkit::conformance::{self, PlantedFault, missed_faults};
 
 struct Engine(Store);
 

@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use contract_tests::Backend;
 use contract_tests::backend::{Store, wait};
 use contract_tests::sandbox::{AGENT, START, instant, object, operator};
+use contract_tests::{Backend, SplitMix64};
 use http::{Request, header};
 use http_body_util::{BodyExt, Full};
 use openapi_core::admin::{Admin, ChatAdmin, NewAgent};
@@ -97,16 +97,6 @@ struct World {
     browsers: Vec<Browser>,
     turns: u32,
     _store: Store,
-}
-
-/// Numbers that follow from a seed.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, most: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) as usize) % most
-    }
 }
 
 fn settings() -> WidgetSettings {
@@ -243,16 +233,16 @@ impl World {
     }
 
     /// One thing that somebody does, and what they are told.
-    fn step(&mut self, dice: &mut Dice) -> String {
-        let (visitor, process) = (dice.below(VISITORS), dice.below(2));
+    fn step(&mut self, dice: &mut SplitMix64) -> String {
+        let (visitor, process) = (dice.index(VISITORS), dice.index(2));
         let browser = self.browsers[visitor].clone();
         let (token, by, agent) = (browser.token.clone(), operator(), agent());
-        match dice.below(16) {
+        match dice.index(16) {
             0 | 1 => self.turn(visitor, process, "What can you do?", &[], Reads::All),
             2 => self.turn(visitor, process, "A form, please.", &[], Reads::All),
             // Nobody drives a turn whose stream is dropped: it is repeated, or fails with its lease.
             3 => {
-                let reads = [Reads::Nothing, Reads::Deltas][dice.below(2)];
+                let reads = [Reads::Nothing, Reads::Deltas][dice.index(2)];
                 self.turn(visitor, process, "And then hang?", &[], reads)
             }
             4 | 5 => match browser.turn {
@@ -265,7 +255,7 @@ impl World {
             },
             6 => {
                 let turn = browser.turn.map_or_else(String::new, |(id, _)| id);
-                let body = json!({ "token": token, "turn": turn, "after": dice.below(6) });
+                let body = json!({ "token": token, "turn": turn, "after": dice.index(6) });
                 // Nobody goes on with what hung.
                 self.post(visitor, process, "/turns/resume", &body, Reads::Nothing)
             }
@@ -273,7 +263,7 @@ impl World {
                 let sent = self.upload(visitor, process);
                 let id = sent.split("\"id\":\"").nth(1).and_then(|rest| rest.split('"').next());
                 let uploads: Vec<String> = id.map(str::to_owned).into_iter().collect();
-                match dice.below(3) {
+                match dice.index(3) {
                     0 => sent,
                     _ => sent + &self.turn(visitor, process, "", &uploads, Reads::All),
                 }
@@ -285,7 +275,7 @@ impl World {
                 self.post(visitor, process, "/lead", &body, Reads::All)
             }
             9 => {
-                let body = json!({ "token": token, "after": dice.below(5), "read": dice.below(9) });
+                let body = json!({ "token": token, "after": dice.index(5), "read": dice.index(9) });
                 self.post(visitor, process, "/sync", &body, Reads::All)
             }
             10 => {
@@ -294,14 +284,14 @@ impl World {
             }
             11 => self.post(visitor, process, "/close", &json!({ "token": token }), Reads::All),
             12 => {
-                let seconds = [1, 20, 660, 90_000][dice.below(4)];
+                let seconds = [1, 20, 660, 90_000][dice.index(4)];
                 self.clock.advance_millis(seconds * 1_000);
                 format!("{:?}", wait(self.platform.maintain()).is_ok())
             }
             13 => {
                 let Some(id) = browser.conversation else { return String::new() };
                 let platform = &self.platform;
-                match dice.below(4) {
+                match dice.index(4) {
                     0 => format!("{:?}", wait(platform.take_conversation(&by, &agent, id))),
                     1 => {
                         format!("{:?}", wait(platform.reply_to_conversation(&by, &agent, id, "Ada", "Yes.")))
@@ -315,7 +305,7 @@ impl World {
                 let platform = &self.platform;
                 let stored = wait(platform.conversation(&agent, id));
                 match stored.as_ref().ok().and_then(|stored| stored.contact_id) {
-                    Some(contact) if dice.below(2) == 0 => {
+                    Some(contact) if dice.index(2) == 0 => {
                         let contact = ContactRef::Id(contact);
                         format!("{:?}", wait(platform.erase_contact(&by, &agent, &contact)))
                     }
@@ -354,7 +344,7 @@ fn agree(backend: Backend) {
     let (mut answered, mut refused, mut uploads) = (0, 0, 0);
     for number in 0..steps.div_ceil(STEPS) as u64 {
         let (mut model, mut ours) = (World::on(Backend::Memory.open()), World::on(backend.open()));
-        let (mut dice, mut same) = (Dice(number ^ 0x77_6964), Dice(number ^ 0x77_6964));
+        let (mut dice, mut same) = (SplitMix64(number ^ 0x77_6964), SplitMix64(number ^ 0x77_6964));
         for step in 0..STEPS {
             let (expected, found) = (model.step(&mut dice), ours.step(&mut same));
             assert_eq!(found, expected, "history {number}, step {step}");

@@ -18,9 +18,9 @@ use openapi_core::platform::{ExtractionSettings, FileSettings, Platform, Ports};
 use openapi_core::ports::{
     BlobStore, DocumentExtractor, NoBlobs, NoExtractor, Offload, Task, Tasks, Timer, Work,
 };
-use openapi_core::storage::memory::MemoryStorage;
 use openapi_core::storage::{Storage, TransferStore};
 use storage_blobs::{BlobsUrl, InvalidBlobsUrl};
+use storage_memory::MemoryStorage;
 use storage_mongo::{MongoConfig, MongoStorage};
 use storage_postgres::{PostgresConfig, PostgresStorage};
 use storage_sqlite::{SqliteConfig, SqliteStorage};

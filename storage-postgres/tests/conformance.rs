@@ -6,10 +6,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use openapi_core::conformance::Backend;
 use openapi_core::storage::Storage;
 use storage_postgres::PostgresStorage;
 use support::{Database, runtime};
+use testkit::conformance::Backend;
 use tokio::runtime::Runtime;
 
 struct Server {
@@ -46,4 +46,4 @@ impl Backend for Server {
     }
 }
 
-openapi_core::conformance_suite!(Server::new);
+testkit::conformance_suite!(Server::new);

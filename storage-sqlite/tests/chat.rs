@@ -6,15 +6,15 @@ mod support;
 use std::sync::Arc;
 
 use openapi_core::chat::ConversationStatus;
-use openapi_core::conformance::chat_deeds;
-use openapi_core::storage::memory::MemoryStorage;
 use openapi_core::storage::{
     AgentRecordKind, AgentRecordStore, ConversationFilter, ConversationQuery, ConversationStore,
     KnowledgeStore, Record, RecordKind, StorageErrorKind, TransferStore, WhichMessages,
 };
 use rusqlite::Connection;
+use storage_memory::MemoryStorage;
 use storage_sqlite::{FindingKind, SqliteStorage};
 use support::{Folder, agent, agent_id, at, chat, contact_id, insert_agent, wait};
+use testkit::conformance::chat_deeds;
 
 fn filled(folder: &Folder) -> SqliteStorage {
     let store = folder.open();

@@ -4,9 +4,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use openapi_core::conformance::{Backend, CASES, PlantedFault, missed_faults};
-use openapi_core::storage::memory::MemoryStorage;
 use openapi_core::storage::{Storage, TransferStore};
+use storage_memory::MemoryStorage;
+use testkit::conformance::{Backend, CASES, PlantedFault, missed_faults};
 
 use crate::report::{Measured, Reach, Report};
 

@@ -17,10 +17,10 @@ use openapi_core::json::{Json, Object};
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::ports::{FixedClock, MemoryBlobs, SequentialIds};
 use openapi_core::server_keys::{ServerKey, ServerKeys};
-use openapi_core::storage::memory::MemoryStorage;
 use openapi_core::widget::{WidgetApi, WidgetSettings};
 use pollster::block_on;
 use serde_json::{Value, json};
+use storage_memory::MemoryStorage;
 
 /// Panics that the host's own hook has seen.
 static SEEN: AtomicU32 = AtomicU32::new(0);

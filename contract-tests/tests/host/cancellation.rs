@@ -21,11 +21,11 @@ use openapi_core::ports::{
     DocumentText, ExtractError, ExtractionTask, Findings, MemoryBlobs, OpenDocument, SentDocument,
     UnsupportedDocument,
 };
-use openapi_core::storage::faulty::halt;
 use openapi_core::storage::{LedgerQuery, RecordKind};
 use openapi_core::transfer::{self, AgentDigest};
 use openapi_core::values::Timestamp;
 use serde_json::json;
+use testkit::faulty::halt;
 
 /// Halts before and behind everything it does.
 struct Halting<T>(T);

@@ -3,9 +3,9 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use openapi_core::conformance::Backend;
 use openapi_core::storage::Storage;
 use own_storage::MapStorage;
+use testkit::conformance::Backend;
 
 /// The backend under test, with an empty store of its own for each case.
 struct Mine(Arc<MapStorage>);
@@ -25,4 +25,4 @@ impl Backend for Mine {
     }
 }
 
-openapi_core::conformance_suite!(|| Mine(Arc::new(MapStorage::new())));
+testkit::conformance_suite!(|| Mine(Arc::new(MapStorage::new())));

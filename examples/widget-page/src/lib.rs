@@ -24,9 +24,9 @@ use openapi_core::json::{Json, parse};
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::ports::{SystemIds, Task, Tasks, Timer};
 use openapi_core::server_keys::ServerKeys;
-use openapi_core::storage::memory::MemoryStorage;
 use openapi_core::values::AgentId;
 use openapi_core::widget::WidgetSettings;
+use storage_memory::MemoryStorage;
 use widget::Widget;
 
 /// Lends the library the runtime: answers go on beside their connection, and end when they take too long.

@@ -10,9 +10,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use openapi_core::storage::Storage;
-use power_cuts::{Dice, Event};
+use power_cuts::Event;
 use serde_json::Value;
 use server_hyper::assemble::{self, StoreUrl};
+use testkit::SplitMix64;
 
 use super::file_client::{Client, id};
 use super::support::{BINARY, Place, Said, within};
@@ -123,7 +124,7 @@ impl Recorded {
     }
 
     /// What is wrong after a cut behind so many events.
-    fn faults(&self, count: usize, dice: &mut Dice) -> Vec<String> {
+    fn faults(&self, count: usize, dice: &mut SplitMix64) -> Vec<String> {
         let left = self.place.path("left");
         std::fs::create_dir(&left).unwrap();
         power_cuts::after_cut(&self.events, count, dice, &self.place.path("disk"), &left);
@@ -184,9 +185,9 @@ impl Recorded {
         let answers = self.answered(self.events.len(), 201);
         assert!(self.contents.keys().all(|file| answers(file)), "each acknowledgement is in the trace");
         let (mut damaged, mut all) = (0, Vec::new());
-        let mut dice = Dice(5);
+        let mut dice = SplitMix64(5);
         for _ in 0..cuts {
-            let count = first + dice.below(self.events.len() - first + 1);
+            let count = first + dice.index(self.events.len() - first + 1);
             let faults = self.faults(count, &mut dice);
             damaged += usize::from(!faults.is_empty());
             all.extend(faults);

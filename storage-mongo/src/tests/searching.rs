@@ -2,11 +2,11 @@
 
 use openapi_core::contacts::SearchTerm;
 use openapi_core::json::RawObject;
-use openapi_core::storage::memory::MemoryStorage;
 use openapi_core::storage::{
     ContactFilter, ContactQuery, ContactSort, ContactStore, Order, SortPosition, Window,
 };
 use openapi_core::values::ContactStatus;
+use storage_memory::MemoryStorage;
 
 use super::plans::{filled, people};
 use super::support::{Database, Server, agent_id, at, contact, insert_agent, insert_agent_into, wait, write};
@@ -23,7 +23,7 @@ fn walking_along_the_sort_agrees_with_the_model() {
         "search_combines_with_filters_sorts_and_pages",
         "random_histories_agree_with_the_model",
     ] {
-        openapi_core::conformance::run(case, &mut Server::new());
+        testkit::conformance::run(case, &mut Server::new());
     }
 }
 

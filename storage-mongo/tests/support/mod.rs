@@ -10,7 +10,6 @@ use mongodb::Client;
 use openapi_core::access::Actor;
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::{AuditAction, AuditEntry};
-use openapi_core::conformance::Backend;
 use openapi_core::contacts::{Contact, ContactKeys};
 use openapi_core::json::RawObject;
 use openapi_core::schema::ContactSchema;
@@ -19,6 +18,7 @@ use openapi_core::values::{
     AgentId, AuditId, ContactId, ContactStatus, Email, PlatformId, TextValue, Timestamp,
 };
 use storage_mongo::{MongoConfig, MongoStorage};
+use testkit::conformance::Backend;
 use tokio::runtime::Runtime;
 
 /// The runtime of all tests of a process.

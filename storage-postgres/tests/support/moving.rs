@@ -16,13 +16,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::AuditEntry;
 use openapi_core::brand::Brand;
-use openapi_core::conformance::{self, Backend, compare_forms, replay_history};
 use openapi_core::contacts::{Contact, ContactKeys, ContactRef, SearchTerm};
 use openapi_core::credits::CreditAccount;
 use openapi_core::json::{self, Json, RawObject};
 use openapi_core::ports::BlobKey;
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::memory::MemoryStorage;
 use openapi_core::storage::*;
 use openapi_core::transfer::{Copied, CopyError, Step, compare, copy_agent, digest};
 use openapi_core::values::{
@@ -30,6 +28,8 @@ use openapi_core::values::{
 };
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
+use storage_memory::MemoryStorage;
+use testkit::conformance::{self, Backend, compare_forms, replay_history};
 use tokio::time::Instant;
 
 /// A store that agents are moved to, empty, and how its futures are run.

@@ -3,7 +3,6 @@
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::AuditAction;
 use openapi_core::chat::{ConversationMode, ConversationStatus};
-use openapi_core::conformance::{Backend, compare_forms};
 use openapi_core::forms::SubmissionStatus;
 use openapi_core::ports::BlobKey;
 use openapi_core::schema::ContactSchema;
@@ -13,6 +12,7 @@ use openapi_core::storage::{
 };
 use openapi_core::values::{ContactStatus, PlatformId};
 use rusqlite::Connection;
+use testkit::conformance::{Backend, compare_forms};
 
 use super::support::backend::File;
 use super::support::forms::{submission_id, template_id};

@@ -4,9 +4,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use openapi_core::conformance::Backend;
 use openapi_core::storage::Storage;
 use storage_sqlite::SqliteStorage;
+use testkit::conformance::Backend;
 
 use super::{Folder, wait};
 
