@@ -5,7 +5,7 @@ use openapi_core::access::RateLimits;
 use openapi_core::limits::{Decision, SlidingLog};
 use openapi_core::values::Timestamp;
 
-use crate::world::Dice;
+use crate::world::SplitMix64;
 
 const MINUTE: i64 = 60_000;
 const HOUR: i64 = 3_600_000;
@@ -99,7 +99,7 @@ impl Admitted {
 
 /// Tries the sequence of this number.
 pub(crate) fn sequence<L: Limiter>(seed: u64, number: u64, findings: &mut Findings) {
-    let mut dice = Dice::new(seed.wrapping_add(number.wrapping_mul(0x2545_f491_4f6c_dd1d)));
+    let mut dice = SplitMix64(seed.wrapping_add(number.wrapping_mul(0x2545_f491_4f6c_dd1d)));
     let (limits, length) = shape(&mut dice);
     let rate = Rate::draw(&mut dice, limits);
     let mut limiter = L::fresh();
@@ -136,7 +136,7 @@ pub(crate) fn sequence<L: Limiter>(seed: u64, number: u64, findings: &mut Findin
 
 /// Limits and a number of requests: mostly small limits, where the edges are met often; sometimes the default and any
 /// others up to the highest, with so many requests that they are met as well.
-fn shape(dice: &mut Dice) -> (RateLimits, u64) {
+fn shape(dice: &mut SplitMix64) -> (RateLimits, u64) {
     let (per_minute, per_hour) = match dice.below(100) {
         0..90 => {
             let per_minute = 1 + dice.below(8);
@@ -161,7 +161,7 @@ struct Rate {
 
 impl Rate {
     /// From well below a limit to far above it.
-    fn draw(dice: &mut Dice, limits: RateLimits) -> Self {
+    fn draw(dice: &mut SplitMix64, limits: RateLimits) -> Self {
         let window = if dice.below(2) == 0 {
             MINUTE as u64 / u64::from(limits.per_minute)
         } else {
@@ -171,7 +171,7 @@ impl Rate {
     }
 
     /// The next gap in milliseconds: bursts at one instant, ordinary gaps, the edges of both windows, long pauses.
-    fn gap(&self, dice: &mut Dice) -> i64 {
+    fn gap(&self, dice: &mut SplitMix64) -> i64 {
         let gap = match dice.below(64) {
             0..16 => 0,
             16..24 => dice.below(20),

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::machine::{monotonic, thread_cpu};
 use crate::report::Failure;
-use crate::world::{Dice, Person};
+use crate::world::{Person, SplitMix64};
 
 /// The columns that a contact is made of.
 const SELECT: &str = "SELECT c.id, c.external_reference_id, c.salutation, c.first_name, c.middle_name, c.last_name, \
@@ -26,7 +26,7 @@ pub(crate) struct RawReads {
     path: PathBuf,
     agent: i64,
     contacts: u64,
-    dice: Dice,
+    dice: SplitMix64,
 }
 
 impl RawReads {
@@ -34,7 +34,7 @@ impl RawReads {
         let agent =
             connection(path)?
                 .query_row("SELECT n FROM agent WHERE id = ?1", [agent.as_str()], |row| row.get(0))?;
-        Ok(RawReads { path: path.to_owned(), agent, contacts, dice: Dice::new(1) })
+        Ok(RawReads { path: path.to_owned(), agent, contacts, dice: SplitMix64(1) })
     }
 
     /// Reads for a while. Returns the CPU time of one read in microseconds.

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use openapi_core::storage::memory::MemoryStorage;
-use openapi_core::storage::{Storage, TransferStore};
-use openapi_core::transfer;
+use conversations::storage::ConversationStorage;
+use storage_common::transfer;
+use storage_common::transfer::TransferStore;
+use storage_memory::MemoryStorage;
 
 /// Waits for a future; those of stores that speak to a server find their runtime.
 pub fn wait<F: Future>(future: F) -> F::Output {
@@ -33,7 +34,7 @@ pub enum Backend {
 #[derive(Clone)]
 pub struct Store {
     /// The store.
-    pub storage: Arc<dyn Storage>,
+    pub storage: Arc<dyn ConversationStorage>,
     /// The same, to move what it holds; not seen through another one.
     moves: Arc<dyn TransferStore>,
     /// Where it lies: a folder or a database, which goes away with the last store there.
@@ -89,7 +90,7 @@ impl Store {
 
     /// The same store seen through another one, for example [`crate::FaultyStorage`].
     #[must_use]
-    pub fn through(&self, storage: Arc<dyn Storage>) -> Store {
+    pub fn through(&self, storage: Arc<dyn ConversationStorage>) -> Store {
         Store { storage, moves: Arc::clone(&self.moves), place: self.place.clone() }
     }
 }

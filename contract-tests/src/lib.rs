@@ -6,7 +6,6 @@
 
 pub mod backend;
 pub mod call;
-mod dice;
 pub mod document;
 pub mod extractor;
 pub mod form;
@@ -20,9 +19,9 @@ pub mod traffic;
 
 pub use backend::Backend;
 pub use call::Call;
-pub use dice::Dice;
 pub use extractor::Script;
 pub use form::Form;
-pub use openapi_core::storage::faulty::FaultyStorage;
 pub use reply::Reply;
 pub use sandbox::{Credentials, Sandbox};
+pub use testkit::SplitMix64;
+pub use testkit::faulty::FaultyStorage;

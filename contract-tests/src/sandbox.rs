@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use conversations::{ChatPorts, Conversations};
 use openapi_core::access::{Actor, KeySelector, Permissions, RateLimits};
 use openapi_core::admin::{Admin, AdminError, NewAgent, NewKey};
 use openapi_core::api::{Api, Settings};
@@ -121,7 +122,7 @@ impl Sandbox {
                 .with_blobs(Arc::new(blobs.clone()))
                 .with_extractor(Arc::new(Script::default()));
         let platform =
-            Arc::new(Platform::new(Arc::clone(&store.storage), ports.clone(), settings.brand.clone()));
+            Arc::new(Platform::new(Arc::clone(&store.storage) as _, ports.clone(), settings.brand.clone()));
         let mut sandbox = Sandbox {
             api: platform.api(settings.clone()),
             clock,
@@ -184,7 +185,8 @@ impl Sandbox {
     }
 
     fn over(&self, store: Store, ports: Ports, files: FileSettings, extraction: ExtractionSettings) -> Self {
-        let platform = Platform::new(Arc::clone(&store.storage), ports.clone(), self.settings.brand.clone());
+        let platform =
+            Platform::new(Arc::clone(&store.storage) as _, ports.clone(), self.settings.brand.clone());
         let platform = Arc::new(platform.with_file_settings(files).with_extraction_settings(extraction));
         Sandbox {
             blobs: self.blobs.clone(),
@@ -197,6 +199,13 @@ impl Sandbox {
             settings: self.settings.clone(),
             ports,
         }
+    }
+
+    /// The chat over this platform.
+    #[must_use]
+    pub fn chat(&self, ports: ChatPorts) -> Arc<Conversations> {
+        let storage = Arc::clone(&self.store.storage);
+        Arc::new(Conversations::new(Arc::clone(&self.platform), storage, ports))
     }
 
     /// The ports of the platform.

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use contract_tests::Backend;
 use contract_tests::backend::{Store, wait};
-use openapi_core::conformance::{self, PlantedFault, missed_faults};
-use openapi_core::storage::Storage;
+use conversations::storage::ConversationStorage;
+use testkit::conformance::{self, PlantedFault, missed_faults};
 
 struct Engine(Store);
 
 impl conformance::Backend for Engine {
-    fn storage(&self) -> Arc<dyn Storage> {
+    fn storage(&self) -> Arc<dyn ConversationStorage> {
         Arc::clone(&self.0.storage)
     }
 

@@ -6,22 +6,25 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use contract_tests::Backend;
 use contract_tests::backend::{Store, wait};
 use contract_tests::sandbox::{AGENT, START, instant, object, operator};
+use contract_tests::{Backend, SplitMix64};
+use conversations::admin::ChatAdmin;
+use conversations::storage::{ConversationFilter, ConversationQuery};
+use conversations::widget::{WidgetApi, WidgetLimits, WidgetSettings};
+use conversations::{ChatEvent, ChatEvents, ChatResponder, ChatTurn, Outcome, Speaker, Usage};
+use conversations::{ChatPorts, Conversations};
 use http::{Request, header};
 use http_body_util::{BodyExt, Full};
-use openapi_core::admin::{Admin, ChatAdmin, NewAgent};
+use openapi_core::admin::{Admin, NewAgent};
 use openapi_core::api::PeerAddress;
 use openapi_core::brand::Brand;
-use openapi_core::chat::{ChatEvent, ChatEvents, ChatResponder, ChatTurn, Outcome, Speaker, Usage};
 use openapi_core::contacts::ContactRef;
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::ports::{FixedClock, MemoryBlobs, SequentialIds};
 use openapi_core::server_keys::{ServerKey, ServerKeys};
-use openapi_core::storage::{AuditQuery, ConversationFilter, ConversationQuery};
+use openapi_core::storage::AuditQuery;
 use openapi_core::values::{AgentId, ConversationId};
-use openapi_core::widget::{WidgetApi, WidgetLimits, WidgetSettings};
 use serde_json::{Value, json};
 
 /// Visitors who write at the same time.
@@ -93,20 +96,11 @@ struct Browser {
 struct World {
     clock: Arc<FixedClock>,
     platform: Arc<Platform>,
+    chat: Arc<Conversations>,
     processes: [WidgetApi; 2],
     browsers: Vec<Browser>,
     turns: u32,
     _store: Store,
-}
-
-/// Numbers that follow from a seed.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, most: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) as usize) % most
-    }
 }
 
 fn settings() -> WidgetSettings {
@@ -133,20 +127,22 @@ impl World {
         let clock = Arc::new(FixedClock::at(instant(START)));
         let keys = ServerKeys::new(ServerKey::new(&[7; 32]), Vec::new());
         let ports = Ports::new(Arc::clone(&clock) as _, Arc::new(SequentialIds::default()), keys)
-            .with_blobs(Arc::new(MemoryBlobs::new()))
-            .with_responder(Arc::new(Echo));
+            .with_blobs(Arc::new(MemoryBlobs::new()));
         let brand = Brand::new("https://api.example.com").expect("a brand");
-        let platform = Arc::new(Platform::new(Arc::clone(&store.storage), ports, brand));
+        let platform = Arc::new(Platform::new(Arc::clone(&store.storage) as _, ports, brand));
+        let ports = ChatPorts::new().with_responder(Arc::new(Echo));
+        let chat = Arc::new(Conversations::new(Arc::clone(&platform), Arc::clone(&store.storage), ports));
         let new = NewAgent { id: Some(agent()), ..NewAgent::new("Mill Lane".parse().expect("a name")) };
         wait(platform.create_agent(&operator(), new)).expect("an agent");
         let chosen = json!({
             "chat": { "responder": "echo" }, "uploads": { "enabled": true, "types": ["txt"] }, "retentionDays": 3
         });
-        wait(platform.configure_agent(&operator(), &agent(), &object(&chosen))).expect("settings");
+        wait(chat.configure_agent(&operator(), &agent(), &object(&chosen))).expect("settings");
         World {
-            processes: [platform.widget_api(settings()), platform.widget_api(settings())],
+            processes: [chat.widget_api(settings()), chat.widget_api(settings())],
             clock,
             platform,
+            chat,
             browsers: vec![Browser::default(); VISITORS],
             turns: 0,
             _store: store,
@@ -243,16 +239,16 @@ impl World {
     }
 
     /// One thing that somebody does, and what they are told.
-    fn step(&mut self, dice: &mut Dice) -> String {
-        let (visitor, process) = (dice.below(VISITORS), dice.below(2));
+    fn step(&mut self, dice: &mut SplitMix64) -> String {
+        let (visitor, process) = (dice.index(VISITORS), dice.index(2));
         let browser = self.browsers[visitor].clone();
         let (token, by, agent) = (browser.token.clone(), operator(), agent());
-        match dice.below(16) {
+        match dice.index(16) {
             0 | 1 => self.turn(visitor, process, "What can you do?", &[], Reads::All),
             2 => self.turn(visitor, process, "A form, please.", &[], Reads::All),
             // Nobody drives a turn whose stream is dropped: it is repeated, or fails with its lease.
             3 => {
-                let reads = [Reads::Nothing, Reads::Deltas][dice.below(2)];
+                let reads = [Reads::Nothing, Reads::Deltas][dice.index(2)];
                 self.turn(visitor, process, "And then hang?", &[], reads)
             }
             4 | 5 => match browser.turn {
@@ -265,7 +261,7 @@ impl World {
             },
             6 => {
                 let turn = browser.turn.map_or_else(String::new, |(id, _)| id);
-                let body = json!({ "token": token, "turn": turn, "after": dice.below(6) });
+                let body = json!({ "token": token, "turn": turn, "after": dice.index(6) });
                 // Nobody goes on with what hung.
                 self.post(visitor, process, "/turns/resume", &body, Reads::Nothing)
             }
@@ -273,7 +269,7 @@ impl World {
                 let sent = self.upload(visitor, process);
                 let id = sent.split("\"id\":\"").nth(1).and_then(|rest| rest.split('"').next());
                 let uploads: Vec<String> = id.map(str::to_owned).into_iter().collect();
-                match dice.below(3) {
+                match dice.index(3) {
                     0 => sent,
                     _ => sent + &self.turn(visitor, process, "", &uploads, Reads::All),
                 }
@@ -285,7 +281,7 @@ impl World {
                 self.post(visitor, process, "/lead", &body, Reads::All)
             }
             9 => {
-                let body = json!({ "token": token, "after": dice.below(5), "read": dice.below(9) });
+                let body = json!({ "token": token, "after": dice.index(5), "read": dice.index(9) });
                 self.post(visitor, process, "/sync", &body, Reads::All)
             }
             10 => {
@@ -294,32 +290,32 @@ impl World {
             }
             11 => self.post(visitor, process, "/close", &json!({ "token": token }), Reads::All),
             12 => {
-                let seconds = [1, 20, 660, 90_000][dice.below(4)];
+                let seconds = [1, 20, 660, 90_000][dice.index(4)];
                 self.clock.advance_millis(seconds * 1_000);
-                format!("{:?}", wait(self.platform.maintain()).is_ok())
+                format!("{:?}", wait(self.chat.maintain()).is_ok())
             }
             13 => {
                 let Some(id) = browser.conversation else { return String::new() };
                 let platform = &self.platform;
-                match dice.below(4) {
-                    0 => format!("{:?}", wait(platform.take_conversation(&by, &agent, id))),
+                match dice.index(4) {
+                    0 => format!("{:?}", wait(chat.take_conversation(&by, &agent, id))),
                     1 => {
-                        format!("{:?}", wait(platform.reply_to_conversation(&by, &agent, id, "Ada", "Yes.")))
+                        format!("{:?}", wait(chat.reply_to_conversation(&by, &agent, id, "Ada", "Yes.")))
                     }
-                    2 => format!("{:?}", wait(platform.release_conversation(&by, &agent, id))),
-                    _ => format!("{:?}", wait(platform.revoke_conversation(&by, &agent, id))),
+                    2 => format!("{:?}", wait(chat.release_conversation(&by, &agent, id))),
+                    _ => format!("{:?}", wait(chat.revoke_conversation(&by, &agent, id))),
                 }
             }
             14 => {
                 let Some(id) = browser.conversation else { return String::new() };
                 let platform = &self.platform;
-                let stored = wait(platform.conversation(&agent, id));
+                let stored = wait(chat.conversation(&agent, id));
                 match stored.as_ref().ok().and_then(|stored| stored.contact_id) {
-                    Some(contact) if dice.below(2) == 0 => {
+                    Some(contact) if dice.index(2) == 0 => {
                         let contact = ContactRef::Id(contact);
                         format!("{:?}", wait(platform.erase_contact(&by, &agent, &contact)))
                     }
-                    _ => format!("{:?}", wait(platform.erase_conversation(&by, &agent, id))),
+                    _ => format!("{:?}", wait(chat.erase_conversation(&by, &agent, id))),
                 }
             }
             _ => self.post(visitor, process, "/history", &json!({ "token": token }), Reads::All),
@@ -330,10 +326,10 @@ impl World {
     fn everything(&self) -> String {
         wait(async {
             let query = ConversationQuery { filter: ConversationFilter::default(), offset: 0, limit: 1_000 };
-            let page = self.platform.conversations(&agent(), &query).await.expect("conversations");
+            let page = self.chat.conversations(&agent(), &query).await.expect("conversations");
             let mut text = format!("{page:?}");
             for conversation in &page.conversations {
-                text += &format!("{:?}", self.platform.messages(&agent(), conversation.id, 0, 1_000).await);
+                text += &format!("{:?}", self.chat.messages(&agent(), conversation.id, 0, 1_000).await);
             }
             text += &format!("{:?}", self.platform.documents(&agent(), None, 1_000).await);
             text += &format!("{:?}", self.platform.export_contacts(&agent(), None, 1_000).await);
@@ -354,7 +350,7 @@ fn agree(backend: Backend) {
     let (mut answered, mut refused, mut uploads) = (0, 0, 0);
     for number in 0..steps.div_ceil(STEPS) as u64 {
         let (mut model, mut ours) = (World::on(Backend::Memory.open()), World::on(backend.open()));
-        let (mut dice, mut same) = (Dice(number ^ 0x77_6964), Dice(number ^ 0x77_6964));
+        let (mut dice, mut same) = (SplitMix64(number ^ 0x77_6964), SplitMix64(number ^ 0x77_6964));
         for step in 0..STEPS {
             let (expected, found) = (model.step(&mut dice), ours.step(&mut same));
             assert_eq!(found, expected, "history {number}, step {step}");

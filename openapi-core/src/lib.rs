@@ -4,7 +4,7 @@
 //! A host platform holds an [`api::Api`]: `http::Request` in, `http::Response` out. There are two ways in:
 //!
 //! - **Over a storage crate**: [`platform::Platform`] implements the whole service over the storage ports
-//!   ([`storage::Storage`]); [`storage::memory`] is a complete backend for tests and sandboxes.
+//!   ([`storage::Storage`]); the crate `storage-memory` is a complete backend for tests and sandboxes.
 //! - **Over a CRM of one's own**: implement [`service::OpenApiService`]; the crate gives HTTP, validation, envelope,
 //!   keys, limits and the OpenAPI document.
 //!
@@ -16,7 +16,7 @@
 //! use openapi_core::brand::Brand;
 //! use openapi_core::platform::{Platform, Ports};
 //! use openapi_core::server_keys::{ServerKey, ServerKeys};
-//! use openapi_core::storage::memory::MemoryStorage;
+//! use storage_memory::MemoryStorage;
 //!
 //! # pollster::block_on(async {
 //! let keys = ServerKeys::new(ServerKey::new(&[7; 32]), vec![]);
@@ -45,8 +45,6 @@
 //! # Features
 //! - `system`: [`ports::SystemClock`](ports) and [`ports::SystemIds`](ports), the clock and the randomness of the
 //!   machine.
-//! - `strategies`: proptest generators for requests and rows.
-//! - `conformance`: the suite that every storage backend runs.
 //!
 //! Nothing happens behind the host's back: no thread, socket, file, environment variable or global of this crate's own.
 
@@ -56,8 +54,6 @@ pub mod agents;
 pub mod api;
 pub mod audit;
 pub mod brand;
-#[cfg(feature = "conformance")]
-pub mod conformance;
 pub mod contacts;
 pub mod credits;
 pub mod endpoints;
@@ -76,7 +72,5 @@ pub mod schema;
 pub mod server_keys;
 pub mod service;
 pub mod storage;
-#[cfg(feature = "strategies")]
-pub mod strategies;
 pub mod values;
 pub mod violation;

@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::{Dice, Event};
+use testkit::SplitMix64;
+
+use crate::Event;
 
 const SECTOR: usize = 512;
 
@@ -14,7 +16,7 @@ const SECTOR: usize = 512;
 ///
 /// # Panics
 /// When `to` cannot be written.
-pub fn after_cut(events: &[Event], count: usize, dice: &mut Dice, from: &Path, to: &Path) {
+pub fn after_cut(events: &[Event], count: usize, dice: &mut SplitMix64, from: &Path, to: &Path) {
     let mut disk = Disk::default();
     let is_shared = |path: &Path| path.to_string_lossy().ends_with("-shm");
     for (number, event) in events[..count].iter().enumerate() {
@@ -48,12 +50,12 @@ impl Change {
     }
 
     /// Applies the sectors that reached the disk, those aligned in the file.
-    fn apply_torn(&self, content: &mut Vec<u8>, dice: &mut Dice) {
+    fn apply_torn(&self, content: &mut Vec<u8>, dice: &mut SplitMix64) {
         let Change::Octets(at, octets) = self else { return };
         let mut done = 0;
         while done < octets.len() {
             let length = (SECTOR - (at + done) % SECTOR).min(octets.len() - done);
-            if dice.below(2) == 0 {
+            if dice.index(2) == 0 {
                 put(content, at + done, &octets[done..done + length]);
             }
             done += length;
@@ -78,10 +80,10 @@ impl Content {
         self.later.push((number, change));
     }
 
-    fn left(&self, dice: &mut Dice, share: usize) -> Vec<u8> {
+    fn left(&self, dice: &mut SplitMix64, share: usize) -> Vec<u8> {
         let mut left = self.certain.clone();
         for (_, change) in &self.later {
-            if dice.below(100) < share {
+            if dice.index(100) < share {
                 change.apply(&mut left);
             } else if share > 0 {
                 change.apply_torn(&mut left, dice);
@@ -171,16 +173,16 @@ impl Disk {
     }
 
     /// Writes what is left of everything below `from` to the folder `to`.
-    fn leave(&self, dice: &mut Dice, from: &Path, to: &Path) {
+    fn leave(&self, dice: &mut SplitMix64, from: &Path, to: &Path) {
         // In one cut of four nothing uncertain is left, in one all of it.
-        let share = [0, 30, 70, 100][dice.below(4)];
+        let share = [0, 30, 70, 100][dice.index(4)];
         for (name, history) in &self.names {
             let entry = if share == 0 {
                 history.first()
-            } else if dice.below(100) < share {
+            } else if dice.index(100) < share {
                 history.last()
             } else {
-                history.get(dice.below(history.len()))
+                history.get(dice.index(history.len()))
             };
             let path = to.join(name.strip_prefix(from).expect("a name below the folder"));
             // Without its folder nothing is left of a file.
@@ -207,7 +209,7 @@ mod tests {
     /// Everything that may be found of `/d/a` after the power was cut behind `count` events.
     fn left(events: &[Event], count: usize) -> BTreeSet<Option<Vec<u8>>> {
         let folder = std::env::temp_dir().join(format!("power-cuts-{}-{count}", std::process::id()));
-        let mut dice = Dice(3);
+        let mut dice = SplitMix64(3);
         let found = (0..200).map(|_| {
             std::fs::create_dir(&folder).expect("a folder");
             after_cut(events, count, &mut dice, Path::new("/d"), &folder);

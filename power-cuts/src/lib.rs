@@ -43,18 +43,3 @@ pub fn is_complete(trace: &str, pid: u32) -> bool {
         line.strip_prefix(&pid.to_string()).is_some_and(|rest| rest.trim_start().starts_with("+++"))
     })
 }
-
-/// Numbers that look drawn and are the same each time.
-#[derive(Clone, Debug)]
-pub struct Dice(pub u64);
-
-impl Dice {
-    /// A number below `sides`, which is not 0.
-    pub fn below(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.0;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((word ^ (word >> 31)) % sides as u64) as usize
-    }
-}

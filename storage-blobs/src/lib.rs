@@ -1,7 +1,7 @@
 //! Contents of files for the Open API: a local folder, S3, Google Cloud Storage, Azure.
 //!
 //! Each store implements [`BlobStore`](openapi_core::ports::BlobStore) and passes the suite in
-//! `openapi_core::conformance::blobs`. [`open`] makes one of a [`BlobsUrl`].
+//! `testkit::conformance::blobs`. [`open`] makes one of a [`BlobsUrl`].
 //!
 //! - [`FolderBlobs`] keeps blobs in a local folder, and an acknowledged one through a power cut.
 //! - `ObjectBlobs` (feature `cloud`, on by default) keeps them in an object store, over rustls.

@@ -2,4 +2,4 @@
 
 mod support;
 
-openapi_core::conformance_suite!(support::Server::new);
+testkit::conformance_suite!(support::Server::new);

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use contacts::{Dice, agent_id, contact, contact_id, insert_agent, write};
+use contacts::{agent_id, contact, contact_id, insert_agent, write};
 use openapi_core::contacts::{Contact, ContactRef, SearchTerm};
 use openapi_core::json::RawObject;
 use openapi_core::schema::ContactSchema;
@@ -22,10 +22,11 @@ use openapi_core::storage::{
 };
 use openapi_core::values::{AgentId, ContactStatus, Email, Phone, PhoneCode, Tag, TextValue, Timestamp};
 use storage_postgres::{PostgresConfig, PostgresStorage};
+use testkit::SplitMix64;
 
 /// A word that can be spoken, of the `number`-th of a vocabulary.
 fn word(number: u64, shortest: u64) -> String {
-    let mut number = Dice(number).next();
+    let mut number = SplitMix64(number).next_u64();
     let length = shortest + number % 4;
     (0..length)
         .map(|place| {
@@ -44,7 +45,7 @@ fn title(text: &str) -> String {
 
 /// The contact of a number: names from a few thousand, an address and an external id of its own.
 fn person(agent: &AgentId, number: u64) -> Contact {
-    let mut dice = Dice(number);
+    let mut dice = SplitMix64(number);
     let (first, last) = (word(dice.below(400), 4), word(400 + dice.below(3_000), 5));
     let mut person = contact(agent, number);
     person.first_name = TextValue::parse(&title(&first)).ok();
@@ -200,7 +201,7 @@ async fn get(store: &Arc<PostgresStorage>, agent: &AgentId, seconds: u64, tasks:
         .map(|task| {
             let (store, agent) = (Arc::clone(store), agent.clone());
             tokio::spawn(async move {
-                let (mut dice, mut count) = (Dice(task), 0);
+                let (mut dice, mut count) = (SplitMix64(task), 0);
                 while Instant::now() < end {
                     let id = ContactRef::Id(contact_id(dice.below(total)));
                     assert!(store.contact(&agent, &id).await.unwrap().is_some());

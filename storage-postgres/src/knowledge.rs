@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
+use conversations::storage::{KnowledgeStore, KnowledgeWrite};
 use conversations::{KnowledgeDocument, Passage};
 use openapi_core::json::RawObject;
 use openapi_core::storage::{AgentRecord, AgentRecordKind, StorageError, StorageErrorKind};
-use conversations::storage::{KnowledgeStore, KnowledgeWrite};
 use openapi_core::values::{AgentId, KnowledgeId};
 use sqlx::PgConnection;
 use sqlx::postgres::PgRow;

@@ -6,10 +6,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use testkit::conformance::Backend;
-use openapi_core::storage::Storage;
+use conversations::storage::ConversationStorage;
 use storage_postgres::PostgresStorage;
 use support::{Database, runtime};
+use testkit::conformance::Backend;
 use tokio::runtime::Runtime;
 
 struct Server {
@@ -27,8 +27,8 @@ impl Server {
 }
 
 impl Backend for Server {
-    fn storage(&self) -> Arc<dyn Storage> {
-        Arc::clone(&self.store) as Arc<dyn Storage>
+    fn storage(&self) -> Arc<dyn ConversationStorage> {
+        Arc::clone(&self.store) as Arc<dyn ConversationStorage>
     }
 
     fn reopen(&mut self) -> bool {
@@ -46,4 +46,4 @@ impl Backend for Server {
     }
 }
 
-openapi_core::conformance_suite!(Server::new);
+testkit::conformance_suite!(Server::new);

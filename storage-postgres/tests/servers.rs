@@ -18,8 +18,9 @@ use openapi_core::storage::{
 use openapi_core::values::{AgentId, ContactStatus, Tag, TextValue};
 use sqlx::Row;
 use storage_postgres::PostgresStorage;
-use support::contacts::{Dice, agent_id, at, contact, contact_id, insert_agent, write};
+use support::contacts::{agent_id, at, contact, contact_id, insert_agent, write};
 use support::{Database, runtime};
+use testkit::SplitMix64;
 
 /// As many stores as servers, and one agent.
 async fn servers(database: &Database, count: usize) -> (Vec<Arc<PostgresStorage>>, AgentId, ContactSchema) {
@@ -121,7 +122,7 @@ fn counters_stay_exact_across_servers() {
     runtime().block_on(async {
         let (stores, agent, schema) = servers(&database, 2).await;
         for round in 0..6_u64 {
-            let mut dice = Dice(round);
+            let mut dice = SplitMix64(round);
             let mut writes = Vec::new();
             for number in 0..120 {
                 let mut contact = contact(&agent, number);

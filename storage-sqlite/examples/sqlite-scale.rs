@@ -21,7 +21,8 @@ use openapi_core::storage::{
 };
 use openapi_core::values::{AgentId, ContactStatus, Email, Phone, PhoneCode, Tag, TextValue, Timestamp};
 use storage_sqlite::{SqliteConfig, SqliteStorage};
-use support::{Dice, agent_id, contact, insert_agent, wait, write};
+use support::{agent_id, contact, insert_agent, wait, write};
+use testkit::SplitMix64;
 
 /// A word that can be spoken.
 fn word(mut number: u64, length: u64) -> String {
@@ -36,8 +37,8 @@ fn word(mut number: u64, length: u64) -> String {
         .collect()
 }
 
-fn vocabulary(dice: &mut Dice, words: u64, shortest: u64) -> String {
-    let number = Dice(dice.below(words)).next();
+fn vocabulary(dice: &mut SplitMix64, words: u64, shortest: u64) -> String {
+    let number = SplitMix64(dice.below(words)).next_u64();
     word(number, shortest + number % 4)
 }
 
@@ -48,7 +49,7 @@ fn title(text: &str) -> String {
 
 /// The contact of a number: names from a few thousand, an address and an external id of its own.
 fn person(agent: &AgentId, number: u64) -> Contact {
-    let mut dice = Dice(number);
+    let mut dice = SplitMix64(number);
     let (first, last) = (vocabulary(&mut dice, 400, 4), vocabulary(&mut dice, 3_000, 5));
     let mut person = contact(agent, number);
     let created = Timestamp::from_millis(1_700_000_000_000 + number as i64 * 137);
@@ -172,7 +173,7 @@ fn time(what: &str, rounds: u32, mut read: impl FnMut(u32) -> u64) {
 
 /// Reads single contacts, in rounds of a thousand.
 fn get(store: &SqliteStorage, agent: &AgentId, count: u64, rounds: u32) {
-    let mut dice = Dice(1);
+    let mut dice = SplitMix64(1);
     time("1,000 contacts by external id", rounds, |_| {
         for _ in 0..1_000 {
             let external = format!("crm-{:07}", dice.below(count)).parse().expect("scale");
@@ -288,7 +289,7 @@ fn read(store: &SqliteStorage, agent: &AgentId) {
             wait(store.contacts(agent, &ContactQuery { filter, ..base.clone() })).expect("scale").total
         });
     };
-    let mut dice = Dice(7);
+    let mut dice = SplitMix64(7);
     search("search: an external id", 300, &mut || format!("crm-{:07}", dice.below(count)));
     search("search: the digits of one", 300, &mut || format!("{:07}", dice.below(count)));
     search("search: an address", 300, &mut || person(agent, dice.below(count)).primary_email.to_string());

@@ -4,10 +4,10 @@ use async_trait::async_trait;
 use openapi_core::agents::Agent;
 use openapi_core::contacts::ContactKeys;
 use openapi_core::schema::ContactSchema;
-use storage_common::transfer::{TransferKey, TransferKind, TransferRow, TransferStore};
 use openapi_core::storage::{ReplayKey, Result as StorageResult, StorageErrorKind};
 use openapi_core::values::{AgentId, ConversationId, FileId, KeyId, SubmissionId};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, ToSql, params};
+use storage_common::transfer::{TransferKey, TransferKind, TransferRow, TransferStore};
 
 use crate::chat::{agent_records, conversations, knowledge, messages};
 use crate::contacts::Columns;
@@ -162,7 +162,10 @@ fn read(
                 "SELECT file, due_at FROM blob_purge WHERE agent = ?1 AND file > ?2 ORDER BY file LIMIT ?3";
             every(db, sql, params![agent.id.as_str(), id, at_most], |row| {
                 let mut columns = Columns::of(row);
-                Ok(TransferRow::Purge { file: FileId::from_bytes(columns.octets()?), due_at: columns.time()? })
+                Ok(TransferRow::Purge {
+                    file: FileId::from_bytes(columns.octets()?),
+                    due_at: columns.time()?,
+                })
             })
         }
         TransferKind::Submission => {
@@ -216,9 +219,9 @@ fn read(
                 Ok(TransferRow::CreditEntry(credits::entry(row)?))
             })
         }
-        TransferKind::Knowledge => {
-            every(db, knowledge::AFTER, number_and_id, |row| Ok(TransferRow::Knowledge(knowledge::read(row)?)))
-        }
+        TransferKind::Knowledge => every(db, knowledge::AFTER, number_and_id, |row| {
+            Ok(TransferRow::Knowledge(knowledge::read(row)?))
+        }),
         TransferKind::Passage => {
             let (id, position) = id_and_version(after).ok_or_else(broken)?;
             every(db, knowledge::PASSAGES_AFTER, params![agent.number, id, position, at_most], |row| {
@@ -366,7 +369,12 @@ fn put_agent(db: &Connection, agent: &Agent) -> Result<()> {
     Ok(())
 }
 
-fn put(db: &Connection, agent: &Place<'_>, schema: Option<&ContactSchema>, record: &TransferRow) -> Result<()> {
+fn put(
+    db: &Connection,
+    agent: &Place<'_>,
+    schema: Option<&ContactSchema>,
+    record: &TransferRow,
+) -> Result<()> {
     let refuse_known = |sql: &str, values: &[&dyn ToSql]| -> Result<()> {
         if db.prepare_cached(sql)?.exists(values)? {
             return Err(StorageErrorKind::AlreadyExists.into());
@@ -413,7 +421,9 @@ fn put(db: &Connection, agent: &Place<'_>, schema: Option<&ContactSchema>, recor
             files::make_due(db, agent.id, *file, *due_at)
         }
         TransferRow::Submission(submission) => forms::put_new(db, agent.number, submission),
-        TransferRow::Revision { submission, revision } => forms::keep(db, agent.number, *submission, revision),
+        TransferRow::Revision { submission, revision } => {
+            forms::keep(db, agent.number, *submission, revision)
+        }
         TransferRow::Replay(replay) => {
             refuse_known(
                 "SELECT 1 FROM replay WHERE agent = ?1 AND key = ?2",
@@ -433,7 +443,9 @@ fn put(db: &Connection, agent: &Place<'_>, schema: Option<&ContactSchema>, recor
         TransferRow::CreditAccount(account) => credits::put_new(db, agent.number, account),
         TransferRow::CreditEntry(entry) => credits::note(db, agent.number, entry),
         TransferRow::Knowledge(document) => knowledge::put_new(db, agent.number, document),
-        TransferRow::Passage { document, passage } => knowledge::put_passage(db, agent.number, *document, passage),
+        TransferRow::Passage { document, passage } => {
+            knowledge::put_passage(db, agent.number, *document, passage)
+        }
         TransferRow::Conversation(it) => conversations::put_new(db, agent.id, agent.number, it),
         TransferRow::Message { conversation, message } => {
             let seq = i64::try_from(message.seq).map_err(corrupt)?;

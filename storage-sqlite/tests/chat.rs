@@ -6,14 +6,16 @@ mod support;
 use std::sync::Arc;
 
 use conversations::ConversationStatus;
-use testkit::conformance::chat_deeds;
-use storage_memory::MemoryStorage;
+use conversations::storage::{
+    ConversationFilter, ConversationQuery, ConversationStore, KnowledgeStore, WhichMessages,
+};
 use openapi_core::storage::{AgentRecordKind, AgentRecordStore, StorageErrorKind};
-use conversations::storage::{ConversationFilter, ConversationQuery, ConversationStore, KnowledgeStore, WhichMessages};
-use storage_common::transfer::{TransferKind, TransferRow, TransferStore};
 use rusqlite::Connection;
+use storage_common::transfer::{TransferKind, TransferRow, TransferStore};
+use storage_memory::MemoryStorage;
 use storage_sqlite::{FindingKind, SqliteStorage};
 use support::{Folder, agent, agent_id, at, chat, contact_id, insert_agent, wait};
+use testkit::conformance::chat_deeds;
 
 fn filled(folder: &Folder) -> SqliteStorage {
     let store = folder.open();

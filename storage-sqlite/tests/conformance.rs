@@ -2,11 +2,11 @@
 
 mod support;
 
-use testkit::conformance::compare_forms;
 use support::Folder;
 use support::backend::File;
+use testkit::conformance::compare_forms;
 
-openapi_core::conformance_suite!(|| File::new(Folder::new()));
+testkit::conformance_suite!(|| File::new(Folder::new()));
 
 #[test]
 #[ignore = "takes minutes"]

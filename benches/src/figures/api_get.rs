@@ -7,14 +7,14 @@ use bytes::Bytes;
 use http::{Request, StatusCode};
 use http_body_util::Empty;
 use openapi_core::api::{Api, PeerAddress};
-use openapi_core::storage::memory::MemoryStorage;
 use openapi_core::values::AgentId;
+use storage_memory::MemoryStorage;
 
 use super::Options;
 use crate::machine::{monotonic, thread_cpu};
 use crate::report::{Failure, Measured, Reach, Report};
 use crate::statistics::Samples;
-use crate::world::{Credentials, Dice, Host, Person, agent_id};
+use crate::world::{Credentials, Host, Person, SplitMix64, agent_id};
 
 /// Contacts in the store.
 const CONTACTS: u64 = 1_000;
@@ -101,12 +101,12 @@ struct Clients<'a> {
     agent: &'a AgentId,
     keys: Vec<Credentials>,
     sent: usize,
-    dice: Dice,
+    dice: SplitMix64,
 }
 
 impl<'a> Clients<'a> {
     async fn new(host: &'a Host, agent: &'a AgentId) -> Result<Self, Failure> {
-        let mut clients = Clients { host, agent, keys: Vec::new(), sent: 0, dice: Dice::new(1) };
+        let mut clients = Clients { host, agent, keys: Vec::new(), sent: 0, dice: SplitMix64(1) };
         clients.replace_keys().await?;
         Ok(clients)
     }

@@ -4,16 +4,17 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use openapi_core::conformance::{Backend, CASES, PlantedFault, missed_faults};
-use openapi_core::storage::memory::MemoryStorage;
-use openapi_core::storage::{Storage, TransferStore};
+use conversations::storage::ConversationStorage;
+use storage_common::transfer::TransferStore;
+use storage_memory::MemoryStorage;
+use testkit::conformance::{Backend, CASES, PlantedFault, missed_faults};
 
 use crate::report::{Measured, Reach, Report};
 
-struct InMemory(Arc<dyn Storage>);
+struct InMemory(Arc<dyn ConversationStorage>);
 
 impl Backend for InMemory {
-    fn storage(&self) -> Arc<dyn Storage> {
+    fn storage(&self) -> Arc<dyn ConversationStorage> {
         Arc::clone(&self.0)
     }
 
@@ -29,7 +30,7 @@ impl Backend for InMemory {
 pub(super) fn run() -> Measured {
     let open = || {
         let store = Arc::new(MemoryStorage::new());
-        (InMemory(Arc::clone(&store) as Arc<dyn Storage>), store as Arc<dyn TransferStore>)
+        (InMemory(Arc::clone(&store) as Arc<dyn ConversationStorage>), store as Arc<dyn TransferStore>)
     };
     let missed = missed_faults(open, PlantedFault::ALL);
     let caught = PlantedFault::ALL.len() - missed.len();

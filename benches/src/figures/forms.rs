@@ -10,7 +10,7 @@ use openapi_core::access::{Actor, Caller, Permissions};
 use openapi_core::api::Api;
 use openapi_core::forms::{CompiledTemplate, Completeness, FormTemplate};
 use openapi_core::json::{Json, Object, parse};
-use openapi_core::storage::memory::MemoryStorage;
+use storage_memory::MemoryStorage;
 
 use super::Options;
 use crate::data;

@@ -15,7 +15,7 @@ use crate::data;
 use crate::machine::monotonic;
 use crate::report::{Failure, Measured, Reach, Report, number};
 use crate::statistics::Samples;
-use crate::world::{Dice, Host, Person};
+use crate::world::{Host, Person, SplitMix64};
 
 /// Contacts of the small agent.
 pub(super) const SMALL: u64 = 1_000;
@@ -200,7 +200,7 @@ const KINDS: [Kind; 5] = [
 
 pub(super) fn search_scale(options: &Options) -> Measured {
     let lists = Lists::open(options.contacts)?;
-    let mut dice = Dice::new(options.seed);
+    let mut dice = SplitMix64(options.seed);
     let mut of_kinds = vec![Samples::default(); KINDS.len()];
     let (mut of_list, mut hits) = (Samples::default(), Samples::default());
     for _ in 0..200 {

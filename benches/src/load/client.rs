@@ -15,7 +15,7 @@ use super::{Outcome, Plan, Work};
 use crate::machine::monotonic;
 use crate::report::Failure;
 use crate::statistics::Samples;
-use crate::world::{Credentials, Dice, Person};
+use crate::world::{Credentials, Person, SplitMix64};
 
 /// The longest answer that is waited for, head and body.
 const LONGEST_ANSWER: usize = 1 << 20;
@@ -94,7 +94,7 @@ pub(super) async fn run(plan: Plan) -> Result<Outcome, Failure> {
 struct Connection {
     stream: TcpStream,
     shared: Rc<Shared>,
-    dice: Dice,
+    dice: SplitMix64,
     key: Option<Credentials>,
     left: u32,
     request: Vec<u8>,
@@ -106,7 +106,7 @@ impl Connection {
         Connection {
             stream,
             shared,
-            dice: Dice::new(number),
+            dice: SplitMix64(number),
             key: None,
             left: 0,
             request: Vec::new(),

@@ -8,7 +8,7 @@ use openapi_core::schema::{CompiledSchema, Identity};
 use openapi_core::storage::{ContactWrite, Effects};
 use openapi_core::values::{AgentId, AuditId, ContactId, PlatformId, Timestamp};
 
-use super::Dice;
+use super::SplitMix64;
 use crate::report::Failure;
 
 /// When the first contact was created; each further one came a second later.
@@ -48,14 +48,14 @@ pub(crate) struct Person {
     plan: &'static str,
 }
 
-fn name(dice: &mut Dice, syllables: usize) -> String {
+fn name(dice: &mut SplitMix64, syllables: usize) -> String {
     let name: String = (0..syllables).map(|_| dice.pick(&SYLLABLES)).collect();
     name[..1].to_uppercase() + &name[1..]
 }
 
 impl Person {
     pub(crate) fn new(number: u64) -> Self {
-        let mut dice = Dice::new(number.wrapping_mul(0xd6e8_feb8_6659_fd93));
+        let mut dice = SplitMix64(number.wrapping_mul(0xd6e8_feb8_6659_fd93));
         Person {
             number,
             first_name: name(&mut dice, 2),
@@ -164,8 +164,8 @@ pub(crate) fn write_of(
     number: u64,
 ) -> Result<ContactWrite, Failure> {
     let at = Timestamp::from_millis(FIRST_AT + 1_000 * i64::try_from(number)?);
-    let id = |dice: &mut Dice| PlatformId::new(at, dice.next().to_be_bytes());
-    let mut dice = Dice::new(number);
+    let id = |dice: &mut SplitMix64| PlatformId::new(at, dice.next_u64().to_be_bytes());
+    let mut dice = SplitMix64(number);
     let identity = Identity { id: ContactId::from(id(&mut dice)), agent_id: agent.clone(), now: at };
     let contact = schema
         .create(&Person::new(number).body(), identity)

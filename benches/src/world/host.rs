@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use conversations::storage::ConversationStorage;
 use openapi_core::access::{Actor, Permissions, RateLimits};
 use openapi_core::admin::{Admin, AdminError, NewAgent, NewKey};
 use openapi_core::api::{Api, Settings};
@@ -11,7 +12,6 @@ use openapi_core::json::Object;
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::schema::CompiledSchema;
 use openapi_core::server_keys::{ServerKey, ServerKeys};
-use openapi_core::storage::Storage;
 use openapi_core::values::AgentId;
 use serde::{Deserialize, Serialize};
 use server_hyper::ports::{SystemClock, SystemRandom};
@@ -37,7 +37,7 @@ pub(crate) struct Credentials {
 /// A platform over a store.
 pub(crate) struct Host {
     platform: Arc<Platform>,
-    storage: Arc<dyn Storage>,
+    storage: Arc<dyn ConversationStorage>,
 }
 
 /// The names of the benchmarked service.
@@ -55,7 +55,7 @@ fn operator() -> Actor {
 }
 
 impl Host {
-    pub(crate) fn new(storage: Arc<dyn Storage>) -> Result<Self, Failure> {
+    pub(crate) fn new(storage: Arc<dyn ConversationStorage>) -> Result<Self, Failure> {
         let server_keys = ServerKeys::new(ServerKey::new(&[0x42; 32]), Vec::new());
         let ports = Ports::new(Arc::new(SystemClock), Arc::new(SystemRandom), server_keys);
         let platform = Arc::new(Platform::new(Arc::clone(&storage), ports, brand()?));
@@ -67,7 +67,7 @@ impl Host {
         Ok(self.platform.api(Settings::new(brand()?)))
     }
 
-    pub(crate) fn storage(&self) -> &Arc<dyn Storage> {
+    pub(crate) fn storage(&self) -> &Arc<dyn ConversationStorage> {
         &self.storage
     }
 

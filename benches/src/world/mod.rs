@@ -1,13 +1,12 @@
 //! The world that benchmarks run in: the ports of a real machine, agents, keys, contacts.
 
 mod contacts;
-mod dice;
 mod host;
 mod model;
 mod visitors;
 
 pub(crate) use contacts::{Person, write_of};
-pub(crate) use dice::Dice;
 pub(crate) use host::{Credentials, Host, SERVER_KEY_HEX, agent_id};
 pub(crate) use model::{Manner, Model};
+pub(crate) use testkit::SplitMix64;
 pub(crate) use visitors::{Chat, Crowd, ORIGIN};

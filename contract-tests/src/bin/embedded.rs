@@ -8,19 +8,21 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
 use contract_tests::{Form, Script, document, story};
+use conversations::admin::ChatAdmin;
+use conversations::widget::{WidgetApi, WidgetSettings};
+use conversations::{ChatPorts, Conversations};
 use http::{Method, Request};
 use http_body_util::{BodyExt, Full};
 use openapi_core::access::Actor;
-use openapi_core::admin::{Admin, ChatAdmin, NewAgent, NewKey};
+use openapi_core::admin::{Admin, NewAgent, NewKey};
 use openapi_core::api::{Api, Settings};
 use openapi_core::json::{Json, Object};
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::ports::{FixedClock, MemoryBlobs, SequentialIds};
 use openapi_core::server_keys::{ServerKey, ServerKeys};
-use openapi_core::storage::memory::MemoryStorage;
-use openapi_core::widget::{WidgetApi, WidgetSettings};
 use pollster::block_on;
 use serde_json::{Value, json};
+use storage_memory::MemoryStorage;
 
 /// Panics that the host's own hook has seen.
 static SEEN: AtomicU32 = AtomicU32::new(0);
@@ -97,8 +99,9 @@ impl Host {
         let ports = Ports::new(clock, Arc::new(SequentialIds::default()), keys)
             .with_blobs(Arc::new(MemoryBlobs::new()))
             .with_extractor(Arc::new(Script::default()));
-        let platform = Platform::new(Arc::new(MemoryStorage::new()), ports, document::brand());
-        let platform = Arc::new(platform);
+        let storage = Arc::new(MemoryStorage::new());
+        let platform = Arc::new(Platform::new(Arc::clone(&storage) as _, ports, document::brand()));
+        let chat = Arc::new(Conversations::new(Arc::clone(&platform), storage, ChatPorts::new()));
         let by = Actor::Operator("host".to_owned());
         let agent = NewAgent {
             id: Some("acme".parse().expect("an id")),
@@ -111,10 +114,10 @@ impl Host {
         let template = block_on(platform.create_template(&by, &agent, &object(&story::feedback())));
         let template = template.expect("a template").id;
         block_on(platform.activate_template(&by, &agent, template)).expect("an active template");
-        block_on(platform.configure_agent(&by, &agent, &object(&json!({})))).expect("settings");
+        block_on(chat.configure_agent(&by, &agent, &object(&json!({})))).expect("settings");
         Host {
             api: platform.api(Settings::new(document::brand())),
-            widget: platform.widget_api(WidgetSettings::default()),
+            widget: chat.widget_api(WidgetSettings::default()),
             key: key.key.api_key.to_string(),
             secret: key.secret.expose().to_owned(),
             template: template.to_string(),

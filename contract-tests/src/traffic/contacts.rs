@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Known, Request, external, maybe, request, with_json};
-use crate::Dice;
+use crate::SplitMix64;
 
 const NAMES: [&str; 14] = [
     "Zoë",
@@ -55,7 +55,7 @@ const TERMS: [&str; 20] = [
     "gold",
 ];
 
-fn contact_body(dice: &mut Dice, is_new: bool) -> Value {
+fn contact_body(dice: &mut SplitMix64, is_new: bool) -> Value {
     let mut body = json!({});
     if is_new || dice.one_in(2) {
         body["primaryEmail"] = json!(dice.pick(&EMAILS));
@@ -92,9 +92,9 @@ fn contact_body(dice: &mut Dice, is_new: bool) -> Value {
     body
 }
 
-fn list_query(dice: &mut Dice, known: &Known) -> String {
+fn list_query(dice: &mut SplitMix64, known: &Known) -> String {
     let mut query = Vec::new();
-    let mut maybe = |dice: &mut Dice, one_in: u64, name: &str, values: &[&str]| {
+    let mut maybe = |dice: &mut SplitMix64, one_in: u64, name: &str, values: &[&str]| {
         if dice.one_in(one_in) {
             query.push(format!("{name}={}", dice.pick(values).replace(' ', "%20").replace('+', "%2B")));
         }
@@ -116,7 +116,7 @@ fn list_query(dice: &mut Dice, known: &Known) -> String {
 }
 
 /// A cursor's list goes on; its limit may be another one.
-fn onward(dice: &mut Dice, (path, cursor): (String, String)) -> String {
+fn onward(dice: &mut SplitMix64, (path, cursor): (String, String)) -> String {
     let without: Vec<&str> = path
         .split(['?', '&'])
         .skip(1)
@@ -129,7 +129,7 @@ fn onward(dice: &mut Dice, (path, cursor): (String, String)) -> String {
     format!("{base}?cursor={cursor}{limit}{}{}", if rest.is_empty() { "" } else { "&" }, rest.join("&"))
 }
 
-pub(super) fn contacts(dice: &mut Dice, known: &Known) -> Request {
+pub(super) fn contacts(dice: &mut SplitMix64, known: &Known) -> Request {
     let by_external = format!("/contacts/{}/chatbots/<A>", external(dice));
     let by_id = format!("/contacts/platformid/{}/chatbots/<A>", known.contact(dice));
     let one = if dice.one_in(2) { by_external.clone() } else { by_id };

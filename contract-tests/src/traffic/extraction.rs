@@ -1,7 +1,7 @@
 //! Requests about the extraction of documents, as [`Script`](crate::Script) reads them.
 
 use super::{Request, request};
-use crate::{Dice, Form};
+use crate::{Form, SplitMix64};
 
 const DOCUMENTS: [&str; 14] = [
     "total: 12",
@@ -32,7 +32,7 @@ const SCHEMAS: [&str; 9] = [
     r#"{"total":{"type":"money"}}"#,
 ];
 
-pub(super) fn extraction(dice: &mut Dice) -> Request {
+pub(super) fn extraction(dice: &mut SplitMix64) -> Request {
     if dice.one_in(8) {
         return request("GET", "/document-extraction/schema-examples".to_owned());
     }

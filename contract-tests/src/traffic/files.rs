@@ -1,9 +1,9 @@
 //! Requests about files.
 
 use super::{Known, Request, request};
-use crate::{Dice, Form};
+use crate::{Form, SplitMix64};
 
-pub(super) fn files(dice: &mut Dice, known: &Known) -> Request {
+pub(super) fn files(dice: &mut SplitMix64, known: &Known) -> Request {
     // Few contacts have all the files, so that lists are long.
     let owner = known.contacts.get(dice.below(3) as usize).cloned().unwrap_or_else(|| known.contact(dice));
     let of = format!("/files/chatbots/<A>/{owner}");

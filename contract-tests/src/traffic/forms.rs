@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{Known, Request, external, maybe, request, with_json};
-use crate::Dice;
+use crate::SplitMix64;
 
-fn form_data(dice: &mut Dice) -> Value {
+fn form_data(dice: &mut SplitMix64) -> Value {
     let good = [
         json!({ "rating": 5 }),
         json!({ "rating": 3, "comment": "x" }),
@@ -16,7 +16,7 @@ fn form_data(dice: &mut Dice) -> Value {
     if dice.one_in(10) { dice.pick(&bad) } else { dice.pick(&good) }
 }
 
-fn form_body(dice: &mut Dice) -> Value {
+fn form_body(dice: &mut SplitMix64) -> Value {
     let mut body = json!({ "formData": form_data(dice) });
     if dice.one_in(3) {
         body["status"] = json!(dice.pick(&["draft", "draft", "submitted", "approved"]));
@@ -27,7 +27,7 @@ fn form_body(dice: &mut Dice) -> Value {
     body
 }
 
-pub(super) fn forms(dice: &mut Dice, known: &Known) -> Request {
+pub(super) fn forms(dice: &mut SplitMix64, known: &Known) -> Request {
     let template =
         if dice.one_in(25) { "697d00000000000000000000".to_owned() } else { dice.pick(&known.templates) };
     let contact = external(dice);

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 pub use operator::{Deed, definition};
 
-use crate::{Call, Dice, Reply, Sandbox};
+use crate::{Call, Reply, Sandbox, SplitMix64};
 
 /// What happens next.
 #[derive(Clone, Debug)]
@@ -117,7 +117,7 @@ impl Known {
         Known { links: Vec::new(), ..self.clone() }
     }
 
-    fn contact(&self, dice: &mut Dice) -> String {
+    fn contact(&self, dice: &mut SplitMix64) -> String {
         match dice.below(20) {
             0 => "697d00000000000000000000".to_owned(),
             _ if self.contacts.is_empty() => "697d00000000000000000000".to_owned(),
@@ -126,11 +126,11 @@ impl Known {
     }
 }
 
-fn external(dice: &mut Dice) -> String {
+fn external(dice: &mut SplitMix64) -> String {
     format!("crm-{}", dice.below(12))
 }
 
-fn maybe<T: Into<Value>>(dice: &mut Dice, body: &mut Value, name: &str, one_in: u64, value: T) {
+fn maybe<T: Into<Value>>(dice: &mut SplitMix64, body: &mut Value, name: &str, one_in: u64, value: T) {
     if dice.one_in(one_in) {
         body[name] = if dice.one_in(8) { Value::Null } else { value.into() };
     }
@@ -149,7 +149,7 @@ fn with_json(mut request: Request, body: &Value) -> Request {
 /// The next step.
 #[must_use]
 pub fn step(seed: u64, known: &Known) -> Step {
-    let mut dice = Dice(seed);
+    let mut dice = SplitMix64(seed);
     let mut request = match dice.below(100) {
         0..=1 => return Step::Operator(operator::deed(&mut dice, known)),
         2..=5 => return Step::Wait(dice.pick(&[1, 999, 5_000, 70_000])),
@@ -171,7 +171,7 @@ pub fn step(seed: u64, known: &Known) -> Step {
 }
 
 /// What needs no key.
-fn public(dice: &mut Dice) -> Request {
+fn public(dice: &mut SplitMix64) -> Request {
     let path = dice.pick(&["//v1/open/health", "//openapi.json", "//v1/open/nothing", "//"]);
     request("GET", path.to_owned())
 }

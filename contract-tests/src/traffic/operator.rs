@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::Known;
 use crate::sandbox::{object, operator, wait};
-use crate::{Dice, Sandbox};
+use crate::{Sandbox, SplitMix64};
 
 /// Something that the operator does.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ impl Deed {
     }
 }
 
-pub(super) fn deed(dice: &mut Dice, known: &Known) -> Deed {
+pub(super) fn deed(dice: &mut SplitMix64, known: &Known) -> Deed {
     let template = dice.pick(&known.templates);
     match dice.below(14) {
         0..=1 => Deed::DefineContacts(dice.pick(&[

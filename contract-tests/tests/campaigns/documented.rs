@@ -8,7 +8,9 @@ use std::sync::{Arc, LazyLock};
 
 use contract_tests::sandbox::{operator, wait};
 use contract_tests::traffic::{Known, Step, definition, step};
-use contract_tests::{Backend, Credentials, Dice, FaultyStorage, Reply, Sandbox, document, rules, story};
+use contract_tests::{
+    Backend, Credentials, FaultyStorage, Reply, Sandbox, SplitMix64, document, rules, story,
+};
 use http::HeaderValue;
 use openapi_core::access::RateLimits;
 use openapi_core::admin::Admin;
@@ -38,7 +40,7 @@ struct World {
 }
 
 impl World {
-    fn new(dice: &mut Dice) -> Self {
+    fn new(dice: &mut SplitMix64) -> Self {
         let store = Backend::Memory.open();
         let faulty = FaultyStorage::new(Arc::clone(&store.storage));
         let cx = Sandbox::on(store.through(faulty.clone()), |_| {});
@@ -79,9 +81,9 @@ impl World {
         Some(reply)
     }
 
-    fn step(&mut self, dice: &mut Dice, seen: &mut BTreeMap<Kind, u64>) -> u64 {
+    fn step(&mut self, dice: &mut SplitMix64, seen: &mut BTreeMap<Kind, u64>) -> u64 {
         self.cx.advance(self.pace);
-        let request = match step(dice.draw(), &self.known) {
+        let request = match step(dice.next_u64(), &self.known) {
             Step::Wait(millis) => {
                 self.cx.advance(millis);
                 return 0;
@@ -134,7 +136,7 @@ fn listed() -> BTreeSet<Kind> {
 #[test]
 fn every_answer_is_documented() {
     let wanted = length("DOCUMENTED_REQUESTS", 3_000);
-    let mut dice = Dice(length("DOCUMENTED_SEED", 1));
+    let mut dice = SplitMix64(length("DOCUMENTED_SEED", 1));
     let (mut seen, mut sent) = (BTreeMap::new(), 0);
     while sent < wanted {
         let mut world = World::new(&mut dice);

@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use contract_tests::sandbox::wait;
 use contract_tests::traffic::{Deed, Known, Request, Step, definition, step};
-use contract_tests::{Backend, Credentials, Dice, FaultyStorage, Reply, Sandbox};
+use contract_tests::{Backend, Credentials, FaultyStorage, Reply, Sandbox, SplitMix64};
 use openapi_core::access::RateLimits;
-use openapi_core::conformance::{Faulty, PlantedFault};
 use openapi_core::ports::{IdSource, SequentialIds};
-use openapi_core::transfer;
+use storage_common::transfer;
+use testkit::conformance::{Faulty, PlantedFault};
 
 use crate::length;
 
@@ -162,7 +162,7 @@ impl World {
 
 /// A history of both agents: what the second one saw, and how many operations there were.
 fn together(world: &mut World, seed: u64) -> (Vec<Event>, u64) {
-    let mut dice = Dice(seed);
+    let mut dice = SplitMix64(seed);
     let (mut events, mut operations) = (Vec::new(), 0);
     for _ in 0..STEPS {
         world.wait(400);
@@ -171,9 +171,9 @@ fn together(world: &mut World, seed: u64) -> (Vec<Event>, u64) {
         let tenant = if dice.one_in(4) { 2 - whose } else { whose - 1 };
         let known = &world.tenants[tenant].known;
         let next = if tenant == whose - 1 {
-            step(dice.draw(), known)
+            step(dice.next_u64(), known)
         } else {
-            step(dice.draw(), &known.without_links())
+            step(dice.next_u64(), &known.without_links())
         };
         let is_tight = dice.one_in(5);
         match next {

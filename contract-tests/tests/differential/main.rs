@@ -11,11 +11,11 @@ use std::sync::Arc;
 use contract_tests::backend::Store;
 use contract_tests::sandbox::wait;
 use contract_tests::traffic::{Known, Request, Step, definition, step};
-use contract_tests::{Backend, Dice, Reply, Sandbox};
+use contract_tests::{Backend, Reply, Sandbox, SplitMix64};
 use openapi_core::admin::Admin;
-use openapi_core::conformance::{Faulty, PlantedFault, chat_deeds};
 use openapi_core::ports::Clock as _;
 use openapi_core::storage::AuditQuery;
+use testkit::conformance::{Faulty, PlantedFault, chat_deeds};
 
 /// How many steps a history has: a store of its own for each history keeps one small and the failing steps few.
 const STEPS: usize = 500;
@@ -130,8 +130,8 @@ fn compare(open: &dyn Fn() -> Store, requests: usize, shrinks: bool) -> Result<S
         if sent >= requests {
             break;
         }
-        let mut dice = Dice(number);
-        let steps: Vec<u64> = (0..STEPS).map(|_| dice.draw()).collect();
+        let mut dice = SplitMix64(number);
+        let steps: Vec<u64> = (0..STEPS).map(|_| dice.next_u64()).collect();
         let mut both = Both::new(open());
         if let Err(failure) = both.run(&steps) {
             if !shrinks {
@@ -195,14 +195,14 @@ fn mongo_answers_like_the_model() {
 /// What an operator moves from engine to engine, and on, goes on answering like the model.
 fn move_through(backends: &[Backend], histories: u64) {
     for number in 0..histories {
-        let mut dice = Dice(number ^ 0x6d6f_7665);
+        let mut dice = SplitMix64(number ^ 0x6d6f_7665);
         let mut both = Both::new(backends[0].open());
         for (place, backend) in backends.iter().enumerate() {
             if place > 0 {
                 (both.model, both.ours) = (both.model.restarted(), both.ours.moved_to(backend.open()));
             }
-            let steps: Vec<u64> = (0..STEPS / 2).map(|_| dice.draw()).collect();
-            both.run(&steps).and_then(|()| both.chat(dice.draw())).unwrap_or_else(|failure| {
+            let steps: Vec<u64> = (0..STEPS / 2).map(|_| dice.next_u64()).collect();
+            both.run(&steps).and_then(|()| both.chat(dice.next_u64())).unwrap_or_else(|failure| {
                 panic!("history {number}, after {:?}: {failure}", &backends[..=place])
             });
         }

@@ -3,10 +3,10 @@
 
 use contract_tests::{Backend, Sandbox, story};
 use jsonschema::Validator;
-use openapi_core::strategies::{Reach, form_data, template_definition};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use serde_json::{Value, json};
+use testkit::strategies::{Reach, form_data, template_definition};
 
 use crate::support::{ask, contact, get, submit_path};
 

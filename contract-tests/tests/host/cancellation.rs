@@ -21,11 +21,12 @@ use openapi_core::extraction::{
 use openapi_core::files::FileName;
 use openapi_core::operation::Meta;
 use openapi_core::ports::{BlobKey, BlobListing, BlobResult, BlobStore, BlobStream, BlobWriter, MemoryBlobs};
-use openapi_core::storage::faulty::halt;
-use openapi_core::storage::{LedgerQuery, RecordKind};
-use openapi_core::transfer::{self, AgentDigest};
+use openapi_core::storage::LedgerQuery;
 use openapi_core::values::Timestamp;
 use serde_json::json;
+use storage_common::transfer;
+use storage_common::transfer::{AgentDigest, TransferKind};
+use testkit::faulty::halt;
 
 /// Halts before and behind everything it does.
 struct Halting<T>(T);
@@ -169,7 +170,7 @@ impl State {
     /// Whether both are the same, but for what counts requests rather than what they did. Credits that were set aside
     /// and given back are as they were, though their account was saved twice.
     fn is(&self, other: &State) -> bool {
-        let counting = [RecordKind::RateWindow, RecordKind::Key, RecordKind::CreditAccount];
+        let counting = [TransferKind::RateWindow, TransferKind::Key, TransferKind::CreditAccount];
         let different = self.digest.differences(&other.digest);
         self.credits == other.credits && different.iter().all(|kind| counting.contains(kind))
     }
@@ -267,9 +268,12 @@ fn a_dropped_request_leaves_nothing_or_everything() {
             if meta.idempotent {
                 assert_eq!(again.status, success(meta), "{} {}", meta.id, again.text);
                 let once = State::of(&cx);
-                for kind in
-                    [RecordKind::Contact, RecordKind::File, RecordKind::Submission, RecordKind::Replay]
-                {
+                for kind in [
+                    TransferKind::Contact,
+                    TransferKind::File,
+                    TransferKind::Submission,
+                    TransferKind::Replay,
+                ] {
                     let (found, wanted) = (once.digest.count(kind), everything.digest.count(kind));
                     assert_eq!(found, wanted, "{} {kind:?}: it was done once", meta.id);
                 }

@@ -1,9 +1,9 @@
 //! Handlers go from thread to thread, so that any runtime can run them: this compiles.
 
 use contract_tests::call::ChunkedBody;
+use conversations::widget::WidgetApi;
 use http::Request;
 use openapi_core::api::Api;
-use openapi_core::widget::WidgetApi;
 use tower_service::Service;
 
 fn is_shared<T: Clone + Send + Sync + 'static>() {}

@@ -20,8 +20,8 @@ use crate::storage::ConversationWrite;
 use crate::widget::live::{Ending, EventName, LiveTurn};
 use crate::widget::texts;
 use crate::{
-    ChatError, ChatEvent, ChatEvents, ChatResponder, ChatTurn, ConversationMode, Fallback,
-    FollowUp, Message, MessageState, Outcome, Source, Speaker, StatusKind, Usage,
+    ChatError, ChatEvent, ChatEvents, ChatResponder, ChatTurn, ConversationMode, Fallback, FollowUp, Message,
+    MessageState, Outcome, Source, Speaker, StatusKind, Usage,
 };
 
 /// The longest reply, in octets.

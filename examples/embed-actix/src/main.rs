@@ -11,7 +11,7 @@ use openapi_core::brand::Brand;
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::ports::{MemoryBlobs, SystemIds};
 use openapi_core::server_keys::ServerKeys;
-use openapi_core::storage::memory::MemoryStorage;
+use storage_memory::MemoryStorage;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     actix_web::rt::System::new().block_on(serve())

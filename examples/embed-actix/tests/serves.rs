@@ -17,7 +17,7 @@ use openapi_core::brand::Brand;
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::ports::{FileScan, FileScanner, MemoryBlobs, ScanError, SystemIds, Verdict};
 use openapi_core::server_keys::ServerKeys;
-use openapi_core::storage::memory::MemoryStorage;
+use storage_memory::MemoryStorage;
 
 /// Counts the octets of uploads while they arrive.
 #[derive(Clone, Default)]

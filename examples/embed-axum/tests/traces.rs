@@ -17,8 +17,8 @@ use openapi_core::platform::{Platform, Ports};
 use openapi_core::ports::SystemIds;
 use openapi_core::server_keys::ServerKeys;
 use openapi_core::storage::StorageErrorKind;
-use openapi_core::storage::faulty::FaultyStorage;
-use openapi_core::storage::memory::MemoryStorage;
+use storage_memory::MemoryStorage;
+use testkit::faulty::FaultyStorage;
 use tower_service::Service;
 
 /// What the subscriber writes.

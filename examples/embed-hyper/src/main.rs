@@ -2,9 +2,11 @@
 
 use hyper::{server::conn::http1::Builder, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use openapi_core::{access::Actor, admin::*, api::*, brand::Brand, platform::*, ports::SystemIds};
-use openapi_core::{server_keys::ServerKeys, storage::memory::MemoryStorage};
+use openapi_core::{
+    access::*, admin::*, api::*, brand::Brand, platform::*, ports::*, server_keys::ServerKeys,
+};
 use std::sync::Arc;
+use storage_memory::MemoryStorage;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {

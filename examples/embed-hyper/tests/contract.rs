@@ -13,7 +13,7 @@ use openapi_core::json::{Json, parse};
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::ports::{FixedClock, SequentialIds};
 use openapi_core::server_keys::ServerKeys;
-use openapi_core::storage::memory::MemoryStorage;
+use storage_memory::MemoryStorage;
 
 const CONTRACT: &str = include_str!("../../../docs/contract.md");
 

@@ -14,8 +14,8 @@ use openapi_core::brand::Brand;
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::ports::{FixedClock, SequentialIds};
 use openapi_core::server_keys::ServerKeys;
-use openapi_core::storage::faulty::FaultyStorage;
-use openapi_core::storage::memory::MemoryStorage;
+use storage_memory::MemoryStorage;
+use testkit::faulty::FaultyStorage;
 
 /// The whole service in memory, with the agent `acme`, a key for it, a clock that the test moves, and a store that
 /// fails when the test says so.

@@ -16,11 +16,11 @@ use openapi_core::operation::Access;
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::ports::{FixedClock, SequentialIds};
 use openapi_core::server_keys::ServerKeys;
-use openapi_core::storage::memory::MemoryStorage;
 use own_login::application;
 use own_login::session::Session;
 use own_login::sessions::{LIFETIME_MILLIS, Sessions};
 use pollster::block_on;
+use storage_memory::MemoryStorage;
 use tower_service::Service;
 
 const ORIGIN: &str = "https://app.example.com";

@@ -1,6 +1,7 @@
 //! Answers that are kept under the idempotency keys of their requests (contract 5.5).
 
 use openapi_core::access::Caller;
+use openapi_core::contacts::Contact;
 use openapi_core::reply::{ApiError, ErrorCode, StoredReply};
 use openapi_core::service::Idempotency;
 use openapi_core::values::Timestamp;
@@ -12,7 +13,7 @@ use crate::customers::failed;
 const DAY_MILLIS: i64 = 24 * 3_600_000;
 
 /// A key is bound to the tenant, to whoever calls, and to what is asked for.
-fn key(caller: &Caller, idempotency: &Idempotency) -> String {
+fn key(caller: &Caller, idempotency: &Idempotency<Contact>) -> String {
     let Idempotency { key, operation, .. } = idempotency;
     serde_json::json!([caller.agent_id, caller.actor, operation, key]).to_string()
 }
@@ -21,7 +22,7 @@ fn key(caller: &Caller, idempotency: &Idempotency) -> String {
 pub fn find(
     crm: &Connection,
     caller: &Caller,
-    idempotency: Option<&Idempotency>,
+    idempotency: Option<&Idempotency<Contact>>,
     now: Timestamp,
 ) -> Result<Option<StoredReply>, ApiError> {
     let Some(idempotency) = idempotency else { return Ok(None) };
@@ -47,7 +48,7 @@ pub fn find(
 pub fn keep(
     crm: &Connection,
     caller: &Caller,
-    idempotency: &Idempotency,
+    idempotency: &Idempotency<Contact>,
     reply: &StoredReply,
     now: Timestamp,
 ) -> rusqlite::Result<()> {

@@ -14,9 +14,9 @@ use openapi_core::json::{Json, parse};
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::ports::{FixedClock, SequentialIds};
 use openapi_core::server_keys::ServerKeys;
-use openapi_core::storage::memory::MemoryStorage;
 use pollster::block_on;
 use rusqlite::Connection;
+use storage_memory::MemoryStorage;
 
 const MORNING: i64 = 1_769_850_000_000;
 

@@ -3,15 +3,16 @@
 use std::cmp::Reverse;
 
 use async_trait::async_trait;
+use conversations::storage::{
+    ConversationPage, ConversationQuery, ConversationStore, ConversationWrite, KnowledgeStore,
+    KnowledgeWrite, MessageQuery, WhichMessages,
+};
+use conversations::{Conversation, KnowledgeDocument, Message, Passage};
 use openapi_core::audit::AuditEntry;
-use openapi_core::chat::{Conversation, KnowledgeDocument, Message, Passage};
 use openapi_core::json::RawObject;
 use openapi_core::ports::BlobKey;
 use openapi_core::storage::StorageErrorKind::{AlreadyExists, Missing, Stale};
-use openapi_core::storage::{
-    AgentRecord, AgentRecordKind, AgentRecordStore, ConversationPage, ConversationQuery, ConversationStore,
-    ConversationWrite, KnowledgeStore, KnowledgeWrite, MessageQuery, Result, WhichMessages,
-};
+use openapi_core::storage::{AgentRecord, AgentRecordKind, AgentRecordStore, Result};
 use openapi_core::values::{AgentId, ConversationId, FileId, KnowledgeId, Timestamp};
 
 use crate::MapStorage;

@@ -1,4 +1,4 @@
-//! A storage backend of one's own: every port of [`Storage`](openapi_core::storage::Storage) over maps.
+//! A storage backend of one's own: every port of [`Storage`](conversations::storage::ConversationStorage) over maps.
 //!
 //! One lock makes each method atomic. Within it, a write first checks all that may refuse it and then changes the
 //! tables, so that nothing is stored after an error; no method waits for anything while it holds the lock, so that a

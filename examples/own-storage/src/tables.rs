@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use conversations::{Conversation, KnowledgeDocument, Message, Passage};
 use openapi_core::access::StoredKey;
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::AuditEntry;
-use openapi_core::chat::{Conversation, KnowledgeDocument, Message, Passage};
 use openapi_core::contacts::{Contact, ContactKeys};
 use openapi_core::credits::{CreditAccount, CreditEntry};
 use openapi_core::files::ContactFile;

@@ -3,15 +3,15 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use openapi_core::conformance::Backend;
-use openapi_core::storage::Storage;
+use conversations::storage::ConversationStorage;
 use own_storage::MapStorage;
+use testkit::conformance::Backend;
 
 /// The backend under test, with an empty store of its own for each case.
 struct Mine(Arc<MapStorage>);
 
 impl Backend for Mine {
-    fn storage(&self) -> Arc<dyn Storage> {
+    fn storage(&self) -> Arc<dyn ConversationStorage> {
         self.0.clone()
     }
 
@@ -25,4 +25,4 @@ impl Backend for Mine {
     }
 }
 
-openapi_core::conformance_suite!(|| Mine(Arc::new(MapStorage::new())));
+testkit::conformance_suite!(|| Mine(Arc::new(MapStorage::new())));

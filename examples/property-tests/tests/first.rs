@@ -1,10 +1,12 @@
 //! The first property test of a program: whatever is valid is stored. It needs nothing but the library.
 
+use openapi_core::service::*;
 use openapi_core::{access::*, admin::*, brand::Brand, platform::*, ports::*, server_keys::ServerKeys};
-use openapi_core::{service::*, storage::memory::MemoryStorage, strategies};
 use pollster::block_on;
 use proptest::prelude::*;
 use std::sync::Arc;
+use storage_memory::MemoryStorage;
+use testkit::strategies;
 
 proptest! {
     #[test]

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use load_and_limits::Sandbox;
 use openapi_core::json::{Json, Object, parse};
-use openapi_core::strategies;
 use openapi_core::values::Email;
 use pollster::block_on;
 use proptest::collection::vec;
 use proptest::prelude::*;
+use testkit::strategies;
 
 /// What the program does with its customers, who have the numbers 0 to 4.
 #[derive(Clone, Debug)]

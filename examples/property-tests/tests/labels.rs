@@ -1,8 +1,8 @@
 //! A function of the program's own, for every contact that there can be.
 
-use openapi_core::strategies;
 use property_tests::label;
 use proptest::prelude::*;
+use testkit::strategies;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]

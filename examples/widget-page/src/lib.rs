@@ -15,18 +15,20 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::middleware::{Next, from_fn};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
+use conversations::ChatResponder;
+use conversations::admin::ChatAdmin;
+use conversations::widget::WidgetSettings;
+use conversations::{ChatPorts, Conversations};
 use openapi_core::access::Actor;
-use openapi_core::admin::{Admin, ChatAdmin, NewAgent};
+use openapi_core::admin::{Admin, NewAgent};
 use openapi_core::api::PeerAddress;
 use openapi_core::brand::Brand;
-use openapi_core::chat::ChatResponder;
 use openapi_core::json::{Json, parse};
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::ports::{SystemIds, Task, Tasks, Timer};
 use openapi_core::server_keys::ServerKeys;
-use openapi_core::storage::memory::MemoryStorage;
 use openapi_core::values::AgentId;
-use openapi_core::widget::WidgetSettings;
+use storage_memory::MemoryStorage;
 use widget::Widget;
 
 /// Lends the library the runtime: answers go on beside their connection, and end when they take too long.
@@ -63,16 +65,16 @@ pub async fn application(
     let brand = Brand::new(origin)?;
     let files = Widget::new(brand.service_name())?;
     let name = responder.name().to_owned();
-    let ports = Ports::system(ServerKeys::generate(&SystemIds::default()))
-        .with_responder(responder)
-        .with_timer(Arc::new(Tokio))
-        .with_tasks(Arc::new(Tokio));
-    let platform = Arc::new(Platform::new(Arc::new(MemoryStorage::new()), ports, brand));
+    let storage = Arc::new(MemoryStorage::new());
+    let ports = Ports::system(ServerKeys::generate(&SystemIds::default())).with_timer(Arc::new(Tokio));
+    let platform = Arc::new(Platform::new(Arc::clone(&storage) as _, ports, brand));
+    let ports = ChatPorts::new().with_responder(responder).with_tasks(Arc::new(Tokio));
+    let chat = Arc::new(Conversations::new(Arc::clone(&platform), storage, ports));
     let by = Actor::Operator("setup".to_owned());
     let agent = platform.create_agent(&by, NewAgent::new("Front desk".parse()?)).await?.id;
     let settings = format!(r#"{{"appearance":{{"greeting":"Ask me."}},"chat":{{"responder":"{name}"}}}}"#);
     if let Json::Object(settings) = parse(settings.as_bytes()).map_err(|_| "the settings are no JSON")? {
-        platform.configure_agent(&by, &agent, &settings).await?;
+        chat.configure_agent(&by, &agent, &settings).await?;
     }
     let mut settings = WidgetSettings::default();
     settings.own_origin = Some(origin.to_owned());
@@ -80,7 +82,7 @@ pub async fn application(
     Ok(Router::new()
         .route("/", get(page))
         // The widget's calls keep their whole path: `route_service`, not `nest_service`.
-        .route_service("/widget/v1/{*call}", platform.widget_api(settings))
+        .route_service("/widget/v1/{*call}", chat.widget_api(settings))
         .fallback(file)
         .with_state(Arc::new(site))
         .layer(from_fn(introduce)))

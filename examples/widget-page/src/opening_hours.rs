@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use conversations::{ChatEvent, ChatEvents, ChatResponder, ChatTurn, Outcome, StatusKind, Usage};
 use futures_util::stream::{self, StreamExt};
-use openapi_core::chat::{ChatEvent, ChatEvents, ChatResponder, ChatTurn, Outcome, StatusKind, Usage};
 
 /// Answers questions about the opening hours.
 pub struct OpeningHours;

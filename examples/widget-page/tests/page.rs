@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use conversations::{ChatEvent, ChatEvents, ChatResponder, ChatTurn, Outcome, Usage};
 use futures_util::stream;
-use openapi_core::chat::{ChatEvent, ChatEvents, ChatResponder, ChatTurn, Outcome, Usage};
 use sha2::{Digest, Sha384};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use widget_page::application;

@@ -1,5 +1,5 @@
-//! Values: types that cannot hold something invalid. One declaration gives parser, JSON Schema and (with the feature
-//! `strategies`) generator.
+//! Values: types that cannot hold something invalid. One declaration gives parser and JSON Schema; the
+//! generators of the crate `testkit` produce what the parsers accept.
 
 mod agent_id;
 mod boolean;

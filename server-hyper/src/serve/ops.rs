@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use conversations::storage::ConversationStorage;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use openapi_core::storage::Storage;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -33,7 +33,7 @@ pub struct Ops {
     /// The counters.
     pub metrics: Arc<Metrics>,
     /// The store, asked whether it answers.
-    pub storage: Arc<dyn Storage>,
+    pub storage: Arc<dyn ConversationStorage>,
     /// A server that drains is not ready.
     pub drain: Arc<Drain>,
 }

@@ -9,10 +9,11 @@ use std::io::BufRead;
 use std::path::Path;
 use std::time::Duration;
 
-use openapi_core::storage::Storage;
-use power_cuts::{Dice, Event};
+use conversations::storage::ConversationStorage;
+use power_cuts::Event;
 use serde_json::Value;
 use server_hyper::assemble::{self, StoreUrl};
+use testkit::SplitMix64;
 
 use super::file_client::{Client, id};
 use super::support::{BINARY, Place, Said, within};
@@ -123,7 +124,7 @@ impl Recorded {
     }
 
     /// What is wrong after a cut behind so many events.
-    fn faults(&self, count: usize, dice: &mut Dice) -> Vec<String> {
+    fn faults(&self, count: usize, dice: &mut SplitMix64) -> Vec<String> {
         let left = self.place.path("left");
         std::fs::create_dir(&left).unwrap();
         power_cuts::after_cut(&self.events, count, dice, &self.place.path("disk"), &left);
@@ -153,7 +154,7 @@ impl Recorded {
     /// What had been answered and is not so.
     async fn broken_promises(&self, count: usize, store: &str, left: &Path) -> Vec<String> {
         let storage = assemble::open(&StoreUrl::parse(store).unwrap()).await.unwrap();
-        let storage: &dyn Storage = &*storage;
+        let storage: &dyn ConversationStorage = &*storage;
         let (uploaded, deleted) = (self.answered(count, 201), self.answered(count, 200));
         let mut broken = Vec::new();
         for (file, content) in &self.contents {
@@ -184,9 +185,9 @@ impl Recorded {
         let answers = self.answered(self.events.len(), 201);
         assert!(self.contents.keys().all(|file| answers(file)), "each acknowledgement is in the trace");
         let (mut damaged, mut all) = (0, Vec::new());
-        let mut dice = Dice(5);
+        let mut dice = SplitMix64(5);
         for _ in 0..cuts {
-            let count = first + dice.below(self.events.len() - first + 1);
+            let count = first + dice.index(self.events.len() - first + 1);
             let faults = self.faults(count, &mut dice);
             damaged += usize::from(!faults.is_empty());
             all.extend(faults);

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use chat::{IndexSettings, KnowledgeIndex, KnowledgeResponder};
 use conversations::widget::{WidgetApi, WidgetSettings};
+use conversations::{ChatPorts, Conversations};
 use http::Request;
 use http_body_util::{BodyExt, Full};
 use openapi_core::brand::Brand;
@@ -45,13 +46,14 @@ impl Visitor {
         let storage = Arc::new(SqliteStorage::open(config).unwrap());
         let keys = KeySource::File(place.path("data/server-keys")).load(&SystemClock, &SystemRandom).unwrap();
         let index = KnowledgeIndex::new(storage.clone(), clock.clone(), IndexSettings::default());
-        let ports = Ports::new(clock, Arc::new(SystemRandom), keys)
-            .with_responder(Arc::new(KnowledgeResponder))
-            .with_retriever(Arc::new(index));
+        let ports = Ports::new(clock, Arc::new(SystemRandom), keys);
+        let chat =
+            ChatPorts::new().with_responder(Arc::new(KnowledgeResponder)).with_retriever(Arc::new(index));
         let brand = Brand::new("http://127.0.0.1:8080").unwrap();
-        let platform = Arc::new(Platform::new(storage, ports, brand));
+        let platform = Arc::new(Platform::new(storage.clone(), ports, brand));
+        let chat = Arc::new(Conversations::new(platform, storage, chat));
         Visitor {
-            api: platform.widget_api(WidgetSettings::default()),
+            api: chat.widget_api(WidgetSettings::default()),
             agent: agent.to_owned(),
             token: Value::Null,
             runtime: tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap(),

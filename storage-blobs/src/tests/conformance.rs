@@ -20,7 +20,7 @@ pub(super) fn wait<T>(future: impl Future<Output = T>) -> T {
 mod folder {
     use super::*;
 
-    openapi_core::blob_suite!(|case| {
+    testkit::blob_suite!(|case| {
         let folder = tempfile::tempdir().unwrap();
         let store: Arc<dyn BlobStore> = Arc::new(FolderBlobs::open(folder.path().join("blobs")).unwrap());
         wait((case.run)(store));
@@ -31,7 +31,7 @@ mod folder {
 mod folder_by_threads {
     use super::*;
 
-    openapi_core::blob_suite!(|case| {
+    testkit::blob_suite!(|case| {
         let folder = tempfile::tempdir().unwrap();
         let store = FolderBlobs::open(folder.path().join("blobs")).unwrap();
         store.write_by_threads();
@@ -44,7 +44,7 @@ mod objects {
     use super::*;
     use crate::tests::s3_server::S3Server;
 
-    openapi_core::blob_suite!(|case| {
+    testkit::blob_suite!(|case| {
         wait(async {
             let server = S3Server::start().await;
             (case.run)(server.blobs("some/prefix")).await;

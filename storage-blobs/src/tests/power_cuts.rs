@@ -26,7 +26,8 @@ mod cuts {
     use openapi_core::files::FileName;
     use openapi_core::ports::{BlobKey, BlobStore};
     use openapi_core::values::Timestamp;
-    use power_cuts::{Dice, Event};
+    use power_cuts::Event;
+    use testkit::SplitMix64;
 
     use super::{WEAK, variable};
     use crate::FolderBlobs;
@@ -57,8 +58,8 @@ mod cuts {
 
     fn content(number: usize) -> Vec<u8> {
         let length = [0, 1, 700, 4_096, 9_000, 262_144, 300_000][number % 7];
-        let mut dice = Dice(number as u64);
-        (0..length).map(|_| dice.below(256) as u8).collect()
+        let mut dice = SplitMix64(number as u64);
+        (0..length).map(|_| dice.index(256) as u8).collect()
     }
 
     /// Not a test of its own: the child.
@@ -195,7 +196,7 @@ mod cuts {
         let events = recorded(folder.path(), weak);
         assert_eq!(Said::of(&events).written.len(), SESSIONS * BLOBS, "each acknowledgement is in the trace");
         let (mut damaged, mut all) = (0, BTreeSet::new());
-        let mut dice = Dice(7);
+        let mut dice = SplitMix64(7);
         for (turn, count) in places(events.len()).into_iter().enumerate() {
             let left = folder.path().join(format!("left-{turn}"));
             std::fs::create_dir(&left).unwrap();
@@ -211,8 +212,8 @@ mod cuts {
     /// So many places, drawn.
     fn some(cuts: usize) -> impl Fn(usize) -> Vec<usize> {
         move |events| {
-            let mut dice = Dice(11);
-            (0..cuts).map(|_| dice.below(events + 1)).collect()
+            let mut dice = SplitMix64(11);
+            (0..cuts).map(|_| dice.index(events + 1)).collect()
         }
     }
 

@@ -4,9 +4,11 @@ pub(crate) mod read;
 pub(crate) mod write;
 
 use async_trait::async_trait;
-use openapi_core::audit::AuditEntry;
+use conversations::storage::{
+    ConversationPage, ConversationQuery, ConversationStore, ConversationWrite, MessageQuery,
+};
 use conversations::{Conversation, Message};
-use conversations::storage::{ConversationPage, ConversationQuery, ConversationStore, ConversationWrite, MessageQuery};
+use openapi_core::audit::AuditEntry;
 use openapi_core::storage::StorageError;
 use openapi_core::values::{AgentId, ConversationId, Timestamp};
 

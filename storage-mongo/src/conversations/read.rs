@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
-use mongodb::bson::{Binary, Bson, Document, RawDocument, doc};
+use conversations::storage::{
+    ConversationFilter, ConversationPage, ConversationQuery, MessageQuery, WhichMessages,
+};
 use conversations::{Conversation, ConversationMode, ConversationStatus, Message};
-use conversations::storage::{ConversationFilter, ConversationPage, ConversationQuery, MessageQuery, WhichMessages};
+use mongodb::bson::{Binary, Bson, Document, RawDocument, doc};
 use openapi_core::values::{AgentId, ConversationId, Timestamp};
 
 use crate::connect::Handle;

@@ -1,9 +1,9 @@
 //! Changing conversations. Everything here runs inside a transaction.
 
+use conversations::storage::ConversationWrite;
+use conversations::{Conversation, Message};
 use mongodb::bson::{Document, doc};
 use openapi_core::audit::AuditEntry;
-use conversations::{Conversation, Message};
-use conversations::storage::ConversationWrite;
 use openapi_core::storage::StorageErrorKind;
 use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 

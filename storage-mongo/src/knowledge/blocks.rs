@@ -11,11 +11,11 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 
+use conversations::Passage;
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use mongodb::bson::{Bson, Document, RawDocument, doc};
-use conversations::Passage;
 use openapi_core::storage::StorageErrorKind;
 use openapi_core::values::{AgentId, KnowledgeId};
 

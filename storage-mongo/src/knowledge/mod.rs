@@ -3,12 +3,12 @@
 pub(crate) mod blocks;
 
 use async_trait::async_trait;
+use conversations::storage::{KnowledgeStore, KnowledgeWrite};
+use conversations::{KnowledgeDocument, Passage};
 use mongodb::bson::{Document, RawDocument, doc};
 use openapi_core::audit::AuditEntry;
-use conversations::{KnowledgeDocument, Passage};
 use openapi_core::json::RawObject;
 use openapi_core::storage::{AgentRecord, AgentRecordKind, StorageError, StorageErrorKind};
-use conversations::storage::{KnowledgeStore, KnowledgeWrite};
 use openapi_core::values::{AgentId, KnowledgeId};
 
 use crate::document::{Fields, json, key, keyed, of_agent};

@@ -1,13 +1,13 @@
 //! Passages in blocks: nobody sees where one ends.
 
+use conversations::storage::{KnowledgeStore, KnowledgeWrite};
+use conversations::{KnowledgeDocument, Passage};
 use openapi_core::agents::AgentStatus;
 use openapi_core::audit::AuditAction;
-use conversations::{KnowledgeDocument, Passage};
 use openapi_core::files::Sha256Digest;
 use openapi_core::storage::{AgentStore, StorageErrorKind};
-use conversations::storage::{KnowledgeStore, KnowledgeWrite};
-use storage_common::transfer::{TransferKind, TransferRow, TransferStore};
 use openapi_core::values::{AgentId, KnowledgeId};
+use storage_common::transfer::{TransferKind, TransferRow, TransferStore};
 
 use super::support::{Database, agent_id, at, contact_id, entry, insert_agent, wait};
 use crate::MongoStorage;

@@ -1,8 +1,8 @@
 //! Every read of conversations, knowledge and small records stays on its index, as the others do (`plans`).
 
-use mongodb::bson::{Document, doc};
-use conversations::{ConversationMode, ConversationStatus};
 use conversations::storage::{ConversationFilter, ConversationQuery, MessageQuery, WhichMessages};
+use conversations::{ConversationMode, ConversationStatus};
+use mongodb::bson::{Document, doc};
 use openapi_core::values::{ConversationId, KnowledgeId, MessageId};
 
 use super::plans::{explain, refuse_detours};

@@ -3,11 +3,15 @@
 use mongodb::bson::{Bson, Document, doc};
 use openapi_core::forms::SubmissionStatus;
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{AuditQuery, ContactFilter, ContactQuery, ContactSort, ContactStore, ContactWrite, FileQuery, FileSort, LedgerQuery, Order, SortKey, SortPosition, SubmissionFilter, SubmissionPosition, SubmissionQuery, TemplatePosition, TemplateQuery, Window};
-use storage_common::transfer::{TransferKey, TransferKind};
+use openapi_core::storage::{
+    AuditQuery, ContactFilter, ContactQuery, ContactSort, ContactStore, ContactWrite, FileQuery, FileSort,
+    LedgerQuery, Order, SortKey, SortPosition, SubmissionFilter, SubmissionPosition, SubmissionQuery,
+    TemplatePosition, TemplateQuery, Window,
+};
 use openapi_core::values::{
     AgentId, AuditId, ContactStatus, FileId, PlatformId, SubmissionId, Tag, TemplateId, TextValue,
 };
+use storage_common::transfer::{TransferKey, TransferKind};
 
 use super::support::{Database, agent_id, at, contact, contact_id, insert_agent, wait, write};
 use crate::contacts::plan_of;
@@ -322,10 +326,14 @@ fn records_are_moved_along_their_key() {
                 TransferKind::TemplateVersion | TransferKind::Revision => {
                     TransferKey::of_version(middle.as_bytes(), 1)
                 }
-                TransferKind::Passage | TransferKind::Message => TransferKey::of_version(middle.as_bytes(), 7),
+                TransferKind::Passage | TransferKind::Message => {
+                    TransferKey::of_version(middle.as_bytes(), 7)
+                }
                 TransferKind::CreditAccount => TransferKey::of_number(0),
                 TransferKind::AgentRecord => TransferKey::of_number(1),
-                TransferKind::CreditEntry | TransferKind::Audit => TransferKey::of_time(at(60), middle.as_bytes()),
+                TransferKind::CreditEntry | TransferKind::Audit => {
+                    TransferKey::of_time(at(60), middle.as_bytes())
+                }
                 _ => TransferKey(middle.as_bytes().to_vec()),
             };
             for after in [None, Some(&after)] {

@@ -2,11 +2,11 @@
 
 use openapi_core::contacts::SearchTerm;
 use openapi_core::json::RawObject;
-use storage_memory::MemoryStorage;
 use openapi_core::storage::{
     ContactFilter, ContactQuery, ContactSort, ContactStore, Order, SortPosition, Window,
 };
 use openapi_core::values::ContactStatus;
+use storage_memory::MemoryStorage;
 
 use super::plans::{filled, people};
 use super::support::{Database, Server, agent_id, at, contact, insert_agent, insert_agent_into, wait, write};

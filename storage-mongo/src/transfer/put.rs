@@ -4,14 +4,14 @@
 
 use std::collections::HashSet;
 
+use conversations::Passage;
 use mongodb::bson::{Document, doc};
 use openapi_core::agents::Agent;
 use openapi_core::audit::AuditEntry;
-use conversations::Passage;
 use openapi_core::contacts::{Contact, ContactKeys};
-use storage_common::transfer::{TransferKind, TransferRow};
 use openapi_core::storage::{Replay, StorageErrorKind};
 use openapi_core::values::{AgentId, KnowledgeId};
+use storage_common::transfer::{TransferKind, TransferRow};
 
 use super::read;
 use crate::document::{integer, key, keyed, time};

@@ -3,11 +3,11 @@
 
 use std::collections::HashMap;
 
-use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use conversations::Passage;
-use storage_common::transfer::{TransferKey, TransferKind, TransferRow};
+use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use openapi_core::storage::ReplayKey;
 use openapi_core::values::{AgentId, ConversationId, FileId, KeyId, KnowledgeId, SubmissionId, TemplateId};
+use storage_common::transfer::{TransferKey, TransferKind, TransferRow};
 
 use crate::contacts::row;
 use crate::document::{Fields, integer, key, keyed, octets, of_agent, time};
@@ -194,9 +194,10 @@ fn record(agent: &AgentId, kind: TransferKind, document: &RawDocument) -> Result
             revision: forms::read::revision(document)?,
         },
         TransferKind::Replay => TransferRow::Replay(replays::read(&ReplayKey(fields.id()?), document)?),
-        TransferKind::RateWindow => {
-            TransferRow::RateWindow { key: KeyId::from_bytes(fields.id()?), window: rate_windows::read(document)? }
-        }
+        TransferKind::RateWindow => TransferRow::RateWindow {
+            key: KeyId::from_bytes(fields.id()?),
+            window: rate_windows::read(document)?,
+        },
         TransferKind::CreditAccount => TransferRow::CreditAccount(credits::account(document)?),
         TransferKind::CreditEntry => TransferRow::CreditEntry(credits::entry(document)?),
         TransferKind::Knowledge => TransferRow::Knowledge(knowledge::read(document)?),
@@ -210,7 +211,10 @@ fn record(agent: &AgentId, kind: TransferKind, document: &RawDocument) -> Result
         TransferKind::AgentRecord => TransferRow::AgentRecord(agent_records::read(document)?),
         TransferKind::Audit => TransferRow::Audit(audit::read(document)?),
         TransferKind::Key => TransferRow::Key(keys::read(document)?),
-        TransferKind::Template | TransferKind::TemplateVersion | TransferKind::Submission | TransferKind::Passage => {
+        TransferKind::Template
+        | TransferKind::TemplateVersion
+        | TransferKind::Submission
+        | TransferKind::Passage => {
             return Err(corrupt("a record that is not one document was read from one"));
         }
     })
@@ -301,14 +305,20 @@ pub(super) async fn last(
         TransferKind::Message => TransferKey::of_version(&id.octets("id")?, id.count("seq")?),
         TransferKind::AgentRecord => TransferKey::of_number(id.count("kind")?),
         TransferKind::CreditAccount => TransferKey::of_number(0),
-        TransferKind::CreditEntry | TransferKind::Audit => TransferKey::of_time(id.time("at")?, &id.octets("id")?),
+        TransferKind::CreditEntry | TransferKind::Audit => {
+            TransferKey::of_time(id.time("at")?, &id.octets("id")?)
+        }
         TransferKind::Replay => TransferKey(id.octets::<32>("id")?.to_vec()),
         _ => TransferKey(id.octets::<12>("id")?.to_vec()),
     }))
 }
 
 /// The documents in which records are, as the filter of a find that lets through those that are there already.
-pub(super) fn stored(agent: &AgentId, kind: TransferKind, records: &[TransferRow]) -> Result<(&'static str, Find)> {
+pub(super) fn stored(
+    agent: &AgentId,
+    kind: TransferKind,
+    records: &[TransferRow],
+) -> Result<(&'static str, Find)> {
     let ids = records.iter().map(|record| id_of(agent, kind, &record.key())).collect::<Result<Vec<_>>>()?;
     let ids: Vec<Bson> = ids.into_iter().map(Bson::Document).collect();
     let filter = doc! { "_id": { "$in": ids }, "_id.agent": agent.as_str() };

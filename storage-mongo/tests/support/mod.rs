@@ -6,19 +6,20 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use conversations::storage::ConversationStorage;
 use mongodb::Client;
 use openapi_core::access::Actor;
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::{AuditAction, AuditEntry};
-use testkit::conformance::Backend;
 use openapi_core::contacts::{Contact, ContactKeys};
 use openapi_core::json::RawObject;
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{AgentStore, ContactWrite, Effects, Storage};
+use openapi_core::storage::{AgentStore, ContactWrite, Effects};
 use openapi_core::values::{
     AgentId, AuditId, ContactId, ContactStatus, Email, PlatformId, TextValue, Timestamp,
 };
 use storage_mongo::{MongoConfig, MongoStorage};
+use testkit::conformance::Backend;
 use tokio::runtime::Runtime;
 
 /// The runtime of all tests of a process.
@@ -106,8 +107,8 @@ impl Server {
 }
 
 impl Backend for Server {
-    fn storage(&self) -> Arc<dyn Storage> {
-        Arc::clone(&self.store) as Arc<dyn Storage>
+    fn storage(&self) -> Arc<dyn ConversationStorage> {
+        Arc::clone(&self.store) as Arc<dyn ConversationStorage>
     }
 
     fn reopen(&mut self) -> bool {

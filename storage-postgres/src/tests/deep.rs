@@ -6,8 +6,9 @@ use openapi_core::storage::{
 };
 use openapi_core::values::{ContactStatus, Tag, TextValue};
 
-use super::support::contacts::{Dice, agent_id, at, contact, insert_agent, write};
+use super::support::contacts::{agent_id, at, contact, insert_agent, write};
 use super::support::{Database, runtime};
+use testkit::SplitMix64;
 
 #[test]
 fn pages_agree_with_the_whole_list() {
@@ -16,7 +17,7 @@ fn pages_agree_with_the_whole_list() {
         let store = database.open().await;
         let agent = agent_id("a");
         let schema = insert_agent(&store, &agent).await;
-        let mut dice = Dice(7);
+        let mut dice = SplitMix64(7);
         let mut all = Vec::new();
         for number in 0..40 {
             let mut contact = contact(&agent, number);

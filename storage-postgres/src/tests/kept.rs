@@ -10,12 +10,13 @@ use openapi_core::contacts::{Contact, ContactRef, SharedContact};
 use openapi_core::json::RawObject;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{AgentStore, ContactStore};
-use storage_common::transfer::TransferStore;
 use openapi_core::values::{AgentId, ContactStatus, TextValue};
+use storage_common::transfer::TransferStore;
 
-use super::support::contacts::{Dice, agent_id, at, contact, contact_id, entry, insert_agent, write};
+use super::support::contacts::{agent_id, at, contact, contact_id, entry, insert_agent, write};
 use super::support::{Database, runtime};
 use crate::PostgresStorage;
+use testkit::SplitMix64;
 
 async fn get(store: &PostgresStorage, agent: &AgentId, reference: &ContactRef) -> Option<Contact> {
     store.contact(agent, reference).await.unwrap().map(SharedContact::into_contact)
@@ -210,7 +211,7 @@ fn no_read_is_older_than_what_was_acknowledged_before_it_began() {
                 let store = Arc::clone(&stores[reader as usize % 2]);
                 let (id, done, acknowledged) = (id.clone(), Arc::clone(&done), Arc::clone(&acknowledged));
                 tokio::spawn(async move {
-                    let mut dice = Dice(reader);
+                    let mut dice = SplitMix64(reader);
                     let mut reads = 0_u64;
                     while !done.load(Ordering::Acquire) {
                         let number = dice.below(CONTACTS);
@@ -228,7 +229,7 @@ fn no_read_is_older_than_what_was_acknowledged_before_it_began() {
                 })
             })
             .collect();
-        let mut dice = Dice(99);
+        let mut dice = SplitMix64(99);
         for change in 0..CHANGES {
             let number = dice.below(CONTACTS);
             let next = acknowledged[number as usize].load(Ordering::Acquire) + 1;

@@ -1,8 +1,8 @@
 //! An agent whose rows PostgreSQL knows nothing of is found by key nevertheless: how many pages each look-up reads.
 
-use storage_common::transfer::{TransferKey, TransferKind};
 use openapi_core::values::ContactId;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
+use storage_common::transfer::{TransferKey, TransferKind};
 
 use super::plans::{ROWS, id};
 use super::support::contacts::agent_id;

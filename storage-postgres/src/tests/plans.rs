@@ -2,12 +2,16 @@
 //! within a few times what is shown, however much there is, under plans for the values and under plans for any.
 
 use openapi_core::contacts::SearchTerm;
-use openapi_core::storage::{AuditQuery, ContactFilter, ContactQuery, ContactSort, FileQuery, FileSort, LatestQuery, LedgerQuery, Order, SortKey, SortPosition, SubmissionFilter, SubmissionPosition, SubmissionQuery, TemplateQuery, Window};
-use storage_common::transfer::{TransferKey, TransferKind};
+use openapi_core::storage::{
+    AuditQuery, ContactFilter, ContactQuery, ContactSort, FileQuery, FileSort, LatestQuery, LedgerQuery,
+    Order, SortKey, SortPosition, SubmissionFilter, SubmissionPosition, SubmissionQuery, TemplateQuery,
+    Window,
+};
 use openapi_core::values::{
     AgentId, ContactId, ContactStatus, FileId, PlatformId, SubmissionId, TemplateId, Timestamp,
 };
 use sqlx::{Arguments, AssertSqlSafe, Connection, PgConnection, Row};
+use storage_common::transfer::{TransferKey, TransferKind};
 
 use super::support::contacts::agent_id;
 use super::support::{Database, runtime};
@@ -347,7 +351,9 @@ fn records_are_moved_along_their_key() {
             for kind in TransferKind::ALL {
                 let after = match kind {
                     TransferKind::ContactSchema => TransferKey::of_number(2_000),
-                    TransferKind::TemplateVersion | TransferKind::Revision => TransferKey::of_version(&middle, 1),
+                    TransferKind::TemplateVersion | TransferKind::Revision => {
+                        TransferKey::of_version(&middle, 1)
+                    }
                     TransferKind::Passage | TransferKind::Message => TransferKey::of_version(&id(1), 2_000),
                     TransferKind::CreditAccount => TransferKey::of_number(0),
                     TransferKind::AgentRecord => TransferKey::of_number(1),

@@ -5,9 +5,9 @@ pub(crate) mod read;
 
 use async_trait::async_trait;
 use openapi_core::agents::Agent;
-use storage_common::transfer::{TransferKey, TransferKind, TransferRow, TransferStore};
 use openapi_core::storage::StorageError;
 use openapi_core::values::AgentId;
+use storage_common::transfer::{TransferKey, TransferKind, TransferRow, TransferStore};
 
 use crate::error::Result;
 use crate::{PostgresStorage, agents};

@@ -3,15 +3,15 @@
 
 use std::collections::HashSet;
 
+use conversations::{Message, Passage};
 use openapi_core::agents::Agent;
 use openapi_core::audit::AuditEntry;
-use conversations::{Message, Passage};
 use openapi_core::contacts::{Contact, ContactKeys};
 use openapi_core::schema::ContactSchema;
-use storage_common::transfer::TransferRow;
 use openapi_core::storage::{Replay, StorageErrorKind};
 use openapi_core::values::{AgentId, ConversationId, KnowledgeId};
 use sqlx::PgConnection;
+use storage_common::transfer::TransferRow;
 
 use crate::connect::{execute, fetch_one, without_deadline};
 use crate::error::{Fault, Result, code};

@@ -3,10 +3,10 @@
 //! An agent is asked for as a stretch of the key and not as one value: so no other index has the order that is asked
 //! for, whatever PostgreSQL believes of how many rows an agent has.
 
-use storage_common::transfer::{TransferKey, TransferKind, TransferRow};
 use openapi_core::storage::ReplayKey;
 use openapi_core::values::{AgentId, ConversationId, FileId, KeyId, SubmissionId, Timestamp};
 use sqlx::postgres::PgRow;
+use storage_common::transfer::{TransferKey, TransferKind, TransferRow};
 
 use crate::contacts::row;
 use crate::error::{Result, corrupt};
@@ -178,7 +178,10 @@ fn add_key(statement: &mut Statement, kind: TransferKind, key: Option<&TransferK
             let number = key.map(|key| key.number().ok_or_else(broken)).transpose()?;
             Ok(vec![statement.add(number.map_or(Ok(-1), signed)?)?])
         }
-        TransferKind::TemplateVersion | TransferKind::Revision | TransferKind::Passage | TransferKind::Message => {
+        TransferKind::TemplateVersion
+        | TransferKind::Revision
+        | TransferKind::Passage
+        | TransferKind::Message => {
             let parts = key.map(|key| key.version().ok_or_else(broken)).transpose()?;
             let (id, version) = parts.map_or_else(nothing, |(id, version)| (id.to_vec(), version));
             Ok(vec![statement.add(id)?, statement.add(signed(version)?)?])
@@ -210,9 +213,10 @@ pub(super) fn key(kind: TransferKind, row: &PgRow) -> Result<TransferKey> {
         TransferKind::ContactSchema | TransferKind::CreditAccount | TransferKind::AgentRecord => {
             TransferKey::of_number(columns.count()?)
         }
-        TransferKind::TemplateVersion | TransferKind::Revision | TransferKind::Passage | TransferKind::Message => {
-            TransferKey::of_version(&columns.octets()?, columns.count()?)
-        }
+        TransferKind::TemplateVersion
+        | TransferKind::Revision
+        | TransferKind::Passage
+        | TransferKind::Message => TransferKey::of_version(&columns.octets()?, columns.count()?),
         TransferKind::CreditEntry | TransferKind::Audit => {
             let at: Timestamp = columns.time()?;
             TransferKey::of_time(at, &columns.octets()?)
@@ -237,7 +241,9 @@ pub(super) fn record(agent: &AgentId, kind: TransferKind, row: &PgRow) -> Result
     Ok(match kind {
         TransferKind::ContactSchema => TransferRow::ContactSchema(columns.json()?),
         TransferKind::Template => TransferRow::Template(forms::templates::template(agent, row)?),
-        TransferKind::TemplateVersion => TransferRow::TemplateVersion(forms::templates::template(agent, row)?),
+        TransferKind::TemplateVersion => {
+            TransferRow::TemplateVersion(forms::templates::template(agent, row)?)
+        }
         TransferKind::Contact => TransferRow::Contact(row::contact(agent, &mut columns)?),
         TransferKind::File => {
             let (file, tombstone) = files::file_or_tombstone(agent, row)?;

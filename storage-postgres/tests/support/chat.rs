@@ -3,11 +3,11 @@
 use conversations::*;
 use openapi_core::files::Sha256Digest;
 use openapi_core::json::RawObject;
-use storage_memory::MemoryStorage;
 use openapi_core::storage::*;
 use openapi_core::values::{
     AgentId, ContactId, ConversationId, FileId, KnowledgeId, MessageId, PlatformId, Timestamp,
 };
+use storage_memory::MemoryStorage;
 use tokio::time::Instant;
 
 use super::{Target, at, crowd, entry, told};

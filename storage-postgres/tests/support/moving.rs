@@ -16,21 +16,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::AuditEntry;
 use openapi_core::brand::Brand;
-use testkit::conformance;
-use testkit::conformance::{Backend, compare_forms, replay_history};
 use openapi_core::contacts::{Contact, ContactKeys, ContactRef, SearchTerm};
 use openapi_core::credits::CreditAccount;
 use openapi_core::json::{self, Json, RawObject};
 use openapi_core::ports::BlobKey;
 use openapi_core::schema::ContactSchema;
-use storage_memory::MemoryStorage;
 use openapi_core::storage::*;
-use storage_common::transfer::{Copied, CopyError, Step, compare, copy_agent, digest};
 use openapi_core::values::{
     AgentId, AuditId, ContactId, ContactStatus, FileId, PlatformId, StoredText, Tag, TextValue, Timestamp,
 };
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
+use storage_common::transfer::{Copied, CopyError, Step, compare, copy_agent, digest};
+use storage_memory::MemoryStorage;
+use testkit::conformance::{self, Backend, compare_forms, replay_history};
 use tokio::time::Instant;
 
 /// A store that agents are moved to, empty, and how its futures are run.
@@ -46,8 +45,8 @@ struct Source<'t> {
 }
 
 impl Backend for Source<'_> {
-    fn storage(&self) -> Arc<dyn Storage> {
-        Arc::clone(&self.memory) as Arc<dyn Storage>
+    fn storage(&self) -> Arc<dyn ConversationStorage> {
+        Arc::clone(&self.memory) as Arc<dyn ConversationStorage>
     }
 
     fn reopen(&mut self) -> bool {

@@ -1,9 +1,12 @@
 //! Conversations, as JSON beside what they are found, listed and filtered by.
 
 use async_trait::async_trait;
-use openapi_core::audit::AuditEntry;
+use conversations::storage::{
+    ConversationFilter, ConversationPage, ConversationQuery, ConversationStore, ConversationWrite,
+    MessageQuery,
+};
 use conversations::{Conversation, ConversationMode, ConversationStatus, Message};
-use conversations::storage::{ConversationFilter, ConversationPage, ConversationQuery, ConversationStore, ConversationWrite, MessageQuery};
+use openapi_core::audit::AuditEntry;
 use openapi_core::storage::{StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 use rusqlite::types::Value;

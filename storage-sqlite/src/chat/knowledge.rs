@@ -1,10 +1,10 @@
 //! What agents answer from: documents and their passages, as JSON.
 
 use async_trait::async_trait;
+use conversations::storage::{KnowledgeStore, KnowledgeWrite};
 use conversations::{KnowledgeDocument, Passage};
 use openapi_core::json::RawObject;
 use openapi_core::storage::{AgentRecord, AgentRecordKind, StorageError, StorageErrorKind};
-use conversations::storage::{KnowledgeStore, KnowledgeWrite};
 use openapi_core::values::{AgentId, KnowledgeId};
 use rusqlite::{Connection, Row, params};
 

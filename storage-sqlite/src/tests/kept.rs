@@ -9,13 +9,14 @@ use openapi_core::contacts::{Contact, ContactRef, SharedContact};
 use openapi_core::json::RawObject;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{AgentStore, ContactStore};
-use storage_common::transfer::TransferStore;
 use openapi_core::values::{AgentId, ContactStatus, TextValue};
+use storage_common::transfer::TransferStore;
 
 use super::support::{
-    Dice, Folder, agent, agent_id, at, contact, contact_id, entry, insert, insert_agent, wait, write,
+    Folder, agent, agent_id, at, contact, contact_id, entry, insert, insert_agent, wait, write,
 };
 use crate::{SqliteConfig, SqliteStorage};
+use testkit::SplitMix64;
 
 fn get(store: &SqliteStorage, agent: &AgentId, reference: &ContactRef) -> Option<Contact> {
     wait(store.contact(agent, reference)).unwrap().map(SharedContact::into_contact)
@@ -239,7 +240,7 @@ fn no_read_is_older_than_what_was_acknowledged_before_it_began() {
             .map(|(store, seed)| {
                 let (id, acknowledged, ended) = (&id, &acknowledged, &ended);
                 scope.spawn(move || {
-                    let mut dice = Dice(seed);
+                    let mut dice = SplitMix64(seed);
                     let mut reads = 0_u64;
                     while !ended.load(Ordering::Relaxed) {
                         let number = dice.below(CONTACTS);

@@ -3,17 +3,19 @@
 
 use crate::SqliteStorage;
 use openapi_core::audit::AuditAction;
-use openapi_core::contacts::{Contact, ContactKeys, ContactRef, SearchTerm, SharedContact};
+use openapi_core::contacts::ContactKeys;
+use openapi_core::contacts::{Contact, ContactRef, SearchTerm, SharedContact};
 use openapi_core::json::RawObject;
 use openapi_core::schema::{ContactSchema, FieldDefinition, FieldType};
-use storage_memory::MemoryStorage;
 use openapi_core::storage::{
     AgentStore, AuditQuery, AuditStore, ContactFilter, ContactQuery, ContactSchemaStore, ContactSort,
     ContactStore, Order, Replay, ReplayKey, ReplayStore, Result, SortPosition, StorageErrorKind, Window,
 };
 use openapi_core::values::{AgentId, ContactStatus, Email, Phone, PhoneCode, Tag, TextValue};
+use storage_memory::MemoryStorage;
 
-use super::support::{Dice, Folder, agent_id, at, contact, contact_id, entry, insert_agent, wait, write};
+use super::support::{Folder, agent_id, at, contact, contact_id, entry, insert_agent, wait, write};
+use testkit::SplitMix64;
 
 const NAMES: &[&str] = &[
     "Zoë",
@@ -75,7 +77,7 @@ const TERMS: &[&str] = &[
 ];
 
 struct Run {
-    dice: Dice,
+    dice: SplitMix64,
     sqlite: SqliteStorage,
     memory: MemoryStorage,
     agents: Vec<(AgentId, ContactSchema)>,
@@ -310,7 +312,7 @@ impl Run {
 
 pub(super) fn run(folder: &Folder, seed: u64, steps: u64) {
     let mut run = Run {
-        dice: Dice(seed),
+        dice: SplitMix64(seed),
         sqlite: folder.open(),
         memory: MemoryStorage::new(),
         agents: Vec::new(),

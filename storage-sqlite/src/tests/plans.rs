@@ -1,16 +1,19 @@
 //! Every list stays on its index: SQLite's own account of how it will run each statement.
 
+use conversations::storage::{ConversationFilter, ConversationStorage, KnowledgeWrite, WhichMessages};
+use conversations::{ConversationMode, ConversationStatus};
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::AuditAction;
-use conversations::{ConversationMode, ConversationStatus};
-use testkit::conformance::{Backend, compare_forms};
 use openapi_core::forms::SubmissionStatus;
 use openapi_core::ports::BlobKey;
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{ContactFilter, ContactSort, CreditWrite, LedgerQuery, Order, SortKey, SortPosition, Storage, SubmissionFilter, SubmissionPosition, Window};
-use conversations::storage::{ConversationFilter, KnowledgeWrite, WhichMessages};
+use openapi_core::storage::{
+    ContactFilter, ContactSort, CreditWrite, LedgerQuery, Order, SortKey, SortPosition, SubmissionFilter,
+    SubmissionPosition, Window,
+};
 use openapi_core::values::{ContactStatus, PlatformId};
 use rusqlite::Connection;
+use testkit::conformance::{Backend, compare_forms};
 
 use super::support::backend::File;
 use super::support::forms::{submission_id, template_id};
@@ -112,7 +115,7 @@ fn lists_walk_along_their_index() {
 }
 
 /// Everything that is asked about credits and documents.
-fn charge_and_keep(store: &dyn Storage) {
+fn charge_and_keep(store: &dyn ConversationStorage) {
     let id = agent_id("charged");
     let agent = agent(&id);
     let schema = ContactSchema::builtin(id.clone(), at(0));
@@ -148,7 +151,7 @@ fn charge_and_keep(store: &dyn Storage) {
 }
 
 /// Everything that is asked about the chat, but for the lists of conversations.
-fn chat_with(store: &dyn Storage) {
+fn chat_with(store: &dyn ConversationStorage) {
     let id = agent_id("chatting");
     insert_agent(store, &id);
     chat::fill(store, &id);

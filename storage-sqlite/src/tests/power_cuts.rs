@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use openapi_core::contacts::ContactRef;
 use openapi_core::storage::{AuditQuery, AuditStore, ContactStore};
-use power_cuts::{Dice, Event};
+use power_cuts::Event;
 use rusqlite::Connection;
+use testkit::SplitMix64;
 
 use super::support::{Folder, agent_id, contact, contact_id, insert, insert_agent, wait};
 use crate::{SqliteConfig, SqliteStorage};
@@ -137,9 +138,9 @@ fn cut(weak: bool, cuts: u64) -> (u64, Vec<String>) {
     assert_eq!(lines(&events).len() as u64, 1 + SESSIONS * CONTACTS, "each acknowledgement is in the trace");
     assert!(events.iter().filter(|event| matches!(event, Event::Sync { .. })).count() > 10);
     let (mut damaged, mut first) = (0, Vec::new());
-    let mut dice = Dice(7);
+    let mut dice = SplitMix64(7);
     for number in 0..cuts {
-        let count = dice.below(events.len() + 1);
+        let count = dice.index(events.len() + 1);
         let left = folder.path().join(format!("left-{number}"));
         std::fs::create_dir(&left).unwrap();
         power_cuts::after_cut(&events, count, &mut dice, &folder.path().join("disk"), &left);

@@ -4,9 +4,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use testkit::conformance::Backend;
-use openapi_core::storage::Storage;
+use conversations::storage::ConversationStorage;
 use storage_sqlite::SqliteStorage;
+use testkit::conformance::Backend;
 
 use super::{Folder, wait};
 
@@ -29,8 +29,8 @@ impl File {
 }
 
 impl Backend for File {
-    fn storage(&self) -> Arc<dyn Storage> {
-        Arc::clone(self.store()) as Arc<dyn Storage>
+    fn storage(&self) -> Arc<dyn ConversationStorage> {
+        Arc::clone(self.store()) as Arc<dyn ConversationStorage>
     }
 
     fn reopen(&mut self) -> bool {

@@ -1,11 +1,16 @@
 //! A conversation with messages, a document to answer from, and settings.
 
+use conversations::storage::{
+    ConversationStorage, ConversationWrite, KnowledgeWrite, MessageQuery, WhichMessages,
+};
+use conversations::{
+    Claims, Conversation, ConversationMode, ConversationStatus, Counted, FollowUp, KnowledgeDocument, Lead,
+    Message, MessageState, Outcome, Passage, RunningTurn, Source, Speaker, Usage, VisitorId,
+};
 use openapi_core::audit::AuditAction;
-use conversations::{Claims, Conversation, ConversationMode, ConversationStatus, Counted, FollowUp, KnowledgeDocument, Lead, Message, MessageState, Outcome, Passage, RunningTurn, Source, Speaker, Usage, VisitorId};
 use openapi_core::files::Sha256Digest;
 use openapi_core::json::RawObject;
-use openapi_core::storage::{AgentRecord, AgentRecordKind, Storage};
-use conversations::storage::{ConversationWrite, KnowledgeWrite, MessageQuery, WhichMessages};
+use openapi_core::storage::{AgentRecord, AgentRecordKind};
 use openapi_core::values::{AgentId, ConversationId, KnowledgeId, MessageId, PlatformId};
 
 use super::{at, contact_id, entry, wait};
@@ -115,7 +120,7 @@ pub fn settings() -> AgentRecord {
 }
 
 /// Stores two conversations of two messages each, a document of two passages, and settings.
-pub fn fill(store: &(impl Storage + ?Sized), agent: &AgentId) {
+pub fn fill(store: &(impl ConversationStorage + ?Sized), agent: &AgentId) {
     for number in 1..=2 {
         let write = ConversationWrite {
             conversation: conversation(agent, number),
@@ -142,7 +147,7 @@ pub fn messages(number: u8, which: WhichMessages) -> MessageQuery {
 }
 
 /// Fails unless a store holds what [`fill`] puts there.
-pub fn compare(store: &(impl Storage + ?Sized), agent: &AgentId) {
+pub fn compare(store: &(impl ConversationStorage + ?Sized), agent: &AgentId) {
     for number in 1..=2 {
         let stored = wait(store.conversation(agent, conversation_id(number))).expect("test support");
         assert_eq!(stored, Some(conversation(agent, number)));

@@ -59,31 +59,6 @@ impl Drop for Folder {
     }
 }
 
-/// A small generator of numbers, the same for the same seed.
-pub struct Dice(pub u64);
-
-impl Dice {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.0;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ (word >> 31)
-    }
-
-    pub fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
-    }
-
-    pub fn one_in(&mut self, count: u64) -> bool {
-        self.below(count) == 0
-    }
-
-    pub fn pick<T: Clone>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len() as u64) as usize].clone()
-    }
-}
-
 pub fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(1_700_000_000_000 + millis)
 }

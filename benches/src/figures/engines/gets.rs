@@ -15,7 +15,7 @@ use crate::machine::monotonic;
 use crate::report::{Failure, Measured, Reach, Report, number};
 use crate::servers::{self, Server};
 use crate::statistics::Samples;
-use crate::world::{Credentials, Dice};
+use crate::world::{Credentials, SplitMix64};
 
 const CONTACTS: u64 = 100_000;
 
@@ -156,7 +156,7 @@ async fn find_one(url: &str, options: &Options, contacts: u64) -> Result<f64, Fa
     for number in 0..options.connections {
         let (collection, answered, ids) = (collection.clone(), Arc::clone(&answered), Arc::clone(&ids));
         tasks.spawn(async move {
-            let mut dice = Dice::new(number as u64);
+            let mut dice = SplitMix64(number as u64);
             while begun.elapsed() < length {
                 let id = ids[dice.below(ids.len() as u64) as usize].clone();
                 if collection.find_one(doc! { "_id": id }).await?.is_none() {

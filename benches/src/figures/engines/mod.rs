@@ -8,9 +8,10 @@ mod lists;
 use std::path::Path;
 use std::sync::Arc;
 
+use conversations::storage::ConversationStorage;
 use database_servers::{mongo, postgres};
-use openapi_core::storage::{RecordKind, Storage, TransferStore};
-use openapi_core::transfer::{self, Step};
+use storage_common::transfer;
+use storage_common::transfer::{Step, TransferKind, TransferStore};
 use storage_mongo::{MongoConfig, MongoStorage};
 use storage_postgres::{PostgresConfig, PostgresStorage};
 use storage_sqlite::{SqliteConfig, SqliteStorage};
@@ -32,7 +33,7 @@ const REQUESTS_OF_A_KEY: u32 = 960;
 
 /// What a store is opened to: for the service, and to move what it holds.
 struct Opened {
-    storage: Arc<dyn Storage>,
+    storage: Arc<dyn ConversationStorage>,
     moves: Arc<dyn TransferStore>,
 }
 
@@ -66,7 +67,7 @@ impl Opened {
         };
         let mut copied = 0;
         let mut tell = |step| match step {
-            Step::Records(RecordKind::Contact, records) => {
+            Step::Records(TransferKind::Contact, records) => {
                 let before = copied;
                 copied += records;
                 if copied / TOLD_EACH > before / TOLD_EACH {

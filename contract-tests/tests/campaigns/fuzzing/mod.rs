@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
-use contract_tests::Dice;
+use contract_tests::SplitMix64;
 use contract_tests::traffic::{self, Known, Step};
 
 pub use self::case::{Case, Who};
@@ -149,7 +149,7 @@ impl Campaign {
 
     /// Cases until so many seconds of the processor are used up.
     fn run(&mut self, seed: u64, seconds: f64, running: &Mutex<Vec<u8>>) {
-        let mut dice = Dice(seed);
+        let mut dice = SplitMix64(seed);
         let mut world = World::new();
         self.corpus = seeds::all();
         for case in self.corpus.clone() {
@@ -160,7 +160,7 @@ impl Campaign {
         while self.findings.len() < self.enough && cpu_seconds() < end {
             world = World::new();
             for _ in 0..CASES_OF_WORLD {
-                let begin = match traffic::step(dice.draw(), &of_world) {
+                let begin = match traffic::step(dice.next_u64(), &of_world) {
                     Step::Request(request) if dice.one_in(4) => Case::of(&request),
                     _ => dice.pick(&self.corpus),
                 };

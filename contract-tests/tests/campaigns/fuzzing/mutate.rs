@@ -1,6 +1,6 @@
 //! Small harms to a request: to what it is made of where that can still be read, and to its octets.
 
-use contract_tests::Dice;
+use contract_tests::SplitMix64;
 use serde_json::{Value, json};
 
 use super::case::{Case, End, Who};
@@ -234,7 +234,7 @@ fn texts() -> [String; 24] {
     .map(str::to_owned)
 }
 
-fn value(dice: &mut Dice) -> Value {
+fn value(dice: &mut SplitMix64) -> Value {
     match dice.below(14) {
         0 => Value::Null,
         1 => json!(dice.one_in(2)),
@@ -255,7 +255,7 @@ fn value(dice: &mut Dice) -> Value {
 }
 
 /// Does harm to a place somewhere in a value.
-fn harm(dice: &mut Dice, json: &mut Value, others: &[Value]) {
+fn harm(dice: &mut SplitMix64, json: &mut Value, others: &[Value]) {
     let goes_on = !dice.one_in(3);
     match json {
         Value::Array(items) if goes_on && !items.is_empty() => {
@@ -292,7 +292,7 @@ fn harm(dice: &mut Dice, json: &mut Value, others: &[Value]) {
 }
 
 /// Does harm to octets.
-fn scramble(dice: &mut Dice, octets: &mut Vec<u8>, other: &[u8]) {
+fn scramble(dice: &mut SplitMix64, octets: &mut Vec<u8>, other: &[u8]) {
     let at = dice.below(octets.len() as u64 + 1) as usize;
     let end = octets.len().min(at + dice.pick(&[1, 1, 2, 8, 64, 4_096]));
     match dice.below(8) {
@@ -323,7 +323,7 @@ fn scramble(dice: &mut Dice, octets: &mut Vec<u8>, other: &[u8]) {
     }
 }
 
-fn target(dice: &mut Dice, target: &mut Vec<u8>) {
+fn target(dice: &mut SplitMix64, target: &mut Vec<u8>) {
     let text = String::from_utf8_lossy(target).into_owned();
     let (path, query) = text.split_once('?').unwrap_or((&text, ""));
     let mut segments: Vec<String> = path.split('/').map(str::to_owned).collect();
@@ -369,7 +369,7 @@ fn target(dice: &mut Dice, target: &mut Vec<u8>) {
     *target = format!("{}{question}{}", segments.join("/"), pairs.join("&")).into_bytes();
 }
 
-fn headers(dice: &mut Dice, headers: &mut Vec<(Vec<u8>, Vec<u8>)>) {
+fn headers(dice: &mut SplitMix64, headers: &mut Vec<(Vec<u8>, Vec<u8>)>) {
     let at = dice.below(headers.len() as u64 + 1) as usize;
     match dice.below(8) {
         0 if at < headers.len() => drop(headers.remove(at)),
@@ -389,7 +389,7 @@ fn headers(dice: &mut Dice, headers: &mut Vec<(Vec<u8>, Vec<u8>)>) {
     }
 }
 
-fn body(dice: &mut Dice, case: &mut Case, other: &Case) {
+fn body(dice: &mut SplitMix64, case: &mut Case, other: &Case) {
     let json = serde_json::from_slice::<Value>(&case.body);
     match dice.below(16) {
         0..=9 => match json {
@@ -414,7 +414,7 @@ fn body(dice: &mut Dice, case: &mut Case, other: &Case) {
 }
 
 /// A request that differs from `case` in one to four places; `other` lends parts.
-pub fn mutated(dice: &mut Dice, case: &Case, other: &Case) -> Case {
+pub fn mutated(dice: &mut SplitMix64, case: &Case, other: &Case) -> Case {
     let mut mutated = case.clone();
     for _ in 0..=dice.below(4) {
         match dice.below(20) {

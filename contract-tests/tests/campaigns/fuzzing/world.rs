@@ -10,14 +10,15 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use contract_tests::sandbox::{object, operator, wait};
 use contract_tests::{Backend, Form, Reply, Sandbox, rules, story};
+use conversations::ChatPorts;
+use conversations::admin::ChatAdmin;
+use conversations::widget::{WidgetApi, WidgetSettings};
+use conversations::{ChatEvent, ChatEvents, ChatResponder, ChatTurn, Outcome, Usage};
 use futures_core::Stream;
 use http_body_util::BodyExt;
 use openapi_core::access::{Actor, Caller, Permissions};
-use openapi_core::admin::ChatAdmin;
 use openapi_core::api::PeerAddress;
-use openapi_core::chat::{ChatEvent, ChatEvents, ChatResponder, ChatTurn, Outcome, Usage};
 use openapi_core::ports::{FileScan, FileScanner, ScanError, Verdict};
-use openapi_core::widget::{WidgetApi, WidgetSettings};
 use serde_json::json;
 
 use super::case::{Case, Who};
@@ -140,13 +141,14 @@ impl World {
             settings.address_limits.unrouted = 0;
             settings.address_limits.failed_authentication = 0;
         });
-        let mut ports = cx.ports().with_responder(Arc::new(Parrot));
+        let mut ports = cx.ports();
         if HAS_DEFECT.get() {
             ports = ports.with_scanner(Arc::new(Fragile));
         }
         let cx = cx.rebuilt(ports, |_| {});
+        let conversations = cx.chat(ChatPorts::new().with_responder(Arc::new(Parrot)));
         let chat = object(&json!({ "chat": { "responder": "parrot" } }));
-        wait(cx.platform.configure_agent(&operator(), &cx.agent, &chat)).expect("settings");
+        wait(conversations.configure_agent(&operator(), &cx.agent, &chat)).expect("settings");
         let contact = cx.create(&story::new_contact()).id();
         let files = format!("/files/chatbots/<A>/{contact}");
         let upload = cx.call("POST", &files).form(&Form::of_file("a.pdf", story::PDF));
@@ -161,7 +163,7 @@ impl World {
         settings.limits.address_calls.clear();
         settings.limits.address_turns.clear();
         settings.limits.address_leads.clear();
-        let widget = cx.platform.widget_api(settings);
+        let widget = conversations.widget_api(settings);
         let names = vec![
             ("<A>", cx.agent.to_string()),
             ("<CONTACT>", contact),

@@ -13,8 +13,8 @@ use openapi_core::json::{Json, parse};
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::ports::SystemIds;
 use openapi_core::server_keys::ServerKeys;
-use openapi_core::storage::memory::MemoryStorage;
 use openapi_core::values::AgentId;
+use storage_memory::MemoryStorage;
 
 mod over_a_store {
     use std::path::Path;

@@ -1,0 +1,186 @@
+//! Random histories of turns that cost: answers, errors, panics, deadlines, visitors who end them or leave, processes that
+//! die. What was given is either there, set aside or charged, and neither credits nor the tokens and the cost of a day are
+//! overdrawn.
+//!
+//! `WIDGET_HISTORIES=10000 cargo test -p openapi-core --all-features --test widget credits` runs so many.
+
+use conversations::admin::ChatAdmin;
+use conversations::storage::{ConversationFilter, ConversationQuery};
+use conversations::{ChatError, ChatEvent, Outcome, Usage};
+use http_body_util::BodyExt;
+use openapi_core::admin::{Admin, CreditChange};
+use openapi_core::credits::CreditPool;
+use openapi_core::storage::LedgerQuery;
+use pollster::block_on;
+use proptest::prelude::*;
+use serde_json::json;
+
+use crate::support::*;
+
+const TOKENS_PER_DAY: u64 = 6_000;
+/// About as much as that, so that now one is used up first and now the other.
+const COST_PER_DAY: f64 = 0.45;
+const COST_OF_TOKEN: f64 = 0.000_08;
+
+/// How a turn goes.
+#[derive(Clone, Debug)]
+enum Fate {
+    /// It is answered with so many tokens.
+    Answered(u64),
+    Failed,
+    Panics,
+    /// It hangs, and its process dies or its visitor leaves.
+    Left,
+    /// It hangs, and the service ends it with its text so far.
+    Ended(usize),
+    /// It hangs, and its visitor ends it with its text so far, maybe by way of another process.
+    Cancelled(usize, bool),
+    /// It hangs until its time is over, before its first piece or behind one.
+    Late(usize),
+}
+
+#[derive(Clone, Debug)]
+struct Step {
+    fate: Fate,
+    /// The most that it may use, in tokens of each kind.
+    most: u64,
+    /// Whether the call comes to another process.
+    elsewhere: bool,
+    /// How long nothing happens behind it, in seconds.
+    pause: i64,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let fate = prop_oneof![
+        4 => (0_u64..=1_000).prop_map(Fate::Answered),
+        1 => Just(Fate::Failed),
+        1 => Just(Fate::Panics),
+        2 => Just(Fate::Left),
+        1 => (0_usize..3_000).prop_map(Fate::Ended),
+        2 => (0_usize..3_000, any::<bool>()).prop_map(|(text, elsewhere)| Fate::Cancelled(text, elsewhere)),
+        2 => prop_oneof![Just(0), Just(50)].prop_map(Fate::Late),
+    ];
+    let pause = prop_oneof![3 => Just(1), 1 => Just(30), 1 => Just(600), 1 => Just(86_400)];
+    (fate, 500_u64..3_000, any::<bool>(), pause).prop_map(|(fate, most, elsewhere, pause)| Step {
+        fate,
+        most,
+        elsewhere,
+        pause,
+    })
+}
+
+fn used(input_tokens: u64, output_tokens: u64) -> Usage {
+    Usage { input_tokens, output_tokens, cost: (input_tokens + output_tokens) as f64 * COST_OF_TOKEN }
+}
+
+/// Checks what holds at any time; `given` is what the account was given.
+fn check(world: &World, given: u64, step: &Step) {
+    let account = block_on(world.platform.credits(&agent())).expect("an account");
+    let query = LedgerQuery { agent: agent(), before: None, limit: 10_000 };
+    let ledger = block_on(world.platform.credit_entries(&query)).expect("entries");
+    let sum: i64 = ledger.iter().map(|entry| entry.plan + entry.top_up).sum();
+    let there = i64::try_from(account.available() + account.reserved()).expect("few");
+    assert_eq!(sum, there, "the ledger adds up behind {step:?}");
+    let query = ConversationQuery { filter: ConversationFilter::default(), offset: 0, limit: 1_000 };
+    let page = block_on(world.chat.conversations(&agent(), &query)).expect("a page");
+    let (mut charged, mut of_day, mut cost) = (0, 0, 0.0);
+    let day = world.now().millis().div_euclid(86_400_000);
+    for conversation in page.conversations {
+        for message in block_on(world.chat.messages(&agent(), conversation.id, 0, 1_000)).expect("messages") {
+            charged += message.credits;
+            if message.at.millis().div_euclid(86_400_000) == day {
+                of_day += message.usage.map_or(0, |usage| usage.tokens());
+                cost += message.usage.map_or(0.0, |usage| usage.cost);
+            }
+        }
+    }
+    assert_eq!(there, i64::try_from(given - charged).expect("never overdrawn"), "behind {step:?}");
+    assert!(of_day <= TOKENS_PER_DAY, "{of_day} tokens of a day behind {step:?}");
+    assert!(cost <= COST_PER_DAY + 1e-9, "a day has cost {cost} behind {step:?}");
+}
+
+/// The token of the session that a stream begins with.
+fn token_in(first: &[u8]) -> String {
+    let text = std::str::from_utf8(first).expect("UTF-8");
+    let data = text.lines().find_map(|line| line.strip_prefix("data: ")).expect("an event");
+    let session: serde_json::Value = serde_json::from_str(data).expect("JSON");
+    session["token"].as_str().expect("a token").to_owned()
+}
+
+fn history(given: u64, steps: &[Step]) {
+    let world = clocked();
+    let llm = json!({ "tokensPerDay": TOKENS_PER_DAY, "costPerDay": COST_PER_DAY });
+    world.configure(json!({ "chat": { "responder": "script", "llm": llm } }));
+    let change = CreditChange::Set { pool: CreditPool::Plan, credits: given, note: None };
+    block_on(world.platform.change_credits(&operator(), &agent(), &change)).expect("credits");
+    world.knowledge.says("From the documents.");
+    for (number, step) in (1..).zip(steps) {
+        *world.script.most.lock().expect("the usage") = used(step.most, step.most / 2);
+        let hanging = |text: usize| vec![delta(&"x".repeat(text)), Act::Hang];
+        world.script.will(match step.fate {
+            Fate::Answered(share) => vec![
+                delta("A"),
+                Act::Say(ChatEvent::Done {
+                    outcome: Outcome::Answered,
+                    sources: Vec::new(),
+                    usage: used(step.most * share / 1_000, step.most / 2 * share / 1_000),
+                }),
+            ],
+            Fate::Failed => vec![Act::Say(ChatEvent::Error(ChatError::Unavailable))],
+            Fate::Panics => vec![delta("A"), Act::Panic],
+            Fate::Left => hanging(20),
+            Fate::Ended(text) | Fate::Cancelled(text, _) => hanging(text),
+            Fate::Late(0) => vec![Act::Hang],
+            Fate::Late(text) => hanging(text),
+        });
+        let another;
+        let api = if step.elsewhere {
+            another = world.another();
+            &another
+        } else {
+            &world.api
+        };
+        let response = block_on(api.handle(request("/turns", &turn(number, "A question", None), |_| ())));
+        assert_eq!(response.status(), 200);
+        let mut body = response.into_body();
+        // The first piece is told when all was done that is not waited for.
+        let first = block_on(body.frame()).expect("a frame").expect("a frame").into_data().expect("data");
+        match step.fate {
+            Fate::Left => drop(body),
+            Fate::Cancelled(_, elsewhere) => {
+                let token = token_in(&first);
+                let cancel = json!({ "token": token, "turn": turn_id(number) });
+                let by = if elsewhere { world.another() } else { api.clone() };
+                assert_eq!(world.send(&by, "/turns/cancel", &cancel, |_| ()).status, 204);
+                // Another process is heard when the text so far is stored.
+                world.clock.advance_millis(1_001);
+                block_on(body.collect()).expect("an end");
+            }
+            Fate::Late(_) => {
+                world.clock.advance_millis(20_001);
+                block_on(body.collect()).expect("an end");
+            }
+            Fate::Ended(_) => {
+                api.cancel_all();
+                block_on(body.collect()).expect("an end");
+            }
+            _ => drop(block_on(body.collect()).expect("an end")),
+        }
+        check(&world, given, step);
+        world.clock.advance_millis(step.pause * 1_000);
+        check(&world, given, step);
+    }
+    // What the dead had set aside is back in the end.
+    world.clock.advance_millis(86_400_000);
+    let account = block_on(world.platform.credits(&agent())).expect("an account");
+    assert_eq!(account.reserved(), 0);
+}
+
+#[test]
+fn nothing_is_lost_or_overdrawn() {
+    let histories = std::env::var("WIDGET_HISTORIES").map_or(600, |text| text.parse().expect("a number"));
+    let config = ProptestConfig { cases: histories, max_shrink_iters: 500, ..ProptestConfig::default() };
+    proptest!(config, |(given in 0_u64..40, steps in prop::collection::vec(step(), 1..8))| {
+        history(given, &steps);
+    });
+}

@@ -1,0 +1,12 @@
+//! The widget's side of the service, over its HTTP requests: tokens, turns, events, leads, limits, humans.
+
+#![expect(clippy::disallowed_methods, reason = "the environment sets how long a history is")]
+
+mod conversation;
+mod credits;
+mod cuts;
+mod leads;
+mod limits;
+mod support;
+mod turns;
+mod uploads;

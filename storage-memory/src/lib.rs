@@ -1,0 +1,494 @@
+//! The in-memory backend: the model behind a lock. A real backend for tests and sandboxes, and the reference that all
+//! others are compared with.
+
+mod model;
+
+use std::net::IpAddr;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use async_trait::async_trait;
+
+use conversations::storage::{
+    ConversationPage, ConversationQuery, ConversationStore, ConversationWrite, KnowledgeStore,
+    KnowledgeWrite, MessageQuery,
+};
+use conversations::{Conversation, KnowledgeDocument, Message, Passage};
+use model::World;
+use openapi_core::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
+use openapi_core::agents::Agent;
+use openapi_core::audit::AuditEntry;
+use openapi_core::contacts::{ContactRef, SharedContact, UniqueValue};
+use openapi_core::credits::{CreditAccount, CreditEntry};
+use openapi_core::files::ContactFile;
+use openapi_core::forms::{FormDataRevision, FormTemplate, Submission};
+use openapi_core::ports::{BlobEntry, BlobKey};
+use openapi_core::schema::ContactSchema;
+use openapi_core::storage::{
+    AgentRecord, AgentRecordKind, AgentRecordStore, AgentStore, AuditQuery, AuditStore, ContactPage,
+    ContactQuery, ContactSchemaStore, ContactStore, ContactWrite, CreditStore, CreditWrite, DocumentStore,
+    DocumentWrite, Duplicate, FileDeletion, FilePage, FileQuery, FileStore, FileTombstone, FileUsage,
+    FileWrite, FormStore, HealthProbe, KeyStore, LatestQuery, LedgerQuery, RateWindow, RateWindowStore,
+    Replay, ReplayKey, ReplayStore, Result, StoredDocument, SubmissionChange, SubmissionPage,
+    SubmissionQuery, SubmissionsWrite, TemplatePage, TemplateQuery,
+};
+use openapi_core::values::{
+    AgentId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, SubmissionId, TemplateId,
+    Timestamp,
+};
+use storage_common::transfer::{TransferKey, TransferKind, TransferRow, TransferStore};
+
+/// A store in memory. Nothing outlives the value.
+#[derive(Debug, Default)]
+pub struct MemoryStorage(RwLock<World>);
+
+impl MemoryStorage {
+    /// An empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        MemoryStorage::default()
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, World> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, World> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl AgentStore for MemoryStorage {
+    async fn insert_agent(&self, agent: &Agent, schema: &ContactSchema, audit: &AuditEntry) -> Result<()> {
+        self.write().insert_agent(agent, schema, audit)
+    }
+
+    async fn agent(&self, id: &AgentId) -> Result<Option<Agent>> {
+        Ok(self.read().agent(id))
+    }
+
+    async fn agents(&self) -> Result<Vec<Agent>> {
+        Ok(self.read().agents())
+    }
+
+    async fn update_agent(&self, agent: &Agent, audit: &AuditEntry) -> Result<()> {
+        self.write().update_agent(agent, audit)
+    }
+
+    async fn purge_agent(&self, id: &AgentId, at_most: u32) -> Result<u64> {
+        Ok(self.write().purge_agent(id, at_most))
+    }
+}
+
+#[async_trait]
+impl KeyStore for MemoryStorage {
+    async fn key_grant(&self, api_key: &ApiKey) -> Result<Option<KeyGrant>> {
+        Ok(self.read().key_grant(api_key))
+    }
+
+    async fn find_key(&self, selector: &KeySelector) -> Result<Option<StoredKey>> {
+        Ok(self.read().find_key(selector))
+    }
+
+    async fn keys(&self, agent: &AgentId) -> Result<Vec<StoredKey>> {
+        Ok(self.read().keys(agent))
+    }
+
+    async fn insert_key(&self, agent: &AgentId, key: &StoredKey, audit: &AuditEntry) -> Result<()> {
+        self.write().insert_key(agent, key, audit)
+    }
+
+    async fn update_key(
+        &self,
+        agent: &AgentId,
+        expected_version: u64,
+        key: &StoredKey,
+        audit: &AuditEntry,
+    ) -> Result<()> {
+        self.write().update_key(agent, expected_version, key, audit)
+    }
+
+    async fn record_key_use(
+        &self,
+        agent: &AgentId,
+        key: KeyId,
+        at: Timestamp,
+        address: Option<IpAddr>,
+    ) -> Result<()> {
+        self.write().record_key_use(agent, key, at, address);
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl ContactSchemaStore for MemoryStorage {
+    async fn contact_schema(&self, agent: &AgentId) -> Result<Option<ContactSchema>> {
+        Ok(self.read().contact_schema(agent))
+    }
+
+    async fn contact_schema_history(&self, agent: &AgentId) -> Result<Vec<ContactSchema>> {
+        Ok(self.read().contact_schema_history(agent))
+    }
+
+    async fn replace_contact_schema(
+        &self,
+        agent: &AgentId,
+        schema: &ContactSchema,
+        audit: &AuditEntry,
+    ) -> Result<()> {
+        self.write().replace_contact_schema(agent, schema, audit)
+    }
+}
+
+#[async_trait]
+impl ContactStore for MemoryStorage {
+    async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<SharedContact>> {
+        Ok(self.read().contact(agent, contact).map(SharedContact::from))
+    }
+
+    async fn contacts(&self, agent: &AgentId, query: &ContactQuery) -> Result<ContactPage> {
+        Ok(self.read().contacts(agent, query))
+    }
+
+    async fn duplicate_contact(
+        &self,
+        agent: &AgentId,
+        except: Option<ContactId>,
+        external_reference_id: Option<&ExternalId>,
+        unique: &[UniqueValue],
+    ) -> Result<Option<Duplicate>> {
+        Ok(self.read().duplicate_contact(agent, except, external_reference_id, unique))
+    }
+
+    async fn insert_contact(&self, agent: &AgentId, write: &ContactWrite) -> Result<()> {
+        self.write().insert_contact(agent, write)
+    }
+
+    async fn update_contact(
+        &self,
+        agent: &AgentId,
+        expected_version: u64,
+        write: &ContactWrite,
+    ) -> Result<()> {
+        self.write().update_contact(agent, expected_version, write)
+    }
+
+    async fn erase_contact(&self, agent: &AgentId, contact: ContactId, audit: &AuditEntry) -> Result<()> {
+        self.write().erase_contact(agent, contact, audit)
+    }
+}
+
+#[async_trait]
+impl FileStore for MemoryStorage {
+    async fn file(&self, agent: &AgentId, file: FileId) -> Result<Option<ContactFile>> {
+        Ok(self.read().file(agent, file))
+    }
+
+    async fn files(&self, agent: &AgentId, query: &FileQuery) -> Result<FilePage> {
+        Ok(self.read().files(agent, query))
+    }
+
+    async fn file_usage(&self, agent: &AgentId, contact: ContactId) -> Result<FileUsage> {
+        Ok(self.read().file_usage(agent, contact))
+    }
+
+    async fn insert_file(&self, agent: &AgentId, write: &FileWrite) -> Result<()> {
+        self.write().insert_file(agent, write)
+    }
+
+    async fn delete_file(&self, agent: &AgentId, deletion: &FileDeletion) -> Result<()> {
+        self.write().delete_file(agent, deletion)
+    }
+
+    async fn file_tombstone(&self, agent: &AgentId, file: FileId) -> Result<Option<FileTombstone>> {
+        Ok(self.read().file_tombstone(agent, file))
+    }
+
+    async fn hasten_purges(&self, agent: &AgentId, now: Timestamp, audit: &AuditEntry) -> Result<u64> {
+        Ok(self.write().hasten_purges(agent, now, audit))
+    }
+
+    async fn due_blobs(&self, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>> {
+        Ok(self.read().due_blobs(now, at_most))
+    }
+
+    async fn forget_blobs(&self, keys: &[BlobKey]) -> Result<()> {
+        self.write().forget_blobs(keys);
+        Ok(())
+    }
+
+    async fn known_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>> {
+        Ok(self.read().known_blobs(keys))
+    }
+
+    async fn needed_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>> {
+        Ok(self.read().needed_blobs(after, at_most))
+    }
+}
+
+#[async_trait]
+impl FormStore for MemoryStorage {
+    async fn template(&self, agent: &AgentId, template: TemplateId) -> Result<Option<FormTemplate>> {
+        Ok(self.read().template(agent, template))
+    }
+
+    async fn template_version(
+        &self,
+        agent: &AgentId,
+        template: TemplateId,
+        version: u64,
+    ) -> Result<Option<FormTemplate>> {
+        Ok(self.read().template_version(agent, template, version))
+    }
+
+    async fn templates(&self, agent: &AgentId, query: &TemplateQuery) -> Result<TemplatePage> {
+        Ok(self.read().templates(agent, query))
+    }
+
+    async fn insert_template(
+        &self,
+        agent: &AgentId,
+        template: &FormTemplate,
+        audit: &AuditEntry,
+    ) -> Result<()> {
+        self.write().insert_template(agent, template, audit)
+    }
+
+    async fn replace_template(
+        &self,
+        agent: &AgentId,
+        template: &FormTemplate,
+        audit: &AuditEntry,
+    ) -> Result<()> {
+        self.write().replace_template(agent, template, audit)
+    }
+
+    async fn submission(&self, agent: &AgentId, submission: SubmissionId) -> Result<Option<Submission>> {
+        Ok(self.read().submission(agent, submission))
+    }
+
+    async fn submissions(&self, agent: &AgentId, query: &SubmissionQuery) -> Result<SubmissionPage> {
+        Ok(self.read().submissions(agent, query))
+    }
+
+    async fn head_submission(
+        &self,
+        agent: &AgentId,
+        contact: ContactId,
+        template: TemplateId,
+    ) -> Result<Option<Submission>> {
+        Ok(self.read().head_submission(agent, contact, template))
+    }
+
+    async fn latest_submission(&self, agent: &AgentId, query: &LatestQuery) -> Result<Option<Submission>> {
+        Ok(self.read().latest_submission(agent, query))
+    }
+
+    async fn files_of_contact(
+        &self,
+        agent: &AgentId,
+        contact: ContactId,
+        files: &[FileId],
+    ) -> Result<Vec<bool>> {
+        Ok(self.read().files_of_contact(agent, contact, files))
+    }
+
+    async fn insert_submissions(&self, agent: &AgentId, write: &SubmissionsWrite) -> Result<()> {
+        self.write().insert_submissions(agent, write)
+    }
+
+    async fn update_submission(&self, agent: &AgentId, change: &SubmissionChange) -> Result<()> {
+        self.write().update_submission(agent, change)
+    }
+
+    async fn form_data_revisions(
+        &self,
+        agent: &AgentId,
+        submission: SubmissionId,
+    ) -> Result<Vec<FormDataRevision>> {
+        Ok(self.read().form_data_revisions(agent, submission))
+    }
+}
+
+#[async_trait]
+impl CreditStore for MemoryStorage {
+    async fn credit_account(&self, agent: &AgentId) -> Result<Option<CreditAccount>> {
+        Ok(self.read().credit_account(agent))
+    }
+
+    async fn save_credits(&self, agent: &AgentId, write: &CreditWrite) -> Result<()> {
+        self.write().save_credits(agent, write)
+    }
+
+    async fn credit_entries(&self, query: &LedgerQuery) -> Result<Vec<CreditEntry>> {
+        Ok(self.read().credit_entries(query))
+    }
+}
+
+#[async_trait]
+impl DocumentStore for MemoryStorage {
+    async fn insert_document(&self, agent: &AgentId, write: &DocumentWrite) -> Result<()> {
+        self.write().insert_document(agent, write)
+    }
+
+    async fn discard_document(&self, agent: &AgentId, document: FileId, now: Timestamp) -> Result<()> {
+        self.write().discard_document(agent, document, now);
+        Ok(())
+    }
+
+    async fn document(&self, agent: &AgentId, document: FileId) -> Result<Option<StoredDocument>> {
+        Ok(self.read().document(agent, document))
+    }
+
+    async fn documents(
+        &self,
+        agent: &AgentId,
+        after: Option<FileId>,
+        at_most: u32,
+    ) -> Result<Vec<StoredDocument>> {
+        Ok(self.read().documents(agent, after, at_most))
+    }
+}
+
+#[async_trait]
+impl ConversationStore for MemoryStorage {
+    async fn conversation(&self, agent: &AgentId, id: ConversationId) -> Result<Option<Conversation>> {
+        Ok(self.read().conversation(agent, id))
+    }
+
+    async fn conversations(&self, agent: &AgentId, query: &ConversationQuery) -> Result<ConversationPage> {
+        Ok(self.read().conversations(agent, query))
+    }
+
+    async fn messages(&self, agent: &AgentId, query: &MessageQuery) -> Result<Vec<Message>> {
+        Ok(self.read().messages(agent, query))
+    }
+
+    async fn save_conversation(&self, agent: &AgentId, write: &ConversationWrite) -> Result<()> {
+        self.write().save_conversation(agent, write)
+    }
+
+    async fn erase_conversation(
+        &self,
+        agent: &AgentId,
+        id: ConversationId,
+        audit: &AuditEntry,
+    ) -> Result<()> {
+        self.write().erase_conversation(agent, id, audit)
+    }
+
+    async fn expired_conversations(
+        &self,
+        now: Timestamp,
+        at_most: u32,
+    ) -> Result<Vec<(AgentId, ConversationId)>> {
+        Ok(self.read().expired_conversations(now, at_most))
+    }
+}
+
+#[async_trait]
+impl KnowledgeStore for MemoryStorage {
+    async fn knowledge(&self, agent: &AgentId) -> Result<Vec<KnowledgeDocument>> {
+        Ok(self.read().knowledge(agent))
+    }
+
+    async fn passages(
+        &self,
+        agent: &AgentId,
+        after: Option<(KnowledgeId, u32)>,
+        at_most: u32,
+    ) -> Result<Vec<(KnowledgeId, Passage)>> {
+        Ok(self.read().passages(agent, after, at_most))
+    }
+
+    async fn change_knowledge(&self, agent: &AgentId, write: &KnowledgeWrite) -> Result<()> {
+        self.write().change_knowledge(agent, write)
+    }
+}
+
+#[async_trait]
+impl AgentRecordStore for MemoryStorage {
+    async fn agent_record(&self, agent: &AgentId, kind: AgentRecordKind) -> Result<Option<AgentRecord>> {
+        Ok(self.read().agent_record(agent, kind))
+    }
+
+    async fn save_agent_record(
+        &self,
+        agent: &AgentId,
+        record: &AgentRecord,
+        audit: Option<&AuditEntry>,
+    ) -> Result<()> {
+        self.write().save_agent_record(agent, record, audit)
+    }
+}
+
+#[async_trait]
+impl ReplayStore for MemoryStorage {
+    async fn replay(&self, agent: &AgentId, key: &ReplayKey, now: Timestamp) -> Result<Option<Replay>> {
+        Ok(self.read().replay(agent, key, now))
+    }
+
+    async fn sweep_replays(&self, now: Timestamp, at_most: u32) -> Result<u64> {
+        Ok(self.write().sweep_replays(now, at_most))
+    }
+}
+
+#[async_trait]
+impl RateWindowStore for MemoryStorage {
+    async fn rate_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateWindow>> {
+        Ok(self.read().rate_window(agent, key))
+    }
+
+    async fn save_rate_window(&self, agent: &AgentId, key: KeyId, window: &RateWindow) -> Result<()> {
+        self.write().save_rate_window(agent, key, window)
+    }
+}
+
+#[async_trait]
+impl AuditStore for MemoryStorage {
+    async fn append_audit(&self, entry: &AuditEntry) -> Result<()> {
+        self.write().append_audit(entry);
+        Ok(())
+    }
+
+    async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>> {
+        Ok(self.read().audit_entries(query))
+    }
+}
+
+#[async_trait]
+impl HealthProbe for MemoryStorage {
+    async fn probe(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl TransferStore for MemoryStorage {
+    async fn agents_after(&self, after: Option<&AgentId>, at_most: u32) -> Result<Vec<Agent>> {
+        Ok(self.read().agents_after(after, at_most))
+    }
+
+    async fn records(
+        &self,
+        agent: &AgentId,
+        kind: TransferKind,
+        after: Option<&TransferKey>,
+        at_most: u32,
+    ) -> Result<Vec<TransferRow>> {
+        Ok(self.read().records(agent, kind, after, at_most))
+    }
+
+    async fn last_record(&self, agent: &AgentId, kind: TransferKind) -> Result<Option<TransferKey>> {
+        Ok(self.read().last_record(agent, kind))
+    }
+
+    async fn put_agent(&self, agent: &Agent) -> Result<()> {
+        self.write().put_agent(agent);
+        Ok(())
+    }
+
+    async fn put_records(&self, agent: &AgentId, records: &[TransferRow]) -> Result<()> {
+        self.write().put_records(agent, records)
+    }
+}

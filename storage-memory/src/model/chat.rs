@@ -1,0 +1,194 @@
+//! Conversations, knowledge and small records of agents in the model.
+
+use std::cmp::Reverse;
+
+use super::{Tenant, World};
+use conversations::storage::{
+    ConversationPage, ConversationQuery, ConversationWrite, KnowledgeWrite, MessageQuery, WhichMessages,
+};
+use conversations::{Conversation, KnowledgeDocument, Message, Passage};
+use openapi_core::agents::AgentStatus;
+use openapi_core::audit::AuditEntry;
+use openapi_core::json::RawObject;
+use openapi_core::ports::BlobKey;
+use openapi_core::storage::{AgentRecord, AgentRecordKind, Result, StorageErrorKind};
+use openapi_core::values::{AgentId, ConversationId, FileId, KnowledgeId, Timestamp};
+
+/// Whether `version` comes right behind what is stored.
+fn refuse_stale(stored: Option<u64>, version: u64) -> Result<()> {
+    if stored.unwrap_or(0).checked_add(1) == Some(version) {
+        Ok(())
+    } else {
+        Err(StorageErrorKind::Stale.into())
+    }
+}
+
+impl Tenant {
+    /// Removes conversations with their messages and the documents of their visitors; returns those.
+    pub(super) fn erase_conversations(&mut self, erased: impl Fn(&Conversation) -> bool) -> Vec<FileId> {
+        let mut uploads = Vec::new();
+        self.conversations.retain(|_, conversation| {
+            let stays = !erased(conversation);
+            if !stays {
+                uploads.append(&mut conversation.uploads);
+            }
+            stays
+        });
+        let conversations = &self.conversations;
+        self.messages.retain(|(conversation, _), _| conversations.contains_key(conversation));
+        uploads.retain(|document| self.documents.remove(document).is_some());
+        uploads
+    }
+}
+
+impl World {
+    /// The contents of documents are to go.
+    pub(super) fn make_due(&mut self, agent: &AgentId, documents: Vec<FileId>, now: Timestamp) {
+        let due = documents.into_iter().map(|document| (BlobKey::new(agent.clone(), document), now));
+        self.purges.extend(due);
+    }
+
+    pub(crate) fn conversation(&self, agent: &AgentId, id: ConversationId) -> Option<Conversation> {
+        self.tenant(agent)?.conversations.get(&id).cloned()
+    }
+
+    pub(crate) fn conversations(&self, agent: &AgentId, query: &ConversationQuery) -> ConversationPage {
+        let Some(tenant) = self.tenant(agent) else { return ConversationPage::default() };
+        let mut found: Vec<&Conversation> =
+            tenant.conversations.values().filter(|conversation| query.filter.admits(conversation)).collect();
+        found.sort_by_key(|conversation| Reverse((conversation.last_message_at, conversation.id)));
+        let total = found.len() as u64;
+        let skipped = usize::try_from(query.offset).unwrap_or(usize::MAX);
+        let shown = found.into_iter().skip(skipped).take(query.limit as usize);
+        ConversationPage { conversations: shown.cloned().collect(), total }
+    }
+
+    pub(crate) fn messages(&self, agent: &AgentId, query: &MessageQuery) -> Vec<Message> {
+        let Some(tenant) = self.tenant(agent) else { return Vec::new() };
+        let id = query.conversation;
+        let all = tenant.messages.range((id, 0)..=(id, u64::MAX)).map(|(_, message)| message);
+        let limit = query.limit as usize;
+        let mut found: Vec<Message> = match &query.which {
+            WhichMessages::After(seq) => all.filter(|it| it.seq > *seq).take(limit).cloned().collect(),
+            WhichMessages::Before(seq) => all.filter(|it| it.seq < *seq).rev().take(limit).cloned().collect(),
+            WhichMessages::Id(id) => all.filter(|it| it.id == *id).take(limit).cloned().collect(),
+            WhichMessages::Turn(turn) => {
+                all.filter(|it| it.turn.as_ref() == Some(turn)).take(limit).cloned().collect()
+            }
+        };
+        found.sort_by_key(|message| message.seq);
+        found
+    }
+
+    pub(crate) fn save_conversation(&mut self, agent: &AgentId, write: &ConversationWrite) -> Result<()> {
+        let tenant = self.tenant_mut(agent)?;
+        let conversation = &write.conversation;
+        let stored = tenant.conversations.get(&conversation.id).map(|stored| stored.version);
+        refuse_stale(stored, conversation.version)?;
+        if write.keep.iter().any(|document| !tenant.documents.contains_key(document)) {
+            return Err(StorageErrorKind::Stale.into());
+        }
+        tenant.conversations.insert(conversation.id, conversation.clone());
+        for message in &write.messages {
+            tenant.messages.insert((conversation.id, message.seq), message.clone());
+        }
+        for document in &write.keep {
+            self.purges.remove(&BlobKey::new(agent.clone(), *document));
+        }
+        if let Some(audit) = &write.audit {
+            self.append_audit(audit);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn erase_conversation(
+        &mut self,
+        agent: &AgentId,
+        id: ConversationId,
+        audit: &AuditEntry,
+    ) -> Result<()> {
+        let tenant = self.tenant_mut(agent)?;
+        if !tenant.conversations.contains_key(&id) {
+            return Err(StorageErrorKind::Missing.into());
+        }
+        let uploads = tenant.erase_conversations(|conversation| conversation.id == id);
+        self.make_due(agent, uploads, audit.at);
+        self.append_audit(audit);
+        Ok(())
+    }
+
+    pub(crate) fn expired_conversations(
+        &self,
+        now: Timestamp,
+        at_most: u32,
+    ) -> Vec<(AgentId, ConversationId)> {
+        let living = self.agents.values().filter(|tenant| tenant.agent.status != AgentStatus::Deleted);
+        let all = living.flat_map(|tenant| tenant.conversations.values());
+        let mut due: Vec<(Timestamp, AgentId, ConversationId)> = all
+            .filter(|conversation| conversation.expires_at <= now)
+            .map(|conversation| (conversation.expires_at, conversation.agent_id.clone(), conversation.id))
+            .collect();
+        due.sort();
+        due.into_iter().take(at_most as usize).map(|(_, agent, id)| (agent, id)).collect()
+    }
+
+    pub(crate) fn knowledge(&self, agent: &AgentId) -> Vec<KnowledgeDocument> {
+        self.tenant(agent).map(|tenant| tenant.knowledge.values().cloned().collect()).unwrap_or_default()
+    }
+
+    pub(crate) fn passages(
+        &self,
+        agent: &AgentId,
+        after: Option<(KnowledgeId, u32)>,
+        at_most: u32,
+    ) -> Vec<(KnowledgeId, Passage)> {
+        let Some(tenant) = self.tenant(agent) else { return Vec::new() };
+        let behind = tenant.passages.iter().filter(|(place, _)| after.is_none_or(|after| **place > after));
+        behind.take(at_most as usize).map(|((document, _), it)| (*document, it.clone())).collect()
+    }
+
+    pub(crate) fn change_knowledge(&mut self, agent: &AgentId, write: &KnowledgeWrite) -> Result<()> {
+        let tenant = self.tenant_mut(agent)?;
+        let stored = tenant.records.get(&AgentRecordKind::Knowledge).map(|record| record.version);
+        refuse_stale(stored, write.version)?;
+        if let Some((document, _)) = &write.add
+            && tenant.knowledge.contains_key(&document.id)
+            && !write.remove.contains(&document.id)
+        {
+            return Err(StorageErrorKind::AlreadyExists.into());
+        }
+        for id in &write.remove {
+            tenant.knowledge.remove(id);
+            tenant.passages.retain(|(document, _), _| document != id);
+        }
+        if let Some((document, passages)) = &write.add {
+            tenant.knowledge.insert(document.id, document.clone());
+            let placed = passages.iter().map(|it| ((document.id, it.position), it.clone()));
+            tenant.passages.extend(placed);
+        }
+        let kind = AgentRecordKind::Knowledge;
+        let record = AgentRecord { kind, version: write.version, body: RawObject::default() };
+        tenant.records.insert(kind, record);
+        self.append_audit(&write.audit);
+        Ok(())
+    }
+
+    pub(crate) fn agent_record(&self, agent: &AgentId, kind: AgentRecordKind) -> Option<AgentRecord> {
+        self.tenant(agent)?.records.get(&kind).cloned()
+    }
+
+    pub(crate) fn save_agent_record(
+        &mut self,
+        agent: &AgentId,
+        record: &AgentRecord,
+        audit: Option<&AuditEntry>,
+    ) -> Result<()> {
+        let tenant = self.tenant_mut(agent)?;
+        refuse_stale(tenant.records.get(&record.kind).map(|stored| stored.version), record.version)?;
+        tenant.records.insert(record.kind, record.clone());
+        if let Some(audit) = audit {
+            self.append_audit(audit);
+        }
+        Ok(())
+    }
+}

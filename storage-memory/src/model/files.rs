@@ -1,0 +1,161 @@
+//! Files in the model.
+
+use super::{Tenant, World, window};
+use openapi_core::audit::AuditEntry;
+use openapi_core::files::ContactFile;
+use openapi_core::ports::{BlobEntry, BlobKey};
+use openapi_core::storage::{
+    FileDeletion, FilePage, FilePosition, FileQuery, FileTombstone, FileUsage, FileWrite, Result,
+    StorageErrorKind,
+};
+use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
+
+/// A file and, once it is deleted, its tombstone.
+#[derive(Clone, Debug)]
+pub(super) struct StoredFile {
+    pub(super) file: ContactFile,
+    pub(super) tombstone: Option<FileTombstone>,
+}
+
+impl Tenant {
+    pub(super) fn live_files(&self) -> impl Iterator<Item = &ContactFile> {
+        self.files.values().filter(|stored| stored.tombstone.is_none()).map(|stored| &stored.file)
+    }
+
+    /// Octets of all files and documents.
+    pub(super) fn octets(&self) -> u64 {
+        let documents: u64 = self.documents.values().map(|document| document.stored_size).sum();
+        self.live_files().map(|file| file.file_size).sum::<u64>() + documents
+    }
+
+    fn usage(&self, contact: ContactId) -> FileUsage {
+        FileUsage {
+            files_of_contact: self.live_files().filter(|file| file.contact_id == contact).count() as u64,
+            octets_of_agent: self.octets(),
+        }
+    }
+
+    /// The contact of a change to its files is there as it was read.
+    pub(super) fn refuse_stale(&self, contact: ContactId, version: u64) -> Result<()> {
+        match self.contacts.get(&contact) {
+            None => Err(StorageErrorKind::Missing.into()),
+            Some((contact, _)) if contact.version != version => Err(StorageErrorKind::Stale.into()),
+            Some(_) => Ok(()),
+        }
+    }
+}
+
+impl World {
+    pub(crate) fn file(&self, agent: &AgentId, file: FileId) -> Option<ContactFile> {
+        let stored = self.tenant(agent)?.files.get(&file)?;
+        stored.tombstone.is_none().then(|| stored.file.clone())
+    }
+
+    pub(crate) fn files(&self, agent: &AgentId, query: &FileQuery) -> FilePage {
+        let Some(tenant) = self.tenant(agent) else { return FilePage::default() };
+        let found: Vec<(FilePosition, &ContactFile)> = tenant
+            .live_files()
+            .filter(|file| file.contact_id == query.contact)
+            .map(|file| (query.sort.position(file), file))
+            .collect();
+        let total = found.len() as u64;
+        let files = window(found, &query.window, |a, b| a.compare(b, query.order));
+        FilePage { files, total }
+    }
+
+    pub(crate) fn file_usage(&self, agent: &AgentId, contact: ContactId) -> FileUsage {
+        self.tenant(agent).map(|tenant| tenant.usage(contact)).unwrap_or_default()
+    }
+
+    pub(crate) fn insert_file(&mut self, agent: &AgentId, write: &FileWrite) -> Result<()> {
+        let tenant = self.tenant_mut(agent)?;
+        let file = &write.file;
+        tenant.refuse_stale(file.contact_id, write.contact_version)?;
+        tenant.refuse_replayed(write.effects.replay.as_ref(), write.effects.audit.at)?;
+        let usage = tenant.usage(file.contact_id);
+        write.quota.admit(usage, file.file_size).map_err(StorageErrorKind::QuotaExceeded)?;
+        if tenant.files.contains_key(&file.id) {
+            return Err(StorageErrorKind::AlreadyExists.into());
+        }
+        tenant.files.insert(file.id, StoredFile { file: file.clone(), tombstone: None });
+        if let Some(replay) = &write.effects.replay {
+            tenant.replays.insert(replay.key, replay.clone());
+        }
+        self.append_audit(&write.effects.audit);
+        Ok(())
+    }
+
+    pub(crate) fn delete_file(&mut self, agent: &AgentId, deletion: &FileDeletion) -> Result<()> {
+        let tenant = self.tenant_mut(agent)?;
+        let file = deletion.tombstone.file;
+        let is_there = tenant.live_files().any(|live| live.id == file && live.contact_id == deletion.contact);
+        if !is_there {
+            return Err(StorageErrorKind::Missing.into());
+        }
+        tenant.refuse_stale(deletion.contact, deletion.contact_version)?;
+        if let Some(stored) = tenant.files.get_mut(&file) {
+            stored.tombstone = Some(deletion.tombstone.clone());
+        }
+        self.purges.insert(BlobKey::new(agent.clone(), file), deletion.purge_at);
+        self.append_audit(&deletion.audit);
+        Ok(())
+    }
+
+    pub(crate) fn file_tombstone(&self, agent: &AgentId, file: FileId) -> Option<FileTombstone> {
+        self.tenant(agent)?.files.get(&file)?.tombstone.clone()
+    }
+
+    pub(crate) fn hasten_purges(&mut self, agent: &AgentId, now: Timestamp, audit: &AuditEntry) -> u64 {
+        let mut hastened = 0;
+        for (key, due) in &mut self.purges {
+            if key.agent == *agent && *due > now {
+                *due = now;
+                hastened += 1;
+            }
+        }
+        self.append_audit(audit);
+        hastened
+    }
+
+    pub(crate) fn due_blobs(&self, now: Timestamp, at_most: u32) -> Vec<BlobKey> {
+        let mut due: Vec<(Timestamp, &BlobKey)> =
+            self.purges.iter().filter(|(_, due)| **due <= now).map(|(key, due)| (*due, key)).collect();
+        due.sort();
+        due.into_iter().take(at_most as usize).map(|(_, key)| key.clone()).collect()
+    }
+
+    pub(crate) fn forget_blobs(&mut self, keys: &[BlobKey]) {
+        for key in keys {
+            self.purges.remove(key);
+            if let Some(tenant) = self.agents.get_mut(&key.agent) {
+                tenant.files.retain(|id, stored| *id != key.file || stored.tombstone.is_none());
+                tenant.documents.remove(&key.file);
+            }
+        }
+    }
+
+    pub(crate) fn known_blobs(&self, keys: &[BlobKey]) -> Vec<bool> {
+        keys.iter()
+            .map(|key| {
+                let tenant = self.agents.get(&key.agent);
+                self.purges.contains_key(key)
+                    || tenant.is_some_and(|tenant| {
+                        tenant.files.contains_key(&key.file) || tenant.documents.contains_key(&key.file)
+                    })
+            })
+            .collect()
+    }
+
+    pub(crate) fn needed_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Vec<BlobEntry> {
+        let mut agents: Vec<&AgentId> = self.agents.keys().collect();
+        agents.sort();
+        agents
+            .into_iter()
+            .filter_map(|agent| self.tenant(agent))
+            .flat_map(Tenant::live_files)
+            .map(|file| BlobEntry { key: BlobKey::new(file.agent_id.clone(), file.id), size: file.file_size })
+            .filter(|entry| after.is_none_or(|after| entry.key > *after))
+            .take(at_most as usize)
+            .collect()
+    }
+}
