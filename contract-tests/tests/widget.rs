@@ -292,11 +292,12 @@ impl World {
             12 => {
                 let seconds = [1, 20, 660, 90_000][dice.index(4)];
                 self.clock.advance_millis(seconds * 1_000);
-                format!("{:?}", wait(self.chat.maintain()).is_ok())
+                let contents = wait(self.platform.maintain()).is_ok();
+                format!("{:?}", wait(self.chat.maintain()).is_ok() && contents)
             }
             13 => {
                 let Some(id) = browser.conversation else { return String::new() };
-                let platform = &self.platform;
+                let chat = &self.chat;
                 match dice.index(4) {
                     0 => format!("{:?}", wait(chat.take_conversation(&by, &agent, id))),
                     1 => {
@@ -308,7 +309,7 @@ impl World {
             }
             14 => {
                 let Some(id) = browser.conversation else { return String::new() };
-                let platform = &self.platform;
+                let (platform, chat) = (&self.platform, &self.chat);
                 let stored = wait(chat.conversation(&agent, id));
                 match stored.as_ref().ok().and_then(|stored| stored.contact_id) {
                     Some(contact) if dice.index(2) == 0 => {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use ::conversations::storage::{KnowledgeStore, KnowledgeWrite};
+use ::conversations::{KnowledgeDocument, Passage};
 use async_trait::async_trait;
-use conversations::storage::{KnowledgeStore, KnowledgeWrite};
-use conversations::{KnowledgeDocument, Passage};
 use openapi_core::json::RawObject;
 use openapi_core::storage::{AgentRecord, AgentRecordKind, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KnowledgeId};

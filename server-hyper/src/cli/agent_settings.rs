@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use ::conversations::admin::ChatAdmin;
+use ::conversations::{AgentSettings, Conversations};
 use clap::Args;
-use conversations::admin::ChatAdmin;
-use conversations::{AgentSettings, Conversations};
 use openapi_core::json::{Json, Object, parse};
 use openapi_core::values::AgentId;
 

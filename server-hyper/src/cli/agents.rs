@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use ::conversations::Conversations;
+use ::conversations::admin::ChatAdmin;
 use clap::Subcommand;
-use conversations::Conversations;
-use conversations::admin::ChatAdmin;
 use openapi_core::admin::{Admin, NewAgent};
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::values::{AgentId, Line};

@@ -1,9 +1,9 @@
 //! `conversations`: what visitors and agents said.
 
+use ::conversations::admin::ChatAdmin;
+use ::conversations::storage::ConversationFilter;
+use ::conversations::{ConversationMode, ConversationStatus};
 use clap::{Args, Subcommand, ValueEnum};
-use conversations::admin::ChatAdmin;
-use conversations::storage::ConversationFilter;
-use conversations::{ConversationMode, ConversationStatus};
 use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 
 use super::output::{note, print_json, print_record};
@@ -178,7 +178,7 @@ impl Selection {
 impl Conversations {
     pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
         let json = every.json;
-        with_conversations(every, None, Contents::Closed, async |chat: &conversations::Conversations| {
+        with_conversations(every, None, Contents::Closed, async |chat: &::conversations::Conversations| {
             let by = operator();
             let changed = match self {
                 Conversations::List { selection, page, limit } => {

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::io::{self, ErrorKind, Write};
 use std::time::Duration;
 
-use conversations::admin::ChatAdmin;
-use conversations::storage::{ConversationFilter, ConversationQuery};
-use conversations::{Claims, Conversation, ConversationMode, Conversations, Speaker};
+use ::conversations::admin::ChatAdmin;
+use ::conversations::storage::{ConversationFilter, ConversationQuery};
+use ::conversations::{Claims, Conversation, ConversationMode, Conversations, Speaker};
 use openapi_core::ports::Clock;
 use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 use serde::Serialize;

@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-use conversations::admin::ChatAdmin;
-use conversations::storage::{ConversationFilter, ConversationQuery};
-use conversations::{
+use ::conversations::admin::ChatAdmin;
+use ::conversations::storage::{ConversationFilter, ConversationQuery};
+use ::conversations::{
     ChatPage, Claims, Conversation, ConversationMode, ConversationStatus, Conversations, FollowUp, Lead,
     Message, MessageState, Outcome, Source, Speaker, UploadRef, VisitorId,
 };

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use ::conversations::admin::ChatAdmin;
+use ::conversations::storage::ConversationStorage;
+use ::conversations::{Conversations, FoundPassage, KnowledgeDocument, Question};
 use clap::Subcommand;
-use conversations::admin::ChatAdmin;
-use conversations::storage::ConversationStorage;
-use conversations::{Conversations, FoundPassage, KnowledgeDocument, Question};
 use openapi_core::admin::Admin;
 use openapi_core::values::{AgentId, KnowledgeId};
 use serde::Serialize;

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::conversations::KnowledgeDocument;
+use ::conversations::admin::{ChatAdmin, KnowledgeLimits, NewKnowledge};
 use chat::Format;
 use clap::Args;
-use conversations::KnowledgeDocument;
-use conversations::admin::{ChatAdmin, KnowledgeLimits, NewKnowledge};
 use extraction::document::recognition::{Recognise, Tesseract};
 use extraction::document::{Document, Kind, Limits, Page, Warning, decode};
 use extraction::worker::{Reader, Worker};

@@ -34,9 +34,9 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use ::conversations::Conversations;
+use ::conversations::storage::ConversationStorage;
 use clap::{CommandFactory, Parser, Subcommand};
-use conversations::Conversations;
-use conversations::storage::ConversationStorage;
 use openapi_core::platform::Platform;
 use openapi_core::ports::NoBlobs;
 use tracing_subscriber::filter::Targets;

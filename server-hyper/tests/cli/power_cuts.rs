@@ -9,7 +9,7 @@ use std::io::BufRead;
 use std::path::Path;
 use std::time::Duration;
 
-use conversations::storage::ConversationStorage;
+use ::conversations::storage::ConversationStorage;
 use power_cuts::Event;
 use serde_json::Value;
 use server_hyper::assemble::{self, StoreUrl};

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use ::conversations::widget::{WidgetApi, WidgetSettings};
+use ::conversations::{ChatPorts, Conversations};
 use bytes::Bytes;
 use chat::{IndexSettings, KnowledgeIndex, KnowledgeResponder};
-use conversations::widget::{WidgetApi, WidgetSettings};
-use conversations::{ChatPorts, Conversations};
 use http::Request;
 use http_body_util::{BodyExt, Full};
 use openapi_core::brand::Brand;

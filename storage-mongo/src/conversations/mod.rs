@@ -3,11 +3,11 @@
 pub(crate) mod read;
 pub(crate) mod write;
 
-use async_trait::async_trait;
-use conversations::storage::{
+use ::conversations::storage::{
     ConversationPage, ConversationQuery, ConversationStore, ConversationWrite, MessageQuery,
 };
-use conversations::{Conversation, Message};
+use ::conversations::{Conversation, Message};
+use async_trait::async_trait;
 use openapi_core::audit::AuditEntry;
 use openapi_core::storage::StorageError;
 use openapi_core::values::{AgentId, ConversationId, Timestamp};

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use conversations::storage::{
+use ::conversations::storage::{
     ConversationFilter, ConversationPage, ConversationQuery, MessageQuery, WhichMessages,
 };
-use conversations::{Conversation, ConversationMode, ConversationStatus, Message};
+use ::conversations::{Conversation, ConversationMode, ConversationStatus, Message};
 use mongodb::bson::{Binary, Bson, Document, RawDocument, doc};
 use openapi_core::values::{AgentId, ConversationId, Timestamp};
 

@@ -1,7 +1,7 @@
 //! Changing conversations. Everything here runs inside a transaction.
 
-use conversations::storage::ConversationWrite;
-use conversations::{Conversation, Message};
+use ::conversations::storage::ConversationWrite;
+use ::conversations::{Conversation, Message};
 use mongodb::bson::{Document, doc};
 use openapi_core::audit::AuditEntry;
 use openapi_core::storage::StorageErrorKind;

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 
-use conversations::Passage;
+use ::conversations::Passage;
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;

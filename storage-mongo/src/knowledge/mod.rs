@@ -2,9 +2,9 @@
 
 pub(crate) mod blocks;
 
+use ::conversations::storage::{KnowledgeStore, KnowledgeWrite};
+use ::conversations::{KnowledgeDocument, Passage};
 use async_trait::async_trait;
-use conversations::storage::{KnowledgeStore, KnowledgeWrite};
-use conversations::{KnowledgeDocument, Passage};
 use mongodb::bson::{Document, RawDocument, doc};
 use openapi_core::audit::AuditEntry;
 use openapi_core::json::RawObject;

@@ -1,7 +1,7 @@
 //! Passages in blocks: nobody sees where one ends.
 
-use conversations::storage::{KnowledgeStore, KnowledgeWrite};
-use conversations::{KnowledgeDocument, Passage};
+use ::conversations::storage::{KnowledgeStore, KnowledgeWrite};
+use ::conversations::{KnowledgeDocument, Passage};
 use openapi_core::agents::AgentStatus;
 use openapi_core::audit::AuditAction;
 use openapi_core::files::Sha256Digest;

@@ -1,7 +1,7 @@
 //! Every read of conversations, knowledge and small records stays on its index, as the others do (`plans`).
 
-use conversations::storage::{ConversationFilter, ConversationQuery, MessageQuery, WhichMessages};
-use conversations::{ConversationMode, ConversationStatus};
+use ::conversations::storage::{ConversationFilter, ConversationQuery, MessageQuery, WhichMessages};
+use ::conversations::{ConversationMode, ConversationStatus};
 use mongodb::bson::{Document, doc};
 use openapi_core::values::{ConversationId, KnowledgeId, MessageId};
 

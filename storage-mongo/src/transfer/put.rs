@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use conversations::Passage;
+use ::conversations::Passage;
 use mongodb::bson::{Document, doc};
 use openapi_core::agents::Agent;
 use openapi_core::audit::AuditEntry;

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use conversations::Passage;
+use ::conversations::Passage;
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use openapi_core::storage::ReplayKey;
 use openapi_core::values::{AgentId, ConversationId, FileId, KeyId, KnowledgeId, SubmissionId, TemplateId};

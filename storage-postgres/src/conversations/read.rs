@@ -1,7 +1,7 @@
 //! Reading conversations and messages.
 
-use conversations::storage::{ConversationPage, ConversationQuery, MessageQuery, WhichMessages};
-use conversations::{ConversationMode, ConversationStatus, Message};
+use ::conversations::storage::{ConversationPage, ConversationQuery, MessageQuery, WhichMessages};
+use ::conversations::{ConversationMode, ConversationStatus, Message};
 use openapi_core::values::{AgentId, ConversationId, Timestamp};
 use sqlx::postgres::PgRow;
 

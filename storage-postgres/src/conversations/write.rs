@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use conversations::storage::ConversationWrite;
-use conversations::{Conversation, Message};
+use ::conversations::storage::ConversationWrite;
+use ::conversations::{Conversation, Message};
 use openapi_core::audit::AuditEntry;
 use openapi_core::storage::StorageErrorKind;
 use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};

@@ -1,8 +1,8 @@
 //! Every statement about conversations, knowledge and small records finds its rows by an index, as the others do
 //! (`plans`).
 
-use conversations::storage::{ConversationFilter, ConversationQuery, MessageQuery, WhichMessages};
-use conversations::{ConversationMode, ConversationStatus};
+use ::conversations::storage::{ConversationFilter, ConversationQuery, MessageQuery, WhichMessages};
+use ::conversations::{ConversationMode, ConversationStatus};
 use openapi_core::storage::AgentRecordKind;
 use openapi_core::values::{ContactId, ConversationId, KnowledgeId, MessageId, Timestamp};
 use sqlx::Connection;

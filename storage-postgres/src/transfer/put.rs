@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use conversations::{Message, Passage};
+use ::conversations::{Message, Passage};
 use openapi_core::agents::Agent;
 use openapi_core::audit::AuditEntry;
 use openapi_core::contacts::{Contact, ContactKeys};

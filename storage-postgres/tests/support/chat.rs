@@ -1,5 +1,6 @@
 //! What an agent's chat leaves behind, for the tests of moving: made, asked for, and changed.
 
+use conversations::storage::*;
 use conversations::*;
 use openapi_core::files::Sha256Digest;
 use openapi_core::json::RawObject;
@@ -7,6 +8,7 @@ use openapi_core::storage::*;
 use openapi_core::values::{
     AgentId, ContactId, ConversationId, FileId, KnowledgeId, MessageId, PlatformId, Timestamp,
 };
+use storage_common::transfer::*;
 use storage_memory::MemoryStorage;
 use tokio::time::Instant;
 
@@ -131,9 +133,9 @@ fn record(kind: AgentRecordKind, version: u64, body: &str) -> AgentRecord {
 /// store share a number.
 pub async fn fill(memory: &dyn TransferStore, agent: &AgentId, number: u64) {
     let audit = |step: u64| entry(agent, 10_000 + number * 100 + step);
-    let contacts = memory.records(agent, RecordKind::Contact, None, 2).await.unwrap();
+    let contacts = memory.records(agent, TransferKind::Contact, None, 2).await.unwrap();
     let linked = contacts.get(1).and_then(|record| match record {
-        Record::Contact(contact) => Some(contact.id),
+        TransferRow::Contact(contact) => Some(contact.id),
         _ => None,
     });
     for number in 0..4 {
@@ -190,11 +192,11 @@ fn queries(contacts: &[ContactId]) -> Vec<ConversationQuery> {
 /// Everything that a store says of an agent's chat.
 pub async fn answers(store: &dyn TransferStore, agent: &AgentId) -> Vec<String> {
     let mut said = Vec::new();
-    let contacts = store.records(agent, RecordKind::Contact, None, 2).await.unwrap();
+    let contacts = store.records(agent, TransferKind::Contact, None, 2).await.unwrap();
     let contacts: Vec<ContactId> = contacts
         .iter()
         .filter_map(|record| match record {
-            Record::Contact(contact) => Some(contact.id),
+            TransferRow::Contact(contact) => Some(contact.id),
             _ => None,
         })
         .collect();
@@ -296,7 +298,7 @@ pub fn large_documents_are_stored_whole(target: &(dyn Target + Sync)) {
         let first = KnowledgeWrite { version: 1, remove: Vec::new(), add, audit: entry(id, 2) };
         let begin = Instant::now();
         store.change_knowledge(id, &first).await.unwrap();
-        told("stored", RecordKind::Passage, large.len(), begin.elapsed());
+        told("stored", TransferKind::Passage, large.len(), begin.elapsed());
         let begin = Instant::now();
         let mut read: Vec<(KnowledgeId, Passage)> = Vec::new();
         loop {
@@ -307,7 +309,7 @@ pub fn large_documents_are_stored_whole(target: &(dyn Target + Sync)) {
             }
             read.extend(some);
         }
-        told("read", RecordKind::Passage, read.len(), begin.elapsed());
+        told("read", TransferKind::Passage, read.len(), begin.elapsed());
         assert!(read.iter().map(|(_, passage)| passage).eq(&large));
         // All of it goes with the version that takes its place.
         let few = passages(3, "Kurz.");
@@ -315,7 +317,7 @@ pub fn large_documents_are_stored_whole(target: &(dyn Target + Sync)) {
         let second = KnowledgeWrite { version: 2, remove: vec![document(1, 3).id], add, audit: entry(id, 3) };
         let begin = Instant::now();
         store.change_knowledge(id, &second).await.unwrap();
-        told("replaced", RecordKind::Passage, large.len(), begin.elapsed());
+        told("replaced", TransferKind::Passage, large.len(), begin.elapsed());
         let left = store.passages(id, None, 100).await.unwrap();
         assert!(left.iter().map(|(_, passage)| passage).eq(&few));
         let last: Timestamp = store.knowledge(id).await.unwrap()[0].updated_at;

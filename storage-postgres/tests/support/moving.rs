@@ -13,6 +13,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use conversations::storage::ConversationStorage;
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::AuditEntry;
 use openapi_core::brand::Brand;
@@ -27,7 +28,9 @@ use openapi_core::values::{
 };
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
-use storage_common::transfer::{Copied, CopyError, Step, compare, copy_agent, digest};
+use storage_common::transfer::{
+    Copied, CopyError, Step, TransferKind, TransferRow, TransferStore, compare, copy_agent, digest,
+};
 use storage_memory::MemoryStorage;
 use testkit::conformance::{self, Backend, compare_forms, replay_history};
 use tokio::time::Instant;
@@ -151,11 +154,11 @@ pub fn moves_there_and_back(target: &(dyn Target + Sync)) {
         let back = MemoryStorage::new();
         let agents = everyone(&*memory).await;
         assert!(agents.iter().any(|agent| agent.status == AgentStatus::Deleted));
-        let mut counts = [0; RecordKind::ALL.len()];
+        let mut counts = [0; TransferKind::ALL.len()];
         for agent in &agents {
             let first = copied(&*memory, &*store, agent).await.unwrap();
             assert_eq!(first.records, first.digest.records());
-            for (kind, count) in RecordKind::ALL.iter().zip(&mut counts) {
+            for (kind, count) in TransferKind::ALL.iter().zip(&mut counts) {
                 *count += first.digest.count(*kind);
             }
             same_answers(&*memory, &*store, &agent.id).await;
@@ -168,7 +171,7 @@ pub fn moves_there_and_back(target: &(dyn Target + Sync)) {
         assert_eq!(everyone(&back).await, agents);
         assert_eq!(chat::expired(&*store).await, chat::expired(&*memory).await);
         // Otherwise the test says nothing about some kind.
-        assert!(counts.iter().all(|count| *count > 0), "{counts:?} of {:?}", RecordKind::ALL);
+        assert!(counts.iter().all(|count| *count > 0), "{counts:?} of {:?}", TransferKind::ALL);
         eprintln!("{} agents, records by kind {counts:?}", agents.len());
         for (number, agent) in agents.iter().enumerate() {
             if agent.status != AgentStatus::Deleted {
@@ -220,7 +223,7 @@ fn queries(contacts: &[Contact]) -> Vec<ContactQuery> {
     filters.into_iter().flat_map(query).collect()
 }
 
-async fn every(store: &dyn TransferStore, agent: &AgentId, kind: RecordKind) -> Vec<Record> {
+async fn every(store: &dyn TransferStore, agent: &AgentId, kind: TransferKind) -> Vec<TransferRow> {
     store.records(agent, kind, None, 5_000).await.unwrap()
 }
 
@@ -231,8 +234,8 @@ async fn same_answers(memory: &dyn TransferStore, store: &dyn TransferStore, age
     same!(memory, store, contact_schema_history(agent));
     same!(memory, store, keys(agent));
     let mut contacts = Vec::new();
-    for record in every(memory, agent, RecordKind::Contact).await {
-        let Record::Contact(contact) = record else { unreachable!("of another kind") };
+    for record in every(memory, agent, TransferKind::Contact).await {
+        let TransferRow::Contact(contact) = record else { unreachable!("of another kind") };
         contacts.push(contact);
     }
     for query in queries(&contacts) {
@@ -268,8 +271,8 @@ async fn same_answers(memory: &dyn TransferStore, store: &dyn TransferStore, age
         let query = TemplateQuery { only_active, window };
         same!(memory, store, templates(agent, &query));
     }
-    for record in every(memory, agent, RecordKind::TemplateVersion).await {
-        let Record::TemplateVersion(template) = record else { unreachable!("of another kind") };
+    for record in every(memory, agent, TransferKind::TemplateVersion).await {
+        let TransferRow::TemplateVersion(template) = record else { unreachable!("of another kind") };
         same!(memory, store, template(agent, template.id));
         same!(memory, store, template_version(agent, template.id, template.version));
         for contact in &contacts {
@@ -278,18 +281,18 @@ async fn same_answers(memory: &dyn TransferStore, store: &dyn TransferStore, age
             same!(memory, store, latest_submission(agent, &latest));
         }
     }
-    for record in every(memory, agent, RecordKind::Submission).await {
-        let Record::Submission(submission) = record else { unreachable!("of another kind") };
+    for record in every(memory, agent, TransferKind::Submission).await {
+        let TransferRow::Submission(submission) = record else { unreachable!("of another kind") };
         same!(memory, store, submission(agent, submission.id));
         same!(memory, store, form_data_revisions(agent, submission.id));
     }
-    for record in every(memory, agent, RecordKind::File).await {
-        let Record::File { file, .. } = record else { unreachable!("of another kind") };
+    for record in every(memory, agent, TransferKind::File).await {
+        let TransferRow::File { file, .. } = record else { unreachable!("of another kind") };
         same!(memory, store, file(agent, file.id));
         same!(memory, store, file_tombstone(agent, file.id));
     }
-    for record in every(memory, agent, RecordKind::Document).await {
-        let Record::Document(kept) = record else { unreachable!("of another kind") };
+    for record in every(memory, agent, TransferKind::Document).await {
+        let TransferRow::Document(kept) = record else { unreachable!("of another kind") };
         same!(memory, store, document(agent, kept.id));
         same!(memory, store, known_blobs(&[BlobKey::new(agent.clone(), kept.id)]));
     }
@@ -301,12 +304,12 @@ async fn same_answers(memory: &dyn TransferStore, store: &dyn TransferStore, age
     let before = entries.first().map(|first| (first.at, first.id));
     let older = LedgerQuery { before, limit: 2, ..ledger };
     same!(memory, store, credit_entries(&older));
-    for record in every(memory, agent, RecordKind::Replay).await {
-        let Record::Replay(replay) = record else { unreachable!("of another kind") };
+    for record in every(memory, agent, TransferKind::Replay).await {
+        let TransferRow::Replay(replay) = record else { unreachable!("of another kind") };
         same!(memory, store, replay(agent, &replay.key, at(0)));
     }
-    for record in every(memory, agent, RecordKind::Key).await {
-        let Record::Key(stored) = record else { unreachable!("of another kind") };
+    for record in every(memory, agent, TransferKind::Key).await {
+        let TransferRow::Key(stored) = record else { unreachable!("of another kind") };
         same!(memory, store, key_grant(&stored.key.api_key));
         same!(memory, store, rate_window(agent, stored.key.id));
     }
@@ -338,8 +341,8 @@ async fn later_writes(memory: &dyn TransferStore, store: &dyn TransferStore, age
     chat::change(memory, agent, number).await;
     chat::change(store, agent, number).await;
     // Of what was moved, one is archived and one erased.
-    let moved = memory.records(agent, RecordKind::Contact, None, 2).await.unwrap();
-    if let Some(Record::Contact(first)) = moved.first() {
+    let moved = memory.records(agent, TransferKind::Contact, None, 2).await.unwrap();
+    if let Some(TransferRow::Contact(first)) = moved.first() {
         let changed = Contact {
             archived_at: first.archived_at.is_none().then(|| at(3)),
             tags: vec![Tag::parse("late").unwrap()],
@@ -356,7 +359,7 @@ async fn later_writes(memory: &dyn TransferStore, store: &dyn TransferStore, age
             }
         }
     }
-    if let Some(Record::Contact(second)) = moved.get(1) {
+    if let Some(TransferRow::Contact(second)) = moved.get(1) {
         for store in [memory, store] {
             store.erase_contact(agent, second.id, &audit(4)).await.unwrap();
         }
@@ -437,7 +440,8 @@ pub async fn crowd(memory: &MemoryStorage, name: &str, many: u64) -> Agent {
     memory.insert_agent(&agent, &schema, &entry(&id, 0)).await.unwrap();
     let next = redefined(memory, &id, r#"{"fields":[{"name":"primaryEmail","unique":true}]}"#).await;
     memory.replace_contact_schema(&id, &next, &entry(&id, 1)).await.unwrap();
-    let contacts: Vec<Record> = (0..many).map(|number| Record::Contact(person(&id, number))).collect();
+    let contacts: Vec<TransferRow> =
+        (0..many).map(|number| TransferRow::Contact(person(&id, number))).collect();
     memory.put_records(&id, &contacts).await.unwrap();
     agent
 }
@@ -489,7 +493,7 @@ pub fn what_is_in_use_is_refused(target: &(dyn Target + Sync)) {
         let crowd = crowd(&memory, "crowd", 12).await;
         for agent in everyone(&*memory).await {
             copied(&*memory, &*store, &agent).await.unwrap();
-            for kind in RecordKind::ALL {
+            for kind in TransferKind::ALL {
                 let stored = every(&*memory, &agent.id, kind).await;
                 if let Some(first) = stored.first() {
                     refused(
@@ -504,7 +508,7 @@ pub fn what_is_in_use_is_refused(target: &(dyn Target + Sync)) {
             compare(&*memory, &*store, &agent.id).await.unwrap();
         }
         let id = &crowd.id;
-        let of = |contact: Contact| Record::Contact(contact);
+        let of = |contact: Contact| TransferRow::Contact(contact);
         let (new, known) = (person(id, 100), person(id, 3));
         refused(&*store, id, &[of(new.clone()), of(known)], &StorageErrorKind::AlreadyExists).await;
         refused(&*store, id, &[of(new.clone()), of(new.clone())], &StorageErrorKind::AlreadyExists).await;
@@ -525,13 +529,13 @@ pub fn what_is_in_use_is_refused(target: &(dyn Target + Sync)) {
         }
         let nobody: AgentId = "nobody".parse().unwrap();
         refused(&*store, &nobody, &[of(new.clone())], &StorageErrorKind::Missing).await;
-        assert_eq!(store.records(&nobody, RecordKind::Audit, None, 9).await.unwrap(), []);
+        assert_eq!(store.records(&nobody, TransferKind::Audit, None, 9).await.unwrap(), []);
         // Whoever is copied later finds nothing to refer to yet.
         let empty = Agent { id: "empty".parse().unwrap(), ..crowd.clone() };
         store.put_agent(&empty).await.unwrap();
         let stranger = Contact { agent_id: empty.id.clone(), ..new };
         refused(&*store, &empty.id, &[of(stranger)], &StorageErrorKind::Missing).await;
-        for kind in [RecordKind::TemplateVersion, RecordKind::Revision] {
+        for kind in [TransferKind::TemplateVersion, TransferKind::Revision] {
             for agent in everyone(&*memory).await {
                 if let Some(record) = every(&*memory, &agent.id, kind).await.first() {
                     let record = std::slice::from_ref(record);
@@ -544,7 +548,12 @@ pub fn what_is_in_use_is_refused(target: &(dyn Target + Sync)) {
     }));
 }
 
-async fn refused(store: &dyn TransferStore, agent: &AgentId, records: &[Record], kind: &StorageErrorKind) {
+async fn refused(
+    store: &dyn TransferStore,
+    agent: &AgentId,
+    records: &[TransferRow],
+    kind: &StorageErrorKind,
+) {
     let error = store.put_records(agent, records).await.unwrap_err();
     assert_eq!(&error.kind, kind, "{records:?}");
 }
@@ -558,13 +567,13 @@ pub fn speed(target: &(dyn Target + Sync), contacts: u64) {
         let agent = crowd(&memory, "crowd", 0).await;
         let id = &agent.id;
         store.put_agent(&agent).await.unwrap();
-        store.put_records(id, &every(&*memory, id, RecordKind::ContactSchema).await).await.unwrap();
-        let of: [fn(&AgentId, u64) -> Record; 2] = [
-            |agent, number| Record::Contact(person(agent, number)),
-            |agent, number| Record::Audit(entry(agent, number)),
+        store.put_records(id, &every(&*memory, id, TransferKind::ContactSchema).await).await.unwrap();
+        let of: [fn(&AgentId, u64) -> TransferRow; 2] = [
+            |agent, number| TransferRow::Contact(person(agent, number)),
+            |agent, number| TransferRow::Audit(entry(agent, number)),
         ];
         for of in of {
-            let all: Vec<Record> = (0..contacts).map(|number| of(id, number)).collect();
+            let all: Vec<TransferRow> = (0..contacts).map(|number| of(id, number)).collect();
             let kind = all[0].kind();
             let begin = Instant::now();
             for batch in all.chunks(kind.batch() as usize) {

@@ -1,11 +1,11 @@
 //! Conversations, as JSON beside what they are found, listed and filtered by.
 
-use async_trait::async_trait;
-use conversations::storage::{
+use ::conversations::storage::{
     ConversationFilter, ConversationPage, ConversationQuery, ConversationStore, ConversationWrite,
     MessageQuery,
 };
-use conversations::{Conversation, ConversationMode, ConversationStatus, Message};
+use ::conversations::{Conversation, ConversationMode, ConversationStatus, Message};
+use async_trait::async_trait;
 use openapi_core::audit::AuditEntry;
 use openapi_core::storage::{StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};

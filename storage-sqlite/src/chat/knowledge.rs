@@ -1,8 +1,8 @@
 //! What agents answer from: documents and their passages, as JSON.
 
+use ::conversations::storage::{KnowledgeStore, KnowledgeWrite};
+use ::conversations::{KnowledgeDocument, Passage};
 use async_trait::async_trait;
-use conversations::storage::{KnowledgeStore, KnowledgeWrite};
-use conversations::{KnowledgeDocument, Passage};
 use openapi_core::json::RawObject;
 use openapi_core::storage::{AgentRecord, AgentRecordKind, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KnowledgeId};

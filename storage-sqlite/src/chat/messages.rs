@@ -1,7 +1,7 @@
 //! Messages of conversations, as JSON beside their number, id and turn.
 
-use conversations::Message;
-use conversations::storage::{MessageQuery, WhichMessages};
+use ::conversations::Message;
+use ::conversations::storage::{MessageQuery, WhichMessages};
 use openapi_core::values::{AgentId, ConversationId};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params, params_from_iter};
@@ -48,7 +48,7 @@ pub(super) fn remove_of(db: &Connection, agent: i64, conversation: ConversationI
     Ok(())
 }
 
-/// As [`conversations::storage::ConversationStore::messages`].
+/// As [`::conversations::storage::ConversationStore::messages`].
 pub(super) fn some(db: &Connection, agent: &AgentId, query: &MessageQuery) -> Result<Vec<Message>> {
     // No message has a number beyond what a column holds.
     let number = |seq: u64| Value::Integer(i64::try_from(seq).unwrap_or(i64::MAX));

@@ -39,7 +39,7 @@ pub use forms::histories::compare_forms;
 use forms::{histories as form_histories, submissions, templates, writes};
 pub use histories::{Step, history, replay_history};
 
-use conversations::storage::ConversationStorage;
+use ::conversations::storage::ConversationStorage;
 
 /// A backend under test, with an empty store of its own.
 pub trait Backend: Send + Sync {

@@ -6,7 +6,7 @@ use super::super::fixture::{World, agent_id, assert_fails};
 use super::super::races::{WRITERS, Written, outcomes};
 use super::super::{Backend, on};
 use super::agent_record;
-use conversations::storage::ConversationStorage;
+use ::conversations::storage::ConversationStorage;
 use openapi_core::audit::AuditAction;
 use openapi_core::json::RawObject;
 use openapi_core::storage::{AgentRecord, AgentRecordKind, StorageErrorKind};

@@ -6,8 +6,10 @@ use super::super::fixture::{World, agent_id, assert_fails, at};
 use super::super::races::{WRITERS, Written, outcomes};
 use super::super::{Backend, on};
 use super::{conversation, first_page, full_conversation, messages, reply, since};
-use conversations::storage::{ConversationFilter, ConversationQuery, ConversationStorage, ConversationWrite};
-use conversations::{Conversation, ConversationMode, ConversationStatus};
+use ::conversations::storage::{
+    ConversationFilter, ConversationQuery, ConversationStorage, ConversationWrite,
+};
+use ::conversations::{Conversation, ConversationMode, ConversationStatus};
 use openapi_core::storage::StorageErrorKind;
 use openapi_core::values::{AgentId, ContactId};
 

@@ -3,8 +3,8 @@
 use super::super::fixture::{World, agent_id, assert_fails, at};
 use super::super::{Backend, on};
 use super::{conversation, conversation_id, full_conversation, message_id, messages, reply};
-use conversations::storage::{ConversationFilter, WhichMessages};
-use conversations::{Conversation, ConversationStatus};
+use ::conversations::storage::{ConversationFilter, WhichMessages};
+use ::conversations::{Conversation, ConversationStatus};
 use openapi_core::agents::AgentStatus;
 use openapi_core::audit::AuditAction;
 use openapi_core::storage::{AgentRecordKind, StorageErrorKind};

@@ -12,11 +12,11 @@ use super::{
     agent_record, conversation_id, full_conversation, knowledge_document, knowledge_id, message_id, passages,
     reply,
 };
-use conversations::storage::{
+use ::conversations::storage::{
     ConversationFilter, ConversationPage, ConversationQuery, ConversationStorage, ConversationWrite,
     KnowledgeWrite, WhichMessages,
 };
-use conversations::{
+use ::conversations::{
     Conversation, ConversationMode, ConversationStatus, KnowledgeDocument, Message, Passage,
 };
 use openapi_core::agents::AgentStatus;

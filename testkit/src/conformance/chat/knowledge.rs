@@ -6,7 +6,7 @@ use super::super::fixture::{World, agent_id, assert_fails};
 use super::super::races::{WRITERS, Written, outcomes};
 use super::super::{Backend, on};
 use super::{knowledge_document, knowledge_id, passage, passages};
-use conversations::storage::{ConversationStorage, KnowledgeWrite};
+use ::conversations::storage::{ConversationStorage, KnowledgeWrite};
 use openapi_core::audit::{AuditAction, AuditEntry};
 use openapi_core::json::RawObject;
 use openapi_core::storage::{AgentRecord, AgentRecordKind, StorageErrorKind};
@@ -109,7 +109,7 @@ pub(in crate::conformance) fn changes_of_knowledge_are_stored_as_a_whole(backend
         let write = KnowledgeWrite {
             remove: vec![knowledge_id(3)],
             add: Some((
-                conversations::KnowledgeDocument { title: "Another".to_owned(), ..knowledge_document(3) },
+                ::conversations::KnowledgeDocument { title: "Another".to_owned(), ..knowledge_document(3) },
                 passages([0]),
             )),
             ..world.knowledge_write(&a, 6)

@@ -3,8 +3,8 @@
 use super::super::fixture::World;
 use super::super::{Backend, on};
 use super::{conversation, message, message_id, messages, reply};
-use conversations::storage::WhichMessages;
-use conversations::{FollowUp, Message, MessageState};
+use ::conversations::storage::WhichMessages;
+use ::conversations::{FollowUp, Message, MessageState};
 
 fn numbers(messages: &[Message]) -> Vec<u64> {
     messages.iter().map(|message| message.seq).collect()

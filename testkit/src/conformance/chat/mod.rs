@@ -9,10 +9,10 @@ pub(super) mod messages;
 pub(super) mod uploads;
 
 use super::fixture::{World, at, object};
-use conversations::storage::{
+use ::conversations::storage::{
     ConversationFilter, ConversationQuery, ConversationWrite, KnowledgeWrite, MessageQuery, WhichMessages,
 };
-use conversations::{
+use ::conversations::{
     ChatPage, Claims, Consent, Conversation, ConversationMode, ConversationStatus, Counted, FollowUp,
     Handoff, KnowledgeDocument, Lead, Message, MessageState, Outcome, Passage, RunningTurn, Source, Speaker,
     UploadRef, Usage, VerifiedUser, VisitorId,

@@ -21,13 +21,17 @@ impl Faulty {
     }
 
     /// All messages of a conversation as records.
-    async fn message_records(&self, agent: &AgentId, conversation: ConversationId) -> Result<Vec<Record>> {
+    async fn message_records(
+        &self,
+        agent: &AgentId,
+        conversation: ConversationId,
+    ) -> Result<Vec<TransferRow>> {
         let messages = self.every_message(agent, conversation).await?;
-        Ok(messages.into_iter().map(|message| Record::Message { conversation, message }).collect())
+        Ok(messages.into_iter().map(|message| TransferRow::Message { conversation, message }).collect())
     }
 
     /// What of the conversations of a contact is to stay when it is erased.
-    pub(super) async fn chat_of(&self, agent: &AgentId, contact: ContactId) -> Result<Vec<Record>> {
+    pub(super) async fn chat_of(&self, agent: &AgentId, contact: ContactId) -> Result<Vec<TransferRow>> {
         let (keeps_all, keeps_messages) = (
             self.is(PlantedFault::EraseContactKeepsConversations),
             self.is(PlantedFault::EraseContactKeepsMessages),
@@ -40,7 +44,7 @@ impl Faulty {
                 }
                 let id = conversation.id;
                 if keeps_all {
-                    records.push(Record::Conversation(Box::new(conversation)));
+                    records.push(TransferRow::Conversation(Box::new(conversation)));
                 } else {
                     records.extend(self.message_records(agent, id).await?);
                 }
@@ -84,7 +88,7 @@ impl Faulty {
         let keys: Vec<BlobKey> =
             documents.iter().map(|document| BlobKey::new(agent.clone(), document.id)).collect();
         self.inner.forget_blobs(&keys).await?;
-        let records: Vec<Record> = documents.into_iter().map(Record::Document).collect();
+        let records: Vec<TransferRow> = documents.into_iter().map(TransferRow::Document).collect();
         self.inner.put_records(agent, &records).await
     }
 
@@ -250,9 +254,9 @@ impl Faulty {
         let agents: Vec<AgentId> = self.agents.lock().expect("lock").clone();
         let mut due = Vec::new();
         for agent in agents {
-            let records = self.inner.records(&agent, RecordKind::Conversation, None, u32::MAX).await?;
+            let records = self.inner.records(&agent, TransferKind::Conversation, None, u32::MAX).await?;
             due.extend(records.into_iter().filter_map(|record| match record {
-                Record::Conversation(it) if it.expires_at <= now => {
+                TransferRow::Conversation(it) if it.expires_at <= now => {
                     Some((it.expires_at, agent.clone(), it.id))
                 }
                 _ => None,
@@ -300,7 +304,7 @@ impl ConversationStore for Faulty {
             if self.is(PlantedFault::MessagesStoredBeforeCheck) {
                 let conversation = write.conversation.id;
                 for message in write.messages.iter().cloned() {
-                    let record = Record::Message { conversation, message };
+                    let record = TransferRow::Message { conversation, message };
                     // One whose number is taken stays as it is.
                     let _ = self.inner.put_records(agent, &[record]).await;
                 }

@@ -369,7 +369,7 @@ impl ContactStore for Faulty {
             self.entries().extend(entries.into_iter().map(emptied));
         }
         if self.is(PlantedFault::EraseKeepsAnswers) {
-            let answers: Vec<Record> = answers.into_iter().map(Record::Replay).collect();
+            let answers: Vec<TransferRow> = answers.into_iter().map(TransferRow::Replay).collect();
             self.inner.put_records(agent, &answers).await?;
         }
         Ok(())

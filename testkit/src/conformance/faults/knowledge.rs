@@ -117,8 +117,8 @@ impl KnowledgeStore for Faulty {
                 };
                 passages.retain(|(document, it)| !is_stored(*document, it.position));
                 let kept = passages.into_iter();
-                let kept: Vec<Record> =
-                    kept.map(|(document, passage)| Record::Passage { document, passage }).collect();
+                let kept: Vec<TransferRow> =
+                    kept.map(|(document, passage)| TransferRow::Passage { document, passage }).collect();
                 self.inner.put_records(agent, &kept).await?;
             }
             _ => {}

@@ -6,7 +6,6 @@ pub(super) mod templates;
 pub(super) mod writes;
 
 use super::fixture::{World, at, object, parsed};
-use conversations::storage::ConversationStorage;
 use openapi_core::access::Actor;
 use openapi_core::agents::AgentStatus;
 use openapi_core::audit::{AuditAction, AuditEntry};

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use conversations::storage::ConversationStorage;
+
 use super::*;
 use crate::conformance::fixture::{assert_fails, replay};
 use crate::conformance::races::{WRITERS, Written, outcomes};
