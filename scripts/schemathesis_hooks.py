@@ -84,7 +84,7 @@ def number_of(value):
 
 
 def negative_at(case, location):
-    """Whether the case is about something wrong at this place, which is then left as it is."""
+    """Whether the case is about something wrong at this location, which then stays as it is."""
     return case.meta is not None and case.meta.is_negative_at(location)
 
 
@@ -121,7 +121,7 @@ def tidy_body(case):
     if number % KEEP_ONE_IN == 0:
         return
     if case.media_type == "multipart/form-data":
-        # Random octets are mostly of no type that is accepted. A form that is wrong stays so.
+        # Random bytes are mostly of no type that is accepted. A form that is wrong stays so.
         if set(case.body) == {"file"} and isinstance(case.body["file"], (bytes, str)) and case.body["file"]:
             case.body = {"file": f"text {number}".encode()}
         if {"document", "schema"} <= set(case.body) and case.body["document"] and case.body["schema"]:
@@ -144,7 +144,7 @@ def answer_form(body, number):
         return
     for element in elements:
         if isinstance(element, dict):
-            # All stay under the first template: no element takes the place of another.
+            # All stay under the first template: no element replaces another.
             element |= {"templateId": STATE["templates"][0], "formData": dict(answer)}
     if number % 4 == 0 and isinstance(elements[-1], dict):
         elements[-1]["formData"] = {"note": 7}
@@ -184,7 +184,7 @@ def address_what_exists(case):
 
 
 def follow_a_link(case):
-    """Puts a signed URL in the place of what was generated, sometimes for a part of the file."""
+    """Puts a signed URL instead of the generated one, sometimes for a part of the file."""
     number = number_of((case.path_parameters, case.query))
     if number % KEEP_ONE_IN == 0:
         return
@@ -214,12 +214,12 @@ def filter_failure(context, failure, case, response):
     # Blank text is null (contract 2.1.1), but the contract prints the schema with the form alone.
     body = case.body if isinstance(case.body, dict) else {}
     blank = str(body.get("lastContactedAt", "-")).strip() == "" and "lastContactedAt" in failure.message
-    # Whatever was generated for a file, the part of a form holds octets.
-    octets = case.media_type == "multipart/form-data" and any(
+    # Whatever was generated for a file, the part of a form holds bytes.
+    binary = case.media_type == "multipart/form-data" and any(
         words in failure.message for words in ("positive test case", "body"))
     # Every request is signed, also one that was to lack its keys.
     signed = "(was X-API-Key" in failure.message
-    return not (absent or ignored or blank or octets or signed)
+    return not (absent or ignored or blank or binary or signed)
 
 
 def body_of(response):

@@ -13,9 +13,9 @@ use crate::machine;
 const AFTER_HELP: &str = "Each benchmark compares in one run and ends with its verdicts:\n  \
     figure NAME: WHAT: MEASURED, to be BOUND: reached | MISSED\n\n\
     Examples:\n  \
-    cargo run --release -p benches -- api-get\n  \
-    cargo run --release -p benches -- limits --sequences 20000\n  \
-    cargo run --release -p benches -- all --json > figures.json\n\n\
+    cargo run --profile dist -p benches -- api-get\n  \
+    cargo run --profile dist -p benches -- limits --sequences 20000\n  \
+    cargo run --profile dist -p benches -- all --json > figures.json\n\n\
     Exit status: 0 every figure reached, 1 a figure missed or not measured, 2 wrong usage.";
 
 /// Measures the figures that docs/performance.md reports.
@@ -87,7 +87,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
 
 fn measure(chosen: &[Benchmark], options: &Options, as_json: bool) -> ExitCode {
     if cfg!(debug_assertions) {
-        eprintln!("warning: built without optimisation; run with cargo run --release -p benches");
+        eprintln!("warning: built without optimisation; run with cargo run --profile dist -p benches");
     }
     let machine = machine::kind();
     if !as_json {

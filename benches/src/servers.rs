@@ -145,17 +145,20 @@ impl Drop for Server {
     }
 }
 
-/// The release build of the server, brought up to date first: a stale one would be measured unnoticed.
+/// The server, built first so that no stale one is measured, with the profile that built this program.
 pub(crate) fn binary() -> Result<PathBuf, Failure> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize()?;
-    eprintln!("building openapi-server");
+    let program = std::env::current_exe()?;
+    let folder = program.parent().ok_or("this program has no folder")?;
+    // cargo names the folder after the profile, except for `dev`.
+    let profile = folder.file_name().unwrap_or_default().to_string_lossy().replace("debug", "dev");
+    eprintln!("building openapi-server with the profile {profile}");
     let status = Command::new("cargo")
-        .args(["build", "--quiet", "--release", "--package", "server-hyper"])
+        .args(["build", "--quiet", "--profile", &profile, "--package", "server-hyper"])
         .current_dir(&workspace)
         .status()?;
     if !status.success() {
-        return Err("cargo build --release --package server-hyper failed".into());
+        return Err(format!("cargo build --profile {profile} --package server-hyper failed").into());
     }
-    // This program lies beside it.
-    Ok(std::env::current_exe()?.with_file_name("openapi-server"))
+    Ok(folder.join("openapi-server"))
 }

@@ -1,5 +1,6 @@
 //! Documents that are made here, well formed and hostile, and what reading them comes to.
 
+mod alone;
 mod docx;
 mod files;
 mod hostile;

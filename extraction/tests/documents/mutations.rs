@@ -7,6 +7,7 @@ use extraction::document::recognition::{Raster, Recognise, RecogniseError, Recog
 use extraction::document::{Limits, ReadError, read};
 use extraction::worker::{Worker, WorkerError};
 
+use crate::alone::alone;
 use crate::files::{
     deflated, docx, docx_of, paragraph, pdf, pdf_of, pdf_with, picture, scan, show, stream, tiff,
     word_document, zip,
@@ -215,16 +216,20 @@ async fn campaign(documents: usize, worker: &Worker, patience: Duration) {
     assert!(growth.is_none_or(|growth| growth <= GROWTH), "{growth:?}");
 }
 
-#[tokio::test]
-async fn broken_documents_end_in_their_workers() {
-    // Bombs end sooner than with the worker's own patience, and what is slow without optimisation, later.
-    let worker = Worker::at(PROGRAM).with_patience(Duration::from_secs(4));
-    campaign(120, &worker, Duration::from_secs(40)).await;
+#[test]
+fn broken_documents_end_in_their_workers() {
+    alone("mutations::broken_documents_end_in_their_workers", async {
+        // Bombs end sooner than with the worker's own patience, and what is slow without optimisation, later.
+        let worker = Worker::at(PROGRAM).with_patience(Duration::from_secs(4));
+        campaign(120, &worker, Duration::from_secs(40)).await;
+    });
 }
 
 /// `cargo nextest run -p extraction --release --run-ignored only campaign --no-capture`
-#[tokio::test]
+#[test]
 #[ignore = "a campaign of thousands"]
-async fn campaign_of_broken_documents_in_workers() {
-    campaign(3000, &Worker::at(PROGRAM), Duration::from_secs(10)).await;
+fn campaign_of_broken_documents_in_workers() {
+    alone("mutations::campaign_of_broken_documents_in_workers", async {
+        campaign(3000, &Worker::at(PROGRAM), Duration::from_secs(10)).await;
+    });
 }

@@ -10,6 +10,7 @@ use extraction::document::recognition::{Raster, Recognise, RecogniseError, Recog
 use extraction::document::{Limits, ReadError, Reason, Unit};
 use extraction::worker::{Reader, Worker, WorkerError};
 
+use crate::alone::alone;
 use crate::files::{docx, paragraph, pdf, pdf_of, picture, show, stream};
 use crate::read_default;
 
@@ -158,7 +159,7 @@ async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     panic!("never: {what}");
 }
 
-/// Processes that this one has started and that are still there, dead ones that nobody waited for included.
+/// The children of this process, including dead ones that were not waited for.
 #[cfg(target_os = "linux")]
 fn children() -> Vec<String> {
     let own = std::process::id().to_string();
@@ -175,29 +176,34 @@ fn children() -> Vec<String> {
 }
 
 #[cfg(target_os = "linux")]
-#[tokio::test]
-async fn dropping_the_future_ends_the_worker_and_recognition() {
-    let engine = Arc::new(Endless::default());
-    let picture = picture(image::ImageFormat::Png);
-    let task = {
-        let engine: Arc<dyn Recognise> = Arc::<Endless>::clone(&engine);
-        tokio::spawn(async move { worker().read(&picture, Limits::default(), Some(engine)).await })
-    };
-    eventually("recognition begins", || engine.begun.load(Ordering::SeqCst)).await;
-    assert_eq!(children().len(), 1, "{:?}", children());
-    task.abort();
-    eventually("recognition stops", || engine.stopped.load(Ordering::SeqCst)).await;
-    eventually("the worker is gone", || children().is_empty()).await;
+#[test]
+fn dropping_the_future_ends_the_worker_and_recognition() {
+    alone("worker::dropping_the_future_ends_the_worker_and_recognition", async {
+        let engine = Arc::new(Endless::default());
+        let picture = picture(image::ImageFormat::Png);
+        let task = {
+            let engine: Arc<dyn Recognise> = Arc::<Endless>::clone(&engine);
+            tokio::spawn(async move { worker().read(&picture, Limits::default(), Some(engine)).await })
+        };
+        eventually("recognition begins", || engine.begun.load(Ordering::SeqCst)).await;
+        assert_eq!(children().len(), 1, "{:?}", children());
+        task.abort();
+        eventually("recognition stops", || engine.stopped.load(Ordering::SeqCst)).await;
+        eventually("the worker is gone", || children().is_empty()).await;
+    });
 }
 
 #[cfg(target_os = "linux")]
-#[tokio::test]
-async fn no_worker_stays_whatever_it_read() {
-    let documents = [b"text".to_vec(), b"\0".to_vec(), pdf(&["["]), laughs()];
-    for document in documents {
-        let _ = worker().with_patience(Duration::from_secs(1)).read(&document, Limits::default(), None).await;
-        assert!(children().is_empty(), "{:?}", children());
-    }
+#[test]
+fn no_worker_stays_whatever_it_read() {
+    alone("worker::no_worker_stays_whatever_it_read", async {
+        let documents = [b"text".to_vec(), b"\0".to_vec(), pdf(&["["]), laughs()];
+        for document in documents {
+            let _ =
+                worker().with_patience(Duration::from_secs(1)).read(&document, Limits::default(), None).await;
+            assert!(children().is_empty(), "{:?}", children());
+        }
+    });
 }
 
 #[cfg(target_os = "linux")]
