@@ -16,9 +16,7 @@ mod error;
 mod extraction;
 mod files;
 mod forms;
-mod kept_contacts;
 mod query;
-mod shared_reads;
 
 use async_trait::async_trait;
 
@@ -34,11 +32,9 @@ pub use forms::{
     LatestQuery, NewSubmission, SubmissionChange, SubmissionFilter, SubmissionPage, SubmissionPosition,
     SubmissionQuery, SubmissionsWrite, Succession, TemplatePage, TemplatePosition, TemplateQuery,
 };
-pub use kept_contacts::{Kept, KeptContacts};
 pub use query::{
     AuditQuery, ContactFilter, ContactPage, ContactQuery, ContactSort, Order, SortKey, SortPosition, Window,
 };
-pub use shared_reads::SharedReads;
 
 use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use crate::agents::Agent;

@@ -1,5 +1,6 @@
 //! Files in the model.
 
+use super::stored::StoredFile;
 use super::{Tenant, World, window};
 use openapi_core::audit::AuditEntry;
 use openapi_core::files::ContactFile;
@@ -9,13 +10,6 @@ use openapi_core::storage::{
     StorageErrorKind,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
-
-/// A file and, once it is deleted, its tombstone.
-#[derive(Clone, Debug)]
-pub(super) struct StoredFile {
-    pub(super) file: ContactFile,
-    pub(super) tombstone: Option<FileTombstone>,
-}
 
 impl Tenant {
     pub(super) fn live_files(&self) -> impl Iterator<Item = &ContactFile> {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use super::stored::{StoredSubmission, StoredTemplate};
 use super::{Tenant, World, window};
 use openapi_core::audit::AuditEntry;
 use openapi_core::forms::{FormDataRevision, FormTemplate, Submission, TemplateStatus, TemplateSummary};
@@ -11,48 +12,6 @@ use openapi_core::storage::{
     TemplateQuery,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, SubmissionId, TemplateId};
-
-/// A template, and what it was at each of its versions.
-#[derive(Clone, Debug)]
-pub(super) struct StoredTemplate {
-    pub(super) current: FormTemplate,
-    versions: BTreeMap<u64, FormTemplate>,
-}
-
-/// A submission, and what its data was before each change.
-#[derive(Clone, Debug)]
-pub(super) struct StoredSubmission {
-    pub(super) submission: Submission,
-    pub(super) revisions: Vec<FormDataRevision>,
-}
-
-impl StoredTemplate {
-    /// A template without any content but that of the version in force.
-    pub(super) fn of(current: FormTemplate) -> Self {
-        StoredTemplate { current, versions: BTreeMap::new() }
-    }
-
-    /// The template as it was at a version: its content is that version's, everything else is what it is now.
-    fn at_version(&self, version: u64) -> Option<FormTemplate> {
-        let then = self.versions.get(&version)?;
-        Some(FormTemplate {
-            name: then.name.clone(),
-            description: then.description.clone(),
-            fields: then.fields.clone(),
-            version,
-            ..self.current.clone()
-        })
-    }
-
-    pub(super) fn at_each_version(&self) -> impl Iterator<Item = FormTemplate> {
-        self.versions.keys().filter_map(|version| self.at_version(*version))
-    }
-
-    /// Adds a version; whether it is new.
-    pub(super) fn add(&mut self, then: FormTemplate) -> bool {
-        self.versions.insert(then.version, then).is_none()
-    }
-}
 
 impl Tenant {
     /// A submission as it is shown.

@@ -4,6 +4,7 @@ mod chat;
 mod extraction;
 mod files;
 mod forms;
+mod stored;
 mod transfer;
 
 use std::cmp::Ordering;
@@ -11,8 +12,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 
 use conversations::{Conversation, KnowledgeDocument, Message, Passage};
-use files::StoredFile;
-use forms::{StoredSubmission, StoredTemplate};
 use openapi_core::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::AuditEntry;
@@ -29,6 +28,7 @@ use openapi_core::values::{
     AgentId, AuditId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, PlatformId,
     SubmissionId, TemplateId, Timestamp,
 };
+use stored::{StoredFile, StoredSubmission, StoredTemplate};
 
 /// Everything that is stored.
 #[derive(Clone, Debug, Default)]

@@ -5,8 +5,8 @@ use std::hash::Hash;
 
 use mongodb::bson::{Document, RawDocumentBuf, doc};
 use openapi_core::contacts::{Contact, ContactRef};
-use openapi_core::storage::SharedReads;
 use openapi_core::values::{AgentId, ContactId, ExternalId};
+use storage_common::SharedReads;
 
 use super::row::{self, EXTERNAL};
 use super::without_keys;

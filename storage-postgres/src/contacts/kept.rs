@@ -9,9 +9,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use openapi_core::contacts::SharedContact;
-use openapi_core::storage::Kept;
 use openapi_core::values::AgentId;
 use sqlx::PgConnection;
+use storage_common::Kept;
 
 use crate::connect::{Db, execute};
 use crate::error::Result;

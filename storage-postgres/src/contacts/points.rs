@@ -5,9 +5,10 @@ use std::future::Future;
 use std::time::Duration;
 
 use openapi_core::contacts::{ContactRef, SharedContact};
-use openapi_core::storage::{KeptContacts, SharedReads, StorageError, StorageErrorKind};
+use openapi_core::storage::{StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, ContactId, ExternalId};
 use sqlx::postgres::PgRow;
+use storage_common::{KeptContacts, SharedReads};
 use tokio::time::timeout;
 
 use super::kept::{Entry, LastChange, read_last_changes};

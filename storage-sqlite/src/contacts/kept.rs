@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use openapi_core::contacts::{ContactRef, SharedContact};
-use openapi_core::storage::KeptContacts;
 use openapi_core::values::AgentId;
 use rusqlite::Connection;
+use storage_common::KeptContacts;
 
 use crate::changes::{Change, Changes};
 
@@ -29,7 +29,7 @@ struct Entry {
     contact: SharedContact,
 }
 
-impl openapi_core::storage::Kept for Entry {
+impl storage_common::Kept for Entry {
     fn octets(&self) -> usize {
         self.contact.octets()
     }

@@ -6,8 +6,8 @@ use std::hash::{Hash, Hasher};
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, Equivalent, OptionsBuilder, Weighter};
 
-use crate::contacts::ContactRef;
-use crate::values::AgentId;
+use openapi_core::contacts::ContactRef;
+use openapi_core::values::AgentId;
 
 /// What an entry takes besides what it holds, in octets: places in tables and lists.
 const ENTRY: u64 = 80;

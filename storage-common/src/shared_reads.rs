@@ -19,7 +19,7 @@ type Spawn = dyn Fn(BoxFuture<'static, ()>) + Send + Sync;
 /// Reads of one kind, each of a key.
 ///
 /// ```
-/// use openapi_core::storage::SharedReads;
+/// use storage_common::SharedReads;
 ///
 /// // Here a table in memory, and tasks that run at once; elsewhere a query, and `tokio::spawn`.
 /// let names = SharedReads::new(2, 64, |task| pollster::block_on(task), |ids: Vec<usize>| async move {
