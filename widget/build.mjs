@@ -10,7 +10,7 @@ const here = new URL('.', import.meta.url).pathname;
 const dist = here + 'dist/';
 const { version } = JSON.parse(readFileSync(here + 'package.json', 'utf8'));
 const TARGET = 'es2020';
-/** Octets, compressed: the goal of the script that every page loads, and what the others must not exceed. */
+/** Bytes, compressed: the goal of the script that every page loads, and what the others must not exceed. */
 const LIMITS = {
   'embed.js': { gzip: 14000, brotli: 12600 },
   'more.js': { gzip: 8000, brotli: 7500 },
@@ -127,10 +127,10 @@ if (process.argv[1] == here + 'build.mjs') {
   }
   for (const [name, limits] of Object.entries(LIMITS)) {
     const size = compressed(files[name]);
-    console.log(`${name}: ${size.raw} octets`);
+    console.log(`${name}: ${size.raw} bytes`);
     for (const [kind, limit] of Object.entries(limits)) {
       console.log(`  ${kind}: ${size[kind]}, limit ${limit}`);
-      if (size[kind] > limit) fail(`${name} has ${size[kind] - limit} octets too many with ${kind}`);
+      if (size[kind] > limit) fail(`${name} has ${size[kind] - limit} bytes too many with ${kind}`);
     }
   }
   process.exitCode = failures ? 1 : 0;

@@ -15,10 +15,10 @@ use crate::report::Failure;
 /// The name under which the program starts itself for this.
 pub(crate) const COMMAND: &str = "bare";
 
-/// Serves bodies of so many octets until the process is ended.
-pub(crate) fn serve(octets: &str) -> Result<(), Failure> {
-    let octets: usize = octets.parse()?;
-    let body = Bytes::from(vec![b'x'; octets]);
+/// Serves bodies of so many bytes until the process is ended.
+pub(crate) fn serve(bytes: &str) -> Result<(), Failure> {
+    let bytes: usize = bytes.parse()?;
+    let body = Bytes::from(vec![b'x'; bytes]);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await?;

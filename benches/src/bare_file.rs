@@ -1,4 +1,4 @@
-//! The bare server of a file: hyper with its defaults, the octets of one file for every request. What a server on hyper
+//! The bare server of a file: hyper with its defaults, the bytes of one file for every request. What a server on hyper
 //! that serves files costs at least.
 
 use std::convert::Infallible;

@@ -12,7 +12,7 @@ pub(crate) fn run(arguments: &[std::ffi::OsString]) -> Option<ExitCode> {
     let words: Vec<&str> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
     let outcome = match words[..] {
         [_, ARGUMENT, load::COMMAND] => load::serve(),
-        [_, ARGUMENT, bare::COMMAND, octets] => bare::serve(octets),
+        [_, ARGUMENT, bare::COMMAND, bytes] => bare::serve(bytes),
         [_, ARGUMENT, bare_file::COMMAND, path] => bare_file::serve(path),
         _ => return None,
     };

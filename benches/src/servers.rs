@@ -28,9 +28,9 @@ pub(crate) struct Server {
 
 impl Server {
     /// The bare hyper server with bodies of this size.
-    pub(crate) fn bare(octets: u64) -> Result<Self, Failure> {
+    pub(crate) fn bare(bytes: u64) -> Result<Self, Failure> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args([crate::internal::ARGUMENT, crate::bare::COMMAND, &octets.to_string()]);
+        command.args([crate::internal::ARGUMENT, crate::bare::COMMAND, &bytes.to_string()]);
         Server::start(command, "bare")
     }
 

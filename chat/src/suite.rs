@@ -13,7 +13,7 @@ use futures_util::stream::{self, StreamExt as _};
 use openapi_core::ports::Timer;
 use openapi_core::values::{AgentId, ConversationId, KnowledgeId, PlatformId, Timestamp};
 
-/// Octets of a reply.
+/// Bytes of a reply.
 const LONGEST_REPLY: usize = 64 << 10;
 /// Suggestions of a reply.
 const MOST_SUGGESTIONS: usize = 6;
@@ -111,7 +111,7 @@ fn faults(turn: &ChatTurn, events: &[ChatEvent]) -> Vec<String> {
         }
     }
     if text.len() > LONGEST_REPLY {
-        faults.push(format!("{} octets of text", text.len()));
+        faults.push(format!("{} bytes of text", text.len()));
     }
     faults
 }

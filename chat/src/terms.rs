@@ -160,9 +160,9 @@ pub(crate) fn is_content(word: &Word<'_>, language: Language) -> bool {
     }
     // Pairs: endings and particles are hiragana; a pair with a letter that is a function word belongs to it.
     let is_ending = word.folded.chars().all(is_hiragana);
-    let mut octets = [0; 4];
+    let mut bytes = [0; 4];
     let has_function_letter =
-        word.folded.chars().any(|letter| language.is_function_word(letter.encode_utf8(&mut octets)));
+        word.folded.chars().any(|letter| language.is_function_word(letter.encode_utf8(&mut bytes)));
     !is_ending && !has_function_letter && !language.is_function_word(word.folded)
 }
 

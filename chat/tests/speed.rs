@@ -101,7 +101,7 @@ fn index(words: &mut Words) -> Index {
     }
     let last = Instant::now();
     let index = builder.finish();
-    println!("{} passages in {:?}, {} MiB", index.len(), begun.elapsed(), index.octets() >> 20);
+    println!("{} passages in {:?}, {} MiB", index.len(), begun.elapsed(), index.bytes() >> 20);
     println!("at one go: 200 passages at most {slowest:?}, the end {:?}", last.elapsed());
     index
 }

@@ -33,8 +33,8 @@ pub struct Call<'a> {
 /// A piece of a body that arrives bit by bit.
 #[derive(Clone, Debug)]
 pub enum Chunk {
-    /// Octets.
-    Octets(Bytes),
+    /// Bytes.
+    Bytes(Bytes),
     /// The time for the body is over.
     Timeout,
     /// The client went away.
@@ -70,7 +70,7 @@ impl<'a> Call<'a> {
         self.raw_header(name, value.as_bytes())
     }
 
-    /// Adds a header of any octets.
+    /// Adds a header of any bytes.
     ///
     /// # Panics
     /// When the value is not allowed in a header.
@@ -90,12 +90,12 @@ impl<'a> Call<'a> {
     /// Sends text without a media type.
     #[must_use]
     pub fn text(self, body: &str) -> Self {
-        self.octets(body.as_bytes())
+        self.bytes(body.as_bytes())
     }
 
-    /// Sends octets without a media type.
+    /// Sends bytes without a media type.
     #[must_use]
-    pub fn octets(mut self, body: &[u8]) -> Self {
+    pub fn bytes(mut self, body: &[u8]) -> Self {
         self.body = Some(Bytes::copy_from_slice(body));
         self
     }
@@ -112,19 +112,13 @@ impl<'a> Call<'a> {
     pub fn slowly(self) -> Self {
         let Some(body) = self.body.clone() else { return self };
         let (first, second) = (body.slice(..body.len() / 2), body.slice(body.len() / 2..));
-        self.chunks(vec![
-            Chunk::Pause,
-            Chunk::Octets(first),
-            Chunk::Pause,
-            Chunk::Octets(second),
-            Chunk::Pause,
-        ])
+        self.chunks(vec![Chunk::Pause, Chunk::Bytes(first), Chunk::Pause, Chunk::Bytes(second), Chunk::Pause])
     }
 
     /// Sends a form.
     #[must_use]
     pub fn form(self, form: &Form) -> Self {
-        self.octets(&form.octets()).header("content-type", &form.content_type())
+        self.bytes(&form.bytes()).header("content-type", &form.content_type())
     }
 
     /// Uses another key.
@@ -175,8 +169,8 @@ impl<'a> Call<'a> {
         }
         let body = match (&self.body, &self.chunks) {
             (_, Some(chunks)) => ChunkedBody::from(chunks.clone()).boxed_unsync(),
-            (Some(octets), None) => {
-                http_body_util::Full::new(octets.clone()).map_err(|never| match never {}).boxed_unsync()
+            (Some(bytes), None) => {
+                http_body_util::Full::new(bytes.clone()).map_err(|never| match never {}).boxed_unsync()
             }
             (None, None) => http_body_util::Empty::new().map_err(|never| match never {}).boxed_unsync(),
         };
@@ -236,7 +230,7 @@ impl http_body::Body for ChunkedBody {
     ) -> Poll<Option<Result<http_body::Frame<Bytes>, BodyError>>> {
         let Some(chunk) = self.0.pop_front() else { return Poll::Ready(None) };
         Poll::Ready(Some(match chunk {
-            Chunk::Octets(octets) => Ok(http_body::Frame::data(octets)),
+            Chunk::Bytes(bytes) => Ok(http_body::Frame::data(bytes)),
             Chunk::Trailers(fields) => Ok(http_body::Frame::trailers(fields)),
             Chunk::Timeout => Err(Box::new(openapi_core::api::ReceiptTimeout) as BodyError),
             Chunk::Gone => Err("connection reset".into()),

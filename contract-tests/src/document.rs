@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock, Mutex};
 
 use jsonschema::Validator;
-use openapi_core::brand::Brand;
+use openapi_core::service_info::ServiceInfo;
 use serde_json::{Value, json};
 
 /// {origin} of the examples.
@@ -15,12 +15,12 @@ pub const ORIGIN: &str = "https://api.example.com";
 /// # Panics
 /// Never: the default names are valid.
 #[must_use]
-pub fn brand() -> Brand {
-    Brand::new(ORIGIN).expect("the default names are valid")
+pub fn service_info() -> ServiceInfo {
+    ServiceInfo::new(ORIGIN).expect("the default names are valid")
 }
 
 /// The document under the default names.
-pub static DOCUMENT: LazyLock<Value> = LazyLock::new(|| openapi_core::openapi::document(&brand()));
+pub static DOCUMENT: LazyLock<Value> = LazyLock::new(|| openapi_core::openapi::document(&service_info()));
 
 /// The operations of the document by id.
 static OPERATIONS: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {

@@ -72,10 +72,10 @@ impl Form {
 
     /// The body, closed.
     #[must_use]
-    pub fn octets(&self) -> Vec<u8> {
-        let mut octets = self.body.clone();
-        octets.extend(format!("--{}--\r\n", self.boundary).bytes());
-        octets
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut bytes = self.body.clone();
+        bytes.extend(format!("--{}--\r\n", self.boundary).bytes());
+        bytes
     }
 
     /// The body without its closing boundary.

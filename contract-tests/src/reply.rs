@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
 use http_body_util::BodyExt;
-use openapi_core::api::{ApiBody, Handled};
+use openapi_core::api::{ApiBody, ResponseSummary};
 use openapi_core::json::Json;
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ pub struct Reply {
     /// The headers.
     pub headers: HeaderMap,
     /// The body.
-    pub octets: Bytes,
+    pub bytes: Bytes,
     /// The body as text; what is not UTF-8 is replaced.
     pub text: String,
     /// The body as JSON; `null` when there is none.
@@ -31,17 +31,18 @@ impl Reply {
     /// When the body cannot be read to its end, or calls itself JSON and is not.
     pub async fn read(response: Response<ApiBody>) -> Self {
         let (parts, body) = response.into_parts();
-        let octets = body.collect().await.expect("a body that comes to its end").to_bytes();
-        let text = String::from_utf8_lossy(&octets).into_owned();
+        let bytes = body.collect().await.expect("a body that comes to its end").to_bytes();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
         let media_type = parts.headers.get(http::header::CONTENT_TYPE);
         let is_json =
             media_type.is_some_and(|media_type| media_type.as_bytes().starts_with(b"application/json;"));
         let json = if is_json && !text.is_empty() { read(&text) } else { Value::Null };
-        let handled = parts.extensions.get::<Handled>().expect("the response tells what became of it");
+        let handled =
+            parts.extensions.get::<ResponseSummary>().expect("the response tells what became of it");
         Reply {
             status: parts.status.as_u16(),
             headers: parts.headers,
-            octets,
+            bytes,
             text,
             json,
             operation: handled.operation,

@@ -6,8 +6,8 @@ use openapi_core::access::Caller;
 use openapi_core::api::Settings;
 use openapi_core::json::{self, Json};
 use openapi_core::reply::ErrorCode;
+use openapi_core::validation::ValidationCode;
 use openapi_core::values::Timestamp;
-use openapi_core::violation::Rule;
 use serde_json::Value;
 
 use crate::document::{self, members};
@@ -92,7 +92,7 @@ pub fn check(asked: &Asked<'_>, reply: &Reply) {
     transport(asked, reply);
     if is_content(reply) {
         content(asked, reply);
-    } else if reply.octets.is_empty() {
+    } else if reply.bytes.is_empty() {
         assert!(
             asked.request.method == Method::HEAD || matches!(reply.status, 204 | 304),
             "{} without a body",
@@ -167,9 +167,9 @@ fn content(asked: &Asked<'_>, reply: &Reply) {
     assert_eq!(reply.header("etag").map(str::len), Some(66), "a SHA-256 in quotes");
     let length: usize = reply.header("content-length").and_then(|n| n.parse().ok()).expect("a length");
     if asked.request.method == Method::HEAD {
-        assert!(reply.octets.is_empty());
+        assert!(reply.bytes.is_empty());
     } else {
-        assert_eq!(reply.octets.len(), length);
+        assert_eq!(reply.bytes.len(), length);
     }
     assert_eq!(reply.status == 206, reply.header("content-range").is_some());
 }
@@ -302,7 +302,7 @@ fn violations(reply: &Reply, code: &str) {
             "{message}"
         );
         let kind = error["type"].as_str().expect("a type");
-        assert!(Rule::ALL.iter().any(|rule| rule.as_str() == kind), "{kind}");
+        assert!(ValidationCode::ALL.iter().any(|rule| rule.as_str() == kind), "{kind}");
         assert_eq!(kind == "unique", code.starts_with("DUPLICATE"), "{error}");
         assert_eq!(kind == "transition", code == "INVALID_STATUS_TRANSITION", "{error}");
         let place = error["in"].as_str().expect("a place");
@@ -414,7 +414,7 @@ fn documented(reply: &Reply) {
             || declared.iter().any(|known| known == name.as_str());
         assert!(known, "the header {name} is not documented for {operation} {}", reply.status);
     }
-    if !reply.octets.is_empty() && !is_content(reply) {
+    if !reply.bytes.is_empty() && !is_content(reply) {
         if reply.status >= 400 {
             let codes = document::codes(operation, reply.status);
             assert!(codes.contains(&reply.code()), "{} is not documented for {operation}", reply.code());

@@ -17,7 +17,7 @@ use serde_json::Value;
 pub use crate::backend::wait;
 
 use crate::backend::Store;
-use crate::document::brand;
+use crate::document::service_info;
 use crate::{Backend, Call, FaultyStorage, Reply, Script};
 
 /// The agent of the examples.
@@ -112,7 +112,7 @@ impl Sandbox {
     /// When the store does not take the agent and its key.
     #[must_use]
     pub fn on(store: Store, change: impl FnOnce(&mut Settings)) -> Self {
-        let mut settings = Settings::new(brand());
+        let mut settings = Settings::new(service_info());
         change(&mut settings);
         let clock = Arc::new(FixedClock::at(instant(START)));
         let server_keys = ServerKeys::new(ServerKey::new(&[7; 32]), Vec::new());
@@ -121,8 +121,11 @@ impl Sandbox {
             Ports::new(Arc::clone(&clock) as Arc<dyn Clock>, Arc::new(SequentialIds::default()), server_keys)
                 .with_blobs(Arc::new(blobs.clone()))
                 .with_extractor(Arc::new(Script::default()));
-        let platform =
-            Arc::new(Platform::new(Arc::clone(&store.storage) as _, ports.clone(), settings.brand.clone()));
+        let platform = Arc::new(Platform::new(
+            Arc::clone(&store.storage) as _,
+            ports.clone(),
+            settings.service_info.clone(),
+        ));
         let mut sandbox = Sandbox {
             api: platform.api(settings.clone()),
             clock,
@@ -186,7 +189,7 @@ impl Sandbox {
 
     fn over(&self, store: Store, ports: Ports, files: FileSettings, extraction: ExtractionSettings) -> Self {
         let platform =
-            Platform::new(Arc::clone(&store.storage) as _, ports.clone(), self.settings.brand.clone());
+            Platform::new(Arc::clone(&store.storage) as _, ports.clone(), self.settings.service_info.clone());
         let platform = Arc::new(platform.with_file_settings(files).with_extraction_settings(extraction));
         Sandbox {
             blobs: self.blobs.clone(),

@@ -50,7 +50,7 @@ pub fn sandbox(backend: Backend) -> Sandbox {
     sandbox
 }
 
-/// The content of the file in the examples: a document by its first octets.
+/// The content of the file in the examples: a document by its first bytes.
 pub const PDF: &[u8] = b"%PDF-1.7\n1 0 obj\n<<>>\nendobj\n%%EOF\n";
 
 /// A text with the id that the store gave replaced by the one of the examples.

@@ -2,21 +2,21 @@
 
 use crate::{Backend, Call, Form, Sandbox, story};
 use openapi_core::endpoints::ENDPOINTS;
-use openapi_core::operation::{Base, BodyKind, Meta};
+use openapi_core::operation::{Base, BodyKind, EndpointMetadata};
 use serde_json::{Value, json};
 
 /// Every endpoint.
-pub fn all() -> impl Iterator<Item = &'static Meta> {
+pub fn all() -> impl Iterator<Item = &'static EndpointMetadata> {
     ENDPOINTS.iter().map(|endpoint| endpoint.meta)
 }
 
 /// The endpoints behind the key headers.
-pub fn with_key() -> impl Iterator<Item = &'static Meta> {
+pub fn with_key() -> impl Iterator<Item = &'static EndpointMetadata> {
     all().filter(|meta| !meta.access.is_public())
 }
 
 /// The endpoints that take a JSON body.
-pub fn with_json() -> impl Iterator<Item = &'static Meta> {
+pub fn with_json() -> impl Iterator<Item = &'static EndpointMetadata> {
     all().filter(|meta| meta.body.is_json())
 }
 
@@ -77,7 +77,7 @@ impl<'a> Named<'a> {
 
 /// A path of an endpoint below {origin}.
 #[must_use]
-pub fn path(meta: &Meta, named: Named<'_>) -> String {
+pub fn path(meta: &EndpointMetadata, named: Named<'_>) -> String {
     let base = match meta.base {
         Base::OpenApi => openapi_core::reply::BASE_PATH,
         Base::Origin => "",
@@ -138,7 +138,7 @@ fn extraction() -> Form {
 
 /// The path of an endpoint that leads to the contact of the examples and its file.
 #[must_use]
-pub fn real_path(meta: &Meta, known: &Known) -> String {
+pub fn real_path(meta: &EndpointMetadata, known: &Known) -> String {
     if meta.id == "downloadFile" {
         return known.link.clone();
     }
@@ -153,7 +153,7 @@ pub fn with_query(target: &str, query: &str) -> String {
 
 /// A body that the endpoint accepts.
 #[must_use]
-pub fn body(meta: &Meta, known: &Known) -> Option<Value> {
+pub fn body(meta: &EndpointMetadata, known: &Known) -> Option<Value> {
     Some(match (meta.body, meta.id) {
         (BodyKind::None | BodyKind::File | BodyKind::Document, _) => return None,
         (BodyKind::Optional, _) => json!({}),
@@ -169,13 +169,13 @@ pub fn body(meta: &Meta, known: &Known) -> Option<Value> {
 
 /// The status of a success.
 #[must_use]
-pub fn success(meta: &Meta) -> u16 {
+pub fn success(meta: &EndpointMetadata) -> u16 {
     if matches!(meta.id, "createContact" | "uploadFile" | "submitForm" | "submitForms") { 201 } else { 200 }
 }
 
 /// A request to a target with a body that the endpoint accepts.
 #[must_use]
-pub fn to<'a>(cx: &'a Sandbox, meta: &Meta, known: &Known, target: &str) -> Call<'a> {
+pub fn to<'a>(cx: &'a Sandbox, meta: &EndpointMetadata, known: &Known, target: &str) -> Call<'a> {
     let call = cx.at(meta.method.as_str(), target);
     match body(meta, known) {
         Some(body) => call.json(&body),
@@ -187,7 +187,7 @@ pub fn to<'a>(cx: &'a Sandbox, meta: &Meta, known: &Known, target: &str) -> Call
 
 /// A request that succeeds. What it deletes is made for it.
 #[must_use]
-pub fn good<'a>(cx: &'a Sandbox, meta: &Meta, known: &Known) -> Call<'a> {
+pub fn good<'a>(cx: &'a Sandbox, meta: &EndpointMetadata, known: &Known) -> Call<'a> {
     if meta.id == "deleteFile" {
         let file = upload(cx, &known.contact);
         return to(cx, meta, known, &path(meta, Named { file: &file, ..known.named() }));

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use contract_tests::document::{DOCUMENT, brand};
+use contract_tests::document::{DOCUMENT, service_info};
 use openapi_core::openapi::reference;
 
 const COMMAND: &str = "UPDATE=1 cargo test -p contract-tests --test generated";
@@ -15,7 +15,7 @@ const COMMAND: &str = "UPDATE=1 cargo test -p contract-tests --test generated";
 fn files() -> BTreeMap<PathBuf, String> {
     let mut document = serde_json::to_string_pretty(&*DOCUMENT).expect("JSON");
     document.push('\n');
-    let pages = reference::pages(&brand()).into_iter();
+    let pages = reference::pages(&service_info()).into_iter();
     let mut files: BTreeMap<PathBuf, String> =
         pages.map(|(name, text)| (Path::new("docs/api").join(name), text)).collect();
     files.insert("openapi/v1.json".into(), document);

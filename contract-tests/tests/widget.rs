@@ -1,4 +1,4 @@
-//! The same random visitors on every store: each is answered like on the model, to the octet. Streams are cut, calls are
+//! The same random visitors on every store: each is answered like on the model, to the byte. Streams are cut, calls are
 //! sent twice and to another process, people take over, forms and files are left, and what is erased is gone.
 //!
 //! `WIDGET_STEPS` sets how many steps are done on each store.
@@ -18,11 +18,11 @@ use http::{Request, header};
 use http_body_util::{BodyExt, Full};
 use openapi_core::admin::{Admin, NewAgent};
 use openapi_core::api::PeerAddress;
-use openapi_core::brand::Brand;
 use openapi_core::contacts::ContactRef;
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::ports::{FixedClock, MemoryBlobs, SequentialIds};
 use openapi_core::server_keys::{ServerKey, ServerKeys};
+use openapi_core::service_info::ServiceInfo;
 use openapi_core::storage::AuditQuery;
 use openapi_core::values::{AgentId, ConversationId};
 use serde_json::{Value, json};
@@ -128,8 +128,8 @@ impl World {
         let keys = ServerKeys::new(ServerKey::new(&[7; 32]), Vec::new());
         let ports = Ports::new(Arc::clone(&clock) as _, Arc::new(SequentialIds::default()), keys)
             .with_blobs(Arc::new(MemoryBlobs::new()));
-        let brand = Brand::new("https://api.example.com").expect("a brand");
-        let platform = Arc::new(Platform::new(Arc::clone(&store.storage) as _, ports, brand));
+        let service_info = ServiceInfo::new("https://api.example.com").expect("a service_info");
+        let platform = Arc::new(Platform::new(Arc::clone(&store.storage) as _, ports, service_info));
         let ports = ChatPorts::new().with_responder(Arc::new(Echo));
         let chat = Arc::new(Conversations::new(Arc::clone(&platform), Arc::clone(&store.storage), ports));
         let new = NewAgent { id: Some(agent()), ..NewAgent::new("Mill Lane".parse().expect("a name")) };
@@ -168,8 +168,8 @@ impl World {
                 Reads::Deltas => text.contains("\"text\":\".\"") || text.starts_with('4'),
             } {
                 let Some(frame) = body.frame().await else { break };
-                let octets = frame.expect("a frame").into_data().expect("data");
-                text.push_str(std::str::from_utf8(&octets).expect("UTF-8"));
+                let bytes = frame.expect("a frame").into_data().expect("data");
+                text.push_str(std::str::from_utf8(&bytes).expect("UTF-8"));
             }
             text
         });

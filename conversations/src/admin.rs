@@ -32,7 +32,7 @@ pub trait ChatAdmin: Send + Sync {
         settings: &Object,
     ) -> Result<AgentSettings, AdminError>;
 
-    /// The secret under which the page's server vouches for its signed-in users, and the one before while it still
+    /// The secret under which the page's server verify_signature for its signed-in users, and the one before while it still
     /// holds; none before the first was made.
     async fn identity_secrets(&self, agent: &AgentId) -> Result<Vec<String>, AdminError>;
 
@@ -178,8 +178,8 @@ pub struct NewKnowledge {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KnowledgeLimits {
-    /// Octets of a document (25 MiB). Whoever reads the file holds to it.
-    pub octets: u64,
+    /// Bytes of a document (25 MiB). Whoever reads the file holds to it.
+    pub bytes: u64,
     /// Pages of a document (1,000).
     pub pages: u32,
     /// Characters of a document (5,000,000).
@@ -193,7 +193,7 @@ pub struct KnowledgeLimits {
 impl Default for KnowledgeLimits {
     fn default() -> Self {
         KnowledgeLimits {
-            octets: 25 * 1024 * 1024,
+            bytes: 25 * 1024 * 1024,
             pages: 1_000,
             characters: 5_000_000,
             documents: 1_000,

@@ -1,7 +1,7 @@
 //! What is stored of an agent for its chat: settings, and what its identity secrets are made from.
 
 use openapi_core::access::ApiSecret;
-use openapi_core::storage::{AgentRecordKind, StorageError, StorageErrorKind};
+use openapi_core::storage::{RecordKind, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,7 @@ impl Conversations {
         &self,
         agent: &AgentId,
     ) -> Result<(AgentSettings, u64), StorageError> {
-        let Some(record) = self.storage.agent_record(agent, AgentRecordKind::Settings).await? else {
+        let Some(record) = self.storage.record(agent, RecordKind::Settings).await? else {
             return Ok((AgentSettings::default(), 0));
         };
         match serde_json::from_str(record.body.as_str()) {
@@ -51,7 +51,7 @@ impl Conversations {
         &self,
         agent: &AgentId,
     ) -> Result<(IdentitySecrets, u64), StorageError> {
-        let Some(record) = self.storage.agent_record(agent, AgentRecordKind::Identity).await? else {
+        let Some(record) = self.storage.record(agent, RecordKind::Identity).await? else {
             return Ok((IdentitySecrets::default(), 0));
         };
         let secrets = serde_json::from_str(record.body.as_str());
@@ -61,12 +61,12 @@ impl Conversations {
     /// The secret of a name; none when its server key is gone.
     pub(crate) fn identity_secret(&self, agent: &AgentId, name: &SecretName) -> Option<String> {
         let message = format!("{agent}\n{}", name.number);
-        let octets =
+        let bytes =
             self.platform.ports().server_keys.tag_with(&name.key, "identity secret", message.as_bytes());
-        if octets.is_none() {
+        if bytes.is_none() {
             tracing::warn!(%agent, key = name.key, "the server key of an identity secret is gone: make a new secret");
         }
-        let octets = octets?;
-        Some(ApiSecret::derived(self.platform.brand().key_tag(), 'i', &octets))
+        let bytes = bytes?;
+        Some(ApiSecret::derived(self.platform.service_info().key_tag(), 'i', &bytes))
     }
 }

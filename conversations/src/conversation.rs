@@ -128,13 +128,13 @@ pub struct RunningTurn {
     pub cancelled: bool,
 }
 
-/// A visitor: 16 random octets, written as 32 hexadecimal digits.
+/// A visitor: 16 random bytes, written as 32 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct VisitorId(pub [u8; 16]);
 
 impl fmt::Display for VisitorId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|octet| write!(f, "{octet:02x}"))
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
@@ -159,11 +159,11 @@ impl FromStr for VisitorId {
             b'a'..=b'f' => Ok(digit - b'a' + 10),
             _ => Err(InvalidVisitorId),
         };
-        let mut octets = [0; 16];
-        for (octet, pair) in octets.iter_mut().zip(digits.chunks_exact(2)) {
-            *octet = nibble(pair[0])? << 4 | nibble(pair[1])?;
+        let mut bytes = [0; 16];
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            *byte = nibble(pair[0])? << 4 | nibble(pair[1])?;
         }
-        Ok(VisitorId(octets))
+        Ok(VisitorId(bytes))
     }
 }
 
@@ -349,7 +349,7 @@ pub struct UploadRef {
     pub id: FileId,
     /// The name.
     pub name: String,
-    /// Octets.
+    /// Bytes.
     pub size: u64,
     /// The media type.
     #[serde(rename = "type")]

@@ -20,7 +20,7 @@ pub struct KnowledgeDocument {
     pub language: Option<String>,
     /// The media type of the file.
     pub content_type: String,
-    /// SHA-256 of the file's octets.
+    /// SHA-256 of the file's bytes.
     pub sha256: Sha256Digest,
     /// Characters of its text.
     pub characters: u64,

@@ -5,7 +5,7 @@ use openapi_core::access::Actor;
 use openapi_core::admin::AdminError;
 use openapi_core::audit::{AuditAction, AuditEntry};
 use openapi_core::json::{Json, Object, RawObject};
-use openapi_core::storage::{AgentRecord, AgentRecordKind, StorageError, StorageErrorKind};
+use openapi_core::storage::{RecordKind, StorageError, StorageErrorKind, StoredRecord};
 use openapi_core::values::{AgentId, ConversationId, KnowledgeId, Timestamp};
 
 use crate::admin::{ChatAdmin, KnowledgeLimits, NewKnowledge};
@@ -13,7 +13,7 @@ use crate::agents::{IdentitySecrets, SecretName};
 use crate::conversations::{ATTEMPTS, Conversations};
 use crate::storage::{
     ConversationFilter, ConversationPage, ConversationQuery, ConversationWrite, KnowledgeWrite, MessageQuery,
-    WhichMessages,
+    MessageSelector,
 };
 use crate::{
     AgentSettings, Conversation, ConversationMode, ConversationStatus, KnowledgeDocument, Message,
@@ -97,7 +97,7 @@ impl Conversations {
                 messages,
                 keep: Vec::new(),
                 audit: Some(audit),
-                may_linger: false,
+                deferrable: false,
             };
             match self.storage.save_conversation(agent, &write).await {
                 Ok(()) => return Ok(write.conversation),
@@ -111,15 +111,15 @@ impl Conversations {
     async fn save_record(
         &self,
         agent: &AgentId,
-        kind: AgentRecordKind,
+        kind: RecordKind,
         version: u64,
         body: &impl serde::Serialize,
         audit: &AuditEntry,
     ) -> Result<bool, AdminError> {
         let text = serde_json::to_string(body).unwrap_or_default();
         let body = RawObject::from_text(text).map_err(|_| StorageError::from(StorageErrorKind::Internal))?;
-        let record = AgentRecord { kind, version: version + 1, body };
-        match self.storage.save_agent_record(agent, &record, Some(audit)).await {
+        let record = StoredRecord { kind, version: version + 1, body };
+        match self.storage.save_record(agent, &record, Some(audit)).await {
             Ok(()) => Ok(true),
             Err(error) if error.kind == StorageErrorKind::Stale => Ok(false),
             Err(error) => Err(error.into()),
@@ -148,7 +148,7 @@ impl Conversations {
                         messages: Vec::new(),
                         keep: Vec::new(),
                         audit: None,
-                        may_linger: false,
+                        deferrable: false,
                     };
                     match self.storage.save_conversation(agent, &write).await {
                         Err(error) if error.kind == StorageErrorKind::Stale => {}
@@ -216,7 +216,7 @@ impl ChatAdmin for Conversations {
             let now = self.platform.now();
             let action = AuditAction::AgentConfigure;
             let audit = self.platform.operator_audit(by, action, agent, agent.as_str(), &Object::new(), now);
-            if self.save_record(agent, AgentRecordKind::Settings, version, &read, &audit).await? {
+            if self.save_record(agent, RecordKind::Settings, version, &read, &audit).await? {
                 return Ok(read);
             }
         }
@@ -257,7 +257,7 @@ impl ChatAdmin for Conversations {
             details.insert("identitySecret", Json::Number(number.into()));
             let action = AuditAction::AgentConfigure;
             let audit = self.platform.operator_audit(by, action, agent, agent.as_str(), &details, now);
-            if self.save_record(agent, AgentRecordKind::Identity, version, &secrets, &audit).await? {
+            if self.save_record(agent, RecordKind::Identity, version, &secrets, &audit).await? {
                 let secret = self.identity_secret(agent, &name);
                 return secret.ok_or_else(|| StorageError::from(StorageErrorKind::Internal).into());
             }
@@ -281,7 +281,7 @@ impl ChatAdmin for Conversations {
         check(&new, self.knowledge)?;
         self.platform.living_agent(agent).await?;
         for _ in 0..ATTEMPTS {
-            let record = self.storage.agent_record(agent, AgentRecordKind::Knowledge).await?;
+            let record = self.storage.record(agent, RecordKind::Knowledge).await?;
             let known = self.storage.knowledge(agent).await?;
             let is_replaced = |it: &&KnowledgeDocument| {
                 new.url.is_some() && it.url == new.url || it.file_name == new.file_name
@@ -352,7 +352,7 @@ impl ChatAdmin for Conversations {
     ) -> Result<KnowledgeDocument, AdminError> {
         self.platform.living_agent(agent).await?;
         for _ in 0..ATTEMPTS {
-            let record = self.storage.agent_record(agent, AgentRecordKind::Knowledge).await?;
+            let record = self.storage.record(agent, RecordKind::Knowledge).await?;
             let known = self.storage.knowledge(agent).await?;
             let document = known.into_iter().find(|document| document.id == id);
             let document =
@@ -397,7 +397,7 @@ impl ChatAdmin for Conversations {
         limit: u32,
     ) -> Result<Vec<Message>, AdminError> {
         self.stored_conversation(agent, id).await?;
-        let query = MessageQuery { conversation: id, which: WhichMessages::After(after), limit };
+        let query = MessageQuery { conversation: id, which: MessageSelector::After(after), limit };
         Ok(self.storage.messages(agent, &query).await?)
     }
 

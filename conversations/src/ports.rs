@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use openapi_core::ports::Tasks;
+use openapi_core::ports::Spawner;
 
 use crate::{ChatResponder, Retriever};
 
@@ -14,7 +14,7 @@ pub struct ChatPorts {
     /// Finds the passages to answer from.
     pub retriever: Option<Arc<dyn Retriever>>,
     /// Runs replies concurrently with the connections that asked for them. Without it a lost connection ends its reply.
-    pub tasks: Option<Arc<dyn Tasks>>,
+    pub tasks: Option<Arc<dyn Spawner>>,
 }
 
 impl ChatPorts {
@@ -40,7 +40,7 @@ impl ChatPorts {
 
     /// Sets what runs replies.
     #[must_use]
-    pub fn with_tasks(mut self, tasks: Arc<dyn Tasks>) -> Self {
+    pub fn with_spawner(mut self, tasks: Arc<dyn Spawner>) -> Self {
         self.tasks = Some(tasks);
         self
     }

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use openapi_core::audit::AuditEntry;
 #[cfg(doc)]
-use openapi_core::storage::{AgentRecordKind, ContactStore, DocumentStore, StorageErrorKind};
-use openapi_core::storage::{AgentRecordStore, Result, Storage};
+use openapi_core::storage::{ContactStore, DocumentStore, RecordKind, StorageErrorKind};
+use openapi_core::storage::{RecordStore, Result, Storage};
 use openapi_core::values::{AgentId, ContactId, ConversationId, FileId, KnowledgeId, MessageId, Timestamp};
 
 use crate::{Conversation, ConversationMode, ConversationStatus, KnowledgeDocument, Message, Passage};
@@ -23,7 +23,7 @@ pub struct ConversationWrite {
     pub audit: Option<AuditEntry>,
     /// Whether nobody is kept waiting: the text of a reply that is being written. A store may hold such writes back for
     /// some milliseconds, so that many share a commit; one that writes them at once is as right.
-    pub may_linger: bool,
+    pub deferrable: bool,
 }
 
 /// A page of the conversations of an agent, the newest message first, then by id downwards.
@@ -76,14 +76,14 @@ pub struct MessageQuery {
     /// The conversation.
     pub conversation: ConversationId,
     /// Which of its messages.
-    pub which: WhichMessages,
+    pub which: MessageSelector,
     /// How many at most.
     pub limit: u32,
 }
 
 /// Which messages of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WhichMessages {
+pub enum MessageSelector {
     /// The first ones behind this number.
     After(u64),
     /// The last ones before this number.
@@ -158,9 +158,9 @@ pub trait ConversationStore: Send + Sync {
     ) -> Result<Vec<(AgentId, ConversationId)>>;
 }
 
-/// What agents answer from. How often it was changed is the version of the record [`AgentRecordKind::Knowledge`].
+/// What agents answer from. How often it was changed is the version of the record [`RecordKind::Knowledge`].
 #[async_trait]
-pub trait KnowledgeStore: AgentRecordStore {
+pub trait KnowledgeStore: RecordStore {
     /// The documents of an agent, by id.
     async fn knowledge(&self, agent: &AgentId) -> Result<Vec<KnowledgeDocument>>;
 
@@ -173,7 +173,7 @@ pub trait KnowledgeStore: AgentRecordStore {
     ) -> Result<Vec<(KnowledgeId, Passage)>>;
 
     /// Changes the documents if the stored version is `write.version - 1`, and stores the version as that of the
-    /// record [`AgentRecordKind::Knowledge`]. Documents to remove that are not there are passed over.
+    /// record [`RecordKind::Knowledge`]. Documents to remove that are not there are passed over.
     ///
     /// # Errors
     /// In this order: [`Missing`](StorageErrorKind::Missing) without such an agent,

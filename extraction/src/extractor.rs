@@ -43,8 +43,8 @@ const WAITING: usize = 16;
 pub struct Extractor {
     reader: Reader,
     recognise: Option<Arc<dyn Recognise>>,
-    /// Octets of pictures of pages that the model may want to see.
-    picture_octets: u64,
+    /// Bytes of pictures of pages that the model may want to see.
+    picture_bytes: u64,
     #[cfg(feature = "model")]
     models: Arc<Models>,
     work: Arc<Semaphore>,
@@ -72,7 +72,7 @@ impl Extractor {
         Extractor {
             reader,
             recognise: None,
-            picture_octets: 0,
+            picture_bytes: 0,
             #[cfg(feature = "model")]
             models: Arc::default(),
             work: semaphore(cores),
@@ -86,7 +86,7 @@ impl Extractor {
     pub fn with_models(mut self, models: Models) -> Self {
         let all = models.of_agents.values().chain([&models.of_all]).flatten();
         // Whose document it is is not known when it is read.
-        self.picture_octets = all.map(|model| model.image_octets() as u64).max().unwrap_or(0);
+        self.picture_bytes = all.map(|model| model.image_bytes() as u64).max().unwrap_or(0);
         self.models = Arc::new(models);
         self
     }
@@ -165,19 +165,19 @@ impl DocumentExtractor for Extractor {
         patience: Duration,
     ) -> Result<Box<dyn OpenDocument>, ExtractError> {
         let DocumentLimits { pages, characters, pixels } = limits;
-        // How many octets a document may have was checked by whoever received it.
+        // How many bytes a document may have was checked by whoever received it.
         let limits = Limits {
             bytes: u64::MAX,
             pages,
             characters,
             pixels,
-            pictures: self.picture_octets,
+            pictures: self.picture_bytes,
             ..Limits::default()
         };
         let read = async {
             let turn = self.turn().await?;
-            let octets: Arc<[u8]> = document.content.as_ref().into();
-            let read = self.reader.read(octets, limits, self.recognise.clone()).await;
+            let bytes: Arc<[u8]> = document.content.as_ref().into();
+            let read = self.reader.read(bytes, limits, self.recognise.clone()).await;
             read.map(|document| (turn, document)).map_err(not_read)
         };
         let (turn, document) = timeout(patience, read).await.map_err(|_| ExtractError::TimedOut)??;

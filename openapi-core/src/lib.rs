@@ -13,16 +13,16 @@
 //! use openapi_core::access::Actor;
 //! use openapi_core::admin::{Admin, NewAgent, NewKey};
 //! use openapi_core::api::Settings;
-//! use openapi_core::brand::Brand;
+//! use openapi_core::service_info::ServiceInfo;
 //! use openapi_core::platform::{Platform, Ports};
 //! use openapi_core::server_keys::{ServerKey, ServerKeys};
 //! use storage_memory::MemoryStorage;
 //!
 //! # pollster::block_on(async {
 //! let keys = ServerKeys::new(ServerKey::new(&[7; 32]), vec![]);
-//! let brand = Brand::new("https://api.example.com")?;
-//! let platform = Arc::new(Platform::new(Arc::new(MemoryStorage::new()), Ports::system(keys), brand.clone()));
-//! let api = platform.api(Settings::new(brand));
+//! let service_info = ServiceInfo::new("https://api.example.com")?;
+//! let platform = Arc::new(Platform::new(Arc::new(MemoryStorage::new()), Ports::system(keys), service_info.clone()));
+//! let api = platform.api(Settings::new(service_info));
 //!
 //! // What an operator does once: an agent and a key for it.
 //! let by = Actor::Operator("setup".to_owned());
@@ -53,14 +53,13 @@ pub mod admin;
 pub mod agents;
 pub mod api;
 pub mod audit;
-pub mod brand;
+pub mod auth;
 pub mod contacts;
 pub mod credits;
 pub mod endpoints;
 pub mod extraction;
 pub mod files;
 pub mod forms;
-pub mod gate;
 pub mod json;
 pub mod limits;
 pub mod openapi;
@@ -71,6 +70,7 @@ pub mod reply;
 pub mod schema;
 pub mod server_keys;
 pub mod service;
+pub mod service_info;
 pub mod storage;
+pub mod validation;
 pub mod values;
-pub mod violation;

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 /// HMAC-SHA-256.
 type HmacSha256 = Hmac<Sha256>;
 
-/// One key of the server: 32 random octets under an id.
+/// One key of the server: 32 random bytes under an id.
 #[derive(Clone)]
 pub struct ServerKey {
     id: String,
@@ -14,13 +14,13 @@ pub struct ServerKey {
 }
 
 impl ServerKey {
-    /// A key of these octets. Its id is made from them, so that the same octets always carry the same id.
+    /// A key of these bytes. Its id is made from them, so that the same bytes always carry the same id.
     #[must_use]
-    pub fn new(octets: &[u8; 32]) -> Self {
-        let digest = Sha256::digest([b"server key id".as_slice(), octets].concat());
-        let id = digest[..6].iter().map(|octet| format!("{octet:02x}")).collect();
+    pub fn new(bytes: &[u8; 32]) -> Self {
+        let digest = Sha256::digest([b"server key id".as_slice(), bytes].concat());
+        let id = digest[..6].iter().map(|byte| format!("{byte:02x}")).collect();
         // An HMAC key may have any length.
-        let mac = HmacSha256::new_from_slice(octets).unwrap_or_else(|_| unreachable!("32 octets are a key"));
+        let mac = HmacSha256::new_from_slice(bytes).unwrap_or_else(|_| unreachable!("32 bytes are a key"));
         ServerKey { id, mac }
     }
 
@@ -59,12 +59,12 @@ impl ServerKeys {
         ServerKeys { current, previous }
     }
 
-    /// A new random key, for a store in memory or a first start. Who stores secrets hashed with it keeps its octets.
+    /// A new random key, for a store in memory or a first start. Who stores secrets hashed with it keeps its bytes.
     #[must_use]
-    pub fn generate(ids: &dyn crate::ports::IdSource) -> Self {
-        let mut octets = [0; 32];
-        ids.fill(&mut octets);
-        ServerKeys::new(ServerKey::new(&octets), Vec::new())
+    pub fn generate(ids: &dyn crate::ports::IdGenerator) -> Self {
+        let mut bytes = [0; 32];
+        ids.fill(&mut bytes);
+        ServerKeys::new(ServerKey::new(&bytes), Vec::new())
     }
 
     /// The id of the key that makes new tags.

@@ -37,44 +37,44 @@ struct Content {
 }
 
 enum Change {
-    Octets(usize, Vec<u8>),
+    Bytes(usize, Vec<u8>),
     Length(usize),
 }
 
 impl Change {
     fn apply(&self, content: &mut Vec<u8>) {
         match self {
-            Change::Octets(at, octets) => put(content, *at, octets),
+            Change::Bytes(at, bytes) => put(content, *at, bytes),
             Change::Length(length) => content.resize(*length, 0),
         }
     }
 
     /// Applies the sectors that reached the disk, those aligned in the file.
     fn apply_torn(&self, content: &mut Vec<u8>, dice: &mut SplitMix64) {
-        let Change::Octets(at, octets) = self else { return };
+        let Change::Bytes(at, bytes) = self else { return };
         let mut done = 0;
-        while done < octets.len() {
-            let length = (SECTOR - (at + done) % SECTOR).min(octets.len() - done);
+        while done < bytes.len() {
+            let length = (SECTOR - (at + done) % SECTOR).min(bytes.len() - done);
             if dice.index(2) == 0 {
-                put(content, at + done, &octets[done..done + length]);
+                put(content, at + done, &bytes[done..done + length]);
             }
             done += length;
         }
     }
 }
 
-fn put(content: &mut Vec<u8>, at: usize, octets: &[u8]) {
-    let end = at + octets.len();
+fn put(content: &mut Vec<u8>, at: usize, bytes: &[u8]) {
+    let end = at + bytes.len();
     if content.len() < end {
         content.resize(end, 0);
     }
-    content[at..end].copy_from_slice(octets);
+    content[at..end].copy_from_slice(bytes);
 }
 
 impl Content {
     fn change(&mut self, number: usize, change: Change) {
         self.length = match &change {
-            Change::Octets(at, octets) => self.length.max(at + octets.len()),
+            Change::Bytes(at, bytes) => self.length.max(at + bytes.len()),
             Change::Length(length) => *length,
         };
         self.later.push((number, change));
@@ -123,12 +123,12 @@ impl Disk {
                 let file = self.file(from).expect("a file to be linked");
                 self.name(number, to, Entry::File(file));
             }
-            Event::Write { file, at, octets } => {
+            Event::Write { file, at, bytes } => {
                 // What has no name any more will be found by nobody.
                 if let Some(file) = self.file(file) {
                     let content = &mut self.files[file];
                     let at = at.unwrap_or(content.length);
-                    content.change(number, Change::Octets(at, octets.clone()));
+                    content.change(number, Change::Bytes(at, bytes.clone()));
                 }
             }
             Event::SetLength { file, length } => {
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn only_what_was_synced_is_certain() {
         let (folder, file) = (PathBuf::from("/d"), PathBuf::from("/d/a"));
-        let write = |octets: &[u8]| Event::Write { file: file.clone(), at: None, octets: octets.to_vec() };
+        let write = |bytes: &[u8]| Event::Write { file: file.clone(), at: None, bytes: bytes.to_vec() };
         let events = [
             Event::MakeFile(file.clone()),
             write(b"1"),
@@ -237,7 +237,7 @@ mod tests {
             Event::Sync { path: folder.clone(), begun: 8, names: false },
             Event::Sync { path: folder, begun: 8, names: true },
         ];
-        let some = |octets: &[u8]| Some(octets.to_vec());
+        let some = |bytes: &[u8]| Some(bytes.to_vec());
         assert_eq!(left(&events, 2), BTreeSet::from([None, some(b""), some(b"1")]));
         assert_eq!(left(&events, 3), BTreeSet::from([None, some(b"1")]), "its name is not synced");
         assert_eq!(left(&events, 4), BTreeSet::from([some(b"1")]));

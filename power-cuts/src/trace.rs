@@ -14,20 +14,20 @@ pub enum Event {
     Remove(PathBuf),
     /// The first file has the second name too.
     Link(PathBuf, PathBuf),
-    /// Octets were written into a file.
+    /// Bytes were written into a file.
     Write {
         /// The file.
         file: PathBuf,
         /// Where; behind its end when nothing says otherwise.
         at: Option<usize>,
         /// What.
-        octets: Vec<u8>,
+        bytes: Vec<u8>,
     },
     /// A file was cut or stretched.
     SetLength {
         /// The file.
         file: PathBuf,
-        /// Its octets from now on.
+        /// Its bytes from now on.
         length: usize,
     },
     /// A file or folder was synced.
@@ -94,16 +94,16 @@ pub fn events(trace: &str, folder: &Path) -> Vec<Event> {
     events
 }
 
-/// `\x2f\x61` as octets.
-fn octets(hex: &str) -> Vec<u8> {
-    let (octets, rest) = hex.as_bytes().as_chunks::<4>();
+/// `\x2f\x61` as bytes.
+fn bytes(hex: &str) -> Vec<u8> {
+    let (bytes, rest) = hex.as_bytes().as_chunks::<4>();
     assert!(rest.is_empty(), "{hex:.80}");
     let digit = |digit: u8| char::from(digit).to_digit(16).expect("\\xNN") as u8;
-    octets.iter().map(|octet| digit(octet[2]) << 4 | digit(octet[3])).collect()
+    bytes.iter().map(|byte| digit(byte[2]) << 4 | digit(byte[3])).collect()
 }
 
 fn path(hex: &str) -> PathBuf {
-    PathBuf::from(String::from_utf8(octets(hex)).expect("a path in UTF-8"))
+    PathBuf::from(String::from_utf8(bytes(hex)).expect("a path in UTF-8"))
 }
 
 /// The texts between quotation marks.
@@ -122,7 +122,7 @@ fn descriptor(text: &str) -> PathBuf {
 /// Everything that a call writes, from one buffer or many.
 fn written(arguments: &str) -> Vec<u8> {
     assert!(!arguments.contains("\"..."), "the trace leaves out what was written");
-    quoted(arguments).flat_map(octets).collect()
+    quoted(arguments).flat_map(bytes).collect()
 }
 
 fn said(call: &str) -> Option<Event> {
@@ -149,10 +149,10 @@ fn event(call: &str, outcome: &str, begun: usize) -> Option<Event> {
         "write" | "writev" | "sendto" | "pwrite64" => match said(call) {
             Some(said) => said,
             None => {
-                let mut octets = written(arguments);
-                octets.truncate(outcome.trim().parse().expect("a length"));
+                let mut bytes = written(arguments);
+                bytes.truncate(outcome.trim().parse().expect("a length"));
                 let at = (name == "pwrite64").then(last);
-                Event::Write { file: descriptor(arguments), at, octets }
+                Event::Write { file: descriptor(arguments), at, bytes }
             }
         },
         "ftruncate" => Event::SetLength { file: descriptor(arguments), length: last() },
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     fn hex(text: &str) -> String {
-        text.bytes().map(|octet| format!("\\x{octet:02x}")).collect()
+        text.bytes().map(|byte| format!("\\x{byte:02x}")).collect()
     }
 
     #[test]
@@ -196,8 +196,8 @@ mod tests {
             events(&trace, Path::new("/d")),
             [
                 Event::MakeFile(file.clone()),
-                Event::Write { file: file.clone(), at: None, octets: b"12".to_vec() },
-                Event::Write { file: file.clone(), at: Some(512), octets: b"22".to_vec() },
+                Event::Write { file: file.clone(), at: None, bytes: b"12".to_vec() },
+                Event::Write { file: file.clone(), at: Some(512), bytes: b"22".to_vec() },
                 Event::Sync { path: file.clone(), begun: 2, names: false },
                 Event::Said("1".to_owned()),
                 Event::SetLength { file, length: 9 },

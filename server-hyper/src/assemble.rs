@@ -14,10 +14,10 @@ use extraction::engine::model::ModelEngine;
 use extraction::worker::{Reader, Worker};
 use extraction::{Extractor, Models};
 use openapi_core::access::Actor;
-use openapi_core::brand::Brand;
 use openapi_core::extraction::{DocumentExtractor, NoExtractor};
 use openapi_core::platform::{ExtractionSettings, FileSettings, Platform, Ports};
-use openapi_core::ports::{BlobStore, NoBlobs, Offload, Task, Tasks, Timer, Work};
+use openapi_core::ports::{BlobStore, BlockingExecutor, NoBlobs, Spawner, Task, Timer, Work};
+use openapi_core::service_info::ServiceInfo;
 use storage_blobs::{BlobsUrl, InvalidBlobsUrl};
 use storage_common::transfer::TransferStore;
 use storage_memory::MemoryStorage;
@@ -27,7 +27,7 @@ use storage_sqlite::{SqliteConfig, SqliteStorage};
 
 use crate::config::Config;
 use crate::config::documents::{Engine, EngineChoice, Engines, knowledge_limits};
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::ports::{SystemClock, SystemRandom};
 use crate::server_keys::KeySource;
 
@@ -49,36 +49,36 @@ impl StoreUrl {
     ///
     /// # Errors
     /// When this server knows no such store.
-    pub fn parse(url: &str) -> Result<Self, Failure> {
+    pub fn parse(url: &str) -> Result<Self, CliError> {
         if matches!(url, "memory:" | "memory" | "memory://") {
             return Ok(StoreUrl::Memory);
         }
         if url.starts_with("sqlite:") {
-            let config = SqliteConfig::from_url(url).map_err(|error| Failure::usage(error.to_string()))?;
+            let config = SqliteConfig::from_url(url).map_err(|error| CliError::usage(error.to_string()))?;
             return Ok(StoreUrl::Sqlite(config));
         }
         if ["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
-            let config = PostgresConfig::from_url(url).map_err(|error| Failure::usage(error.to_string()))?;
+            let config = PostgresConfig::from_url(url).map_err(|error| CliError::usage(error.to_string()))?;
             return Ok(StoreUrl::Postgres(Box::new(config)));
         }
         if ["mongodb://", "mongodb+srv://"].iter().any(|scheme| url.starts_with(scheme)) {
-            let config = MongoConfig::from_url(url).map_err(|error| Failure::usage(error.to_string()))?;
+            let config = MongoConfig::from_url(url).map_err(|error| CliError::usage(error.to_string()))?;
             return Ok(StoreUrl::Mongo(Box::new(config)));
         }
         let shown = crate::config::values::without_password(url);
-        Err(Failure::usage(format!(
+        Err(CliError::usage(format!(
             "the store '{shown}' is not known; write sqlite:PATH, postgres://…, mongodb://… or memory:"
         )))
     }
 
-    /// The same store with so many octets for contacts that were read, where it keeps some in memory.
+    /// The same store with so many bytes for contacts that were read, where it keeps some in memory.
     #[must_use]
-    pub fn with_contact_cache(mut self, octets: u64) -> Self {
+    pub fn with_contact_cache(mut self, bytes: u64) -> Self {
         match &mut self {
             StoreUrl::Sqlite(config) => {
-                config.contact_cache_kib = u32::try_from(octets.div_ceil(1024)).unwrap_or(u32::MAX);
+                config.contact_cache_kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX);
             }
-            StoreUrl::Postgres(config) => config.contact_cache = octets,
+            StoreUrl::Postgres(config) => config.contact_cache = bytes,
             StoreUrl::Memory | StoreUrl::Mongo(_) => {}
         }
         self
@@ -110,13 +110,13 @@ impl StoreUrl {
         }
     }
 
-    fn is_backed_up_by_its_engine(&self) -> Failure {
+    fn is_backed_up_by_its_engine(&self) -> CliError {
         let tools = if matches!(self, StoreUrl::Mongo(_)) {
             "mongodump and mongorestore"
         } else {
             "pg_dump and pg_restore"
         };
-        Failure::usage(format!("a store in {} is backed up and restored by {tools}", self.engine()))
+        CliError::usage(format!("a store in {} is backed up and restored by {tools}", self.engine()))
     }
 
     /// Where the server keys of this store are.
@@ -139,7 +139,7 @@ impl StoreUrl {
 ///
 /// # Errors
 /// When it cannot be opened; the words say why.
-pub async fn open(url: &StoreUrl) -> Result<Arc<dyn ConversationStorage>, Failure> {
+pub async fn open(url: &StoreUrl) -> Result<Arc<dyn ConversationStorage>, CliError> {
     let store = open_to_move(url).await?;
     Ok(store)
 }
@@ -148,7 +148,7 @@ pub async fn open(url: &StoreUrl) -> Result<Arc<dyn ConversationStorage>, Failur
 ///
 /// # Errors
 /// When it cannot be opened; the words say why.
-pub async fn open_to_move(url: &StoreUrl) -> Result<Arc<dyn TransferStore>, Failure> {
+pub async fn open_to_move(url: &StoreUrl) -> Result<Arc<dyn TransferStore>, CliError> {
     match url {
         StoreUrl::Memory => Ok(Arc::new(MemoryStorage::new())),
         StoreUrl::Sqlite(config) => Ok(Arc::new(SqliteStorage::open(config.clone())?)),
@@ -161,7 +161,7 @@ pub async fn open_to_move(url: &StoreUrl) -> Result<Arc<dyn TransferStore>, Fail
 ///
 /// # Errors
 /// When it cannot be opened; the words say why.
-pub fn open_blobs(config: &Config, store: &StoreUrl) -> Result<Arc<dyn BlobStore>, Failure> {
+pub fn open_blobs(config: &Config, store: &StoreUrl) -> Result<Arc<dyn BlobStore>, CliError> {
     open_contents(&blobs_url(config, store)?)
 }
 
@@ -169,7 +169,7 @@ pub fn open_blobs(config: &Config, store: &StoreUrl) -> Result<Arc<dyn BlobStore
 ///
 /// # Errors
 /// When no place is configured and none goes with the store, or the configured one has no such form.
-pub fn blobs_url(config: &Config, store: &StoreUrl) -> Result<BlobsUrl, Failure> {
+pub fn blobs_url(config: &Config, store: &StoreUrl) -> Result<BlobsUrl, CliError> {
     contents_url(config.text("blobs"), store, || {
         "servers on one store share the contents of files as well; name their place with --blobs: s3://BUCKET/PREFIX, \
          gs://…, az://…, or file:PATH for a folder that all of them have"
@@ -181,7 +181,7 @@ pub fn blobs_url(config: &Config, store: &StoreUrl) -> Result<BlobsUrl, Failure>
 ///
 /// # Errors
 /// When nobody says it; `flag` would.
-pub fn blobs_to_move(given: Option<&str>, store: &StoreUrl, flag: &str) -> Result<BlobsUrl, Failure> {
+pub fn blobs_to_move(given: Option<&str>, store: &StoreUrl, flag: &str) -> Result<BlobsUrl, CliError> {
     contents_url(given, store, || {
         format!(
             "where the contents of files are does not follow from a store in {}; name the place with {flag}, or \
@@ -195,7 +195,7 @@ pub fn blobs_to_move(given: Option<&str>, store: &StoreUrl, flag: &str) -> Resul
 ///
 /// # Errors
 /// When it cannot be opened; the words say why.
-pub fn open_contents(url: &BlobsUrl) -> Result<Arc<dyn BlobStore>, Failure> {
+pub fn open_contents(url: &BlobsUrl) -> Result<Arc<dyn BlobStore>, CliError> {
     Ok(storage_blobs::open(url, environment())?)
 }
 
@@ -204,14 +204,14 @@ fn contents_url(
     given: Option<&str>,
     store: &StoreUrl,
     nowhere: impl FnOnce() -> String,
-) -> Result<BlobsUrl, Failure> {
+) -> Result<BlobsUrl, CliError> {
     match (given, store) {
-        (Some(url), _) => url.parse().map_err(|error: InvalidBlobsUrl| Failure::usage(error.to_string())),
+        (Some(url), _) => url.parse().map_err(|error: InvalidBlobsUrl| CliError::usage(error.to_string())),
         (None, StoreUrl::Memory) => Ok(BlobsUrl::Memory),
         (None, StoreUrl::Sqlite(config)) => {
             Ok(BlobsUrl::Folder(config.path.parent().unwrap_or(Path::new("")).join("blobs")))
         }
-        (None, StoreUrl::Postgres(_) | StoreUrl::Mongo(_)) => Err(Failure::usage(nowhere())),
+        (None, StoreUrl::Postgres(_) | StoreUrl::Mongo(_)) => Err(CliError::usage(nowhere())),
     }
 }
 
@@ -245,8 +245,12 @@ pub enum Contents {
 ///
 /// # Errors
 /// When a store or the server keys cannot be opened.
-pub async fn platform(config: &Config, brand: Brand, contents: Contents) -> Result<Arc<Platform>, Failure> {
-    Ok(Arc::clone(conversations(config, brand, contents).await?.platform()))
+pub async fn platform(
+    config: &Config,
+    service_info: ServiceInfo,
+    contents: Contents,
+) -> Result<Arc<Platform>, CliError> {
+    Ok(Arc::clone(conversations(config, service_info, contents).await?.platform()))
 }
 
 /// The same with the chat.
@@ -255,9 +259,9 @@ pub async fn platform(config: &Config, brand: Brand, contents: Contents) -> Resu
 /// When a store or the server keys cannot be opened.
 pub async fn conversations(
     config: &Config,
-    brand: Brand,
+    service_info: ServiceInfo,
     contents: Contents,
-) -> Result<Arc<Conversations>, Failure> {
+) -> Result<Arc<Conversations>, CliError> {
     let url = StoreUrl::parse(config.store())?;
     let storage = open(&url).await?;
     let blobs = match contents {
@@ -266,7 +270,7 @@ pub async fn conversations(
     };
     let stores = Stores { storage, blobs };
     let decisions = Decisions { knowledge: knowledge_limits(config)?, ..Decisions::default() };
-    conversations_over(&stores, &url.key_source(config), brand, decisions)
+    conversations_over(&stores, &url.key_source(config), service_info, decisions)
 }
 
 /// What a server decides beyond its stores and names; the default is for commands, which take no requests.
@@ -303,12 +307,14 @@ impl Default for Decisions {
 ///
 /// # Errors
 /// When an endpoint cannot be used.
-pub fn responders(endpoints: &BTreeMap<String, LlmEndpoint>) -> Result<Vec<Arc<dyn ChatResponder>>, Failure> {
+pub fn responders(
+    endpoints: &BTreeMap<String, LlmEndpoint>,
+) -> Result<Vec<Arc<dyn ChatResponder>>, CliError> {
     let mut responders: Vec<Arc<dyn ChatResponder>> = vec![Arc::new(KnowledgeResponder)];
     if !endpoints.is_empty() {
         let endpoints = endpoints.iter().map(|(name, endpoint)| (name.clone(), endpoint.clone()));
         let llm = LlmResponder::new(endpoints, Arc::new(SystemClock), Arc::new(SystemRandom));
-        let failed = |(name, error)| Failure::usage(format!("llm_endpoint {name}: {error}"));
+        let failed = |(name, error)| CliError::usage(format!("llm_endpoint {name}: {error}"));
         responders.push(Arc::new(llm.map_err(failed)?));
     }
     Ok(responders)
@@ -316,8 +322,8 @@ pub fn responders(endpoints: &BTreeMap<String, LlmEndpoint>) -> Result<Vec<Arc<d
 
 /// What finds passages in the documents of a store.
 #[must_use]
-pub fn retriever(storage: Arc<dyn ConversationStorage>, memory_octets: usize) -> Arc<dyn Retriever> {
-    let settings = IndexSettings { memory_octets, ..IndexSettings::default() };
+pub fn retriever(storage: Arc<dyn ConversationStorage>, memory_bytes: usize) -> Arc<dyn Retriever> {
+    let settings = IndexSettings { memory_bytes, ..IndexSettings::default() };
     Arc::new(KnowledgeIndex::new(storage, Arc::new(SystemClock), settings))
 }
 
@@ -333,7 +339,7 @@ pub fn confined(worker: Worker) -> Worker {
 /// # Errors
 /// When the system does not say which program this is, because documents are read in a process of its own; or when the
 /// client of a model's endpoint cannot be made.
-pub fn extractor(choice: &EngineChoice) -> Result<Arc<dyn DocumentExtractor>, Failure> {
+pub fn extractor(choice: &EngineChoice) -> Result<Arc<dyn DocumentExtractor>, CliError> {
     let engines = match choice {
         EngineChoice::Off => return Ok(Arc::new(NoExtractor)),
         EngineChoice::On(engines) => engines,
@@ -355,7 +361,7 @@ pub fn extractor(choice: &EngineChoice) -> Result<Arc<dyn DocumentExtractor>, Fa
 }
 
 /// The models that are asked, and for whom.
-fn models(engines: &Engines) -> Result<Models, Failure> {
+fn models(engines: &Engines) -> Result<Models, CliError> {
     let mut made: BTreeMap<&str, Arc<ModelEngine>> = BTreeMap::new();
     for engine in engines.of_agents.values().chain([&engines.of_all]) {
         if let Engine::Model(name) = engine
@@ -379,10 +385,10 @@ fn models(engines: &Engines) -> Result<Models, Failure> {
 ///
 /// # Errors
 /// When there is none, or its client cannot be made.
-pub fn model(engines: &Engines, name: &str) -> Result<ModelEngine, Failure> {
+pub fn model(engines: &Engines, name: &str) -> Result<ModelEngine, CliError> {
     let config = engines.models.get(name);
-    let config = config.ok_or_else(|| Failure::new(format!("there is no endpoint '{name}'")))?;
-    ModelEngine::new(config.clone()).map_err(|error| Failure::new(format!("model_endpoint {name}: {error}")))
+    let config = config.ok_or_else(|| CliError::new(format!("there is no endpoint '{name}'")))?;
+    ModelEngine::new(config.clone()).map_err(|error| CliError::new(format!("model_endpoint {name}: {error}")))
 }
 
 /// Platform and chat over open stores.
@@ -392,16 +398,16 @@ pub fn model(engines: &Engines, name: &str) -> Result<ModelEngine, Failure> {
 pub fn conversations_over(
     stores: &Stores,
     keys: &KeySource,
-    brand: Brand,
+    service_info: ServiceInfo,
     decisions: Decisions,
-) -> Result<Arc<Conversations>, Failure> {
+) -> Result<Arc<Conversations>, CliError> {
     let server_keys = keys.load(&SystemClock, &SystemRandom)?;
     let ports = Ports::new(Arc::new(SystemClock), Arc::new(SystemRandom), server_keys)
         .with_blobs(Arc::clone(&stores.blobs))
         .with_extractor(decisions.extractor)
         .with_timer(Arc::new(TokioTimer))
-        .with_offload(Arc::new(TokioThreads));
-    let platform = Platform::new(Arc::clone(&stores.storage) as _, ports, brand)
+        .with_blocking_executor(Arc::new(TokioThreads));
+    let platform = Platform::new(Arc::clone(&stores.storage) as _, ports, service_info)
         .with_file_settings(decisions.files)
         .with_extraction_settings(decisions.extraction);
     let chat = ChatPorts {
@@ -417,7 +423,7 @@ pub fn conversations_over(
 ///
 /// # Errors
 /// When the store cannot be read.
-pub async fn pending_migrations(url: &StoreUrl) -> Result<Vec<String>, Failure> {
+pub async fn pending_migrations(url: &StoreUrl) -> Result<Vec<String>, CliError> {
     match url {
         StoreUrl::Memory => Ok(Vec::new()),
         StoreUrl::Sqlite(config) => {
@@ -439,7 +445,7 @@ pub async fn pending_migrations(url: &StoreUrl) -> Result<Vec<String>, Failure> 
 ///
 /// # Errors
 /// When the store cannot be read.
-pub async fn check(url: &StoreUrl, repair: bool) -> Result<Vec<String>, Failure> {
+pub async fn check(url: &StoreUrl, repair: bool) -> Result<Vec<String>, CliError> {
     match url {
         StoreUrl::Memory => Err(in_memory("checked")),
         StoreUrl::Sqlite(config) => {
@@ -462,7 +468,7 @@ pub async fn check(url: &StoreUrl, repair: bool) -> Result<Vec<String>, Failure>
 ///
 /// # Errors
 /// When the file exists, or cannot be written.
-pub async fn backup(url: &StoreUrl, to: &Path) -> Result<Arc<dyn ConversationStorage>, Failure> {
+pub async fn backup(url: &StoreUrl, to: &Path) -> Result<Arc<dyn ConversationStorage>, CliError> {
     match url {
         StoreUrl::Memory => Err(in_memory("copied")),
         StoreUrl::Sqlite(config) => {
@@ -477,9 +483,9 @@ pub async fn backup(url: &StoreUrl, to: &Path) -> Result<Arc<dyn ConversationSto
 ///
 /// # Errors
 /// When the backup is not there or not sound.
-pub fn open_backup(from: &Path, scratch: &Path) -> Result<Arc<dyn ConversationStorage>, Failure> {
+pub fn open_backup(from: &Path, scratch: &Path) -> Result<Arc<dyn ConversationStorage>, CliError> {
     if !from.is_file() {
-        return Err(Failure::new(format!(
+        return Err(CliError::new(format!(
             "there is no backup: {} is missing; name the folder that `openapi-server backup` made",
             from.display()
         )));
@@ -492,7 +498,7 @@ pub fn open_backup(from: &Path, scratch: &Path) -> Result<Arc<dyn ConversationSt
 ///
 /// # Errors
 /// When the backup is not sound, or the store is in use.
-pub async fn restore(url: &StoreUrl, from: &Path) -> Result<(), Failure> {
+pub async fn restore(url: &StoreUrl, from: &Path) -> Result<(), CliError> {
     match url {
         StoreUrl::Memory => Err(in_memory("restored")),
         StoreUrl::Sqlite(config) => Ok(SqliteStorage::restore(from, config, progress("restored"))?),
@@ -512,8 +518,8 @@ fn progress(done: &'static str) -> impl FnMut(u64, u64) {
     }
 }
 
-fn in_memory(done: &str) -> Failure {
-    Failure::usage(format!("a store in memory cannot be {done}; give --store sqlite:PATH"))
+fn in_memory(done: &str) -> CliError {
+    CliError::usage(format!("a store in memory cannot be {done}; give --store sqlite:PATH"))
 }
 
 /// The operator, as the audit log names whoever runs a command.
@@ -538,7 +544,7 @@ impl Timer for TokioTimer {
 #[derive(Clone, Copy, Debug)]
 struct TokioThreads;
 
-impl Offload for TokioThreads {
+impl BlockingExecutor for TokioThreads {
     fn run(&self, work: Work) {
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) => drop(runtime.spawn_blocking(work)),
@@ -551,7 +557,7 @@ impl Offload for TokioThreads {
 #[derive(Clone, Copy, Debug)]
 struct TokioTasks;
 
-impl Tasks for TokioTasks {
+impl Spawner for TokioTasks {
     fn spawn(&self, task: Task) {
         // Without a runtime there is nobody to answer.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {

@@ -12,7 +12,7 @@ use storage_common::transfer;
 use crate::assemble::{self, Contents, StoreUrl, operator};
 use crate::config::Config;
 use crate::config::typed::Names;
-use crate::failure::Failure;
+use crate::error::CliError;
 
 /// The database in the folder of a backup.
 const DATABASE: &str = "openapi.db";
@@ -30,9 +30,9 @@ const TOLD_EVERY: u64 = 1_000;
 ///
 /// # Errors
 /// When a store cannot be read.
-pub async fn check(config: &Config, repair: bool) -> Result<Vec<String>, Failure> {
-    let brand = Names::of(config)?.brand_without_listener();
-    let platform = assemble::platform(config, brand, Contents::Open).await?;
+pub async fn check(config: &Config, repair: bool) -> Result<Vec<String>, CliError> {
+    let service_info = Names::of(config)?.brand_without_listener();
+    let platform = assemble::platform(config, service_info, Contents::Open).await?;
     let found = platform.check_contents().await?;
     let is_elsewhere = found.is_elsewhere() && found.files + found.documents > 1;
     let faults = if repair { platform.repair_contents(&operator(), found).await? } else { found.faults };
@@ -50,9 +50,9 @@ pub async fn check(config: &Config, repair: bool) -> Result<Vec<String>, Failure
 ///
 /// # Errors
 /// When the folder exists or cannot be written, or a content is missing or damaged.
-pub async fn backup(config: &Config, store: &StoreUrl, to: &Path) -> Result<u64, Failure> {
+pub async fn backup(config: &Config, store: &StoreUrl, to: &Path) -> Result<u64, CliError> {
     if to.exists() {
-        return Err(Failure::new(format!("{} exists; name a folder that does not", to.display())));
+        return Err(CliError::new(format!("{} exists; name a folder that does not", to.display())));
     }
     let live = assemble::open(store).await?;
     let source = assemble::open_blobs(config, store)?;
@@ -87,7 +87,7 @@ pub async fn backup(config: &Config, store: &StoreUrl, to: &Path) -> Result<u64,
 ///
 /// # Errors
 /// When the backup is not whole, or the store is in use.
-pub async fn restore(config: &Config, store: &StoreUrl, from: &Path) -> Result<u64, Failure> {
+pub async fn restore(config: &Config, store: &StoreUrl, from: &Path) -> Result<u64, CliError> {
     // The backup itself stays as it is: opening it would bring it to this version's schema.
     std::fs::create_dir_all(store.folder())?;
     let scratch = tempfile::tempdir_in(store.folder())?;
@@ -107,8 +107,8 @@ async fn copy_contents(
     from: &dyn BlobStore,
     to: &dyn BlobStore,
     done: &str,
-    dispensable: impl AsyncFn(&BlobKey) -> Result<bool, Failure>,
-) -> Result<u64, Failure> {
+    dispensable: impl AsyncFn(&BlobKey) -> Result<bool, CliError>,
+) -> Result<u64, CliError> {
     let contents = transfer::Contents { from, to };
     let mut copied = 0;
     let mut count = async |key: &BlobKey, outcome: Result<Option<u64>, transfer::CopyError>| {
@@ -117,7 +117,7 @@ async fn copy_contents(
             Err(error) if dispensable(key).await? => {
                 tracing::debug!(%key, %error, "it was deleted meanwhile");
             }
-            Err(error) => return Err(Failure::from(error)),
+            Err(error) => return Err(CliError::from(error)),
         }
         if copied % TOLD_EVERY == 0 {
             eprintln!("the contents of {copied} files {done}");
@@ -126,7 +126,7 @@ async fn copy_contents(
     };
     let mut after = None::<BlobKey>;
     loop {
-        let needed = records.needed_blobs(after.as_ref(), BATCH).await?;
+        let needed = records.referenced_blobs(after.as_ref(), BATCH).await?;
         let Some(last) = needed.last() else { break };
         after = Some(last.key.clone());
         for entry in needed {
@@ -151,7 +151,7 @@ async fn copy_contents(
 }
 
 /// Only the owner may read a backup.
-fn restrict(folder: &Path) -> Result<(), Failure> {
+fn restrict(folder: &Path) -> Result<(), CliError> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -161,7 +161,7 @@ fn restrict(folder: &Path) -> Result<(), Failure> {
 }
 
 /// Makes the name of a folder durable.
-fn sync_folder(folder: &Path) -> Result<(), Failure> {
+fn sync_folder(folder: &Path) -> Result<(), CliError> {
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     #[cfg(unix)]
     std::fs::File::open(parent)?.sync_all()?;

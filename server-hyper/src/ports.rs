@@ -2,7 +2,7 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use openapi_core::ports::IdSource;
+use openapi_core::ports::IdGenerator;
 pub use openapi_core::ports::SystemClock;
 use rand::Rng;
 
@@ -31,8 +31,8 @@ pub fn monotonic() -> Instant {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemRandom;
 
-impl IdSource for SystemRandom {
-    fn fill(&self, octets: &mut [u8]) {
-        rand::rng().fill_bytes(octets);
+impl IdGenerator for SystemRandom {
+    fn fill(&self, bytes: &mut [u8]) {
+        rand::rng().fill_bytes(bytes);
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use openapi_core::ports::{Clock, IdSource};
+use openapi_core::ports::{Clock, IdGenerator};
 use openapi_core::server_keys::{ServerKey, ServerKeys};
 use openapi_core::values::Timestamp;
 
@@ -29,7 +29,7 @@ pub enum KeySource {
 /// One key of the file.
 #[derive(Clone)]
 pub struct Entry {
-    octets: [u8; 32],
+    bytes: [u8; 32],
     /// When it was made; unknown for keys that the operator gave.
     pub made: Option<Timestamp>,
 }
@@ -38,7 +38,7 @@ impl Entry {
     /// The id of the key, which may be shown.
     #[must_use]
     pub fn id(&self) -> String {
-        ServerKey::new(&self.octets).id().to_owned()
+        ServerKey::new(&self.bytes).id().to_owned()
     }
 }
 
@@ -86,7 +86,7 @@ impl KeySource {
     ///
     /// # Errors
     /// When the keys cannot be read or made.
-    pub fn entries(&self, clock: &dyn Clock, ids: &dyn IdSource) -> Result<Vec<Entry>, KeyError> {
+    pub fn entries(&self, clock: &dyn Clock, ids: &dyn IdGenerator) -> Result<Vec<Entry>, KeyError> {
         match self {
             KeySource::Given(text) => parse(text, "OPENAPI_SERVER_KEY"),
             KeySource::Drawn => Ok(vec![draw(clock, ids)]),
@@ -112,9 +112,9 @@ impl KeySource {
     ///
     /// # Errors
     /// As [`KeySource::entries`].
-    pub fn load(&self, clock: &dyn Clock, ids: &dyn IdSource) -> Result<ServerKeys, KeyError> {
+    pub fn load(&self, clock: &dyn Clock, ids: &dyn IdGenerator) -> Result<ServerKeys, KeyError> {
         let entries = self.entries(clock, ids)?;
-        let mut keys = entries.iter().map(|entry| ServerKey::new(&entry.octets));
+        let mut keys = entries.iter().map(|entry| ServerKey::new(&entry.bytes));
         let current = keys.next().ok_or_else(|| KeyError::Empty { place: self.to_string() })?;
         Ok(ServerKeys::new(current, keys.collect()))
     }
@@ -123,7 +123,7 @@ impl KeySource {
     ///
     /// # Errors
     /// When the keys are not in a file, or it cannot be written.
-    pub fn rotate(&self, clock: &dyn Clock, ids: &dyn IdSource) -> Result<Vec<Entry>, KeyError> {
+    pub fn rotate(&self, clock: &dyn Clock, ids: &dyn IdGenerator) -> Result<Vec<Entry>, KeyError> {
         let path = match self {
             KeySource::File(path) => path,
             KeySource::Given(_) => {
@@ -160,10 +160,10 @@ fn file_error(action: &'static str, path: &Path, source: io::Error) -> KeyError 
     KeyError::File { action, path: path.display().to_string(), source }
 }
 
-fn draw(clock: &dyn Clock, ids: &dyn IdSource) -> Entry {
-    let mut octets = [0; 32];
-    ids.fill(&mut octets);
-    Entry { octets, made: Some(clock.now()) }
+fn draw(clock: &dyn Clock, ids: &dyn IdGenerator) -> Entry {
+    let mut bytes = [0; 32];
+    ids.fill(&mut bytes);
+    Entry { bytes, made: Some(clock.now()) }
 }
 
 /// The keys of a file; `None` when there is no file.
@@ -184,9 +184,9 @@ fn parse(text: &str, name: &str) -> Result<Vec<Entry>, KeyError> {
             // The text itself may be a mistyped key: errors name its place only.
             let place = || format!("{name}, line {}", number + 1);
             let mut words = part.split_ascii_whitespace();
-            let octets = words.next().and_then(unhex).ok_or_else(|| KeyError::Form { place: place() })?;
+            let bytes = words.next().and_then(unhex).ok_or_else(|| KeyError::Form { place: place() })?;
             let made = words.next().map(str::parse).transpose();
-            entries.push(Entry { octets, made: made.map_err(|_| KeyError::Form { place: place() })? });
+            entries.push(Entry { bytes, made: made.map_err(|_| KeyError::Form { place: place() })? });
         }
     }
     if entries.is_empty() { Err(KeyError::Empty { place: name.to_owned() }) } else { Ok(entries) }
@@ -194,20 +194,20 @@ fn parse(text: &str, name: &str) -> Result<Vec<Entry>, KeyError> {
 
 fn unhex(text: &str) -> Option<[u8; 32]> {
     let digits: &[u8; 64] = text.as_bytes().try_into().ok()?;
-    let mut octets = [0; 32];
-    for (octet, pair) in octets.iter_mut().zip(digits.chunks_exact(2)) {
+    let mut bytes = [0; 32];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
         let digit = |at: usize| char::from(pair[at]).to_digit(16);
-        *octet = u8::try_from(digit(0)? * 16 + digit(1)?).ok()?;
+        *byte = u8::try_from(digit(0)? * 16 + digit(1)?).ok()?;
     }
-    Some(octets)
+    Some(bytes)
 }
 
 /// Writes the whole file or nothing, readable by its owner only. Unless it is to be replaced, an existing one stays.
 fn write(path: &Path, entries: &[Entry], replace: bool) -> io::Result<()> {
     let mut text = HEADING.to_owned();
     for entry in entries {
-        for octet in entry.octets {
-            let _ = write!(text, "{octet:02x}");
+        for byte in entry.bytes {
+            let _ = write!(text, "{byte:02x}");
         }
         let _ = match entry.made {
             Some(made) => writeln!(text, " {made}"),

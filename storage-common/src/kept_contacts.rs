@@ -9,10 +9,10 @@ use quick_cache::{DefaultHashBuilder, Equivalent, OptionsBuilder, Weighter};
 use openapi_core::contacts::ContactRef;
 use openapi_core::values::AgentId;
 
-/// What an entry takes besides what it holds, in octets: places in tables and lists.
+/// What an entry takes besides what it holds, in bytes: places in tables and lists.
 const ENTRY: u64 = 80;
 
-/// What a contact of usual size takes, in octets.
+/// What a contact of usual size takes, in bytes.
 const USUAL: u64 = 1_280;
 
 /// Parts of the room that can be used at the same time.
@@ -47,45 +47,45 @@ impl Equivalent<Reference> for Asked<'_> {
 
 /// What a store keeps of a contact. It is cloned by each read, so that a clone is to be cheap.
 pub trait Kept: Clone {
-    /// How much memory it takes besides its own size, in octets.
-    fn octets(&self) -> usize;
+    /// How much memory it takes besides its own size, in bytes.
+    fn bytes(&self) -> usize;
 }
 
 #[derive(Clone)]
-struct Octets;
+struct Bytes;
 
-impl<V: Kept> Weighter<Reference, V> for Octets {
+impl<V: Kept> Weighter<Reference, V> for Bytes {
     fn weight(&self, reference: &Reference, kept: &V) -> u64 {
         let contact = match &reference.contact {
             ContactRef::Id(_) => 0,
             ContactRef::External(id) => id.as_str().len(),
         };
-        ENTRY + (size_of::<Reference>() + size_of::<V>() + contact + kept.octets()) as u64
+        ENTRY + (size_of::<Reference>() + size_of::<V>() + contact + kept.bytes()) as u64
     }
 }
 
-type Entries<V> = Cache<Reference, V, Octets, DefaultHashBuilder, DefaultLifecycle<Reference, V>>;
+type Entries<V> = Cache<Reference, V, Bytes, DefaultHashBuilder, DefaultLifecycle<Reference, V>>;
 
-/// Contacts as a store has read them, by what they were asked for; bounded by octets. What is asked for often stays, also
+/// Contacts as a store has read them, by what they were asked for; bounded by bytes. What is asked for often stays, also
 /// while many others are read once.
 ///
 /// It knows nothing of changes: the store says whether what it gets is still right, before it answers with it.
 ///
 /// ```
 /// use openapi_core::contacts::ContactRef;
-/// use openapi_core::storage::{Kept, KeptContacts};
+/// use openapi_core::storage::{Kept, ContactCache};
 /// use openapi_core::values::{AgentId, ExternalId};
 /// use std::sync::Arc;
 ///
 /// #[derive(Clone)]
 /// struct Row(Arc<str>);
 /// impl Kept for Row {
-///     fn octets(&self) -> usize {
+///     fn bytes(&self) -> usize {
 ///         self.0.len()
 ///     }
 /// }
 ///
-/// let kept = KeptContacts::new(64 << 20);
+/// let kept = ContactCache::new(64 << 20);
 /// let agent: AgentId = "agt_1".parse()?;
 /// let ada = ContactRef::External("ada".parse::<ExternalId>()?);
 /// assert!(kept.get(&agent, &ada).is_none());
@@ -93,28 +93,28 @@ type Entries<V> = Cache<Reference, V, Octets, DefaultHashBuilder, DefaultLifecyc
 /// assert_eq!(&*kept.get(&agent, &ada).unwrap().0, "Ada, version 3");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct KeptContacts<V: Kept> {
+pub struct ContactCache<V: Kept> {
     entries: Entries<V>,
 }
 
-impl<V: Kept> KeptContacts<V> {
-    /// Keeps contacts in about so many octets; with 0 nothing is kept.
+impl<V: Kept> ContactCache<V> {
+    /// Keeps contacts in about so many bytes; with 0 nothing is kept.
     #[must_use]
-    pub fn new(octets: u64) -> Self {
-        let items = usize::try_from(octets / USUAL).unwrap_or(usize::MAX).max(SHARDS * 32);
+    pub fn new(bytes: u64) -> Self {
+        let items = usize::try_from(bytes / USUAL).unwrap_or(usize::MAX).max(SHARDS * 32);
         let (hasher, lifecycle) = (DefaultHashBuilder::default(), DefaultLifecycle::default());
         let entries = match OptionsBuilder::new()
             .shards(SHARDS)
             // So many keys of what was dropped are remembered, half of it.
             .estimated_items_capacity(items)
-            .weight_capacity(octets)
+            .weight_capacity(bytes)
             .build()
         {
-            Ok(options) => Cache::with_options(options, Octets, hasher, lifecycle),
+            Ok(options) => Cache::with_options(options, Bytes, hasher, lifecycle),
             // Both numbers are given.
-            Err(_) => Cache::with(items, octets, Octets, hasher, lifecycle),
+            Err(_) => Cache::with(items, bytes, Bytes, hasher, lifecycle),
         };
-        KeptContacts { entries }
+        ContactCache { entries }
     }
 
     /// What was kept of a contact, if it is still there.
@@ -151,8 +151,8 @@ impl<V: Kept> KeptContacts<V> {
     }
 }
 
-impl<V: Kept> fmt::Debug for KeptContacts<V> {
+impl<V: Kept> fmt::Debug for ContactCache<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeptContacts").field("entries", &self.len()).finish_non_exhaustive()
+        f.debug_struct("ContactCache").field("entries", &self.len()).finish_non_exhaustive()
     }
 }

@@ -14,7 +14,7 @@ use conversations::storage::{
 };
 use conversations::{Conversation, KnowledgeDocument, Message, Passage};
 use model::World;
-use openapi_core::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
+use openapi_core::access::{ApiKey, KeyLookup, KeySelector, StoredKey};
 use openapi_core::agents::Agent;
 use openapi_core::audit::AuditEntry;
 use openapi_core::contacts::{ContactRef, SharedContact, UniqueValue};
@@ -24,11 +24,11 @@ use openapi_core::forms::{FormDataRevision, FormTemplate, Submission};
 use openapi_core::ports::{BlobEntry, BlobKey};
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    AgentRecord, AgentRecordKind, AgentRecordStore, AgentStore, AuditQuery, AuditStore, ContactPage,
-    ContactQuery, ContactSchemaStore, ContactStore, ContactWrite, CreditStore, CreditWrite, DocumentStore,
-    DocumentWrite, Duplicate, FileDeletion, FilePage, FileQuery, FileStore, FileTombstone, FileUsage,
-    FileWrite, FormStore, HealthProbe, KeyStore, LatestQuery, LedgerQuery, RateWindow, RateWindowStore,
-    Replay, ReplayKey, ReplayStore, Result, StoredDocument, SubmissionChange, SubmissionPage,
+    AgentStore, AuditQuery, AuditStore, ContactPage, ContactQuery, ContactSchemaStore, ContactStore,
+    ContactWrite, CreditStore, CreditWrite, DocumentStore, DocumentWrite, Duplicate, FileDeletion, FilePage,
+    FileQuery, FileStore, FileTombstone, FileUsage, FileWrite, FormStore, HealthProbe, IdempotencyKey,
+    IdempotencyRecord, IdempotencyStore, KeyStore, LatestQuery, LedgerQuery, RateLimitStore, RateLimitWindow,
+    RecordKind, RecordStore, Result, StoredDocument, StoredRecord, SubmissionChange, SubmissionPage,
     SubmissionQuery, SubmissionsWrite, TemplatePage, TemplateQuery,
 };
 use openapi_core::values::{
@@ -82,8 +82,8 @@ impl AgentStore for MemoryStorage {
 
 #[async_trait]
 impl KeyStore for MemoryStorage {
-    async fn key_grant(&self, api_key: &ApiKey) -> Result<Option<KeyGrant>> {
-        Ok(self.read().key_grant(api_key))
+    async fn look_up_key(&self, api_key: &ApiKey) -> Result<Option<KeyLookup>> {
+        Ok(self.read().look_up_key(api_key))
     }
 
     async fn find_key(&self, selector: &KeySelector) -> Result<Option<StoredKey>> {
@@ -204,25 +204,25 @@ impl FileStore for MemoryStorage {
         Ok(self.read().file_tombstone(agent, file))
     }
 
-    async fn hasten_purges(&self, agent: &AgentId, now: Timestamp, audit: &AuditEntry) -> Result<u64> {
-        Ok(self.write().hasten_purges(agent, now, audit))
+    async fn expedite_purges(&self, agent: &AgentId, now: Timestamp, audit: &AuditEntry) -> Result<u64> {
+        Ok(self.write().expedite_purges(agent, now, audit))
     }
 
-    async fn due_blobs(&self, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>> {
-        Ok(self.read().due_blobs(now, at_most))
+    async fn blobs_due_for_deletion(&self, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>> {
+        Ok(self.read().blobs_due_for_deletion(now, at_most))
     }
 
-    async fn forget_blobs(&self, keys: &[BlobKey]) -> Result<()> {
-        self.write().forget_blobs(keys);
+    async fn remove_blob_records(&self, keys: &[BlobKey]) -> Result<()> {
+        self.write().remove_blob_records(keys);
         Ok(())
     }
 
-    async fn known_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>> {
-        Ok(self.read().known_blobs(keys))
+    async fn existing_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>> {
+        Ok(self.read().existing_blobs(keys))
     }
 
-    async fn needed_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>> {
-        Ok(self.read().needed_blobs(after, at_most))
+    async fn referenced_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>> {
+        Ok(self.read().referenced_blobs(after, at_most))
     }
 }
 
@@ -407,40 +407,50 @@ impl KnowledgeStore for MemoryStorage {
 }
 
 #[async_trait]
-impl AgentRecordStore for MemoryStorage {
-    async fn agent_record(&self, agent: &AgentId, kind: AgentRecordKind) -> Result<Option<AgentRecord>> {
-        Ok(self.read().agent_record(agent, kind))
+impl RecordStore for MemoryStorage {
+    async fn record(&self, agent: &AgentId, kind: RecordKind) -> Result<Option<StoredRecord>> {
+        Ok(self.read().record(agent, kind))
     }
 
-    async fn save_agent_record(
+    async fn save_record(
         &self,
         agent: &AgentId,
-        record: &AgentRecord,
+        record: &StoredRecord,
         audit: Option<&AuditEntry>,
     ) -> Result<()> {
-        self.write().save_agent_record(agent, record, audit)
+        self.write().save_record(agent, record, audit)
     }
 }
 
 #[async_trait]
-impl ReplayStore for MemoryStorage {
-    async fn replay(&self, agent: &AgentId, key: &ReplayKey, now: Timestamp) -> Result<Option<Replay>> {
+impl IdempotencyStore for MemoryStorage {
+    async fn replay(
+        &self,
+        agent: &AgentId,
+        key: &IdempotencyKey,
+        now: Timestamp,
+    ) -> Result<Option<IdempotencyRecord>> {
         Ok(self.read().replay(agent, key, now))
     }
 
-    async fn sweep_replays(&self, now: Timestamp, at_most: u32) -> Result<u64> {
-        Ok(self.write().sweep_replays(now, at_most))
+    async fn sweep_idempotency_records(&self, now: Timestamp, at_most: u32) -> Result<u64> {
+        Ok(self.write().sweep_idempotency_records(now, at_most))
     }
 }
 
 #[async_trait]
-impl RateWindowStore for MemoryStorage {
-    async fn rate_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateWindow>> {
-        Ok(self.read().rate_window(agent, key))
+impl RateLimitStore for MemoryStorage {
+    async fn rate_limit_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateLimitWindow>> {
+        Ok(self.read().rate_limit_window(agent, key))
     }
 
-    async fn save_rate_window(&self, agent: &AgentId, key: KeyId, window: &RateWindow) -> Result<()> {
-        self.write().save_rate_window(agent, key, window)
+    async fn save_rate_limit_window(
+        &self,
+        agent: &AgentId,
+        key: KeyId,
+        window: &RateLimitWindow,
+    ) -> Result<()> {
+        self.write().save_rate_limit_window(agent, key, window)
     }
 }
 

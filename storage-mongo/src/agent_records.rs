@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use mongodb::bson::{Document, RawDocument, doc};
 use openapi_core::audit::AuditEntry;
-use openapi_core::storage::{AgentRecord, AgentRecordKind, AgentRecordStore, StorageError, StorageErrorKind};
+use openapi_core::storage::{RecordKind, RecordStore, StorageError, StorageErrorKind, StoredRecord};
 use openapi_core::values::AgentId;
 
 use crate::document::{Fields, integer, object_text, put as put_field};
@@ -17,30 +17,30 @@ pub(crate) fn record_key(agent: &AgentId, kind: u64) -> Result<Document> {
     Ok(doc! { "agent": agent.as_str(), "kind": integer(kind)? })
 }
 
-fn key_of(agent: &AgentId, kind: AgentRecordKind) -> Result<Document> {
+fn key_of(agent: &AgentId, kind: RecordKind) -> Result<Document> {
     record_key(agent, u64::from(kind.number()))
 }
 
 /// The document of a record.
-pub(crate) fn document(agent: &AgentId, record: &AgentRecord) -> Result<Document> {
+pub(crate) fn document(agent: &AgentId, record: &StoredRecord) -> Result<Document> {
     let mut document = doc! { "_id": key_of(agent, record.kind)?, "version": integer(record.version)? };
     put_field(&mut document, "body", object_text(&record.body));
     Ok(document)
 }
 
-pub(crate) fn read(document: &RawDocument) -> Result<AgentRecord> {
+pub(crate) fn read(document: &RawDocument) -> Result<StoredRecord> {
     let fields = Fields(document);
     let number = fields.within("_id")?.integer("kind")?;
-    let kind = u8::try_from(number).ok().and_then(AgentRecordKind::of_number);
+    let kind = u8::try_from(number).ok().and_then(RecordKind::of_number);
     let kind = kind.ok_or_else(|| corrupt(format_args!("{number} is no kind of a record")))?;
-    Ok(AgentRecord { kind, version: fields.count("version")?, body: fields.object("body")? })
+    Ok(StoredRecord { kind, version: fields.count("version")?, body: fields.object("body")? })
 }
 
 /// Refuses a version that does not come right behind the stored one. The agent's ledger is taken.
 pub(crate) async fn refuse_stale(
     tx: &mut Transaction,
     agent: &AgentId,
-    kind: AgentRecordKind,
+    kind: RecordKind,
     version: u64,
 ) -> Result<()> {
     let id = doc! { "_id": key_of(agent, kind)? };
@@ -50,16 +50,16 @@ pub(crate) async fn refuse_stale(
 }
 
 /// Stores a record in place of the one that is there.
-pub(crate) async fn put(tx: &mut Transaction, agent: &AgentId, record: &AgentRecord) -> Result<()> {
+pub(crate) async fn put(tx: &mut Transaction, agent: &AgentId, record: &StoredRecord) -> Result<()> {
     let update = Update::upsert(doc! { "_id": key_of(agent, record.kind)? }, document(agent, record)?);
     tx.update(collection::AGENT_RECORDS, &[update]).await.map(drop)
 }
 
-/// As [`AgentRecordStore::save_agent_record`], inside a transaction.
+/// As [`RecordStore::save_agent_record`], inside a transaction.
 async fn save(
     tx: &mut Transaction,
     agent: &AgentId,
-    record: &AgentRecord,
+    record: &StoredRecord,
     entry: Option<&AuditEntry>,
 ) -> Result<()> {
     ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
@@ -69,12 +69,8 @@ async fn save(
 }
 
 #[async_trait]
-impl AgentRecordStore for MongoStorage {
-    async fn agent_record(
-        &self,
-        agent: &AgentId,
-        kind: AgentRecordKind,
-    ) -> Result<Option<AgentRecord>, StorageError> {
+impl RecordStore for MongoStorage {
+    async fn record(&self, agent: &AgentId, kind: RecordKind) -> Result<Option<StoredRecord>, StorageError> {
         let one = async {
             let mut reads = Reads::alone(&self.handle);
             let id = doc! { "_id": key_of(agent, kind)? };
@@ -86,10 +82,10 @@ impl AgentRecordStore for MongoStorage {
         Ok(self.handle.read(one).await?)
     }
 
-    async fn save_agent_record(
+    async fn save_record(
         &self,
         agent: &AgentId,
-        record: &AgentRecord,
+        record: &StoredRecord,
         audit: Option<&AuditEntry>,
     ) -> Result<(), StorageError> {
         let input = (agent.clone(), record.clone(), audit.cloned());

@@ -7,7 +7,7 @@ use openapi_core::storage::{AuditQuery, AuditStore, StorageError};
 use openapi_core::values::{AgentId, AuditId, ContactId};
 
 use crate::MongoStorage;
-use crate::document::{Fields, Value, ids, json, object_text, octets, put, time};
+use crate::document::{Fields, Value, bytes, ids, json, object_text, put, time};
 use crate::error::{Result, corrupt};
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Reads, Transaction, Update};
@@ -21,14 +21,14 @@ pub(crate) async fn put_new(tx: &mut Transaction, entries: &[&AuditEntry]) -> Re
 /// The `_id` of an entry. It begins with the agent, which an entry may lack.
 pub(crate) fn entry_key(entry: &AuditEntry) -> Document {
     let agent = entry.agent_id.as_ref().map_or(Bson::Null, |agent| agent.as_str().into());
-    doc! { "agent": agent, "at": time(entry.at), "id": octets(entry.id.as_bytes()) }
+    doc! { "agent": agent, "at": time(entry.at), "id": bytes(entry.id.as_bytes()) }
 }
 
 fn document(entry: &AuditEntry) -> Result<Document> {
     let mut document = doc! { "_id": entry_key(entry), "action": entry.action.as_str() };
     document.insert("actor", json(&entry.actor)?);
     put(&mut document, "resource", entry.resource.clone());
-    put(&mut document, "contact", entry.contact_id.map(|id| octets(id.as_bytes())));
+    put(&mut document, "contact", entry.contact_id.map(|id| bytes(id.as_bytes())));
     put(&mut document, "address", entry.address.map(|address| address.to_string()));
     put(&mut document, "requestId", entry.request_id.clone());
     put(&mut document, "details", object_text(&entry.details));
@@ -89,13 +89,13 @@ pub(crate) fn read(document: &RawDocument) -> Result<AuditEntry> {
     let fields = Fields(document);
     let id = fields.within("_id")?;
     Ok(AuditEntry {
-        id: AuditId::from_bytes(id.octets("id")?),
+        id: AuditId::from_bytes(id.bytes("id")?),
         agent_id: id.optional_text("agent")?,
         at: id.time("at")?,
         actor: fields.json("actor")?,
         action: action(fields.str("action")?)?,
         resource: fields.optional_string("resource")?,
-        contact_id: fields.optional_octets("contact")?.map(ContactId::from_bytes),
+        contact_id: fields.optional_bytes("contact")?.map(ContactId::from_bytes),
         address: fields
             .optional("address")?
             .map(|address| address.str()?.parse().map_err(corrupt))
@@ -115,7 +115,7 @@ pub(crate) fn find(query: &AuditQuery) -> Find {
             let agent = agent.as_str();
             let (mut low, mut high) = (doc! { "agent": agent }, doc! { "agent": agent, "at": Bson::MaxKey });
             if let Some((at, id)) = &query.after {
-                let place = doc! { "agent": agent, "at": time(*at), "id": octets(id.as_bytes()) };
+                let place = doc! { "agent": agent, "at": time(*at), "id": bytes(id.as_bytes()) };
                 *(if query.newest_first { &mut high } else { &mut low }) = place;
             }
             find.filter = doc! { "_id": { "$gt": low, "$lt": high } };
@@ -125,7 +125,7 @@ pub(crate) fn find(query: &AuditQuery) -> Find {
             if let Some((at, id)) = &query.after {
                 // The first condition is that of the index, the second leaves out what shares the instant.
                 let inclusive = format!("{beyond}e");
-                let (at, id) = (time(*at), octets(id.as_bytes()));
+                let (at, id) = (time(*at), bytes(id.as_bytes()));
                 find.filter = doc! {
                     "_id.at": { inclusive: at },
                     "$or": [{ "_id.at": { beyond: at } }, { "_id.id": { beyond: id } }],

@@ -8,7 +8,7 @@ use openapi_core::storage::{
 };
 use openapi_core::values::{AgentId, PlatformId, Timestamp};
 
-use crate::document::{Fields, integer, json, key, octets, time};
+use crate::document::{Fields, bytes, integer, json, key, time};
 use crate::error::Result;
 use crate::migrate::collection;
 use crate::transaction::{Find, Reads, Transaction, Update};
@@ -21,7 +21,7 @@ pub(crate) fn account_key(agent: &AgentId) -> Document {
 
 /// The `_id` of an entry.
 pub(crate) fn entry_key(agent: &AgentId, at: Timestamp, id: PlatformId) -> Document {
-    doc! { "agent": agent.as_str(), "at": time(at), "id": octets(id.as_bytes()) }
+    doc! { "agent": agent.as_str(), "at": time(at), "id": bytes(id.as_bytes()) }
 }
 
 /// The document of an account.
@@ -80,7 +80,7 @@ async fn save(tx: &mut Transaction, agent: &AgentId, write: &CreditWrite) -> Res
         }
     }
     if let Some(document) = &write.document {
-        documents::refuse_excess(ledger.octets, document)?;
+        documents::refuse_excess(ledger.bytes, document)?;
     }
     if let Some(entry) = &write.entry {
         let id = doc! { "_id": entry_key(agent, entry.at, entry.id) };

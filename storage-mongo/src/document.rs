@@ -9,14 +9,14 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{Result, corrupt};
 
-/// Octets as a value.
-pub(crate) fn octets(octets: &[u8]) -> Binary {
-    Binary { subtype: BinarySubtype::Generic, bytes: octets.to_vec() }
+/// Bytes as a value.
+pub(crate) fn bytes(bytes: &[u8]) -> Binary {
+    Binary { subtype: BinarySubtype::Generic, bytes: bytes.to_vec() }
 }
 
 /// The `_id` of something of an agent. The order of its fields is part of its value.
 pub(crate) fn key(agent: &AgentId, id: &[u8]) -> Document {
-    doc! { "agent": agent.as_str(), "id": octets(id) }
+    doc! { "agent": agent.as_str(), "id": bytes(id) }
 }
 
 /// A time as a value.
@@ -52,7 +52,7 @@ pub(crate) trait Value<'d>: Sized {
     fn str(self) -> Result<&'d str>;
     fn integer(self) -> Result<i64>;
     fn time(self) -> Result<Timestamp>;
-    fn octets<const N: usize>(self) -> Result<[u8; N]>;
+    fn bytes<const N: usize>(self) -> Result<[u8; N]>;
 
     fn text<T: StoredText>(self) -> Result<T> {
         self.str().map(T::from_stored)
@@ -90,8 +90,8 @@ impl<'d> Value<'d> for RawBsonRef<'d> {
         Ok(Timestamp::from_millis(time.timestamp_millis()))
     }
 
-    fn octets<const N: usize>(self) -> Result<[u8; N]> {
-        let binary = self.as_binary().ok_or_else(|| self.wrong("octets"))?;
+    fn bytes<const N: usize>(self) -> Result<[u8; N]> {
+        let binary = self.as_binary().ok_or_else(|| self.wrong("bytes"))?;
         binary.bytes.try_into().map_err(corrupt)
     }
 }
@@ -141,12 +141,12 @@ impl<'d> Fields<'d> {
         self.optional(name)?.map(Value::time).transpose()
     }
 
-    pub(crate) fn octets<const N: usize>(self, name: &str) -> Result<[u8; N]> {
-        self.value(name)?.octets()
+    pub(crate) fn bytes<const N: usize>(self, name: &str) -> Result<[u8; N]> {
+        self.value(name)?.bytes()
     }
 
-    pub(crate) fn optional_octets<const N: usize>(self, name: &str) -> Result<Option<[u8; N]>> {
-        self.optional(name)?.map(Value::octets).transpose()
+    pub(crate) fn optional_bytes<const N: usize>(self, name: &str) -> Result<Option<[u8; N]>> {
+        self.optional(name)?.map(Value::bytes).transpose()
     }
 
     /// An object; absent is `{}`.
@@ -168,9 +168,9 @@ impl<'d> Fields<'d> {
         value.as_document().map(Fields).ok_or_else(|| value.wrong("document"))
     }
 
-    /// The octets of `_id.id`.
+    /// The bytes of `_id.id`.
     pub(crate) fn id<const N: usize>(self) -> Result<[u8; N]> {
-        self.within("_id")?.octets("id")
+        self.within("_id")?.bytes("id")
     }
 
     /// The agent of `_id.agent`.

@@ -1,4 +1,4 @@
-//! Documents that are kept of extractions: their records, as JSON. Their octets count among those of files, and their
+//! Documents that are kept of extractions: their records, as JSON. Their bytes count among those of files, and their
 //! contents are due like those of files.
 
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use mongodb::bson::{Bson, Document, RawDocument, doc};
 use openapi_core::storage::{
-    DocumentStore, DocumentWrite, Excess, ExcessUnit, StorageError, StorageErrorKind, StoredDocument,
+    DocumentStore, DocumentWrite, QuotaExcess, QuotaUnit, StorageError, StorageErrorKind, StoredDocument,
 };
 use openapi_core::values::{AgentId, FileId, Timestamp};
 
@@ -47,16 +47,16 @@ pub(crate) fn find(agent: &AgentId, after: Option<FileId>, at_most: u32) -> Find
 /// As [`DocumentStore::insert_document`], inside a transaction.
 async fn insert_alone(tx: &mut Transaction, agent: &AgentId, write: &DocumentWrite) -> Result<()> {
     let ledger = ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
-    refuse_excess(ledger.octets, write)?;
+    refuse_excess(ledger.bytes, write)?;
     insert(tx, agent, &write.document).await
 }
 
-/// Refuses a document for which there is no room beside the octets that the agent has.
-pub(crate) fn refuse_excess(octets: i64, write: &DocumentWrite) -> Result<()> {
-    let Some(limit) = write.max_octets else { return Ok(()) };
-    let actual = u64::try_from(octets).map_err(corrupt)?.saturating_add(write.document.stored_size);
+/// Refuses a document for which there is no room beside the bytes that the agent has.
+pub(crate) fn refuse_excess(bytes: i64, write: &DocumentWrite) -> Result<()> {
+    let Some(limit) = write.max_bytes else { return Ok(()) };
+    let actual = u64::try_from(bytes).map_err(corrupt)?.saturating_add(write.document.stored_size);
     if actual > limit {
-        let excess = Excess { unit: ExcessUnit::Bytes, limit, actual };
+        let excess = QuotaExcess { unit: QuotaUnit::Bytes, limit, actual };
         return Err(StorageErrorKind::QuotaExceeded(excess).into());
     }
     Ok(())
@@ -74,7 +74,7 @@ pub(crate) async fn insert(tx: &mut Transaction, agent: &AgentId, document: &Sto
         }
     }
     tx.insert(collection::DOCUMENTS, &[stored(agent, document)?]).await?;
-    files::add_octets(tx, agent, integer(document.stored_size)?).await?;
+    files::add_bytes(tx, agent, integer(document.stored_size)?).await?;
     files::make_due(tx, agent, [document.id], document.expires_at).await
 }
 
@@ -121,7 +121,7 @@ pub(crate) async fn erase(
     if removed.is_empty() { Ok(()) } else { files::make_due(tx, agent, removed, now).await }
 }
 
-/// Removes the records that a filter lets through, whosever they are, and returns how many. Their octets count no more.
+/// Removes the records that a filter lets through, whosever they are, and returns how many. Their bytes count no more.
 pub(crate) async fn remove(tx: &mut Transaction, filter: Document) -> Result<u64> {
     let find = Find { filter, projection: Some(doc! { "storedSize": 1 }), ..Find::default() };
     remove_found(tx, find).await.map(|removed| removed.len() as u64)
@@ -134,15 +134,15 @@ async fn remove_found(tx: &mut Transaction, find: Find) -> Result<Vec<FileId>> {
     }
     let mut removed = Vec::with_capacity(found.len());
     // In the order of the agents, as whoever else needs several of them.
-    let mut octets: BTreeMap<AgentId, i64> = BTreeMap::new();
+    let mut bytes: BTreeMap<AgentId, i64> = BTreeMap::new();
     for document in &found {
         let fields = Fields(document);
-        *octets.entry(fields.agent()?).or_default() += fields.integer("storedSize")?;
+        *bytes.entry(fields.agent()?).or_default() += fields.integer("storedSize")?;
         removed.push(FileId::from_bytes(fields.id()?));
     }
-    let agents: Vec<Bson> = octets.keys().map(|agent| agent.as_str().into()).collect();
-    for (agent, octets) in octets {
-        files::add_octets(tx, &agent, -octets).await?;
+    let agents: Vec<Bson> = bytes.keys().map(|agent| agent.as_str().into()).collect();
+    for (agent, bytes) in bytes {
+        files::add_bytes(tx, &agent, -bytes).await?;
     }
     let filter = doc! { "_id": { "$in": ids(&found)? }, "_id.agent": { "$in": agents } };
     tx.delete(collection::DOCUMENTS, filter).await?;

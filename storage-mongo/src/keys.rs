@@ -4,12 +4,12 @@ use std::net::IpAddr;
 
 use async_trait::async_trait;
 use mongodb::bson::{Document, RawDocument, doc};
-use openapi_core::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
+use openapi_core::access::{ApiKey, KeyLookup, KeySelector, StoredKey};
 use openapi_core::audit::AuditEntry;
 use openapi_core::storage::{KeyStore, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KeyId, Timestamp};
 
-use crate::document::{Fields, Value, integer, json, octets, put, time};
+use crate::document::{Fields, Value, bytes, integer, json, put, time};
 use crate::error::{Result, corrupt};
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Reads, Transaction, Update};
@@ -36,7 +36,7 @@ fn fields(agent: &AgentId, stored: &StoredKey) -> Result<Document> {
 }
 
 fn key_id(key: &KeyId) -> Document {
-    doc! { "_id": octets(key.as_bytes()) }
+    doc! { "_id": bytes(key.as_bytes()) }
 }
 
 /// The keys of an agent by age.
@@ -51,7 +51,7 @@ pub(crate) fn of_agent(agent: &AgentId) -> Find {
 
 #[async_trait]
 impl KeyStore for MongoStorage {
-    async fn key_grant(&self, api_key: &ApiKey) -> Result<Option<KeyGrant>, StorageError> {
+    async fn look_up_key(&self, api_key: &ApiKey) -> Result<Option<KeyLookup>, StorageError> {
         let read = async {
             let mut reads = Reads::alone(&self.handle);
             let filter = doc! { "apiKey": api_key.as_str() };
@@ -61,7 +61,7 @@ impl KeyStore for MongoStorage {
             let ledger = reads.one(collection::CONTACTS, filter, Some(doc! { "status": 1 })).await?;
             let Some(ledger) = ledger else { return Ok(None) };
             let agent_status = ledger::status(Fields(&ledger).integer("status")?)?;
-            Ok(Some(KeyGrant { stored: read(&found)?, agent_status }))
+            Ok(Some(KeyLookup { stored: read(&found)?, agent_status }))
         };
         Ok(self.handle.read(read).await?)
     }
@@ -133,7 +133,7 @@ impl KeyStore for MongoStorage {
                 return Ok(());
             }
             let filter = doc! {
-                "_id": octets(key.as_bytes()),
+                "_id": bytes(key.as_bytes()),
                 "agent": agent.as_str(),
                 "$or": [{ "lastUsedAt": null }, { "lastUsedAt": { "$lte": time(at) } }],
             };
@@ -174,7 +174,7 @@ async fn update(
     entry: &AuditEntry,
 ) -> Result<()> {
     ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
-    let filter = doc! { "_id": octets(stored.key.id.as_bytes()), "agent": agent.as_str() };
+    let filter = doc! { "_id": bytes(stored.key.id.as_bytes()), "agent": agent.as_str() };
     let found = tx.reads().one(collection::API_KEYS, filter, Some(doc! { "version": 1 })).await?;
     let found = found.ok_or(StorageErrorKind::Missing)?;
     if Fields(&found).count("version")? != expected_version {

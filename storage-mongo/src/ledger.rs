@@ -90,8 +90,8 @@ pub(crate) const PLACE_NAMES: [&str; PLACES] = ["0", "1", "2", "3", "4", "5"];
 pub(crate) struct Ledger {
     /// The version of the contact schema in force.
     pub(crate) schema_version: u64,
-    /// Octets of all files that are there and of documents.
-    pub(crate) octets: i64,
+    /// Bytes of all files that are there and of documents.
+    pub(crate) bytes: i64,
     /// How many contacts there are.
     pub(crate) tally: Tally,
 }
@@ -104,7 +104,7 @@ pub(crate) fn ledger_key(agent: &AgentId) -> Document {
 /// Whether a document among the contacts is a ledger.
 pub(crate) fn is_ledger(document: &RawDocument) -> Result<bool> {
     let id = Fields(document).within("_id")?.value("id")?;
-    Ok(id.as_binary().is_some_and(|octets| octets.bytes.is_empty()))
+    Ok(id.as_binary().is_some_and(|bytes| bytes.bytes.is_empty()))
 }
 
 /// Whether a ledger is that of a deleted agent.
@@ -116,7 +116,7 @@ fn read(document: &RawDocument) -> Result<Ledger> {
     let fields = Fields(document);
     Ok(Ledger {
         schema_version: fields.count("schema")?,
-        octets: fields.integer("octets")?,
+        bytes: fields.integer("bytes")?,
         tally: Tally::read(fields.within("counts")?)?,
     })
 }
@@ -166,7 +166,7 @@ pub(crate) async fn open(
         "status": status_number(status),
         "schema": crate::document::integer(schema_version)?,
         "writes": 0_i64,
-        "octets": 0_i64,
+        "bytes": 0_i64,
         "counts": counts,
     };
     tx.insert(collection::CONTACTS, &[ledger]).await

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc};
-use openapi_core::storage::{RateWindow, RateWindowStore, StorageError, StorageErrorKind};
+use openapi_core::storage::{RateLimitStore, RateLimitWindow, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KeyId};
 
 use crate::document::{Fields, integer, json, key as key_of};
@@ -12,7 +12,7 @@ use crate::transaction::Reads;
 use crate::{MongoStorage, ledger};
 
 /// The document of what is counted of a key.
-pub(crate) fn document(agent: &AgentId, key: KeyId, window: &RateWindow) -> Result<Document> {
+pub(crate) fn document(agent: &AgentId, key: KeyId, window: &RateLimitWindow) -> Result<Document> {
     Ok(doc! {
         "_id": key_of(agent, key.as_bytes()),
         "version": integer(window.version)?,
@@ -20,14 +20,18 @@ pub(crate) fn document(agent: &AgentId, key: KeyId, window: &RateWindow) -> Resu
     })
 }
 
-pub(crate) fn read(document: &RawDocument) -> Result<RateWindow> {
+pub(crate) fn read(document: &RawDocument) -> Result<RateLimitWindow> {
     let fields = Fields(document);
-    Ok(RateWindow { version: fields.count("version")?, shares: fields.json("shares")? })
+    Ok(RateLimitWindow { version: fields.count("version")?, shares: fields.json("shares")? })
 }
 
 #[async_trait]
-impl RateWindowStore for MongoStorage {
-    async fn rate_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateWindow>, StorageError> {
+impl RateLimitStore for MongoStorage {
+    async fn rate_limit_window(
+        &self,
+        agent: &AgentId,
+        key: KeyId,
+    ) -> Result<Option<RateLimitWindow>, StorageError> {
         let read = async {
             let mut reads = Reads::alone(&self.handle);
             if ledger::living(&mut reads, agent).await?.is_none() {
@@ -40,11 +44,11 @@ impl RateWindowStore for MongoStorage {
         Ok(self.handle.read(read).await?)
     }
 
-    async fn save_rate_window(
+    async fn save_rate_limit_window(
         &self,
         agent: &AgentId,
         key: KeyId,
-        window: &RateWindow,
+        window: &RateLimitWindow,
     ) -> Result<(), StorageError> {
         // One document changes, and not in turn with the agent's other writes: servers save often.
         let save = async {

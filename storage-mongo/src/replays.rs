@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 use mongodb::bson::{Document, RawDocument, doc};
-use openapi_core::storage::{Replay, ReplayKey, ReplayStore, StorageError};
+use openapi_core::storage::{IdempotencyKey, IdempotencyRecord, IdempotencyStore, StorageError};
 use openapi_core::values::{AgentId, ContactId, Timestamp};
 
-use crate::document::{Fields, key as key_of, keyed, octets, put as put_field, time};
+use crate::document::{Fields, bytes, key as key_of, keyed, put as put_field, time};
 use crate::error::{Result, corrupt};
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Reads, Transaction, Update};
@@ -15,7 +15,7 @@ use crate::{MongoStorage, ledger};
 pub(crate) async fn is_stored(
     tx: &mut Transaction,
     agent: &AgentId,
-    key: &ReplayKey,
+    key: &IdempotencyKey,
     now: Timestamp,
 ) -> Result<bool> {
     let filter = doc! { "_id": key_of(agent, &key.0), "expiresAt": { "$gt": time(now) } };
@@ -26,8 +26,8 @@ pub(crate) async fn is_stored(
 pub(crate) async fn stored(
     reads: &mut Reads<'_>,
     agent: &AgentId,
-    keys: &[ReplayKey],
-) -> Result<Vec<(ReplayKey, Timestamp)>> {
+    keys: &[IdempotencyKey],
+) -> Result<Vec<(IdempotencyKey, Timestamp)>> {
     if keys.is_empty() {
         return Ok(Vec::new());
     }
@@ -41,7 +41,7 @@ pub(crate) async fn stored(
     let found = reads.find(collection::REPLAYS, find).await?;
     found
         .iter()
-        .map(|replay| Ok((ReplayKey(Fields(replay).id()?), Fields(replay).time("expiresAt")?)))
+        .map(|replay| Ok((IdempotencyKey(Fields(replay).id()?), Fields(replay).time("expiresAt")?)))
         .collect()
 }
 
@@ -49,17 +49,17 @@ pub(crate) async fn stored(
 pub(crate) async fn put<'r>(
     tx: &mut Transaction,
     agent: &AgentId,
-    replays: impl IntoIterator<Item = &'r Replay>,
+    replays: impl IntoIterator<Item = &'r IdempotencyRecord>,
 ) -> Result<()> {
     let updates = replays.into_iter().map(|replay| {
         let mut document = doc! {
-            "fingerprint": octets(&replay.fingerprint),
+            "fingerprint": bytes(&replay.fingerprint),
             "status": i32::from(replay.status),
             "expiresAt": time(replay.expires_at),
             "body": &*replay.body,
         };
         put_field(&mut document, "location", replay.location.clone());
-        put_field(&mut document, "resource", replay.resource.map(|id| octets(id.as_bytes())));
+        put_field(&mut document, "resource", replay.resource.map(|id| bytes(id.as_bytes())));
         Update::upsert(doc! { "_id": key_of(agent, &replay.key.0) }, document)
     });
     tx.update(collection::REPLAYS, &updates.collect::<Vec<_>>()).await.map(drop)
@@ -67,19 +67,19 @@ pub(crate) async fn put<'r>(
 
 /// Removes the answers that show a contact.
 pub(crate) async fn remove_of(tx: &mut Transaction, agent: &AgentId, contact: ContactId) -> Result<()> {
-    let filter = doc! { "_id.agent": agent.as_str(), "resource": octets(contact.as_bytes()) };
+    let filter = doc! { "_id.agent": agent.as_str(), "resource": bytes(contact.as_bytes()) };
     tx.delete(collection::REPLAYS, filter).await.map(drop)
 }
 
-pub(crate) fn read(key: &ReplayKey, document: &RawDocument) -> Result<Replay> {
+pub(crate) fn read(key: &IdempotencyKey, document: &RawDocument) -> Result<IdempotencyRecord> {
     let fields = Fields(document);
-    Ok(Replay {
+    Ok(IdempotencyRecord {
         key: *key,
-        fingerprint: fields.octets("fingerprint")?,
+        fingerprint: fields.bytes("fingerprint")?,
         status: u16::try_from(fields.integer("status")?).map_err(corrupt)?,
         location: fields.optional_string("location")?,
         body: fields.str("body")?.into(),
-        resource: fields.optional_octets("resource")?.map(ContactId::from_bytes),
+        resource: fields.optional_bytes("resource")?.map(ContactId::from_bytes),
         expires_at: fields.time("expiresAt")?,
     })
 }
@@ -97,13 +97,13 @@ pub(crate) fn expired(now: Timestamp, at_most: u32) -> Find {
 }
 
 #[async_trait]
-impl ReplayStore for MongoStorage {
+impl IdempotencyStore for MongoStorage {
     async fn replay(
         &self,
         agent: &AgentId,
-        key: &ReplayKey,
+        key: &IdempotencyKey,
         now: Timestamp,
-    ) -> Result<Option<Replay>, StorageError> {
+    ) -> Result<Option<IdempotencyRecord>, StorageError> {
         let read = async {
             let mut reads = Reads::alone(&self.handle);
             let filter = doc! { "_id": key_of(agent, &key.0), "expiresAt": { "$gt": time(now) } };
@@ -115,7 +115,7 @@ impl ReplayStore for MongoStorage {
         Ok(self.handle.read(read).await?)
     }
 
-    async fn sweep_replays(&self, now: Timestamp, at_most: u32) -> Result<u64, StorageError> {
+    async fn sweep_idempotency_records(&self, now: Timestamp, at_most: u32) -> Result<u64, StorageError> {
         if at_most == 0 {
             return Ok(0);
         }

@@ -29,8 +29,8 @@ const RACES: u32 = 8;
 /// The longest pause before a transaction is done anew.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
-/// The most octets of the statements of one command; the server takes 16 MiB.
-const COMMAND_OCTETS: usize = 8 << 20;
+/// The most bytes of the statements of one command; the server takes 16 MiB.
+const COMMAND_BYTES: usize = 8 << 20;
 
 /// The most statements of one command; the server takes 100,000.
 const COMMAND_STATEMENTS: usize = 10_000;
@@ -241,11 +241,11 @@ impl Transaction {
         let mut rest = statements.into_iter().peekable();
         while rest.peek().is_some() {
             let mut part = RawArrayBuf::new();
-            let (mut octets, mut count) = (0, 0);
+            let (mut bytes, mut count) = (0, 0);
             while let Some(statement) = rest.next_if(|next| {
-                count == 0 || octets + next.as_bytes().len() < COMMAND_OCTETS && count < COMMAND_STATEMENTS
+                count == 0 || bytes + next.as_bytes().len() < COMMAND_BYTES && count < COMMAND_STATEMENTS
             }) {
-                octets += statement.as_bytes().len();
+                bytes += statement.as_bytes().len();
                 count += 1;
                 part.push(statement);
             }
@@ -359,7 +359,7 @@ impl Transaction {
     /// that were in each other's way do not meet again.
     fn pause(&self, attempt: u32) -> Duration {
         let id = self.session.id().get_binary_generic("id");
-        let spread = id.ok().and_then(|octets| octets.get(attempt as usize % octets.len().max(1)));
+        let spread = id.ok().and_then(|bytes| bytes.get(attempt as usize % bytes.len().max(1)));
         let longest = Duration::from_millis(2 << attempt.min(6)).min(LONGEST_PAUSE);
         longest.mul_f64(0.25 + 0.75 * f64::from(spread.copied().unwrap_or(128)) / 255.0)
     }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use openapi_core::audit::AuditEntry;
-use openapi_core::storage::{AgentRecord, AgentRecordKind, AgentRecordStore, StorageError, StorageErrorKind};
+use openapi_core::storage::{RecordKind, RecordStore, StorageError, StorageErrorKind, StoredRecord};
 use openapi_core::values::AgentId;
 use sqlx::PgConnection;
 
@@ -12,20 +12,16 @@ use crate::rows::{Columns, Statement, object_text, signed};
 use crate::{PostgresStorage, agents, audit};
 
 #[async_trait]
-impl AgentRecordStore for PostgresStorage {
-    async fn agent_record(
-        &self,
-        agent: &AgentId,
-        kind: AgentRecordKind,
-    ) -> Result<Option<AgentRecord>, StorageError> {
+impl RecordStore for PostgresStorage {
+    async fn record(&self, agent: &AgentId, kind: RecordKind) -> Result<Option<StoredRecord>, StorageError> {
         let row = self.db.read_one(one(agent, kind)?).await?;
         Ok(row.map(|row| read(&mut Columns::of(&row))).transpose()?)
     }
 
-    async fn save_agent_record(
+    async fn save_record(
         &self,
         agent: &AgentId,
-        record: &AgentRecord,
+        record: &StoredRecord,
         audit: Option<&AuditEntry>,
     ) -> Result<(), StorageError> {
         self.db
@@ -37,7 +33,7 @@ impl AgentRecordStore for PostgresStorage {
 }
 
 /// The statement of one record.
-pub(crate) fn one(agent: &AgentId, kind: AgentRecordKind) -> Result<Statement> {
+pub(crate) fn one(agent: &AgentId, kind: RecordKind) -> Result<Statement> {
     Statement::new(
         "SELECT r.kind, r.version, r.body FROM agent a JOIN agent_record r ON r.agent = a.id \
          WHERE a.id = $1 AND a.status <> 2 AND r.kind = $2",
@@ -47,18 +43,18 @@ pub(crate) fn one(agent: &AgentId, kind: AgentRecordKind) -> Result<Statement> {
 }
 
 /// Reads `kind, version, body`.
-pub(crate) fn read(columns: &mut Columns<'_>) -> Result<AgentRecord> {
+pub(crate) fn read(columns: &mut Columns<'_>) -> Result<StoredRecord> {
     let number = columns.integer()?;
-    let kind = u8::try_from(number).ok().and_then(AgentRecordKind::of_number);
+    let kind = u8::try_from(number).ok().and_then(RecordKind::of_number);
     let kind = kind.ok_or_else(|| corrupt(format_args!("{number} is no kind of a record")))?;
-    Ok(AgentRecord { kind, version: columns.count()?, body: columns.object()? })
+    Ok(StoredRecord { kind, version: columns.count()?, body: columns.object()? })
 }
 
-/// As [`AgentRecordStore::save_agent_record`], in a transaction of its own.
+/// As [`RecordStore::save_agent_record`], in a transaction of its own.
 async fn save(
     db: &mut PgConnection,
     agent: &AgentId,
-    record: &AgentRecord,
+    record: &StoredRecord,
     entry: Option<&AuditEntry>,
 ) -> Result<()> {
     agents::hold(db, agent).await?;
@@ -71,7 +67,7 @@ async fn save(
 pub(crate) async fn refuse_stale(
     db: &mut PgConnection,
     agent: &AgentId,
-    kind: AgentRecordKind,
+    kind: RecordKind,
     version: u64,
 ) -> Result<()> {
     let statement = Statement::new("SELECT version FROM agent_record WHERE agent = $1 AND kind = $2")
@@ -84,7 +80,7 @@ pub(crate) async fn refuse_stale(
 
 const INSERT: &str = "INSERT INTO agent_record (agent, kind, version, body) VALUES ($1, $2, $3, $4)";
 
-fn bind(sql: String, agent: &AgentId, record: &AgentRecord) -> Result<Statement> {
+fn bind(sql: String, agent: &AgentId, record: &StoredRecord) -> Result<Statement> {
     Statement::new(sql)
         .bind(agent.as_str())?
         .bind(i64::from(record.kind.number()))?
@@ -93,7 +89,7 @@ fn bind(sql: String, agent: &AgentId, record: &AgentRecord) -> Result<Statement>
 }
 
 /// Stores a record in place of the one that is there.
-pub(crate) async fn put(db: &mut PgConnection, agent: &AgentId, record: &AgentRecord) -> Result<()> {
+pub(crate) async fn put(db: &mut PgConnection, agent: &AgentId, record: &StoredRecord) -> Result<()> {
     let sql = format!(
         "{INSERT} ON CONFLICT (agent, kind) DO UPDATE SET version = excluded.version, body = excluded.body"
     );
@@ -101,7 +97,7 @@ pub(crate) async fn put(db: &mut PgConnection, agent: &AgentId, record: &AgentRe
 }
 
 /// Stores a record; whether there was none of its kind.
-pub(crate) async fn put_new(db: &mut PgConnection, agent: &AgentId, record: &AgentRecord) -> Result<bool> {
+pub(crate) async fn put_new(db: &mut PgConnection, agent: &AgentId, record: &StoredRecord) -> Result<bool> {
     let sql = format!("{INSERT} ON CONFLICT DO NOTHING");
     Ok(execute(db, bind(sql, agent, record)?).await? == 1)
 }

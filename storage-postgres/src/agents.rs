@@ -164,7 +164,7 @@ async fn purge(db: &mut PgConnection, id: &AgentId, at_most: u32) -> Result<u64>
         removed += documents::purge(db, id, at_most - removed).await?;
     }
     if removed < at_most {
-        files::forget_octets(db, id).await?;
+        files::forget_bytes(db, id).await?;
     }
     if removed < at_most {
         removed += forms::purge(db, id, at_most - removed).await?;

@@ -110,10 +110,10 @@ pub(crate) fn read(row: &PgRow) -> Result<AuditEntry> {
     let mut columns = Columns::of(row);
     Ok(AuditEntry {
         at: columns.time()?,
-        id: AuditId::from_bytes(columns.octets()?),
+        id: AuditId::from_bytes(columns.bytes()?),
         agent_id: Some(columns.str()?).filter(|agent| !agent.is_empty()).map(stored),
         resource: columns.optional_str()?.map(str::to_owned),
-        contact_id: columns.optional_octets()?.map(ContactId::from_bytes),
+        contact_id: columns.optional_bytes()?.map(ContactId::from_bytes),
         action: action(columns.str()?)?,
         actor: columns.json()?,
         address: columns.optional_str()?.map(|address| address.parse().map_err(corrupt)).transpose()?,

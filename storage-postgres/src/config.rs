@@ -32,7 +32,7 @@ pub struct PostgresConfig {
     pub write_queue: usize,
     /// The most writes of contacts that share one transaction (default 256).
     pub write_batch: usize,
-    /// What contacts that were read by id may take in memory, in octets (default 160 MiB); 0 keeps none. One in memory is
+    /// What contacts that were read by id may take in memory, in bytes (default 160 MiB); 0 keeps none. One in memory is
     /// answered with only when the database says that no contact of its agent has changed since.
     pub contact_cache: u64,
 }

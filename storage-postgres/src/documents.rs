@@ -1,10 +1,10 @@
-//! Documents that are kept of extractions: their records, as JSON. Their octets count among those of files, and their
+//! Documents that are kept of extractions: their records, as JSON. Their bytes count among those of files, and their
 //! contents are due like those of files.
 
 use async_trait::async_trait;
 use openapi_core::ports::BlobKey;
 use openapi_core::storage::{
-    DocumentStore, DocumentWrite, Excess, ExcessUnit, StorageError, StorageErrorKind, StoredDocument,
+    DocumentStore, DocumentWrite, QuotaExcess, QuotaUnit, StorageError, StorageErrorKind, StoredDocument,
 };
 use openapi_core::values::{AgentId, FileId, Timestamp};
 use sqlx::PgConnection;
@@ -89,10 +89,10 @@ pub(crate) async fn refuse_excess(
     agent: &AgentId,
     write: &DocumentWrite,
 ) -> Result<()> {
-    let Some(limit) = write.max_octets else { return Ok(()) };
-    let actual = files::octets(db, agent).await?.saturating_add(write.document.stored_size);
+    let Some(limit) = write.max_bytes else { return Ok(()) };
+    let actual = files::bytes(db, agent).await?.saturating_add(write.document.stored_size);
     if actual > limit {
-        let excess = Excess { unit: ExcessUnit::Bytes, limit, actual };
+        let excess = QuotaExcess { unit: QuotaUnit::Bytes, limit, actual };
         return Err(StorageErrorKind::QuotaExceeded(excess).into());
     }
     Ok(())
@@ -109,11 +109,11 @@ pub(crate) async fn insert(db: &mut PgConnection, agent: &AgentId, document: &St
     if fetch_one(db, of_file).await?.is_some() || !put_new(db, agent, document).await? {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
-    files::add_octets(db, agent, signed(document.stored_size)?).await?;
+    files::add_bytes(db, agent, signed(document.stored_size)?).await?;
     files::make_due(db, agent, document.id, document.expires_at).await
 }
 
-/// Stores the record of a document; whether its id was free. Its octets are counted by [`files::add_octets`].
+/// Stores the record of a document; whether its id was free. Its bytes are counted by [`files::add_bytes`].
 pub(crate) async fn put_new(
     db: &mut PgConnection,
     agent: &AgentId,
@@ -149,7 +149,7 @@ pub(crate) async fn remove(
         .bind(agent.as_str())?
         .bind(document.as_bytes().as_slice())?;
     let Some(row) = fetch_one(db, statement).await? else { return Ok(()) };
-    files::add_octets(db, agent, -Columns::of(&row).integer()?).await?;
+    files::add_bytes(db, agent, -Columns::of(&row).integer()?).await?;
     files::make_due(db, agent, document, now).await
 }
 
@@ -173,14 +173,14 @@ pub(crate) async fn keep(db: &mut PgConnection, agent: &AgentId, kept: &[FileId]
     Ok(())
 }
 
-/// Removes the records of documents whose contents are gone; their octets count no more. The agents are held.
+/// Removes the records of documents whose contents are gone; their bytes count no more. The agents are held.
 pub(crate) async fn forget(db: &mut PgConnection, keys: &[BlobKey]) -> Result<()> {
     let (agents, documents) = files::split(keys);
     let statement = Statement::new(
         "WITH gone AS (DELETE FROM document d USING unnest($1::text[], $2::bytea[]) AS k (agent, id) \
          WHERE d.agent = k.agent AND d.id = k.id RETURNING d.agent, d.stored_size), \
-         counted AS (SELECT agent, sum(stored_size)::bigint AS octets FROM gone GROUP BY agent) \
-         UPDATE file_total t SET octets = t.octets - c.octets FROM counted c WHERE t.agent = c.agent",
+         counted AS (SELECT agent, sum(stored_size)::bigint AS bytes FROM gone GROUP BY agent) \
+         UPDATE file_total t SET bytes = t.bytes - c.bytes FROM counted c WHERE t.agent = c.agent",
     )
     .bind(agents)?
     .bind(documents)?;

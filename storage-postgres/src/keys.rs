@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use async_trait::async_trait;
-use openapi_core::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
+use openapi_core::access::{ApiKey, KeyLookup, KeySelector, StoredKey};
 use openapi_core::audit::AuditEntry;
 use openapi_core::storage::{KeyStore, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KeyId, Timestamp};
@@ -29,7 +29,7 @@ fn address_text(address: Option<IpAddr>) -> Option<String> {
 
 #[async_trait]
 impl KeyStore for PostgresStorage {
-    async fn key_grant(&self, api_key: &ApiKey) -> Result<Option<KeyGrant>, StorageError> {
+    async fn look_up_key(&self, api_key: &ApiKey) -> Result<Option<KeyLookup>, StorageError> {
         let statement = Statement::new(
             "SELECT a.status, k.body, k.last_used_at, k.last_used_address \
              FROM api_key k JOIN agent a ON a.id = k.agent WHERE k.api_key = $1",
@@ -38,7 +38,7 @@ impl KeyStore for PostgresStorage {
         let Some(row) = self.db.read_one(statement).await? else { return Ok(None) };
         let mut columns = Columns::of(&row);
         let agent_status = agents::status(columns.small()?)?;
-        Ok(Some(KeyGrant { stored: read(&mut columns)?, agent_status }))
+        Ok(Some(KeyLookup { stored: read(&mut columns)?, agent_status }))
     }
 
     async fn find_key(&self, selector: &KeySelector) -> Result<Option<StoredKey>, StorageError> {

@@ -6,7 +6,7 @@ use ::conversations::storage::{KnowledgeStore, KnowledgeWrite};
 use ::conversations::{KnowledgeDocument, Passage};
 use async_trait::async_trait;
 use openapi_core::json::RawObject;
-use openapi_core::storage::{AgentRecord, AgentRecordKind, StorageError, StorageErrorKind};
+use openapi_core::storage::{RecordKind, StorageError, StorageErrorKind, StoredRecord};
 use openapi_core::values::{AgentId, KnowledgeId};
 use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
@@ -79,13 +79,13 @@ pub(crate) fn passages(
 /// Reads `document, body`.
 pub(crate) fn passage(row: &PgRow) -> Result<(KnowledgeId, Passage)> {
     let mut columns = Columns::of(row);
-    Ok((KnowledgeId::from_bytes(columns.octets()?), columns.json()?))
+    Ok((KnowledgeId::from_bytes(columns.bytes()?), columns.json()?))
 }
 
 /// As [`KnowledgeStore::change_knowledge`], in a transaction of its own.
 async fn change(db: &mut PgConnection, agent: &AgentId, write: &KnowledgeWrite) -> Result<()> {
     agents::hold(db, agent).await?;
-    let kind = AgentRecordKind::Knowledge;
+    let kind = RecordKind::Knowledge;
     agent_records::refuse_stale(db, agent, kind, write.version).await?;
     for sql in REMOVE {
         execute(db, removal(sql, agent, &write.remove)?).await?;
@@ -100,7 +100,7 @@ async fn change(db: &mut PgConnection, agent: &AgentId, write: &KnowledgeWrite) 
         let placed: Vec<_> = placed.into_values().map(|passage| (document.id, passage)).collect();
         put_passages(db, agent, &placed).await?;
     }
-    let record = AgentRecord { kind, version: write.version, body: RawObject::default() };
+    let record = StoredRecord { kind, version: write.version, body: RawObject::default() };
     agent_records::put(db, agent, &record).await?;
     audit::append(db, &write.audit).await
 }

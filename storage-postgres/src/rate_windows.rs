@@ -1,7 +1,7 @@
 //! Rate windows: what servers have in common of the limits, as JSON.
 
 use async_trait::async_trait;
-use openapi_core::storage::{RateWindow, RateWindowStore, StorageError, StorageErrorKind};
+use openapi_core::storage::{RateLimitStore, RateLimitWindow, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KeyId};
 use sqlx::PgConnection;
 
@@ -11,8 +11,8 @@ use crate::error::{Result, corrupt};
 use crate::rows::{Columns, Statement, json_text, signed};
 
 /// Reads `version, shares`.
-pub(crate) fn read(columns: &mut Columns<'_>) -> Result<RateWindow> {
-    Ok(RateWindow { version: columns.count()?, shares: columns.json()? })
+pub(crate) fn read(columns: &mut Columns<'_>) -> Result<RateLimitWindow> {
+    Ok(RateLimitWindow { version: columns.count()?, shares: columns.json()? })
 }
 
 /// Stores what is counted of a key; whether nothing was.
@@ -20,7 +20,7 @@ pub(crate) async fn put_new(
     db: &mut PgConnection,
     agent: &AgentId,
     key: KeyId,
-    window: &RateWindow,
+    window: &RateLimitWindow,
 ) -> Result<bool> {
     let statement = Statement::new(
         "INSERT INTO rate_window (agent, key, version, shares) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
@@ -33,8 +33,12 @@ pub(crate) async fn put_new(
 }
 
 #[async_trait]
-impl RateWindowStore for PostgresStorage {
-    async fn rate_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateWindow>, StorageError> {
+impl RateLimitStore for PostgresStorage {
+    async fn rate_limit_window(
+        &self,
+        agent: &AgentId,
+        key: KeyId,
+    ) -> Result<Option<RateLimitWindow>, StorageError> {
         let statement = Statement::new(
             "SELECT w.version, w.shares FROM agent a JOIN rate_window w ON w.agent = a.id \
              WHERE a.id = $1 AND a.status <> 2 AND w.key = $2",
@@ -45,11 +49,11 @@ impl RateWindowStore for PostgresStorage {
         Ok(row.map(|row| read(&mut Columns::of(&row))).transpose()?)
     }
 
-    async fn save_rate_window(
+    async fn save_rate_limit_window(
         &self,
         agent: &AgentId,
         key: KeyId,
-        window: &RateWindow,
+        window: &RateLimitWindow,
     ) -> Result<(), StorageError> {
         let saved = (agent.clone(), key, signed(window.version)?, json_text(&window.shares)?);
         self.db

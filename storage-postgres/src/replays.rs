@@ -1,7 +1,7 @@
 //! Stored answers of idempotent requests.
 
 use async_trait::async_trait;
-use openapi_core::storage::{Replay, ReplayKey, ReplayStore, StorageError};
+use openapi_core::storage::{IdempotencyKey, IdempotencyRecord, IdempotencyStore, StorageError};
 use openapi_core::values::{AgentId, ContactId, Timestamp};
 use sqlx::PgConnection;
 
@@ -18,14 +18,14 @@ macro_rules! columns {
 }
 pub(crate) use columns;
 
-pub(crate) fn read(key: ReplayKey, columns: &mut Columns<'_>) -> Result<Replay> {
-    Ok(Replay {
+pub(crate) fn read(key: IdempotencyKey, columns: &mut Columns<'_>) -> Result<IdempotencyRecord> {
+    Ok(IdempotencyRecord {
         key,
-        fingerprint: columns.octets()?,
+        fingerprint: columns.bytes()?,
         status: u16::try_from(columns.small()?).map_err(corrupt)?,
         location: columns.optional_str()?.map(str::to_owned),
         body: columns.str()?.into(),
-        resource: columns.optional_octets()?.map(ContactId::from_bytes),
+        resource: columns.optional_bytes()?.map(ContactId::from_bytes),
         expires_at: columns.time()?,
     })
 }
@@ -34,7 +34,7 @@ pub(crate) fn read(key: ReplayKey, columns: &mut Columns<'_>) -> Result<Replay> 
 pub(crate) async fn is_stored(
     db: &mut PgConnection,
     agent: &AgentId,
-    key: &ReplayKey,
+    key: &IdempotencyKey,
     now: Timestamp,
 ) -> Result<bool> {
     let statement = Statement::new("SELECT 1 FROM replay WHERE agent = $1 AND key = $2 AND expires_at > $3")
@@ -47,9 +47,9 @@ pub(crate) async fn is_stored(
 /// Stores answers in place of expired ones. No two have one key.
 pub(crate) async fn put_all<'r>(
     db: &mut PgConnection,
-    replays: impl IntoIterator<Item = (&'r AgentId, &'r Replay)>,
+    replays: impl IntoIterator<Item = (&'r AgentId, &'r IdempotencyRecord)>,
 ) -> Result<()> {
-    let replays: Vec<(&AgentId, &Replay)> = replays.into_iter().collect();
+    let replays: Vec<(&AgentId, &IdempotencyRecord)> = replays.into_iter().collect();
     if replays.is_empty() {
         return Ok(());
     }
@@ -88,13 +88,13 @@ pub(crate) async fn remove_of(db: &mut PgConnection, agent: &AgentId, contact: C
 }
 
 #[async_trait]
-impl ReplayStore for PostgresStorage {
+impl IdempotencyStore for PostgresStorage {
     async fn replay(
         &self,
         agent: &AgentId,
-        key: &ReplayKey,
+        key: &IdempotencyKey,
         now: Timestamp,
-    ) -> Result<Option<Replay>, StorageError> {
+    ) -> Result<Option<IdempotencyRecord>, StorageError> {
         let statement = Statement::new(concat!(
             "SELECT ",
             columns!(),
@@ -108,7 +108,7 @@ impl ReplayStore for PostgresStorage {
         Ok(row.map(|row| read(*key, &mut Columns::of(&row))).transpose()?)
     }
 
-    async fn sweep_replays(&self, now: Timestamp, at_most: u32) -> Result<u64, StorageError> {
+    async fn sweep_idempotency_records(&self, now: Timestamp, at_most: u32) -> Result<u64, StorageError> {
         // The sweep runs often and mostly finds nothing: then no transaction is needed.
         let any = Statement::new("SELECT 1 FROM replay WHERE expires_at <= $1 LIMIT 1").bind(now.millis())?;
         if self.db.read_one(any).await?.is_none() {

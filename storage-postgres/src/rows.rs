@@ -82,13 +82,13 @@ impl<'r> Columns<'r> {
         Ok(self.optional_integer()?.map(Timestamp::from_millis))
     }
 
-    pub(crate) fn octets<const N: usize>(&mut self) -> Result<[u8; N]> {
+    pub(crate) fn bytes<const N: usize>(&mut self) -> Result<[u8; N]> {
         self.next::<&[u8]>()?.try_into().map_err(corrupt)
     }
 
-    pub(crate) fn optional_octets<const N: usize>(&mut self) -> Result<Option<[u8; N]>> {
-        let octets = self.next::<Option<&[u8]>>()?;
-        octets.map(|octets| octets.try_into().map_err(corrupt)).transpose()
+    pub(crate) fn optional_bytes<const N: usize>(&mut self) -> Result<Option<[u8; N]>> {
+        let bytes = self.next::<Option<&[u8]>>()?;
+        bytes.map(|bytes| bytes.try_into().map_err(corrupt)).transpose()
     }
 
     /// An object; NULL is `{}`.

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use openapi_core::contacts::{Contact, ContactRef};
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    AuditQuery, AuditStore, ContactFilter, ContactQuery, ContactSort, ContactStore, ContactWrite, Order,
-    Replay, ReplayKey, StorageError, StorageErrorKind, Window,
+    AuditQuery, AuditStore, ContactFilter, ContactQuery, ContactSort, ContactStore, ContactWrite,
+    IdempotencyKey, IdempotencyRecord, Order, StorageError, StorageErrorKind, Window,
 };
 use openapi_core::values::{AgentId, ContactStatus, Tag, TextValue};
 use sqlx::Row;
@@ -87,8 +87,8 @@ fn of_equals_one_wins_across_servers() {
             let answered = |n: u64| {
                 let contact = contact(&agent, round * 1_000 + 100 + n);
                 let mut write = write(&contact, &schema, round * 1_000 + 100 + n);
-                write.effects.replay = Some(Replay {
-                    key: ReplayKey([round as u8; 32]),
+                write.effects.replay = Some(IdempotencyRecord {
+                    key: IdempotencyKey([round as u8; 32]),
                     fingerprint: [0; 32],
                     status: 201,
                     location: None,

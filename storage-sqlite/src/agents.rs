@@ -174,7 +174,7 @@ fn purge(db: &Connection, id: &AgentId, at_most: u32) -> Result<u64> {
         removed += documents::purge(db, id, number, left(removed))?;
     }
     if left(removed) > 0 {
-        files::forget_octets(db, number)?;
+        files::forget_bytes(db, number)?;
     }
     if left(removed) > 0 {
         removed += forms::purge(db, number, left(removed))?;

@@ -66,10 +66,10 @@ pub(crate) fn read(row: &Row<'_>) -> Result<AuditEntry> {
     let mut columns = Columns::of(row);
     Ok(AuditEntry {
         at: columns.time()?,
-        id: AuditId::from_bytes(columns.octets()?),
+        id: AuditId::from_bytes(columns.bytes()?),
         agent_id: columns.optional_text()?,
         resource: columns.optional_str()?.map(str::to_owned),
-        contact_id: columns.optional_octets()?.map(ContactId::from_bytes),
+        contact_id: columns.optional_bytes()?.map(ContactId::from_bytes),
         action: action(columns.str()?)?,
         actor: serde_json::from_str(columns.str()?).map_err(corrupt)?,
         address: columns.optional_str()?.map(|address| address.parse().map_err(corrupt)).transpose()?,

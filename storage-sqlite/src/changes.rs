@@ -3,7 +3,7 @@
 //!
 //! The number is odd while a transaction that changes or removes a contact is being committed, and another even number
 //! after each. Who has seen the same even number before and after a read knows that nothing came in between, at the
-//! price of reading eight octets: a fraction of what SQLite takes to see whether its file has changed. One process, which
+//! price of reading eight bytes: a fraction of what SQLite takes to see whether its file has changed. One process, which
 //! holds the [`Lease`], need not even read them each time. New contacts do not move the number.
 //!
 //! Nothing of it has to survive a power cut, because what it guards lies in the memory of processes.
@@ -130,9 +130,9 @@ impl Changes {
 
     #[cfg(unix)]
     fn read(&self) -> io::Result<u64> {
-        let mut octets = [0; 8];
-        std::os::unix::fs::FileExt::read_exact_at(&self.file, &mut octets, 0)?;
-        Ok(u64::from_le_bytes(octets))
+        let mut bytes = [0; 8];
+        std::os::unix::fs::FileExt::read_exact_at(&self.file, &mut bytes, 0)?;
+        Ok(u64::from_le_bytes(bytes))
     }
 
     #[cfg(unix)]

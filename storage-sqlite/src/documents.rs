@@ -1,9 +1,9 @@
-//! Documents that are kept of extractions: their records, as JSON. Their octets count among those of files, and their
+//! Documents that are kept of extractions: their records, as JSON. Their bytes count among those of files, and their
 //! contents are due like those of files.
 
 use async_trait::async_trait;
 use openapi_core::storage::{
-    DocumentStore, DocumentWrite, Excess, ExcessUnit, StorageError, StorageErrorKind, StoredDocument,
+    DocumentStore, DocumentWrite, QuotaExcess, QuotaUnit, StorageError, StorageErrorKind, StoredDocument,
 };
 use openapi_core::values::{AgentId, FileId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -23,23 +23,23 @@ pub(crate) fn read(row: &Row<'_>) -> Result<StoredDocument> {
 
 /// Stores a document that is not there.
 pub(crate) fn put_new(db: &Connection, agent: i64, document: &StoredDocument) -> Result<()> {
-    let octets = i64::try_from(document.stored_size).map_err(corrupt)?;
+    let bytes = i64::try_from(document.stored_size).map_err(corrupt)?;
     db.prepare_cached("INSERT INTO document (agent, id, stored_size, body) VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![
             agent,
             document.id.as_bytes(),
-            octets,
+            bytes,
             serde_json::to_string(document).map_err(corrupt)?
         ])?;
-    files::add_octets(db, agent, octets)
+    files::add_bytes(db, agent, bytes)
 }
 
 /// Refuses a document for which there is no room.
 pub(crate) fn refuse_excess(db: &Connection, agent: i64, write: &DocumentWrite) -> Result<()> {
-    let Some(limit) = write.max_octets else { return Ok(()) };
-    let actual = files::octets(db, agent)?.saturating_add(write.document.stored_size);
+    let Some(limit) = write.max_bytes else { return Ok(()) };
+    let actual = files::bytes(db, agent)?.saturating_add(write.document.stored_size);
     if actual > limit {
-        let excess = Excess { unit: ExcessUnit::Bytes, limit, actual };
+        let excess = QuotaExcess { unit: QuotaUnit::Bytes, limit, actual };
         return Err(StorageErrorKind::QuotaExceeded(excess).into());
     }
     Ok(())
@@ -74,14 +74,14 @@ fn insert_alone(db: &Connection, agent_id: &AgentId, write: &DocumentWrite) -> R
     insert(db, agent_id, agent, &write.document)
 }
 
-/// Removes the record of a document; whether there was one. Its octets count no more.
+/// Removes the record of a document; whether there was one. Its bytes count no more.
 pub(crate) fn remove(db: &Connection, agent: i64, document: FileId) -> Result<bool> {
-    let octets: Option<i64> = db
+    let bytes: Option<i64> = db
         .prepare_cached("DELETE FROM document WHERE agent = ?1 AND id = ?2 RETURNING stored_size")?
         .query_row(params![agent, document.as_bytes()], |row| row.get(0))
         .optional()?;
-    octets.map(|octets| files::add_octets(db, agent, -octets)).transpose()?;
-    Ok(octets.is_some())
+    bytes.map(|bytes| files::add_bytes(db, agent, -bytes)).transpose()?;
+    Ok(bytes.is_some())
 }
 
 /// As [`DocumentStore::discard_document`], inside the writer's transaction.
@@ -113,7 +113,7 @@ pub(crate) fn purge(db: &Connection, agent_id: &AgentId, agent: i64, at_most: u3
     let mut rows = statement.query(params![agent, at_most])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        found.push(FileId::from_bytes(Columns::of(row).octets()?));
+        found.push(FileId::from_bytes(Columns::of(row).bytes()?));
     }
     for document in &found {
         remove(db, agent, *document)?;

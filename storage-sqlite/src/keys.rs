@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use async_trait::async_trait;
-use openapi_core::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
+use openapi_core::access::{ApiKey, KeyLookup, KeySelector, StoredKey};
 use openapi_core::audit::AuditEntry;
 use openapi_core::storage::{KeyStore, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KeyId, Timestamp};
@@ -32,7 +32,7 @@ fn address_text(address: Option<IpAddr>) -> Option<String> {
 
 #[async_trait]
 impl KeyStore for SqliteStorage {
-    async fn key_grant(&self, api_key: &ApiKey) -> Result<Option<KeyGrant>, StorageError> {
+    async fn look_up_key(&self, api_key: &ApiKey) -> Result<Option<KeyLookup>, StorageError> {
         self.readers.now(|db| {
             let mut statement = db.prepare_cached(
                 "SELECT a.status, k.body, k.last_used_at, k.last_used_address \
@@ -42,7 +42,7 @@ impl KeyStore for SqliteStorage {
             let Some(row) = rows.next()? else { return Ok(None) };
             let mut columns = Columns::of(row);
             let agent_status = agents::status(columns.integer()?)?;
-            Ok(Some(KeyGrant { stored: read(&mut columns)?, agent_status }))
+            Ok(Some(KeyLookup { stored: read(&mut columns)?, agent_status }))
         })
     }
 

@@ -106,8 +106,8 @@ impl SqliteStorage {
         let readers = Readers::start(&config)?;
         // Told of by every process, also by one that keeps none itself.
         let changes = Changes::open(&config.path)?;
-        let octets = u64::from(config.contact_cache_kib) << 10;
-        let kept = changes.map(|changes| Arc::new(Kept::new(changes, octets)));
+        let bytes = u64::from(config.contact_cache_kib) << 10;
+        let kept = changes.map(|changes| Arc::new(Kept::new(changes, bytes)));
         let writer = Writer::start(db, kept.clone(), &config)?;
         Ok(SqliteStorage { writer, readers, kept, config, _lock: lock })
     }

@@ -1,7 +1,7 @@
 //! Rate windows: what servers have in common of the limits, as JSON.
 
 use async_trait::async_trait;
-use openapi_core::storage::{RateWindow, RateWindowStore, StorageError, StorageErrorKind};
+use openapi_core::storage::{RateLimitStore, RateLimitWindow, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KeyId};
 use rusqlite::params;
 
@@ -10,13 +10,17 @@ use crate::error::{Result, corrupt};
 use crate::{SqliteStorage, agents};
 
 /// Reads `version, shares`.
-pub(crate) fn read(columns: &mut Columns<'_>) -> Result<RateWindow> {
-    Ok(RateWindow { version: columns.count()?, shares: columns.json()? })
+pub(crate) fn read(columns: &mut Columns<'_>) -> Result<RateLimitWindow> {
+    Ok(RateLimitWindow { version: columns.count()?, shares: columns.json()? })
 }
 
 #[async_trait]
-impl RateWindowStore for SqliteStorage {
-    async fn rate_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateWindow>, StorageError> {
+impl RateLimitStore for SqliteStorage {
+    async fn rate_limit_window(
+        &self,
+        agent: &AgentId,
+        key: KeyId,
+    ) -> Result<Option<RateLimitWindow>, StorageError> {
         self.readers.now(|db| {
             let mut statement = db.prepare_cached(
                 "SELECT w.version, w.shares FROM agent a CROSS JOIN rate_window w ON w.agent = a.n \
@@ -28,11 +32,11 @@ impl RateWindowStore for SqliteStorage {
         })
     }
 
-    async fn save_rate_window(
+    async fn save_rate_limit_window(
         &self,
         agent: &AgentId,
         key: KeyId,
-        window: &RateWindow,
+        window: &RateLimitWindow,
     ) -> Result<(), StorageError> {
         let shares = serde_json::to_string(&window.shares).map_err(corrupt)?;
         let version = i64::try_from(window.version).map_err(corrupt)?;

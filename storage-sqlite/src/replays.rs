@@ -1,7 +1,7 @@
 //! Stored answers of idempotent requests.
 
 use async_trait::async_trait;
-use openapi_core::storage::{Replay, ReplayKey, ReplayStore, StorageError};
+use openapi_core::storage::{IdempotencyKey, IdempotencyRecord, IdempotencyStore, StorageError};
 use openapi_core::values::{AgentId, ContactId, Timestamp};
 use rusqlite::{Connection, params};
 
@@ -10,14 +10,14 @@ use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
 
 /// Whether an answer is stored that did not expire by `now`.
-pub(crate) fn is_stored(db: &Connection, agent: i64, key: &ReplayKey, now: Timestamp) -> Result<bool> {
+pub(crate) fn is_stored(db: &Connection, agent: i64, key: &IdempotencyKey, now: Timestamp) -> Result<bool> {
     Ok(db
         .prepare_cached("SELECT 1 FROM replay WHERE agent = ?1 AND key = ?2 AND expires_at > ?3")?
         .exists(params![agent, key.0, now.millis()])?)
 }
 
 /// Stores an answer in place of an expired one.
-pub(crate) fn put(db: &Connection, agent: i64, replay: &Replay) -> Result<()> {
+pub(crate) fn put(db: &Connection, agent: i64, replay: &IdempotencyRecord) -> Result<()> {
     db.prepare_cached(
         "INSERT OR REPLACE INTO replay (agent, key, fingerprint, status, location, resource, expires_at, body) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
@@ -36,14 +36,14 @@ pub(crate) fn put(db: &Connection, agent: i64, replay: &Replay) -> Result<()> {
 }
 
 /// Reads `fingerprint, status, location, body, resource, expires_at`.
-pub(crate) fn read(key: ReplayKey, columns: &mut Columns<'_>) -> Result<Replay> {
-    Ok(Replay {
+pub(crate) fn read(key: IdempotencyKey, columns: &mut Columns<'_>) -> Result<IdempotencyRecord> {
+    Ok(IdempotencyRecord {
         key,
-        fingerprint: columns.octets()?,
+        fingerprint: columns.bytes()?,
         status: u16::try_from(columns.integer()?).map_err(corrupt)?,
         location: columns.optional_str()?.map(str::to_owned),
         body: columns.str()?.into(),
-        resource: columns.optional_octets()?.map(ContactId::from_bytes),
+        resource: columns.optional_bytes()?.map(ContactId::from_bytes),
         expires_at: columns.time()?,
     })
 }
@@ -56,13 +56,13 @@ pub(crate) fn remove_of(db: &Connection, agent: i64, contact: ContactId) -> Resu
 }
 
 #[async_trait]
-impl ReplayStore for SqliteStorage {
+impl IdempotencyStore for SqliteStorage {
     async fn replay(
         &self,
         agent: &AgentId,
-        key: &ReplayKey,
+        key: &IdempotencyKey,
         now: Timestamp,
-    ) -> Result<Option<Replay>, StorageError> {
+    ) -> Result<Option<IdempotencyRecord>, StorageError> {
         self.readers.now(|db| {
             let mut statement = db.prepare_cached(
                 "SELECT r.fingerprint, r.status, r.location, r.body, r.resource, r.expires_at \
@@ -75,7 +75,7 @@ impl ReplayStore for SqliteStorage {
         })
     }
 
-    async fn sweep_replays(&self, now: Timestamp, at_most: u32) -> Result<u64, StorageError> {
+    async fn sweep_idempotency_records(&self, now: Timestamp, at_most: u32) -> Result<u64, StorageError> {
         // The sweep runs often and mostly finds nothing: then no transaction is needed.
         let any = self.readers.now(|db| {
             Ok(db.prepare_cached("SELECT 1 FROM replay WHERE expires_at <= ?1")?.exists([now.millis()])?)

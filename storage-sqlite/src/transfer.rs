@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use openapi_core::agents::Agent;
 use openapi_core::contacts::ContactKeys;
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{ReplayKey, Result as StorageResult, StorageErrorKind};
+use openapi_core::storage::{IdempotencyKey, Result as StorageResult, StorageErrorKind};
 use openapi_core::values::{AgentId, ConversationId, FileId, KeyId, SubmissionId};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, ToSql, params};
 use storage_common::transfer::{TransferKey, TransferKind, TransferRow, TransferStore};
@@ -162,10 +162,7 @@ fn read(
                 "SELECT file, due_at FROM blob_purge WHERE agent = ?1 AND file > ?2 ORDER BY file LIMIT ?3";
             every(db, sql, params![agent.id.as_str(), id, at_most], |row| {
                 let mut columns = Columns::of(row);
-                Ok(TransferRow::Purge {
-                    file: FileId::from_bytes(columns.octets()?),
-                    due_at: columns.time()?,
-                })
+                Ok(TransferRow::Purge { file: FileId::from_bytes(columns.bytes()?), due_at: columns.time()? })
             })
         }
         TransferKind::Submission => {
@@ -184,24 +181,24 @@ fn read(
             let sql = "SELECT version, at, by, form_data, submission FROM form_data_revision \
                        WHERE agent = ?1 AND (submission, version) > (?2, ?3) ORDER BY submission, version LIMIT ?4";
             every(db, sql, params![agent.number, id, version, at_most], |row| {
-                let submission = SubmissionId::from_bytes(Columns::from(row, 4).octets()?);
+                let submission = SubmissionId::from_bytes(Columns::from(row, 4).bytes()?);
                 Ok(TransferRow::Revision { submission, revision: forms::revision(row)? })
             })
         }
-        TransferKind::Replay => {
+        TransferKind::IdempotencyRecord => {
             let sql = "SELECT fingerprint, status, location, body, resource, expires_at, key FROM replay \
                        WHERE agent = ?1 AND key > ?2 ORDER BY key LIMIT ?3";
             every(db, sql, number_and_id, |row| {
-                let key = ReplayKey(Columns::from(row, 6).octets()?);
-                Ok(TransferRow::Replay(replays::read(key, &mut Columns::of(row))?))
+                let key = IdempotencyKey(Columns::from(row, 6).bytes()?);
+                Ok(TransferRow::IdempotencyRecord(replays::read(key, &mut Columns::of(row))?))
             })
         }
-        TransferKind::RateWindow => {
+        TransferKind::RateLimitWindow => {
             let sql = "SELECT version, shares, key FROM rate_window WHERE agent = ?1 AND key > ?2 \
                        ORDER BY key LIMIT ?3";
             every(db, sql, number_and_id, |row| {
-                let key = KeyId::from_bytes(Columns::from(row, 2).octets()?);
-                Ok(TransferRow::RateWindow { key, window: rate_windows::read(&mut Columns::of(row))? })
+                let key = KeyId::from_bytes(Columns::from(row, 2).bytes()?);
+                Ok(TransferRow::RateLimitWindow { key, window: rate_windows::read(&mut Columns::of(row))? })
             })
         }
         TransferKind::CreditAccount => {
@@ -235,14 +232,14 @@ fn read(
         TransferKind::Message => {
             let (id, seq) = id_and_version(after).ok_or_else(broken)?;
             every(db, messages::AFTER, params![agent.number, id, seq, at_most], |row| {
-                let conversation = ConversationId::from_bytes(Columns::from(row, 1).octets()?);
+                let conversation = ConversationId::from_bytes(Columns::from(row, 1).bytes()?);
                 Ok(TransferRow::Message { conversation, message: messages::read(row)? })
             })
         }
-        TransferKind::AgentRecord => {
+        TransferKind::StoredRecord => {
             let after = after.map_or(Some(0), TransferKey::number).ok_or_else(broken)?;
             every(db, agent_records::AFTER, params![agent.number, after as i64, at_most], |row| {
-                Ok(TransferRow::AgentRecord(agent_records::read(row)?))
+                Ok(TransferRow::StoredRecord(agent_records::read(row)?))
             })
         }
         TransferKind::Audit => {
@@ -285,9 +282,9 @@ fn last(db: &Connection, agent: &Place<'_>, kind: TransferKind) -> Result<Option
         let mut rows = statement.query([agent.number])?;
         let Some(row) = rows.next()? else { return Ok(None) };
         let mut columns = Columns::of(row);
-        Ok(Some(TransferKey::of_version(&columns.octets()?, columns.count()?)))
+        Ok(Some(TransferKey::of_version(&columns.bytes()?, columns.count()?)))
     };
-    let of_octets = |sql: &str, value: &dyn ToSql| -> Result<Option<TransferKey>> {
+    let of_bytes = |sql: &str, value: &dyn ToSql| -> Result<Option<TransferKey>> {
         let found: Option<Option<Vec<u8>>> =
             db.prepare_cached(sql)?.query_row([value], |row| row.get(0)).optional()?;
         Ok(found.flatten().map(TransferKey))
@@ -297,7 +294,7 @@ fn last(db: &Connection, agent: &Place<'_>, kind: TransferKind) -> Result<Option
         let mut rows = statement.query([value])?;
         let Some(row) = rows.next()? else { return Ok(None) };
         let mut columns = Columns::of(row);
-        Ok(Some(TransferKey::of_time(columns.time()?, &columns.octets()?)))
+        Ok(Some(TransferKey::of_time(columns.time()?, &columns.bytes()?)))
     };
     let of_number = |sql: &str| -> Result<Option<TransferKey>> {
         let number: Option<i64> = db.prepare_cached(sql)?.query_row([agent.number], |row| row.get(0))?;
@@ -306,24 +303,26 @@ fn last(db: &Connection, agent: &Place<'_>, kind: TransferKind) -> Result<Option
     let number: &dyn ToSql = &agent.number;
     match kind {
         TransferKind::ContactSchema => of_number("SELECT max(version) FROM contact_schema WHERE agent = ?1"),
-        TransferKind::Template => of_octets("SELECT max(id) FROM form_template WHERE agent = ?1", number),
+        TransferKind::Template => of_bytes("SELECT max(id) FROM form_template WHERE agent = ?1", number),
         TransferKind::TemplateVersion => of_version(
             "SELECT template, version FROM form_template_version WHERE agent = ?1 \
              ORDER BY template DESC, version DESC LIMIT 1",
         ),
-        TransferKind::Contact => of_octets("SELECT max(id) FROM contact WHERE agent = ?1", number),
-        TransferKind::File => of_octets("SELECT max(id) FROM file WHERE agent = ?1", number),
-        TransferKind::Document => of_octets("SELECT max(id) FROM document WHERE agent = ?1", number),
+        TransferKind::Contact => of_bytes("SELECT max(id) FROM contact WHERE agent = ?1", number),
+        TransferKind::File => of_bytes("SELECT max(id) FROM file WHERE agent = ?1", number),
+        TransferKind::Document => of_bytes("SELECT max(id) FROM document WHERE agent = ?1", number),
         TransferKind::Purge => {
-            of_octets("SELECT max(file) FROM blob_purge WHERE agent = ?1", &agent.id.as_str())
+            of_bytes("SELECT max(file) FROM blob_purge WHERE agent = ?1", &agent.id.as_str())
         }
-        TransferKind::Submission => of_octets("SELECT max(id) FROM form_submission WHERE agent = ?1", number),
+        TransferKind::Submission => of_bytes("SELECT max(id) FROM form_submission WHERE agent = ?1", number),
         TransferKind::Revision => of_version(
             "SELECT submission, version FROM form_data_revision WHERE agent = ?1 \
              ORDER BY submission DESC, version DESC LIMIT 1",
         ),
-        TransferKind::Replay => of_octets("SELECT max(key) FROM replay WHERE agent = ?1", number),
-        TransferKind::RateWindow => of_octets("SELECT max(key) FROM rate_window WHERE agent = ?1", number),
+        TransferKind::IdempotencyRecord => of_bytes("SELECT max(key) FROM replay WHERE agent = ?1", number),
+        TransferKind::RateLimitWindow => {
+            of_bytes("SELECT max(key) FROM rate_window WHERE agent = ?1", number)
+        }
         TransferKind::CreditAccount => {
             let is_there = db.prepare_cached(credits::ACCOUNT_OF_AGENT)?.exists([agent.number])?;
             Ok(is_there.then(|| TransferKey::of_number(0)))
@@ -332,23 +331,23 @@ fn last(db: &Connection, agent: &Place<'_>, kind: TransferKind) -> Result<Option
             "SELECT at, id FROM credit_entry WHERE agent = ?1 ORDER BY at DESC, id DESC LIMIT 1",
             number,
         ),
-        TransferKind::Knowledge => of_octets("SELECT max(id) FROM knowledge WHERE agent = ?1", number),
+        TransferKind::Knowledge => of_bytes("SELECT max(id) FROM knowledge WHERE agent = ?1", number),
         TransferKind::Passage => of_version(
             "SELECT document, position FROM passage WHERE agent = ?1 \
              ORDER BY document DESC, position DESC LIMIT 1",
         ),
-        TransferKind::Conversation => of_octets("SELECT max(id) FROM conversation WHERE agent = ?1", number),
+        TransferKind::Conversation => of_bytes("SELECT max(id) FROM conversation WHERE agent = ?1", number),
         TransferKind::Message => of_version(
             "SELECT conversation, seq FROM message WHERE agent = ?1 \
              ORDER BY conversation DESC, seq DESC LIMIT 1",
         ),
-        TransferKind::AgentRecord => of_number("SELECT max(kind) FROM agent_record WHERE agent = ?1"),
+        TransferKind::StoredRecord => of_number("SELECT max(kind) FROM agent_record WHERE agent = ?1"),
         TransferKind::Audit => of_time(
             "SELECT at, id FROM audit INDEXED BY audit_by_agent WHERE agent = ?1 \
              ORDER BY at DESC, id DESC LIMIT 1",
             &agent.id.as_str(),
         ),
-        TransferKind::Key => of_octets("SELECT max(id) FROM api_key WHERE agent = ?1", number),
+        TransferKind::Key => of_bytes("SELECT max(id) FROM api_key WHERE agent = ?1", number),
     }
 }
 
@@ -424,14 +423,14 @@ fn put(
         TransferRow::Revision { submission, revision } => {
             forms::keep(db, agent.number, *submission, revision)
         }
-        TransferRow::Replay(replay) => {
+        TransferRow::IdempotencyRecord(replay) => {
             refuse_known(
                 "SELECT 1 FROM replay WHERE agent = ?1 AND key = ?2",
                 params![agent.number, replay.key.0],
             )?;
             replays::put(db, agent.number, replay)
         }
-        TransferRow::RateWindow { key, window } => {
+        TransferRow::RateLimitWindow { key, window } => {
             let shares = serde_json::to_string(&window.shares).map_err(corrupt)?;
             let version = i64::try_from(window.version).map_err(corrupt)?;
             db.prepare_cached(
@@ -455,7 +454,7 @@ fn put(
             )?;
             messages::put(db, agent.number, *conversation, message)
         }
-        TransferRow::AgentRecord(record) => agent_records::put_new(db, agent.number, record),
+        TransferRow::StoredRecord(record) => agent_records::put_new(db, agent.number, record),
         TransferRow::Audit(entry) => {
             refuse_known(
                 "SELECT 1 FROM audit WHERE at = ?1 AND id = ?2",

@@ -112,7 +112,7 @@ pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
 struct Queue {
     jobs: VecDeque<Box<dyn Job>>,
     /// Whether all of them may wait for others.
-    may_linger: bool,
+    deferrable: bool,
     /// Set when somebody found contacts that are not in the search index, perhaps written by another process.
     settle: bool,
     closed: bool,
@@ -204,7 +204,7 @@ impl Writer {
         work: impl FnMut(&Connection) -> Result<T> + Send + 'static,
         kind: Kind,
     ) -> Result<T, StorageError> {
-        let may_linger = kind == Kind::Lingering;
+        let deferrable = kind == Kind::Lingering;
         let (reply, outcome) = oneshot::channel();
         let wakes;
         {
@@ -216,10 +216,10 @@ impl Writer {
                 ));
             }
             let is_first = queue.jobs.is_empty();
-            queue.may_linger = may_linger && (is_first || queue.may_linger);
+            queue.deferrable = deferrable && (is_first || queue.deferrable);
             queue.jobs.push_back(Box::new(Task { work, kind, outcome: None, reply }));
             // While the writer lingers, nobody wakes it without need.
-            wakes = is_first || !queue.may_linger || queue.jobs.len() >= self.shared.batch;
+            wakes = is_first || !queue.deferrable || queue.jobs.len() >= self.shared.batch;
         }
         if wakes {
             self.shared.more.notify_one();
@@ -328,10 +328,10 @@ impl Work {
         loop {
             if !queue.jobs.is_empty() {
                 self.settling = false;
-                if queue.may_linger && queue.jobs.len() < self.shared.batch && !queue.closed {
+                if queue.deferrable && queue.jobs.len() < self.shared.batch && !queue.closed {
                     let waited = self.shared.more.wait_timeout(queue, self.config.linger);
                     queue = waited.unwrap_or_else(PoisonError::into_inner).0;
-                    queue.may_linger = false;
+                    queue.deferrable = false;
                     continue;
                 }
                 let count = queue.jobs.len().min(self.shared.batch);

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use conversations::ConversationStatus;
 use conversations::storage::{
-    ConversationFilter, ConversationQuery, ConversationStore, KnowledgeStore, WhichMessages,
+    ConversationFilter, ConversationQuery, ConversationStore, KnowledgeStore, MessageSelector,
 };
-use openapi_core::storage::{AgentRecordKind, AgentRecordStore, StorageErrorKind};
+use openapi_core::storage::{RecordKind, RecordStore, StorageErrorKind};
 use rusqlite::Connection;
 use storage_common::transfer::{TransferKind, TransferRow, TransferStore};
 use storage_memory::MemoryStorage;
@@ -108,10 +108,10 @@ fn broken_records_are_told_to_whoever_reads_them() {
     for kind in [
         wait(store.conversation(&agent, chat::conversation_id(1))).unwrap_err().kind,
         wait(store.conversations(&agent, &query)).unwrap_err().kind,
-        wait(store.messages(&agent, &chat::messages(1, WhichMessages::After(0)))).unwrap_err().kind,
+        wait(store.messages(&agent, &chat::messages(1, MessageSelector::After(0)))).unwrap_err().kind,
         wait(store.knowledge(&agent)).unwrap_err().kind,
         wait(store.passages(&agent, None, 1)).unwrap_err().kind,
-        wait(store.agent_record(&agent, AgentRecordKind::Settings)).unwrap_err().kind,
+        wait(store.record(&agent, RecordKind::Settings)).unwrap_err().kind,
     ] {
         assert_eq!(kind, StorageErrorKind::Internal);
     }
@@ -135,7 +135,7 @@ fn chats_are_moved_record_by_record() {
         TransferKind::Passage,
         TransferKind::Conversation,
         TransferKind::Message,
-        TransferKind::AgentRecord,
+        TransferKind::StoredRecord,
     ] {
         let all = wait(model.records(&id, kind, None, 1_000)).unwrap();
         assert!(all.len() > 1, "{kind}: {}", all.len());

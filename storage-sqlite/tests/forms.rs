@@ -89,7 +89,7 @@ fn nothing_of_an_erased_submission_stays_in_the_file() {
     // Closing the last connection moves the log into the file.
     drop(store);
     let file = std::fs::read(folder.database()).unwrap();
-    let holds = |text: &str| file.windows(text.len()).any(|octets| octets == text.as_bytes());
+    let holds = |text: &str| file.windows(text.len()).any(|bytes| bytes == text.as_bytes());
     for text in ["secret", "notes", "client", "changed"] {
         assert!(!holds(&format!("{text}1")), "{text}");
         assert!(holds(&format!("{text}2")), "{text}");

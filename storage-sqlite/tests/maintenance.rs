@@ -58,7 +58,7 @@ fn a_store_in_use_is_found_to_be_well() {
     std::thread::sleep(Duration::from_millis(400));
     let size = store.size().unwrap();
     assert_eq!((size.agents, size.contacts, size.unindexed_contacts), (2, 50, 0));
-    assert!(size.file_octets > 0);
+    assert!(size.file_bytes > 0);
     assert_eq!(store.check().unwrap(), []);
 }
 
@@ -163,29 +163,29 @@ fn what_does_not_agree_among_forms_is_found() {
         (ninth("template = zeroblob(12)"), F::Reference, "was made with a version of a template"),
         (
             "DELETE FROM form_submission WHERE superseded_by IS NULL".to_owned(),
-            F::Succession,
+            F::Supersession,
             "is superseded by none of its contact and template",
         ),
         (
             "DELETE FROM form_submission WHERE supersedes IS NULL".to_owned(),
-            F::Succession,
+            F::Supersession,
             "supersedes one that is not superseded by it",
         ),
         (
             of_submissions("superseded_by = NULL, superseded_at = NULL WHERE revision = 1"),
-            F::Succession,
+            F::Supersession,
             "supersedes one that is not superseded by it",
         ),
         (
             of_submissions("superseded_at = NULL WHERE revision = 2"),
-            F::Succession,
+            F::Supersession,
             "superseded without a time",
         ),
-        (of_submissions("revision = 3 WHERE revision = 4"), F::Succession, "has no higher revision"),
+        (of_submissions("revision = 3 WHERE revision = 4"), F::Supersession, "has no higher revision"),
         (
             of_submissions("superseded_by = NULL, superseded_at = NULL WHERE revision = 3;")
                 + &of_submissions("supersedes = NULL WHERE revision = 4"),
-            F::Succession,
+            F::Supersession,
             "is the end of a succession, and another one",
         ),
         (
@@ -288,7 +288,7 @@ fn a_backup_is_complete_and_can_be_put_in_place() {
     let backup = folder.path().join("backup.db");
     let mut steps = Vec::new();
     let written = store.backup(&backup, |done, all| steps.push((done, all))).unwrap();
-    assert_eq!(written.octets, std::fs::metadata(&backup).unwrap().len());
+    assert_eq!(written.bytes, std::fs::metadata(&backup).unwrap().len());
     assert_eq!(steps.last().map(|(done, all)| done == all), Some(true));
     #[cfg(unix)]
     assert_eq!(

@@ -10,7 +10,7 @@ use std::task::{Poll, Waker};
 use async_trait::async_trait;
 
 use conversations::storage::ConversationStorage;
-use openapi_core::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
+use openapi_core::access::{ApiKey, KeyLookup, KeySelector, StoredKey};
 use openapi_core::agents::Agent;
 use openapi_core::audit::AuditEntry;
 use openapi_core::contacts::{ContactRef, SharedContact, UniqueValue};
@@ -22,10 +22,10 @@ use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
     AgentStore, AuditQuery, AuditStore, ContactPage, ContactQuery, ContactSchemaStore, ContactStore,
     ContactWrite, CreditStore, CreditWrite, DocumentStore, DocumentWrite, Duplicate, FileDeletion, FilePage,
-    FileQuery, FileStore, FileTombstone, FileUsage, FileWrite, FormStore, HealthProbe, KeyStore, LatestQuery,
-    LedgerQuery, RateWindow, RateWindowStore, Replay, ReplayKey, ReplayStore, Result, StorageErrorKind,
-    StoredDocument, SubmissionChange, SubmissionPage, SubmissionQuery, SubmissionsWrite, TemplatePage,
-    TemplateQuery,
+    FileQuery, FileStore, FileTombstone, FileUsage, FileWrite, FormStore, HealthProbe, IdempotencyKey,
+    IdempotencyRecord, IdempotencyStore, KeyStore, LatestQuery, LedgerQuery, RateLimitStore, RateLimitWindow,
+    Result, StorageErrorKind, StoredDocument, SubmissionChange, SubmissionPage, SubmissionQuery,
+    SubmissionsWrite, TemplatePage, TemplateQuery,
 };
 use openapi_core::values::{
     AgentId, ContactId, ExternalId, FileId, KeyId, SubmissionId, TemplateId, Timestamp,
@@ -182,8 +182,8 @@ impl AgentStore for FaultyStorage {
 
 #[async_trait]
 impl KeyStore for FaultyStorage {
-    async fn key_grant(&self, api_key: &ApiKey) -> Result<Option<KeyGrant>> {
-        self.through(self.inner.key_grant(api_key)).await
+    async fn look_up_key(&self, api_key: &ApiKey) -> Result<Option<KeyLookup>> {
+        self.through(self.inner.look_up_key(api_key)).await
     }
 
     async fn find_key(&self, selector: &KeySelector) -> Result<Option<StoredKey>> {
@@ -418,24 +418,24 @@ impl FileStore for FaultyStorage {
         self.through(self.inner.file_tombstone(agent, file)).await
     }
 
-    async fn hasten_purges(&self, agent: &AgentId, now: Timestamp, audit: &AuditEntry) -> Result<u64> {
-        self.through(self.inner.hasten_purges(agent, now, audit)).await
+    async fn expedite_purges(&self, agent: &AgentId, now: Timestamp, audit: &AuditEntry) -> Result<u64> {
+        self.through(self.inner.expedite_purges(agent, now, audit)).await
     }
 
-    async fn due_blobs(&self, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>> {
-        self.through(self.inner.due_blobs(now, at_most)).await
+    async fn blobs_due_for_deletion(&self, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>> {
+        self.through(self.inner.blobs_due_for_deletion(now, at_most)).await
     }
 
-    async fn forget_blobs(&self, keys: &[BlobKey]) -> Result<()> {
-        self.through(self.inner.forget_blobs(keys)).await
+    async fn remove_blob_records(&self, keys: &[BlobKey]) -> Result<()> {
+        self.through(self.inner.remove_blob_records(keys)).await
     }
 
-    async fn known_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>> {
-        self.through(self.inner.known_blobs(keys)).await
+    async fn existing_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>> {
+        self.through(self.inner.existing_blobs(keys)).await
     }
 
-    async fn needed_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>> {
-        self.through(self.inner.needed_blobs(after, at_most)).await
+    async fn referenced_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>> {
+        self.through(self.inner.referenced_blobs(after, at_most)).await
     }
 }
 
@@ -493,25 +493,35 @@ impl DocumentStore for FaultyStorage {
 }
 
 #[async_trait]
-impl ReplayStore for FaultyStorage {
-    async fn replay(&self, agent: &AgentId, key: &ReplayKey, now: Timestamp) -> Result<Option<Replay>> {
+impl IdempotencyStore for FaultyStorage {
+    async fn replay(
+        &self,
+        agent: &AgentId,
+        key: &IdempotencyKey,
+        now: Timestamp,
+    ) -> Result<Option<IdempotencyRecord>> {
         self.ready()?;
         self.through(self.inner.replay(agent, key, now)).await
     }
 
-    async fn sweep_replays(&self, now: Timestamp, at_most: u32) -> Result<u64> {
-        self.through(self.inner.sweep_replays(now, at_most)).await
+    async fn sweep_idempotency_records(&self, now: Timestamp, at_most: u32) -> Result<u64> {
+        self.through(self.inner.sweep_idempotency_records(now, at_most)).await
     }
 }
 
 #[async_trait]
-impl RateWindowStore for FaultyStorage {
-    async fn rate_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateWindow>> {
-        self.through(self.inner.rate_window(agent, key)).await
+impl RateLimitStore for FaultyStorage {
+    async fn rate_limit_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateLimitWindow>> {
+        self.through(self.inner.rate_limit_window(agent, key)).await
     }
 
-    async fn save_rate_window(&self, agent: &AgentId, key: KeyId, window: &RateWindow) -> Result<()> {
-        self.through(self.inner.save_rate_window(agent, key, window)).await
+    async fn save_rate_limit_window(
+        &self,
+        agent: &AgentId,
+        key: KeyId,
+        window: &RateLimitWindow,
+    ) -> Result<()> {
+        self.through(self.inner.save_rate_limit_window(agent, key, window)).await
     }
 }
 

@@ -75,10 +75,10 @@ fn name() -> FileName {
     FileName::of_sent(None, "bin")
 }
 
-fn put(blobs: &MemoryBlobs, key: &BlobKey, octets: &[u8]) {
+fn put(blobs: &MemoryBlobs, key: &BlobKey, bytes: &[u8]) {
     pollster::block_on(async {
         let mut writer = blobs.create(key, &name()).await.expect("create");
-        writer.write(Bytes::copy_from_slice(octets)).await.expect("write");
+        writer.write(Bytes::copy_from_slice(bytes)).await.expect("write");
         writer.finish().await.expect("finish");
     });
 }
@@ -105,12 +105,12 @@ async fn turn() {
 
 #[async_trait]
 impl BlobWriter for Writer {
-    async fn write(&mut self, octets: Bytes) -> BlobResult<()> {
+    async fn write(&mut self, bytes: Bytes) -> BlobResult<()> {
         self.4 = true;
-        let half = if self.1 == F::DroppedWriteLeavesHole { octets.len() / 2 } else { 0 };
-        self.3.extend_from_slice(&octets[..half]);
+        let half = if self.1 == F::DroppedWriteLeavesHole { bytes.len() / 2 } else { 0 };
+        self.3.extend_from_slice(&bytes[..half]);
         turn().await;
-        self.3.extend_from_slice(&octets[half..]);
+        self.3.extend_from_slice(&bytes[half..]);
         self.4 = false;
         if self.1 == F::VisibleWhileWritten {
             put(&self.0, &self.2, &self.3);

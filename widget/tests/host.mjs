@@ -1,5 +1,5 @@
 // A scripted double of the widget host: it speaks the wire protocol as the server does, refuses what the protocol does
-// not allow, and can be brought into states that a real server cannot: cuts at an octet, delays, errors, restarts.
+// not allow, and can be brought into states that a real server cannot: cuts at an byte, delays, errors, restarts.
 import { createHash, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -75,7 +75,7 @@ export const startHost = async () => {
     deltaChars: 14,
     deltaMs: 0,
     delayMs: 0,
-    /** Octets of a stream after which the connection is destroyed; nothing for none. */
+    /** Bytes of a stream after which the connection is destroyed; nothing for none. */
     cut: () => undefined,
     /** Answers a call with an error: `(path, body, count) => ({ status, code, … })`. */
     refuse: () => undefined,

@@ -43,9 +43,9 @@ async fn measure(options: &Options) -> Measured {
     let api = host.api()?;
     let mut clients = Clients::new(&host, &agent).await?;
 
-    let mut octets = 0;
+    let mut bytes = 0;
     for _ in 0..WARM_UP / BATCH {
-        octets = answer(&api, clients.requests().await?).await?.1;
+        bytes = answer(&api, clients.requests().await?).await?.1;
     }
     let mut samples = Samples::default();
     let begun = monotonic();
@@ -57,7 +57,7 @@ async fn measure(options: &Options) -> Measured {
     let mut report = Report::new("api-get");
     report.condition(format!(
         "GET /v1/open/contacts/{{externalReferenceId}}/chatbots/{{agentId}} through Api::handle on one thread; \
-         {CONTACTS} contacts with every field set, replies of {octets} octets; {CLIENTS} keys in turns, replaced before \
+         {CONTACTS} contacts with every field set, replies of {bytes} bytes; {CLIENTS} keys in turns, replaced before \
          their 1,000 requests a minute; the system's clock and randomness"
     ));
     report.condition(format!(
@@ -73,7 +73,7 @@ async fn measure(options: &Options) -> Measured {
 
 /// Answers a batch and returns the CPU time and the size of a reply's body.
 async fn answer(api: &Api, requests: Vec<Request<Empty<Bytes>>>) -> Result<(Duration, usize), Failure> {
-    let mut octets = 0;
+    let mut bytes = 0;
     let mut failed = None;
     let before = thread_cpu();
     for request in requests {
@@ -82,7 +82,7 @@ async fn answer(api: &Api, requests: Vec<Request<Empty<Bytes>>>) -> Result<(Dura
             failed = Some(response);
             break;
         }
-        octets = response.into_body().into_bytes().map_or(0, |body| body.len());
+        bytes = response.into_body().into_bytes().map_or(0, |body| body.len());
     }
     let used = thread_cpu() - before;
     match failed {
@@ -91,7 +91,7 @@ async fn answer(api: &Api, requests: Vec<Request<Empty<Bytes>>>) -> Result<(Dura
             let body = response.into_body().into_bytes().unwrap_or_default();
             Err(format!("answered {status}: {}", String::from_utf8_lossy(&body)).into())
         }
-        None => Ok((used, octets)),
+        None => Ok((used, bytes)),
     }
 }
 

@@ -51,7 +51,7 @@ pub(super) fn run(_: &Options) -> Measured {
     report.condition(format!(
         "an invoice of {PAGES} pages of text ({} lines of items) as PDF, six fields asked for, to openapi-server with \
          its default settings (built-in engine, a process for each document), one request at a time over a connection of \
-         its own, from the first octet to the answer; {ROUNDS} documents",
+         its own, from the first byte to the answer; {ROUNDS} documents",
         items(),
     ));
     report.detail("half of them within", milliseconds.median(), "ms");

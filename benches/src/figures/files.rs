@@ -19,7 +19,7 @@ use crate::statistics::Samples;
 use crate::world::Credentials;
 
 /// The size of a file: the largest that the contract lets through by default.
-const OCTETS: usize = 25 * 1024 * 1024;
+const BYTES: usize = 25 * 1024 * 1024;
 
 /// How often the sides take turns: the speed of a shared disk swings from second to second.
 const ROUNDS: usize = 45;
@@ -113,13 +113,13 @@ fn member(answer: &str, name: &str) -> Option<String> {
 
 /// Text, so that it is accepted, and no two lines alike, so that nothing can be saved.
 fn content() -> Vec<u8> {
-    let mut content = Vec::with_capacity(OCTETS + 32);
+    let mut content = Vec::with_capacity(BYTES + 32);
     let mut line = 0_u64;
-    while content.len() < OCTETS {
+    while content.len() < BYTES {
         let _ = writeln!(content, "{:016x}", line.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         line += 1;
     }
-    content.truncate(OCTETS);
+    content.truncate(BYTES);
     content
 }
 
@@ -139,7 +139,7 @@ fn bare_write(path: &Path, content: &[u8]) -> Result<Duration, Failure> {
 const MIB: f64 = 1024.0 * 1024.0;
 
 fn rate(took: Duration) -> f64 {
-    OCTETS as f64 / MIB / took.as_secs_f64()
+    BYTES as f64 / MIB / took.as_secs_f64()
 }
 
 pub(super) fn upload(_: &Options) -> Measured {
@@ -160,7 +160,7 @@ pub(super) fn upload(_: &Options) -> Measured {
     let mut report = Report::new("upload");
     report.condition(format!(
         "a text of 25 MiB uploaded to openapi-server with its default settings, one request at a time over a connection \
-         of its own, from the first octet to the answer; in turns with writing the same octets into a new file of the \
+         of its own, from the first byte to the answer; in turns with writing the same bytes into a new file of the \
          same disk in chunks of 128 KiB, fsync, and SHA-256 of them; {ROUNDS} rounds, medians"
     ));
     report.detail("openapi-server", ours.median(), "MiB/s");
@@ -176,15 +176,15 @@ fn fetch(address: SocketAddr, target: &str, scratch: &mut [u8]) -> Result<Durati
     let begun = monotonic();
     let mut stream = TcpStream::connect(address)?;
     write!(stream, "GET {target} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
-    let mut octets = 0;
+    let mut bytes = 0;
     loop {
         match stream.read(scratch)? {
             0 => break,
-            read => octets += read,
+            read => bytes += read,
         }
     }
     let took = begun.elapsed();
-    if octets < OCTETS { Err(format!("{octets} octets of an answer").into()) } else { Ok(took) }
+    if bytes < BYTES { Err(format!("{bytes} bytes of an answer").into()) } else { Ok(took) }
 }
 
 pub(super) fn download(_: &Options) -> Measured {
@@ -211,7 +211,7 @@ pub(super) fn download(_: &Options) -> Measured {
     let mut report = Report::new("download");
     report.condition(format!(
         "a file of 25 MiB from openapi-server with its default settings under a signed URL, in turns with a bare hyper \
-         server that reads the same octets from a file of the same disk in chunks of 128 KiB; one request at a time over \
+         server that reads the same bytes from a file of the same disk in chunks of 128 KiB; one request at a time over \
          a connection of its own, both files in the system's cache; {} rounds, medians",
         2 * ROUNDS
     ));

@@ -83,7 +83,7 @@ pub(super) fn validation(options: &Options) -> Measured {
     }
     let mut report = Report::new("form-validation");
     report.condition(format!(
-        "the answers to {} fields of server-hyper/assets/templates/clinical-intake.json ({} octets), parsed before, checked and \
+        "the answers to {} fields of server-hyper/assets/templates/clinical-intake.json ({} bytes), parsed before, checked and \
          written as they are stored; CPU time of the thread over {} batches of {BATCH}",
         answers.len(),
         ANSWERS.len(),
@@ -148,7 +148,7 @@ pub(super) fn submits(options: &Options) -> Measured {
     data::remove_database(&database)?;
     let mut report = Report::new("form-submits");
     report.condition(format!(
-        "POST /v1/open/forms/submit/{{templateId}}/contacts/{{externalReferenceId}} of a form of 30 fields ({} octets), \
+        "POST /v1/open/forms/submit/{{templateId}}/contacts/{{externalReferenceId}} of a form of 30 fields ({} bytes), \
          each superseding the earlier one of its contact among {}, in turns with POST of contacts with every field set; \
          openapi-server on SQLite (synchronous=FULL) with its default settings, {} connections, {ROUNDS} rounds of {} s; \
          medians",

@@ -48,7 +48,7 @@ pub(super) fn run(options: &Options) -> Measured {
     let api = on_core(cores.server, || Server::openapi(&binary, &database))??;
     api.rest()?;
     let warm = clients.send(&api, WARM_UP, REQUESTS_OF_A_KEY)?;
-    let bare = on_core(cores.server, || Server::bare(warm.octets))??;
+    let bare = on_core(cores.server, || Server::bare(warm.bytes))??;
     clients.send(&bare, WARM_UP, u32::MAX)?;
     let mut raw = RawReads::open(&database, &data::agent()?, contacts)?;
     let mut raw_us = |seconds| on_core(cores.server, || raw.run(Duration::from_secs_f64(seconds)))?;
@@ -69,7 +69,7 @@ pub(super) fn run(options: &Options) -> Measured {
     }
     api.stop()?;
     data::remove_database(&database)?;
-    Ok(sides.report(options, contacts, warm.octets))
+    Ok(sides.report(options, contacts, warm.bytes))
 }
 
 /// Makes so many keys, straight in the store.
@@ -83,7 +83,7 @@ fn keys_of(database: &Path, count: usize) -> Result<Vec<Credentials>, Failure> {
 struct Sent {
     cpu_us: f64,
     rate: f64,
-    octets: u64,
+    bytes: u64,
 }
 
 struct Clients {
@@ -117,7 +117,7 @@ impl Clients {
         Ok(Sent {
             cpu_us: used.as_secs_f64() * 1e6 / outcome.answers as f64,
             rate: outcome.rate(),
-            octets: outcome.body_octets / outcome.answers,
+            bytes: outcome.body_bytes / outcome.answers,
         })
     }
 }
@@ -145,12 +145,12 @@ impl Sides {
         self.rate_of_bare.push(bare.rate);
     }
 
-    fn report(&self, options: &Options, contacts: u64, octets: u64) -> Report {
+    fn report(&self, options: &Options, contacts: u64, bytes: u64) -> Report {
         let mut report = Report::new("get-vs-hyper");
         report.condition(format!(
             "GET /v1/open/contacts/{{externalReferenceId}}/chatbots/{{agentId}} of openapi-server on SQLite with its \
-             default settings, {} connections; a contact at random of {} with every field set; bodies of {octets} \
-             octets; keys change after {REQUESTS_OF_A_KEY} requests, so that no limit refuses",
+             default settings, {} connections; a contact at random of {} with every field set; bodies of {bytes} \
+             bytes; keys change after {REQUESTS_OF_A_KEY} requests, so that no limit refuses",
             options.connections,
             number(contacts as f64)
         ));

@@ -50,7 +50,7 @@ pub(crate) enum Benchmark {
     ListScale,
     /// A search for a rare term among a million contacts against page 1 of the list
     SearchScale,
-    /// Throughput of an upload of 25 MiB against writing, syncing and digesting the same octets
+    /// Throughput of an upload of 25 MiB against writing, syncing and digesting the same bytes
     Upload,
     /// Throughput of a download of 25 MiB against bare hyper serving the same file
     Download,
@@ -59,7 +59,7 @@ pub(crate) enum Benchmark {
     /// Time of an extraction from a PDF of five pages of text
     Documents,
     /// Memory of a thousand open answers of the chat, and what they cost the latency of the API
-    OpenStreams,
+    StreamLimiter,
     /// Thousands of turns, forged pages, large bodies and slow heads from one address, beside honest visitors
     WidgetAbuse,
     /// CPU time of checking the answers to a form of 30 fields
@@ -95,7 +95,7 @@ impl Benchmark {
             Benchmark::Download => files::download(options),
             Benchmark::UploadMemory => files::upload_memory(options),
             Benchmark::Documents => documents::run(options),
-            Benchmark::OpenStreams => chat::streams(options),
+            Benchmark::StreamLimiter => chat::streams(options),
             Benchmark::WidgetAbuse => chat::abuse(options),
             Benchmark::FormValidation => forms::validation(options),
             Benchmark::FormSubmits => forms::submits(options),

@@ -35,7 +35,7 @@ struct Shared {
 #[derive(Default)]
 struct Counts {
     answers: u64,
-    body_octets: u64,
+    body_bytes: u64,
     latencies_us: Samples,
 }
 
@@ -83,7 +83,7 @@ pub(super) async fn run(plan: Plan) -> Result<Outcome, Failure> {
     let counts = shared.counts.borrow();
     Ok(Outcome {
         answers: counts.answers,
-        body_octets: counts.body_octets,
+        body_bytes: counts.body_bytes,
         seconds: begun.elapsed().as_secs_f64(),
         keys_used: shared.next_key.get(),
         median_us: counts.latencies_us.median(),
@@ -126,10 +126,10 @@ impl Connection {
             }
             self.write_request()?;
             self.stream.write_all(&self.request).await?;
-            let body_octets = self.read_answer(expected, sent).await?;
+            let body_bytes = self.read_answer(expected, sent).await?;
             let mut counts = self.shared.counts.borrow_mut();
             counts.answers += 1;
-            counts.body_octets += body_octets as u64;
+            counts.body_bytes += body_bytes as u64;
             counts.latencies_us.push(sent.elapsed().as_secs_f64() * 1e6);
         }
     }

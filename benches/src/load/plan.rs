@@ -56,8 +56,8 @@ pub(crate) enum Work {
 pub(crate) struct Outcome {
     /// Answers with the expected status.
     pub(crate) answers: u64,
-    /// Octets of the bodies.
-    pub(crate) body_octets: u64,
+    /// Bytes of the bodies.
+    pub(crate) body_bytes: u64,
     /// From the first request to the last answer, in seconds.
     pub(crate) seconds: f64,
     /// Keys that were begun; they are not to be used again.

@@ -199,7 +199,7 @@ mod tests {
     fn contacts_are_valid_distinct_and_the_same_each_time() {
         let agent: AgentId = "bench".parse().unwrap();
         let schema = ContactSchema::builtin(agent.clone(), Timestamp::from_millis(FIRST_AT));
-        let schema = CompiledSchema::new(schema, &crate::world::host::brand().unwrap()).unwrap();
+        let schema = CompiledSchema::new(schema, &crate::world::host::service_info().unwrap()).unwrap();
         let writes: Vec<_> = (0..500).map(|number| write_of(&schema, &agent, number).unwrap()).collect();
         let mut ids: Vec<_> = writes.iter().map(|write| write.contact.id).collect();
         ids.sort();

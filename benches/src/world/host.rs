@@ -6,12 +6,12 @@ use conversations::storage::ConversationStorage;
 use openapi_core::access::{Actor, Permissions, RateLimits};
 use openapi_core::admin::{Admin, AdminError, NewAgent, NewKey};
 use openapi_core::api::{Api, Settings};
-use openapi_core::brand::Brand;
 use openapi_core::forms::FormTemplate;
 use openapi_core::json::Object;
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::schema::CompiledSchema;
 use openapi_core::server_keys::{ServerKey, ServerKeys};
+use openapi_core::service_info::ServiceInfo;
 use openapi_core::values::AgentId;
 use serde::{Deserialize, Serialize};
 use server_hyper::ports::{SystemClock, SystemRandom};
@@ -41,8 +41,8 @@ pub(crate) struct Host {
 }
 
 /// The names of the benchmarked service.
-pub(crate) fn brand() -> Result<Brand, Failure> {
-    Ok(Brand::new("http://127.0.0.1:8080")?)
+pub(crate) fn service_info() -> Result<ServiceInfo, Failure> {
+    Ok(ServiceInfo::new("http://127.0.0.1:8080")?)
 }
 
 /// An id of an agent.
@@ -58,13 +58,13 @@ impl Host {
     pub(crate) fn new(storage: Arc<dyn ConversationStorage>) -> Result<Self, Failure> {
         let server_keys = ServerKeys::new(ServerKey::new(&[0x42; 32]), Vec::new());
         let ports = Ports::new(Arc::new(SystemClock), Arc::new(SystemRandom), server_keys);
-        let platform = Arc::new(Platform::new(Arc::clone(&storage) as _, ports, brand()?));
+        let platform = Arc::new(Platform::new(Arc::clone(&storage) as _, ports, service_info()?));
         Ok(Host { platform, storage })
     }
 
     /// The API with the settings of a server that was given none.
     pub(crate) fn api(&self) -> Result<Api, Failure> {
-        Ok(self.platform.api(Settings::new(brand()?)))
+        Ok(self.platform.api(Settings::new(service_info()?)))
     }
 
     pub(crate) fn storage(&self) -> &Arc<dyn ConversationStorage> {
@@ -128,7 +128,7 @@ impl Host {
     /// The agent's schema, ready to make contacts.
     pub(crate) async fn schema(&self, agent: &AgentId) -> Result<CompiledSchema, Failure> {
         let schema = self.platform.contact_schema(agent).await?;
-        Ok(CompiledSchema::new(schema, &brand()?)?)
+        Ok(CompiledSchema::new(schema, &service_info()?)?)
     }
 
     /// Stores the contacts of these numbers, one after another.

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use conversations::storage::KnowledgeStore;
 use conversations::{Question, RetrieveError, Retrieved, Retriever};
 use openapi_core::ports::Clock;
-use openapi_core::storage::{AgentRecordKind, StorageError};
+use openapi_core::storage::{RecordKind, StorageError};
 use openapi_core::values::{AgentId, Timestamp};
 
 use super::{Index, IndexBuilder};
@@ -19,14 +19,14 @@ const PAGE: u32 = 200;
 /// How often the passages are read anew when they change meanwhile.
 const MOST_READINGS: usize = 3;
 /// What an agent without passages counts for.
-const EMPTY_OCTETS: usize = 1_024;
+const EMPTY_BYTES: usize = 1_024;
 
 /// How indexes are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexSettings {
-    /// Octets of memory that all indexes together may take; beyond them those that were not asked for longest are
+    /// Bytes of memory that all indexes together may take; beyond them those that were not asked for longest are
     /// dropped. The one that was asked for last is kept in any case. Default: 256 MiB.
-    pub memory_octets: usize,
+    pub memory_bytes: usize,
     /// For how many milliseconds an index is taken to be that of the stored passages. Default: 4,000, so that a change
     /// is seen within 5 s.
     pub trusted_millis: i64,
@@ -34,7 +34,7 @@ pub struct IndexSettings {
 
 impl Default for IndexSettings {
     fn default() -> Self {
-        IndexSettings { memory_octets: 256 << 20, trusted_millis: 4_000 }
+        IndexSettings { memory_bytes: 256 << 20, trusted_millis: 4_000 }
     }
 }
 
@@ -51,7 +51,7 @@ struct Built {
 struct Slot {
     /// Held while an index is made, so that it is made once.
     built: Arc<async_lock::Mutex<Option<Built>>>,
-    octets: usize,
+    bytes: usize,
     /// Which use was its last.
     last_use: u64,
 }
@@ -110,7 +110,7 @@ impl KnowledgeIndex {
         let index = made.index.clone();
         *built = Some(made);
         drop(built);
-        self.keep(agent, index.octets());
+        self.keep(agent, index.bytes());
         Ok(index)
     }
 
@@ -128,28 +128,28 @@ impl KnowledgeIndex {
     }
 
     /// Counts a new index, and drops others until all are within the limit.
-    fn keep(&self, agent: &AgentId, octets: usize) {
+    fn keep(&self, agent: &AgentId, bytes: usize) {
         let mut slots = self.slots();
         if let Some(slot) = slots.by_agent.get_mut(agent) {
-            slot.octets = octets + EMPTY_OCTETS;
+            slot.bytes = bytes + EMPTY_BYTES;
         }
-        let mut total: usize = slots.by_agent.values().map(|slot| slot.octets).sum();
-        while total > self.settings.memory_octets {
-            // One whose index is being made has no octets yet, and would be made once more.
-            let others = slots.by_agent.iter().filter(|(other, slot)| *other != agent && slot.octets > 0);
-            let Some((oldest, octets)) = others
+        let mut total: usize = slots.by_agent.values().map(|slot| slot.bytes).sum();
+        while total > self.settings.memory_bytes {
+            // One whose index is being made has no bytes yet, and would be made once more.
+            let others = slots.by_agent.iter().filter(|(other, slot)| *other != agent && slot.bytes > 0);
+            let Some((oldest, bytes)) = others
                 .min_by_key(|(_, slot)| slot.last_use)
-                .map(|(oldest, slot)| (oldest.clone(), slot.octets))
+                .map(|(oldest, slot)| (oldest.clone(), slot.bytes))
             else {
                 return;
             };
-            total -= octets;
+            total -= bytes;
             slots.by_agent.remove(&oldest);
         }
     }
 
     async fn version(&self, agent: &AgentId) -> Result<u64, StorageError> {
-        let record = self.store.agent_record(agent, AgentRecordKind::Knowledge).await?;
+        let record = self.store.record(agent, RecordKind::Knowledge).await?;
         Ok(record.map_or(0, |record| record.version))
     }
 

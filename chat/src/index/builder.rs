@@ -14,7 +14,7 @@ use crate::terms::{self, Word};
 /// Passages that the language of a document is recognised in.
 const LOOKS: u8 = 8;
 /// What an entry of the table of terms takes beside the term itself.
-const TERM_OCTETS: usize = 32;
+const TERM_BYTES: usize = 32;
 
 /// Takes documents and then their passages.
 pub struct IndexBuilder {
@@ -167,9 +167,9 @@ impl IndexBuilder {
         };
         let postings = Postings::of_all(self.postings);
         let texts: usize = self.entries.iter().map(|entry| entry.text.len() + size_of::<Entry>() + 64).sum();
-        let terms: usize = self.terms.keys().map(|term| term.len() + TERM_OCTETS).sum();
+        let terms: usize = self.terms.keys().map(|term| term.len() + TERM_BYTES).sum();
         Index {
-            octets: texts + terms + postings.octets() + self.lengths.len() * size_of::<f32>(),
+            bytes: texts + terms + postings.bytes() + self.lengths.len() * size_of::<f32>(),
             documents: self.documents,
             norms: self.lengths.iter().map(norm).collect(),
             entries: self.entries,

@@ -89,7 +89,7 @@ pub struct Index {
     postings: Postings,
     /// The languages that stems are of.
     languages: Vec<Language>,
-    octets: usize,
+    bytes: usize,
 }
 
 impl Index {
@@ -105,10 +105,10 @@ impl Index {
         self.entries.is_empty()
     }
 
-    /// About how many octets of memory it takes.
+    /// About how many bytes of memory it takes.
     #[must_use]
-    pub fn octets(&self) -> usize {
-        self.octets
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Up to `at_most` passages for a question, best first, equals by document and position; and how much of the

@@ -1,9 +1,9 @@
-//! Which passages have a term how often, in few octets.
+//! Which passages have a term how often, in few bytes.
 
 /// The postings of terms while passages are added in the order of their numbers.
 #[derive(Default)]
 pub(super) struct Growing {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     last: u32,
     count: u32,
 }
@@ -15,37 +15,37 @@ impl Growing {
         let step = u64::from(passage - self.last);
         self.last = passage;
         self.count += 1;
-        write(&mut self.octets, step << 1 | u64::from(occurrences > 1));
+        write(&mut self.bytes, step << 1 | u64::from(occurrences > 1));
         if occurrences > 1 {
-            write(&mut self.octets, u64::from(occurrences));
+            write(&mut self.bytes, u64::from(occurrences));
         }
     }
 }
 
 /// The postings of all terms.
 pub(super) struct Postings {
-    octets: Vec<u8>,
-    /// Where the octets of each term begin; one more at the end.
+    bytes: Vec<u8>,
+    /// Where the bytes of each term begin; one more at the end.
     starts: Vec<usize>,
     counts: Vec<u32>,
 }
 
 impl Postings {
     pub(super) fn of_all(terms: Vec<Growing>) -> Self {
-        let mut octets = Vec::with_capacity(terms.iter().map(|term| term.octets.len()).sum());
+        let mut bytes = Vec::with_capacity(terms.iter().map(|term| term.bytes.len()).sum());
         let mut starts = Vec::with_capacity(terms.len() + 1);
         let mut counts = Vec::with_capacity(terms.len());
         for term in terms {
-            starts.push(octets.len());
+            starts.push(bytes.len());
             counts.push(term.count);
-            octets.extend_from_slice(&term.octets);
+            bytes.extend_from_slice(&term.bytes);
         }
-        starts.push(octets.len());
-        Postings { octets, starts, counts }
+        starts.push(bytes.len());
+        Postings { bytes, starts, counts }
     }
 
-    pub(super) fn octets(&self) -> usize {
-        self.octets.len() + self.starts.len() * size_of::<usize>() + self.counts.len() * size_of::<u32>()
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.len() + self.starts.len() * size_of::<usize>() + self.counts.len() * size_of::<u32>()
     }
 
     /// How many passages have a term.
@@ -55,7 +55,7 @@ impl Postings {
 
     /// The passages that have a term, and how often.
     pub(super) fn of(&self, term: u32) -> impl Iterator<Item = (u32, u32)> {
-        let mut rest = &self.octets[self.starts[term as usize]..self.starts[term as usize + 1]];
+        let mut rest = &self.bytes[self.starts[term as usize]..self.starts[term as usize + 1]];
         let mut passage = 0;
         std::iter::from_fn(move || {
             if rest.is_empty() {
@@ -69,22 +69,22 @@ impl Postings {
     }
 }
 
-/// Seven bits an octet, the lowest first; the highest bit says that there is more.
-fn write(octets: &mut Vec<u8>, mut number: u64) {
+/// Seven bits an byte, the lowest first; the highest bit says that there is more.
+fn write(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
-        octets.push(number as u8 | 0x80);
+        bytes.push(number as u8 | 0x80);
         number >>= 7;
     }
-    octets.push(number as u8);
+    bytes.push(number as u8);
 }
 
-fn read(octets: &mut &[u8]) -> u64 {
+fn read(bytes: &mut &[u8]) -> u64 {
     let (mut number, mut shift) = (0, 0);
-    while let Some((octet, rest)) = octets.split_first() {
-        *octets = rest;
-        number |= u64::from(octet & 0x7f) << shift;
+    while let Some((byte, rest)) = bytes.split_first() {
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f) << shift;
         shift += 7;
-        if octet & 0x80 == 0 {
+        if byte & 0x80 == 0 {
             break;
         }
     }

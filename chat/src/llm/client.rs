@@ -19,8 +19,8 @@ use super::config::{EndpointError, LlmEndpoint};
 use super::pause::Pauses;
 use super::protocol::{Asked, Dialect, Refusal, request};
 
-/// The most octets that are read of the answer to a refused request.
-const REFUSAL_OCTETS: usize = 64 << 10;
+/// The most bytes that are read of the answer to a refused request.
+const REFUSAL_BYTES: usize = 64 << 10;
 /// How long an idle connection is kept: shorter than the 5 s after which many servers close it, so that a request seldom
 /// meets a connection that is being closed.
 const IDLE: Duration = Duration::from_secs(4);
@@ -87,7 +87,7 @@ impl Endpoint {
             let response = sent.await.map_err(|_| Failure::Silent)??;
             let status = response.status().as_u16();
             if matches!(status, 400 | 404 | 422) {
-                let refusal = Refusal::read(&read(response, REFUSAL_OCTETS).await?);
+                let refusal = Refusal::read(&read(response, REFUSAL_BYTES).await?);
                 let next = dialect.next(&refusal);
                 dialect = next.ok_or_else(|| {
                     let code = refusal.code();
@@ -118,12 +118,12 @@ impl Endpoint {
         request.send().await.map_err(|error| broken(error, "the endpoint cannot be reached"))
     }
 
-    /// The next octets of an answer; none at its end.
+    /// The next bytes of an answer; none at its end.
     pub(super) async fn chunk(&self, body: &mut AnswerBody) -> Result<Option<Vec<u8>>, Failure> {
         let next = poll_fn(|context| body.as_mut().poll_next(context));
         let chunk = tokio::time::timeout(self.config.silence, next).await.map_err(|_| Failure::Silent)?;
         let chunk = chunk.transpose().map_err(|error| broken(error, "the endpoint broke off its answer"))?;
-        Ok(chunk.map(|octets| octets.to_vec()))
+        Ok(chunk.map(|bytes| bytes.to_vec()))
     }
 }
 
@@ -145,12 +145,12 @@ async fn failed(response: Response) -> Failure {
         _ => return Failure::Lasting(format!("the endpoint answers {status}")),
     }
     let asked = retry_after(response.headers());
-    let refusal = Refusal::read(&read(response, REFUSAL_OCTETS).await.unwrap_or_default());
+    let refusal = Refusal::read(&read(response, REFUSAL_BYTES).await.unwrap_or_default());
     let reason = format!("the endpoint answers {} {}", status.as_u16(), refusal.code());
     if refusal.is_spent() { Failure::Lasting(reason) } else { Failure::Passing(reason, asked) }
 }
 
-/// The body up to some octets.
+/// The body up to some bytes.
 async fn read(mut response: Response, most: usize) -> Result<Vec<u8>, Failure> {
     let mut body = Vec::new();
     while let Some(chunk) =

@@ -64,10 +64,10 @@ pub struct LlmEndpoint {
     pub silence: Duration,
     /// The longest pause that an endpoint may ask for before a request is repeated. Default: 5 s.
     pub longest_wait: Duration,
-    /// The most octets of one line of an answer. Default: 256 KiB.
-    pub line_octets: usize,
-    /// The most octets of an answer. Default: 4 MiB.
-    pub body_octets: usize,
+    /// The most bytes of one line of an answer. Default: 256 KiB.
+    pub line_bytes: usize,
+    /// The most bytes of an answer. Default: 4 MiB.
+    pub body_bytes: usize,
 }
 
 impl LlmEndpoint {
@@ -83,8 +83,8 @@ impl LlmEndpoint {
             connect: Duration::from_secs(5),
             silence: Duration::from_secs(30),
             longest_wait: Duration::from_secs(5),
-            line_octets: 256 << 10,
-            body_octets: 4 << 20,
+            line_bytes: 256 << 10,
+            body_bytes: 4 << 20,
         }
     }
 
@@ -118,8 +118,8 @@ impl LlmEndpoint {
         let lacking = [
             (self.model.trim().is_empty(), "the model must not be empty"),
             (!is_price(self.prices.input) || !is_price(self.prices.output), "prices must be 0 or more"),
-            (self.line_octets < 1_024, "line_octets must be at least 1,024"),
-            (self.body_octets < self.line_octets, "body_octets must be at least line_octets"),
+            (self.line_bytes < 1_024, "line_bytes must be at least 1,024"),
+            (self.body_bytes < self.line_bytes, "body_bytes must be at least line_bytes"),
         ];
         match lacking.into_iter().find(|(fails, _)| *fails) {
             Some((_, text)) => Err(EndpointError::Setting(text)),

@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 
 use super::links::Links;
 
-/// Octets of an address; the widget makes no link of what is longer.
+/// Bytes of an address; the widget makes no link of what is longer.
 const LONGEST: usize = 2_100;
-/// Octets of the text of a link that is waited for.
+/// Bytes of the text of a link that is waited for.
 const LONGEST_LABEL: usize = 240;
-/// Octets of a list of citations.
+/// Bytes of a list of citations.
 const LONGEST_CITATION: usize = 40;
 
 /// The filter of one reply.
@@ -37,11 +37,11 @@ pub(super) struct Filter {
 
 /// What a place in the text turns out to be.
 enum Step {
-    /// So many octets are text.
+    /// So many bytes are text.
     Text(usize),
     /// More has to come to tell.
     Wait,
-    /// So many octets were dealt with.
+    /// So many bytes were dealt with.
     Done(usize),
 }
 
@@ -91,11 +91,11 @@ impl Filter {
         let mut at = 0;
         while at < pending.len() {
             match self.step(&pending[at..], is_end) {
-                Step::Text(octets) => {
-                    self.show(&pending[at..at + octets]);
-                    at += octets;
+                Step::Text(bytes) => {
+                    self.show(&pending[at..at + bytes]);
+                    at += bytes;
                 }
-                Step::Done(octets) => at += octets,
+                Step::Done(bytes) => at += bytes,
                 Step::Wait => break,
             }
         }
@@ -119,7 +119,7 @@ impl Filter {
             },
             b'!' if text.len() == 1 && !is_end => Step::Wait,
             b'!' if text[1..].starts_with('[') => match self.link(&text[1..], is_open(LONGEST)) {
-                Step::Done(octets) => Step::Done(octets + 1),
+                Step::Done(bytes) => Step::Done(bytes + 1),
                 Step::Wait => Step::Wait,
                 Step::Text(_) => Step::Text(1),
             },

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use conversations::{ChatError, ChatEvent, ChatEvents, ChatResponder, ChatTurn, StatusKind, Usage};
-use openapi_core::ports::{Clock, IdSource};
+use openapi_core::ports::{Clock, IdGenerator};
 use reqwest::header::CONTENT_TYPE;
 
 use self::client::{AnswerBody, Endpoint, Failure};
@@ -48,7 +48,7 @@ const END: &str = "[DONE]";
 pub struct LlmResponder {
     endpoints: Arc<BTreeMap<String, Endpoint>>,
     clock: Arc<dyn Clock>,
-    ids: Arc<dyn IdSource>,
+    ids: Arc<dyn IdGenerator>,
 }
 
 impl LlmResponder {
@@ -60,7 +60,7 @@ impl LlmResponder {
     pub fn new(
         endpoints: impl IntoIterator<Item = (String, LlmEndpoint)>,
         clock: Arc<dyn Clock>,
-        ids: Arc<dyn IdSource>,
+        ids: Arc<dyn IdGenerator>,
     ) -> Result<Self, (String, EndpointError)> {
         let mut known = BTreeMap::new();
         for (name, config) in endpoints {
@@ -175,7 +175,7 @@ async fn attempt(
     let broken =
         |reason: &str| Failure::Passing(format!("the endpoint's answer cannot be used: {reason}"), None);
     let config = &endpoint.config;
-    let mut reader = EventReader::new(config.line_octets, config.body_octets);
+    let mut reader = EventReader::new(config.line_bytes, config.body_bytes);
     let mut whole = Vec::new();
     let mut events = Vec::new();
     let mut is_done = false;
@@ -183,11 +183,11 @@ async fn attempt(
         let chunk = endpoint.chunk(&mut body).await?;
         let is_end = chunk.is_none();
         let fed = match chunk {
-            Some(octets) if is_whole => {
-                whole.extend_from_slice(&octets);
-                if whole.len() > config.body_octets { Err(sse::StreamFault::Body) } else { Ok(()) }
+            Some(bytes) if is_whole => {
+                whole.extend_from_slice(&bytes);
+                if whole.len() > config.body_bytes { Err(sse::StreamFault::Body) } else { Ok(()) }
             }
-            Some(octets) => reader.feed(&octets, &mut events),
+            Some(bytes) => reader.feed(&bytes, &mut events),
             None if is_whole => {
                 events.push(String::from_utf8_lossy(&whole).into_owned());
                 Ok(())

@@ -2,12 +2,12 @@
 //! data.
 
 use conversations::{ChatTurn, FoundPassage, Grounding, Speaker};
-use openapi_core::ports::IdSource;
+use openapi_core::ports::IdGenerator;
 
 use super::protocol::{PromptMessage, Role, Tool};
 
-/// Octets that are reckoned to be a token: fewer than most texts have, so that estimates are rather too high.
-const OCTETS_PER_TOKEN: usize = 3;
+/// Bytes that are reckoned to be a token: fewer than most texts have, so that estimates are rather too high.
+const BYTES_PER_TOKEN: usize = 3;
 /// Tokens that a message takes beside its text.
 const MESSAGE_TOKENS: usize = 8;
 /// The share of what is left behind rules and question that passages may take; the rest is for what was said before.
@@ -29,14 +29,14 @@ pub(super) struct Prompt {
 
 /// About how many tokens a text has.
 pub(super) fn tokens(text: &str) -> usize {
-    text.len().div_ceil(OCTETS_PER_TOKEN)
+    text.len().div_ceil(BYTES_PER_TOKEN)
 }
 
 /// A mark that no passage can hold: whoever wrote them could not know it.
-pub(super) fn mark(ids: &dyn IdSource) -> String {
-    let mut octets = [0; MARK_DIGITS / 2];
-    ids.fill(&mut octets);
-    octets.iter().map(|octet| format!("{octet:02x}")).collect()
+pub(super) fn mark(ids: &dyn IdGenerator) -> String {
+    let mut bytes = [0; MARK_DIGITS / 2];
+    ids.fill(&mut bytes);
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl Prompt {

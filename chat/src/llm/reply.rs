@@ -11,7 +11,7 @@ use super::prompt::Prompt;
 use super::protocol::{Heard, Tool};
 use crate::texts::texts;
 
-/// Octets of a reply; the rest of a longer one is left out.
+/// Bytes of a reply; the rest of a longer one is left out.
 const LONGEST: usize = 64 << 10;
 /// The tags that some models put around what they think.
 const THOUGHT: (&str, &str) = ("<think>", "</think>");
@@ -33,9 +33,9 @@ pub(super) struct Reply<'a> {
     thoughts: Thoughts,
     tools: Vec<Tool>,
     input_tokens: u64,
-    /// Octets of what the model said, thoughts included.
+    /// Bytes of what the model said, thoughts included.
     said: usize,
-    /// Octets that were shown.
+    /// Bytes that were shown.
     shown: usize,
     usage: Option<(u64, u64)>,
     status: Option<StatusKind>,

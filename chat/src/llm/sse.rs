@@ -9,31 +9,31 @@ pub(super) enum StreamFault {
     Body,
 }
 
-/// Takes octets and gives the data of events.
+/// Takes bytes and gives the data of events.
 pub(super) struct EventReader {
     line: Vec<u8>,
     data: Option<String>,
-    /// Whether the last octet was a carriage return, whose line feed is still to come.
+    /// Whether the last byte was a carriage return, whose line feed is still to come.
     is_return: bool,
     left: usize,
-    line_octets: usize,
+    line_bytes: usize,
 }
 
 impl EventReader {
-    pub(super) fn new(line_octets: usize, body_octets: usize) -> Self {
-        EventReader { line: Vec::new(), data: None, is_return: false, left: body_octets, line_octets }
+    pub(super) fn new(line_bytes: usize, body_bytes: usize) -> Self {
+        EventReader { line: Vec::new(), data: None, is_return: false, left: body_bytes, line_bytes }
     }
 
-    /// Takes more octets; what of them completes events goes to `events`.
-    pub(super) fn feed(&mut self, octets: &[u8], events: &mut Vec<String>) -> Result<(), StreamFault> {
-        self.left = self.left.checked_sub(octets.len()).ok_or(StreamFault::Body)?;
-        for octet in octets {
-            let is_second = std::mem::replace(&mut self.is_return, *octet == b'\r') && *octet == b'\n';
-            match octet {
+    /// Takes more bytes; what of them completes events goes to `events`.
+    pub(super) fn feed(&mut self, bytes: &[u8], events: &mut Vec<String>) -> Result<(), StreamFault> {
+        self.left = self.left.checked_sub(bytes.len()).ok_or(StreamFault::Body)?;
+        for byte in bytes {
+            let is_second = std::mem::replace(&mut self.is_return, *byte == b'\r') && *byte == b'\n';
+            match byte {
                 b'\n' if is_second => {}
                 b'\r' | b'\n' => self.end_line(events)?,
-                _ if self.line.len() >= self.line_octets => return Err(StreamFault::Line),
-                octet => self.line.push(*octet),
+                _ if self.line.len() >= self.line_bytes => return Err(StreamFault::Line),
+                byte => self.line.push(*byte),
             }
         }
         Ok(())
@@ -60,7 +60,7 @@ impl EventReader {
         let Some(data) = line.strip_prefix("data:") else { return Ok(()) };
         let data = data.strip_prefix(' ').unwrap_or(data);
         match &mut self.data {
-            Some(known) if known.len() + data.len() >= self.line_octets => return Err(StreamFault::Line),
+            Some(known) if known.len() + data.len() >= self.line_bytes => return Err(StreamFault::Line),
             Some(known) => {
                 known.push('\n');
                 known.push_str(data);
@@ -93,7 +93,7 @@ mod tests {
             let (first, second) = stream.as_bytes().split_at(cut);
             assert_eq!(read(&[first, second]).expect("it is read"), wanted, "{cut}");
         }
-        // One line end, though it is two octets: the event goes on.
+        // One line end, though it is two bytes: the event goes on.
         assert_eq!(read(&[b"data: a\r", b"\ndata: b\r\n\r\n"]).expect("it is read"), ["a\nb"]);
         let single: Vec<&[u8]> = stream.as_bytes().chunks(1).collect();
         assert_eq!(read(&single).expect("it is read"), wanted);

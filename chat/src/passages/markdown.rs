@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::Section;
 
-/// Octets of a heading; what is longer is text.
+/// Bytes of a heading; what is longer is text.
 const LONGEST_HEADING: usize = 400;
 /// Lines at the beginning that may be front matter.
 const FRONT_MATTER_LINES: usize = 64;

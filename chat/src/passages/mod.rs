@@ -79,7 +79,7 @@ pub fn cut(pages: &[&str], format: Format) -> CutDocument {
     };
     let title = sections.iter().find_map(|section| section.headings.first().cloned());
     let mut passages = Vec::new();
-    let mut counter = Counter { text: &text, octet: 0, character: 0 };
+    let mut counter = Counter { text: &text, byte: 0, character: 0 };
     for section in sections {
         let pieces = pieces(&text, section.body, format);
         let page_of = |piece: &Piece| page_starts.partition_point(|page| *page <= piece.range.start);
@@ -109,17 +109,17 @@ pub fn title(document: &CutDocument, file_name: &str) -> String {
     if title.is_empty() { file_name.chars().take(LONGEST_TITLE).collect() } else { title }
 }
 
-/// Counts characters up to octets that only grow.
+/// Counts characters up to bytes that only grow.
 struct Counter<'a> {
     text: &'a str,
-    octet: usize,
+    byte: usize,
     character: u64,
 }
 
 impl Counter<'_> {
-    fn characters_before(&mut self, octet: usize) -> u64 {
-        self.character += self.text[self.octet..octet].chars().count() as u64;
-        self.octet = octet;
+    fn characters_before(&mut self, byte: usize) -> u64 {
+        self.character += self.text[self.byte..byte].chars().count() as u64;
+        self.byte = byte;
         self.character
     }
 }

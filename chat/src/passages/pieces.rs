@@ -8,7 +8,7 @@ use super::{Format, LONGEST, sentences};
 /// A piece of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
-    /// Where it is, in octets, without blanks around it.
+    /// Where it is, in bytes, without blanks around it.
     pub(crate) range: Range<usize>,
     /// Its characters.
     pub(crate) characters: usize,

@@ -72,8 +72,8 @@ fn many_who_ask_at_once_wait_for_one_index() {
 fn agents_that_were_not_asked_for_longest_are_dropped() {
     let other = |number: u8| AgentId::from(PlatformId::new(NOW, [number; 8]));
     let world = world(IndexSettings::default());
-    let size = pollster::block_on(world.index.index(&agent())).expect("an index").octets() + 1_024;
-    let settings = IndexSettings { memory_octets: size * 3 + size / 2, ..IndexSettings::default() };
+    let size = pollster::block_on(world.index.index(&agent())).expect("an index").bytes() + 1_024;
+    let settings = IndexSettings { memory_bytes: size * 3 + size / 2, ..IndexSettings::default() };
     let index = KnowledgeIndex::new(world.store.clone(), world.clock.clone(), settings);
     let readings = |agent: u8| {
         let before = world.readings();
@@ -88,7 +88,7 @@ fn agents_that_were_not_asked_for_longest_are_dropped() {
     let index = KnowledgeIndex::new(
         world.store.clone(),
         world.clock.clone(),
-        IndexSettings { memory_octets: 1, ..settings },
+        IndexSettings { memory_bytes: 1, ..settings },
     );
     for agent in [1, 1, 2] {
         pollster::block_on(index.index(&other(agent))).expect("an index");

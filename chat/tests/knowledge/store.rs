@@ -10,7 +10,7 @@ use conversations::{KnowledgeDocument, Passage};
 use openapi_core::audit::AuditEntry;
 use openapi_core::files::Sha256Digest;
 use openapi_core::json::RawObject;
-use openapi_core::storage::{AgentRecord, AgentRecordKind, AgentRecordStore, StorageError, StorageErrorKind};
+use openapi_core::storage::{RecordKind, RecordStore, StorageError, StorageErrorKind, StoredRecord};
 use openapi_core::values::{AgentId, KnowledgeId, PlatformId};
 
 use crate::NOW;
@@ -89,17 +89,17 @@ impl KnowledgeStore for Store {
 }
 
 #[async_trait]
-impl AgentRecordStore for Store {
-    async fn agent_record(&self, _: &AgentId, kind: AgentRecordKind) -> Result<Option<AgentRecord>> {
+impl RecordStore for Store {
+    async fn record(&self, _: &AgentId, kind: RecordKind) -> Result<Option<StoredRecord>> {
         self.check()?;
         self.checks.fetch_add(1, Ordering::SeqCst);
         // Whoever else runs on this thread gets in between.
         yielded().await;
         let version = self.version.load(Ordering::SeqCst) as u64;
-        Ok((version > 0).then(|| AgentRecord { kind, version, body: RawObject::default() }))
+        Ok((version > 0).then(|| StoredRecord { kind, version, body: RawObject::default() }))
     }
 
-    async fn save_agent_record(&self, _: &AgentId, _: &AgentRecord, _: Option<&AuditEntry>) -> Result<()> {
+    async fn save_record(&self, _: &AgentId, _: &StoredRecord, _: Option<&AuditEntry>) -> Result<()> {
         Err(StorageError::from(StorageErrorKind::Missing))
     }
 }

@@ -38,10 +38,10 @@ async fn it_is_the_same_wherever_the_stream_is_cut() {
         content(text),
         event(&json!({ "choices": [{ "delta": {}, "finish_reason": "stop" }] }))
     );
-    let octets = stream.into_bytes();
+    let bytes = stream.into_bytes();
     for size in [1, 2, 3, 7, 1_000] {
         let parts =
-            octets.chunks(size).flat_map(|piece| [Part::Octets(piece.to_vec()), Part::Wait(0)]).collect();
+            bytes.chunks(size).flat_map(|piece| [Part::Bytes(piece.to_vec()), Part::Wait(0)]).collect();
         let stub = Stub::says(vec![Reply::parts(parts)]).await;
         let said = ask(&responder(&stub), turn("?")).await;
         assert_eq!((said.text.as_str(), said.cited()), (text, vec![1, 2]), "{size}");
@@ -51,16 +51,16 @@ async fn it_is_the_same_wherever_the_stream_is_cut() {
 #[tokio::test]
 async fn usage_that_is_missing_is_estimated() {
     let stream = format!("{}data: [DONE]\n\n", content(&"word ".repeat(60)));
-    let stub = Stub::says(vec![Reply::parts(vec![Part::Octets(stream.into_bytes())])]).await;
+    let stub = Stub::says(vec![Reply::parts(vec![Part::Bytes(stream.into_bytes())])]).await;
     let usage = ask(&responder(&stub), turn("Home visits?")).await.done().2;
-    let octets: usize = stub.seen()[0].body["messages"]
+    let bytes: usize = stub.seen()[0].body["messages"]
         .as_array()
         .expect("messages")
         .iter()
         .map(|message| message["content"].as_str().expect("text").len())
         .sum();
     assert_eq!(usage.output_tokens, 100);
-    assert!(usage.input_tokens as usize * 3 >= octets, "{usage:?}");
+    assert!(usage.input_tokens as usize * 3 >= bytes, "{usage:?}");
     assert!((usage.cost - (usage.input_tokens as f64 + 1_000.0) / 1e6).abs() < 1e-9);
 }
 
@@ -96,7 +96,7 @@ async fn tools_offer_the_form_and_a_person_where_that_is_allowed() {
                 &json!({ "choices": [{ "delta": { "tool_calls": [{ "index": 0, "function": { "arguments": "{}" } }] }, "finish_reason": "tool_calls" }] })
             ),
         );
-        Reply::parts(vec![Part::Octets(stream.into_bytes())])
+        Reply::parts(vec![Part::Bytes(stream.into_bytes())])
     };
     let stub =
         Stub::says(vec![call("offer_lead_form"), call("request_handoff"), call("delete_contacts")]).await;
@@ -131,7 +131,7 @@ async fn what_a_model_thinks_is_dropped() {
         format!("{}{}{}data: [DONE]\n\n", thinks("reasoning_content"), thinks("reasoning"), content("Yes."));
     let tags = Reply::says(&[" \n<th", "ink>secret thou", "ght</th", "ink>\n\nYes", "."]);
     let stub = Stub::says(vec![
-        Reply::parts(vec![Part::Octets(stream.into_bytes())]),
+        Reply::parts(vec![Part::Bytes(stream.into_bytes())]),
         tags,
         Reply::says(&["<thin", " air."]),
     ])
@@ -176,7 +176,7 @@ async fn the_dialect_that_an_endpoint_takes_is_found_once() {
 async fn a_reply_ends_at_its_limit() {
     let deltas: Vec<String> = (0..100).map(|_| content(&"x".repeat(1_000))).collect();
     let stub =
-        Stub::says(vec![Reply::parts(vec![Part::Octets(deltas.concat().into_bytes()), Part::Hang])]).await;
+        Stub::says(vec![Reply::parts(vec![Part::Bytes(deltas.concat().into_bytes()), Part::Hang])]).await;
     let said = ask(&responder(&stub), turn("?")).await;
     assert_eq!((said.text.len(), said.outcome()), (64 << 10, Outcome::Answered));
 }

@@ -18,7 +18,7 @@ fn good() -> Reply {
 }
 
 fn stream(text: String) -> Reply {
-    Reply::parts(vec![Part::Octets(text.into_bytes())])
+    Reply::parts(vec![Part::Bytes(text.into_bytes())])
 }
 
 #[tokio::test]
@@ -79,7 +79,7 @@ async fn what_fails_after_the_first_delta_is_not_repeated() {
 
 #[tokio::test]
 async fn silence_before_and_within_an_answer_is_a_timeout() {
-    let head = Part::Octets(content("Half ").into_bytes());
+    let head = Part::Bytes(content("Half ").into_bytes());
     for parts in [vec![Part::Hang], vec![head, Part::Hang]] {
         let stub = Stub::says(vec![Reply::parts(parts)]).await;
         let begun = Instant::now();
@@ -93,7 +93,7 @@ async fn silence_before_and_within_an_answer_is_a_timeout() {
 #[tokio::test]
 async fn the_deadline_of_the_turn_holds() {
     let drip: Vec<Part> =
-        (0..200).flat_map(|_| [Part::Octets(content("x").into_bytes()), Part::Wait(50)]).collect();
+        (0..200).flat_map(|_| [Part::Bytes(content("x").into_bytes()), Part::Wait(50)]).collect();
     let stub = Stub::says(vec![Reply::parts(drip)]).await;
     let mut turn = turn("?");
     turn.deadline = Timestamp::from_millis(NOW.millis() + 600);
@@ -107,7 +107,7 @@ async fn the_deadline_of_the_turn_holds() {
 
 #[tokio::test]
 async fn dropping_the_stream_ends_the_request_within_a_second() {
-    for parts in [vec![Part::Hang], vec![Part::Octets(content("Half ").into_bytes()), Part::Hang]] {
+    for parts in [vec![Part::Hang], vec![Part::Bytes(content("Half ").into_bytes()), Part::Hang]] {
         let stub = Stub::says(vec![Reply::parts(parts)]).await;
         let mut endpoint = endpoint(&stub);
         endpoint.silence = Duration::from_secs(60);
@@ -140,10 +140,10 @@ async fn an_endpoint_that_keeps_failing_is_left_alone_for_a_while() {
 #[tokio::test]
 async fn long_lines_and_bodies_end_the_answer() {
     let long = format!("data: {}", "x".repeat(10_000));
-    let stub = Stub::says(vec![Reply::parts(vec![Part::Octets(long.into_bytes()), Part::Hang])]).await;
+    let stub = Stub::says(vec![Reply::parts(vec![Part::Bytes(long.into_bytes()), Part::Hang])]).await;
     let mut endpoint = endpoint(&stub);
-    endpoint.line_octets = 4_096;
-    endpoint.body_octets = 8_192;
+    endpoint.line_bytes = 4_096;
+    endpoint.body_bytes = 8_192;
     let (responder, _) = responder_of(endpoint);
     assert_eq!(ask(&responder, turn("?")).await.error(), ChatError::Unavailable);
     let comments = ": still here\n\n".repeat(1_000);
@@ -151,8 +151,8 @@ async fn long_lines_and_bodies_end_the_answer() {
     for reply in [stream(comments), whole] {
         let stub = Stub::says(vec![reply]).await;
         let mut endpoint = crate::endpoint(&stub);
-        endpoint.line_octets = 4_096;
-        endpoint.body_octets = 8_192;
+        endpoint.line_bytes = 4_096;
+        endpoint.body_bytes = 8_192;
         assert_eq!(ask(&responder_of(endpoint).0, turn("?")).await.error(), ChatError::Unavailable);
     }
 }

@@ -95,10 +95,10 @@ async fn the_prompt_stays_within_its_tokens() {
     ask(&responder, turn).await;
     let seen = &stub.seen()[0];
     let messages = seen.body["messages"].as_array().expect("messages");
-    let octets: usize = messages.iter().map(|message| message["content"].as_str().expect("text").len()).sum();
-    assert!(octets <= 12_000 && octets > 9_000, "{octets}");
+    let bytes: usize = messages.iter().map(|message| message["content"].as_str().expect("text").len()).sum();
+    assert!(bytes <= 12_000 && bytes > 9_000, "{bytes}");
     assert!(
-        most.input_tokens as usize * 3 >= octets && most.input_tokens <= 4_100 && most.output_tokens == 800,
+        most.input_tokens as usize * 3 >= bytes && most.input_tokens <= 4_100 && most.output_tokens == 800,
         "{most:?}"
     );
     assert!((most.cost - (most.input_tokens as f64 + 8_000.0) / 1e6).abs() < 1e-9);

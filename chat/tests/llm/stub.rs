@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 /// A part of an answer.
 #[derive(Clone)]
 pub enum Part {
-    Octets(Vec<u8>),
+    Bytes(Vec<u8>),
     /// So many milliseconds of silence.
     Wait(u64),
     /// Silence until the other side leaves.
@@ -40,12 +40,12 @@ impl Reply {
             &json!({ "choices": [], "usage": { "prompt_tokens": 200, "completion_tokens": 20 } }),
         ));
         stream.push_str("data: [DONE]\n\n");
-        Self::parts(vec![Part::Octets(stream.into_bytes())])
+        Self::parts(vec![Part::Bytes(stream.into_bytes())])
     }
 
     pub fn json(status: u16, body: &Value) -> Self {
         let headers = vec![("content-type", "application/json".to_owned())];
-        Reply { status, headers, parts: vec![Part::Octets(body.to_string().into_bytes())] }
+        Reply { status, headers, parts: vec![Part::Bytes(body.to_string().into_bytes())] }
     }
 
     pub fn error(status: u16, message: &str) -> Self {
@@ -156,7 +156,7 @@ async fn serve(
     connection.write_all(head.as_bytes()).await.ok()?;
     for part in reply.parts {
         match part {
-            Part::Octets(octets) => connection.write_all(&octets).await.ok()?,
+            Part::Bytes(bytes) => connection.write_all(&bytes).await.ok()?,
             Part::Wait(millis) => tokio::time::sleep(Duration::from_millis(millis)).await,
             Part::Hang => {
                 let _ = connection.read(&mut [0; 1]).await;

@@ -100,7 +100,7 @@ impl Host {
             .with_blobs(Arc::new(MemoryBlobs::new()))
             .with_extractor(Arc::new(Script::default()));
         let storage = Arc::new(MemoryStorage::new());
-        let platform = Arc::new(Platform::new(Arc::clone(&storage) as _, ports, document::brand()));
+        let platform = Arc::new(Platform::new(Arc::clone(&storage) as _, ports, document::service_info()));
         let chat = Arc::new(Conversations::new(Arc::clone(&platform), storage, ChatPorts::new()));
         let by = Actor::Operator("host".to_owned());
         let agent = NewAgent {
@@ -116,7 +116,7 @@ impl Host {
         block_on(platform.activate_template(&by, &agent, template)).expect("an active template");
         block_on(chat.configure_agent(&by, &agent, &object(&json!({})))).expect("settings");
         Host {
-            api: platform.api(Settings::new(document::brand())),
+            api: platform.api(Settings::new(document::service_info())),
             widget: chat.widget_api(WidgetSettings::default()),
             key: key.key.api_key.to_string(),
             secret: key.secret.expose().to_owned(),
@@ -195,7 +195,7 @@ impl Host {
     }
 
     fn form(&mut self, path: &str, form: &Form, status: u16) -> Value {
-        self.call(Method::POST, path, Some((&form.content_type(), form.octets())), status)
+        self.call(Method::POST, path, Some((&form.content_type(), form.bytes())), status)
     }
 
     fn files(&mut self, contact: &str) {

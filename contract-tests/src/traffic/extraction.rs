@@ -56,6 +56,6 @@ pub(super) fn extraction(dice: &mut SplitMix64) -> Request {
     }
     let mut extract = request("POST", "/document-extraction/extract".to_owned());
     extract.headers.push(("content-type", form.content_type()));
-    extract.body = Some(form.octets());
+    extract.body = Some(form.bytes());
     extract
 }

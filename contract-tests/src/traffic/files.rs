@@ -20,7 +20,7 @@ pub(super) fn files(dice: &mut SplitMix64, known: &Known) -> Request {
             let form = Form::of_file(name, content.as_bytes());
             let mut upload = request("POST", of);
             upload.headers.push(("content-type", form.content_type()));
-            upload.body = Some(form.octets());
+            upload.body = Some(form.bytes());
             upload
         }
         4 => request("GET", one),

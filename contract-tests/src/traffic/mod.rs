@@ -48,7 +48,7 @@ impl Request {
             call = call.header(name, value);
         }
         match &self.body {
-            Some(body) => call.octets(body),
+            Some(body) => call.bytes(body),
             None => call,
         }
     }

@@ -198,7 +198,7 @@ fn what_counts(backend: Backend) {
         (cx.call("GET", "/contacts/chatbots/other"), 403),
         (cx.call("POST", LIST).text("{"), 400),
         (cx.call("POST", LIST).text("{}").header("content-type", "text/plain"), 415),
-        (cx.call("POST", LIST).octets(&vec![b' '; 1_048_577]), 413),
+        (cx.call("POST", LIST).bytes(&vec![b' '; 1_048_577]), 413),
         (cx.call("POST", LIST).json(&story::new_contact()), 409),
         (cx.call("PUT", one).json(&json!({})).header("if-match", "\"x\""), 412),
         (cx.call("POST", &format!("{LIST}?dryRun=1")).json(&json!({ "primaryEmail": "a@b.co" })), 200),

@@ -44,7 +44,7 @@ impl World {
         let store = Backend::Memory.open();
         let faulty = FaultyStorage::new(Arc::clone(&store.storage));
         let cx = Sandbox::on(store.through(faulty.clone()), |_| {});
-        let cx = cx.rebuilt(cx.ports(), |files| files.max_octets_of_agent = Some(2_000));
+        let cx = cx.rebuilt(cx.ports(), |files| files.max_bytes_of_agent = Some(2_000));
         let templates = [("Feedback", "supersede", true), ("Éclair", "keepAll", false)]
             .map(|(name, policy, comment)| cx.template(&definition(name, policy, comment)));
         let revoked = cx.issue(|_| {});
@@ -109,7 +109,7 @@ impl World {
         let reply = match caught(|| self.ask(&case, key.as_ref(), dice.pick(&[10, 10, 11]))) {
             Ok(Some(reply)) => reply,
             Ok(None) => return 0,
-            Err(words) => panic!("{words}\n{}", case.octets().escape_ascii()),
+            Err(words) => panic!("{words}\n{}", case.bytes().escape_ascii()),
         };
         self.faulty.fail(None);
         self.faulty.lose_races(0);

@@ -1,4 +1,4 @@
-//! What an agent is answered does not depend on what another agent does: to the octet, headers and ids included.
+//! What an agent is answered does not depend on what another agent does: to the byte, headers and ids included.
 //!
 //! Two agents live in one process over one store, with requests of the same small world, so that their external ids,
 //! e-mail addresses, idempotency keys and file names are the same ones, and each asks for the other's ids, cursors and
@@ -16,7 +16,7 @@ use contract_tests::sandbox::wait;
 use contract_tests::traffic::{Deed, Known, Request, Step, definition, step};
 use contract_tests::{Backend, Credentials, FaultyStorage, Reply, Sandbox, SplitMix64};
 use openapi_core::access::RateLimits;
-use openapi_core::ports::{IdSource, SequentialIds};
+use openapi_core::ports::{IdGenerator, SequentialIds};
 use storage_common::transfer;
 use testkit::conformance::{Faulty, PlantedFault};
 
@@ -38,12 +38,12 @@ struct Sequences {
     sequences: [SequentialIds; 3],
 }
 
-impl IdSource for Sequences {
-    fn fill(&self, octets: &mut [u8]) {
+impl IdGenerator for Sequences {
+    fn fill(&self, bytes: &mut [u8]) {
         let turn = self.turn.load(Ordering::SeqCst);
-        self.sequences[turn].fill(octets);
+        self.sequences[turn].fill(bytes);
         // No id of one sequence is one of another's.
-        octets.iter_mut().for_each(|octet| *octet ^= [0, 0x55, 0xaa][turn]);
+        bytes.iter_mut().for_each(|byte| *byte ^= [0, 0x55, 0xaa][turn]);
     }
 }
 
@@ -118,8 +118,8 @@ impl World {
         let cx = Sandbox::on(store, |_| {});
         let ids = Arc::new(Sequences::default());
         let mut ports = cx.ports();
-        ports.ids = Arc::clone(&ids) as Arc<dyn IdSource>;
-        let cx = cx.rebuilt(ports, |files| files.max_octets_of_agent = Some(300));
+        ports.ids = Arc::clone(&ids) as Arc<dyn IdGenerator>;
+        let cx = cx.rebuilt(ports, |files| files.max_bytes_of_agent = Some(300));
         let other = cx.of_agent("second");
         let mut tenants = [Tenant::new(cx, "192.0.2.1"), Tenant::new(other, "192.0.2.2")];
         if matches!(planted, Planted::SharedLimits) {
@@ -222,8 +222,8 @@ fn alone(world: &World, events: &[Event]) -> Result<u64, String> {
             Event::Asked(request, is_tight, expected) => {
                 answers += 1;
                 let reply = world.ask(SECOND, request, *is_tight);
-                if (reply.status, &reply.headers, &reply.octets)
-                    != (expected.status, &expected.headers, &expected.octets)
+                if (reply.status, &reply.headers, &reply.bytes)
+                    != (expected.status, &expected.headers, &expected.bytes)
                 {
                     let shown =
                         |reply: &Reply| format!("{} {:?}\n{}", reply.status, reply.headers, reply.text);

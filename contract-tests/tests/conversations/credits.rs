@@ -2,7 +2,7 @@
 //! die. What was given is either there, set aside or charged, and neither credits nor the tokens and the cost of a day are
 //! overdrawn.
 //!
-//! `WIDGET_HISTORIES=10000 cargo test -p openapi-core --all-features --test widget credits` runs so many.
+//! `WIDGET_HISTORIES=10000 cargo test -p contract-tests --all-features --test conversations credits` runs so many.
 
 use conversations::admin::ChatAdmin;
 use conversations::storage::{ConversationFilter, ConversationQuery};

@@ -84,9 +84,8 @@ impl Client {
         let mut pieces = 0;
         while fate.cut_after.is_none_or(|most| pieces < most) {
             let Some(frame) = block_on(body.frame()) else { break };
-            let octets = frame.expect("a frame").into_data().expect("data");
-            for event in
-                std::str::from_utf8(&octets).expect("UTF-8").split("\n\n").filter(|it| !it.is_empty())
+            let bytes = frame.expect("a frame").into_data().expect("data");
+            for event in std::str::from_utf8(&bytes).expect("UTF-8").split("\n\n").filter(|it| !it.is_empty())
             {
                 self.take(event);
                 // Half of what came at once may be lost as well.

@@ -107,9 +107,9 @@ fn forms_that_no_person_fills_in_are_dropped() {
     let fields = json!({ "primaryEmail": "zoe@example.com" });
     let mut fast = lead(None, fields.clone());
     fast["elapsedMs"] = json!(1_499);
-    let mut trapped = lead(None, fields);
-    trapped["hp"] = json!("x");
-    for body in [fast, trapped] {
+    let mut honeypot_filled = lead(None, fields);
+    honeypot_filled["hp"] = json!("x");
+    for body in [fast, honeypot_filled] {
         assert_eq!(world.post("/lead", &body).json()["message"], "Thank you");
     }
     assert!(contacts(&world).is_empty());
@@ -130,7 +130,7 @@ fn user(world: &World, external: &str, email: &str, name: &str) -> Value {
     let exp = 1_769_852_730 + 3_600;
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("a key");
     mac.update(format!("v1\n{AGENT}\n{exp}\n{external}\n{email}").as_bytes());
-    let hex: String = mac.finalize().into_bytes().iter().map(|octet| format!("{octet:02x}")).collect();
+    let hex: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
     json!({ "externalReferenceId": external, "email": email, "name": name, "hash": format!("{exp}.{hex}") })
 }
 

@@ -100,12 +100,12 @@ fn what_is_no_call() {
 #[test]
 fn heads_have_eight_kibibytes() {
     let world = boundless();
-    let get = |octets: usize| {
+    let get = |bytes: usize| {
         world.send(&world.api, &format!("/config?agentId={AGENT}"), &json!({}), |request| {
             *request.method_mut() = http::Method::GET;
             request.headers_mut().clear();
             // A name counts as its value does.
-            request.headers_mut().insert("x-long", "x".repeat(octets - 6).parse().expect("a value"));
+            request.headers_mut().insert("x-long", "x".repeat(bytes - 6).parse().expect("a value"));
         })
     };
     assert_eq!(get(8 * 1024).status, 200);
@@ -284,9 +284,9 @@ fn calls_that_are_refused_use_nothing_up() {
     settings.limits.address_turns.clear();
     settings.limits.agent_turns = vec![conversations::widget::Window::of_seconds("minute", 60, 10)];
     let world = world_with(settings, false);
-    let mut trapped = turn(1, "Hi", None);
-    trapped["hp"] = json!("x");
-    let bodies = [json!({ "agentId": AGENT }), trapped, turn(1, " ", None)];
+    let mut honeypot_filled = turn(1, "Hi", None);
+    honeypot_filled["hp"] = json!("x");
+    let bodies = [json!({ "agentId": AGENT }), honeypot_filled, turn(1, " ", None)];
     for body in bodies.iter().cycle().take(60) {
         world.post("/turns", body);
     }

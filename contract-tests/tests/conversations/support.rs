@@ -21,11 +21,11 @@ use http_body_util::{BodyExt, Full};
 use openapi_core::access::Actor;
 use openapi_core::admin::{Admin, NewAgent};
 use openapi_core::api::{ApiBody, PeerAddress};
-use openapi_core::brand::Brand;
 use openapi_core::json::{Json, Object, parse};
 use openapi_core::platform::{Platform, Ports};
-use openapi_core::ports::{Clock, FixedClock, MemoryBlobs, SequentialIds, Task, Tasks, Timer};
+use openapi_core::ports::{Clock, FixedClock, MemoryBlobs, SequentialIds, Spawner, Task, Timer};
 use openapi_core::server_keys::{ServerKey, ServerKeys};
+use openapi_core::service_info::ServiceInfo;
 use openapi_core::values::{AgentId, Timestamp};
 use pollster::block_on;
 use serde_json::{Value, json};
@@ -147,7 +147,7 @@ impl ChatResponder for Script {
 /// Each task on a thread of its own.
 pub struct Threads;
 
-impl Tasks for Threads {
+impl Spawner for Threads {
     fn spawn(&self, task: Task) {
         std::thread::spawn(move || block_on(task));
     }
@@ -289,7 +289,7 @@ fn chat(
     drive: Drive,
     keys: &[u8],
 ) -> Arc<Conversations> {
-    let keys = keys.iter().map(|octet| ServerKey::new(&[*octet; 32]));
+    let keys = keys.iter().map(|byte| ServerKey::new(&[*byte; 32]));
     let mut keys: VecDeque<ServerKey> = keys.collect();
     let current = keys.pop_front().expect("a key");
     let keys = ServerKeys::new(current, keys.into());
@@ -302,10 +302,10 @@ fn chat(
     let (ports, chat) = match drive {
         Drive::Responses => (ports, chat),
         Drive::Clock => (ports.with_timer(Arc::new(Clocked(Arc::clone(clock)))), chat),
-        Drive::Threads => (ports.with_timer(Arc::new(Hasty)), chat.with_tasks(Arc::new(Threads))),
+        Drive::Threads => (ports.with_timer(Arc::new(Hasty)), chat.with_spawner(Arc::new(Threads))),
     };
-    let brand = Brand::new("https://api.example.com").expect("a brand");
-    let platform = Arc::new(Platform::new(Arc::clone(storage) as _, ports, brand));
+    let service_info = ServiceInfo::new("https://api.example.com").expect("a service_info");
+    let platform = Arc::new(Platform::new(Arc::clone(storage) as _, ports, service_info));
     Arc::new(Conversations::new(platform, Arc::clone(storage) as _, chat))
 }
 
@@ -435,8 +435,8 @@ pub struct Answered {
 
 pub async fn read(response: Response<ApiBody>) -> Answered {
     let (parts, body) = response.into_parts();
-    let octets = body.collect().await.expect("a body").to_bytes();
-    let text = String::from_utf8(octets.to_vec()).expect("UTF-8");
+    let bytes = body.collect().await.expect("a body").to_bytes();
+    let text = String::from_utf8(bytes.to_vec()).expect("UTF-8");
     Answered { status: parts.status.as_u16(), headers: parts.headers, text }
 }
 

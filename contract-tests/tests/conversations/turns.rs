@@ -494,8 +494,8 @@ fn piece_now(body: &mut ApiBody) -> Option<String> {
     let mut frame = std::pin::pin!(body.frame());
     let polled = frame.as_mut().poll(&mut Context::from_waker(Waker::noop()));
     let Poll::Ready(frame) = polled else { return None };
-    let octets = frame.expect("a frame").expect("a frame").into_data().expect("data");
-    Some(String::from_utf8(octets.to_vec()).expect("UTF-8"))
+    let bytes = frame.expect("a frame").expect("a frame").into_data().expect("data");
+    Some(String::from_utf8(bytes.to_vec()).expect("UTF-8"))
 }
 
 /// The next piece of a stream, which comes soon.

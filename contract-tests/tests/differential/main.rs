@@ -1,4 +1,4 @@
-//! The same random requests to every store: each answers like the model, to the octet.
+//! The same random requests to every store: each answers like the model, to the byte.
 //!
 //! Clock and ids are the same for all, so that nothing in an answer has to be left out of the comparison. A history is a
 //! list of seeds, one for each step; one that ends in a difference is cut down to the steps that matter.
@@ -63,8 +63,8 @@ impl Both {
             }
             Step::Request(request) => {
                 let (expected, found) = (answer(&self.model, &request), answer(&self.ours, &request));
-                if (expected.status, &expected.headers, &expected.octets)
-                    != (found.status, &found.headers, &found.octets)
+                if (expected.status, &expected.headers, &expected.bytes)
+                    != (found.status, &found.headers, &found.bytes)
                 {
                     let shown =
                         |reply: &Reply| format!("{} {:?}\n{}", reply.status, reply.headers, reply.text);

@@ -78,8 +78,8 @@ fn a_store_that_does_not_answer(backend: Backend) {
     let clock = Arc::new(FixedClock::at(contract_tests::sandbox::instant(contract_tests::sandbox::START)));
     let keys = ServerKeys::new(ServerKey::new(&[7; 32]), Vec::new());
     let ports = Ports::new(clock, Arc::new(SequentialIds::default()), keys).with_timer(Arc::new(Impatient));
-    let brand = contract_tests::document::brand();
-    let api = Arc::new(Platform::new(faulty, ports, brand.clone())).api(Settings::new(brand));
+    let service_info = contract_tests::document::service_info();
+    let api = Arc::new(Platform::new(faulty, ports, service_info.clone())).api(Settings::new(service_info));
     let request =
         http::Request::get("/v1/open/health").body(http_body_util::Empty::new()).expect("a request");
     let reply = wait(api.handle(request));

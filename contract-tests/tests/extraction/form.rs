@@ -94,8 +94,8 @@ fn custom_instructions(backend: Backend) {
         let form = form("x").text("customInstructions", &text);
         let _ = send(&cx, &form).invalid(&[("customInstructions", kind)]);
     }
-    let octets = form("x").part(&["Content-Disposition: form-data; name=\"customInstructions\""], b"\xff");
-    let _ = send(&cx, &octets).invalid(&[("customInstructions", "format")]);
+    let bytes = form("x").part(&["Content-Disposition: form-data; name=\"customInstructions\""], b"\xff");
+    let _ = send(&cx, &bytes).invalid(&[("customInstructions", "format")]);
     let twice = form("x").text("customInstructions", "a").text("customInstructions", "a");
     let _ = send(&cx, &twice).invalid(&[("customInstructions", "duplicate")]);
 }
@@ -144,8 +144,8 @@ fn order_of_faults(backend: Backend) {
     );
 }
 
-fn limited(backend: Backend, octets: u64) -> Sandbox {
-    let cx = Sandbox::with_settings(backend, |settings| settings.max_document_octets = octets);
+fn limited(backend: Backend, bytes: u64) -> Sandbox {
+    let cx = Sandbox::with_settings(backend, |settings| settings.max_document_bytes = bytes);
     let script = crate::support::Script::default();
     cx.rebuilt(cx.ports().with_extractor(std::sync::Arc::new(script)), |_| {})
 }
@@ -158,11 +158,11 @@ fn the_largest_document(backend: Backend) {
     // A second one has no room of its own.
     let many = (0..1_200).fold(form("x"), |form, _| form.document("b", &[b'x'; 1_000]));
     let _ = send(&cx, &many).fails(413, "DOCUMENT_TOO_LARGE");
-    let declared = form(&"x".repeat(2 * 1_024 * 1_024)).octets();
+    let declared = form(&"x".repeat(2 * 1_024 * 1_024)).bytes();
     let length = declared.len();
     let reply = cx
         .call("POST", PATH)
-        .octets(&declared)
+        .bytes(&declared)
         .header("content-type", &form("x").content_type())
         .send()
         .fails(413, "DOCUMENT_TOO_LARGE");
@@ -185,10 +185,10 @@ fn broken_bodies(backend: Backend) {
     let cx = sandbox(backend);
     let form = form("total: 1");
     let call = || cx.call("POST", PATH).header("content-type", &form.content_type());
-    let _ = call().octets(&form.unclosed()).send().fails(400, "BAD_REQUEST");
-    let octets = Chunk::Octets(form.unclosed().into());
-    let _ = call().chunks(vec![octets.clone(), Chunk::Timeout]).send().fails(408, "REQUEST_TIMEOUT");
-    let _ = call().chunks(vec![octets, Chunk::Gone]).send().fails(400, "BAD_REQUEST");
+    let _ = call().bytes(&form.unclosed()).send().fails(400, "BAD_REQUEST");
+    let bytes = Chunk::Bytes(form.unclosed().into());
+    let _ = call().chunks(vec![bytes.clone(), Chunk::Timeout]).send().fails(408, "REQUEST_TIMEOUT");
+    let _ = call().chunks(vec![bytes, Chunk::Gone]).send().fails(400, "BAD_REQUEST");
     let reply =
         cx.call("POST", PATH).json(&json!({ "schema": {} })).send().fails(415, "UNSUPPORTED_MEDIA_TYPE");
     assert_eq!(reply.header("accept"), Some("multipart/form-data"));
@@ -203,7 +203,7 @@ fn a_query_is_refused(backend: Backend) {
 
 /// A server does not hold more of all forms together than it may, and forgets what is answered.
 fn as_much_as_is_held(backend: Backend) {
-    let (cx, _) = crate::support::sandbox_with(backend, |_, settings| settings.max_held_octets = 12_000);
+    let (cx, _) = crate::support::sandbox_with(backend, |_, settings| settings.max_held_bytes = 12_000);
     for _ in 0..3 {
         let _ = send(&cx, &form(&"x".repeat(2_000))).expect(200);
         let refused = send(&cx, &form(&"x".repeat(3_000))).fails(503, "EXTRACTION_UNAVAILABLE");

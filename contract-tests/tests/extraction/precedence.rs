@@ -8,7 +8,7 @@ on_every_backend!(in_this_order,);
 
 fn in_this_order(backend: Backend) {
     let (cx, _) = sandbox_with(backend, |files, settings| {
-        files.max_octets_of_agent = Some(100);
+        files.max_bytes_of_agent = Some(100);
         settings.max_running_of_key = 0;
     });
     plan(&cx, 0);
@@ -24,7 +24,7 @@ fn in_this_order(backend: Backend) {
     // 8 before 11: a body that does not close before its content.
     let _ = cx
         .call("POST", PATH)
-        .octets(&unknown("[]").unclosed())
+        .bytes(&unknown("[]").unclosed())
         .header("content-type", &form("").content_type())
         .send()
         .fails(400, "BAD_REQUEST");

@@ -43,12 +43,12 @@ fn contents(cx: &Sandbox) -> Vec<Vec<u8>> {
     let mut contents = Vec::new();
     while let Some(entry) = wait(poll_fn(|cx| listing.as_mut().poll_next(cx))) {
         let entry = entry.expect("an entry");
-        let mut octets = Vec::new();
+        let mut bytes = Vec::new();
         let mut stream = wait(cx.blobs.read(&entry.key, 0..entry.size)).expect("a content");
         while let Some(chunk) = wait(poll_fn(|cx| stream.as_mut().poll_next(cx))) {
-            octets.extend_from_slice(&chunk.expect("octets"));
+            bytes.extend_from_slice(&chunk.expect("bytes"));
         }
-        contents.push(octets);
+        contents.push(bytes);
     }
     contents
 }
@@ -63,7 +63,7 @@ fn kept_sealed(backend: Backend) {
     assert_eq!(reply.json["metadata"]["document"]["stored"], true);
     let stored = contents(&cx);
     assert_eq!(stored.len(), 1);
-    assert!(!stored[0].windows(4).any(|octets| octets == b"4711"), "it is readable");
+    assert!(!stored[0].windows(4).any(|bytes| bytes == b"4711"), "it is readable");
     let (document, content) = wait(cx.platform.document(&cx.agent, file_id(&reply))).expect("the document");
     assert_eq!(content, b"total: 4711");
     assert_eq!((document.file_name.as_str(), document.file_size), ("a.txt", 11));
@@ -137,9 +137,9 @@ fn a_server_that_is_gone_keeps_nothing(backend: Backend) {
     assert_eq!(contents(&cx).len(), 0);
 }
 
-/// Documents and files of contacts share the octets of the agent.
+/// Documents and files of contacts share the bytes of the agent.
 fn the_quota(backend: Backend) {
-    let (cx, _) = sandbox_with(backend, |files, _| files.max_octets_of_agent = Some(1_000));
+    let (cx, _) = sandbox_with(backend, |files, _| files.max_bytes_of_agent = Some(1_000));
     let sealed = {
         let _ = send(&cx, &saved("x")).expect(200);
         contents(&cx)[0].len()

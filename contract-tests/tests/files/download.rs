@@ -12,7 +12,7 @@ use crate::support::{follow, link, sandbox, sha256, upload};
 on_every_backend!(
     the_whole_file,
     head,
-    content_to_the_octet,
+    content_to_the_byte,
     single_ranges,
     other_forms_of_range_are_ignored,
     unsatisfiable_ranges,
@@ -25,7 +25,7 @@ on_every_backend!(
     conditions_are_ignored,
 );
 
-/// A file of 10 octets, and a link to it.
+/// A file of 10 bytes, and a link to it.
 fn ten(backend: Backend) -> (Sandbox, String, String) {
     let (cx, contact) = sandbox(backend);
     let id = upload(&cx, &contact, "digits.txt", b"0123456789").id();
@@ -36,7 +36,7 @@ fn ten(backend: Backend) -> (Sandbox, String, String) {
 fn the_whole_file(backend: Backend) {
     let (cx, link, digest) = ten(backend);
     let reply = follow(&cx, &link).expect(200);
-    assert_eq!(&*reply.octets, b"0123456789");
+    assert_eq!(&*reply.bytes, b"0123456789");
     let tag = format!("\"{digest}\"");
     for (name, value) in [
         ("content-type", "text/plain"),
@@ -68,7 +68,7 @@ fn head(backend: Backend) {
     let (cx, link, _) = ten(backend);
     let whole = follow(&cx, &link).expect(200);
     let head = cx.at("HEAD", &link).anonymous().send().expect(200);
-    assert!(head.octets.is_empty());
+    assert!(head.bytes.is_empty());
     for name in
         ["content-type", "content-length", "etag", "accept-ranges", "content-disposition", "cache-control"]
     {
@@ -77,9 +77,9 @@ fn head(backend: Backend) {
     let _ = cx.at("HEAD", &link.replace("attachment", "inline")).anonymous().send().expect(403);
 }
 
-fn content_to_the_octet(backend: Backend) {
+fn content_to_the_byte(backend: Backend) {
     let (plain, contact) = sandbox(backend);
-    // A store that gives and takes a few octets at a time.
+    // A store that gives and takes a few bytes at a time.
     for piece in [1, 7, 65_536] {
         let blobs = PiecemealBlobs::new(plain.blobs.clone(), piece);
         let cx = plain.rebuilt(plain.ports().with_blobs(Arc::new(blobs)), |_| {});
@@ -98,7 +98,7 @@ fn content_to_the_octet(backend: Backend) {
             assert_eq!(file.data()["sha256"], sha256(&content));
             let link = link(&cx, &contact, &file.id(), "");
             let reply = follow(&cx, &link).expect(200);
-            assert!(reply.octets == content, "{size} octets in pieces of {piece}");
+            assert!(reply.bytes == content, "{size} bytes in pieces of {piece}");
             assert_eq!(reply.header("content-length"), Some(size.to_string().as_str()));
             let (first, last) = (size / 3, size - 1 - size / 5);
             if first <= last {
@@ -108,7 +108,7 @@ fn content_to_the_octet(backend: Backend) {
                     .header("range", &format!("bytes={first}-{last}"))
                     .send()
                     .expect(206);
-                assert!(reply.octets == content[first..=last]);
+                assert!(reply.bytes == content[first..=last]);
             }
             cx.advance(1_000);
         }
@@ -170,7 +170,7 @@ fn other_forms_of_range_are_ignored(backend: Backend) {
         "bytes=1",
         "bytes 0-1",
         "bytes:0-1",
-        "octets=0-1",
+        "bytes=0-1",
         "items=0-1",
         "none",
         "",
@@ -250,7 +250,7 @@ fn types(backend: Backend) {
         let id = upload(&cx, &contact, &format!("a.{extension}"), &content).id();
         let reply = follow(&cx, &link(&cx, &contact, &id, "")).expect(200);
         assert_eq!(reply.header("content-type"), Some(media_type));
-        assert!(reply.octets == content);
+        assert!(reply.bytes == content);
     }
 }
 

@@ -79,7 +79,7 @@ fn the_fingerprint(backend: Backend) {
     // Another boundary, other chunks, a preamble that nobody reads.
     let body = "--other\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\ntext\r\n--other--\r\n";
     for size in [1, 5, 1_000] {
-        let chunks = body.as_bytes().chunks(size).map(|chunk| Chunk::Octets(chunk.to_vec().into())).collect();
+        let chunks = body.as_bytes().chunks(size).map(|chunk| Chunk::Bytes(chunk.to_vec().into())).collect();
         let call = cx.call("POST", &files_of(&contact)).chunks(chunks).header("idempotency-key", "k");
         is_replay(&call.header("content-type", "multipart/form-data; boundary=other").send(), &first);
     }
@@ -206,7 +206,7 @@ fn refusals_are_not_stored(backend: Backend) {
     let _ = send(&Form::of_file("a.txt", b"")).fails(400, "VALIDATION_ERROR");
     let _ = send(&Form::of_file("a.txt", b"MZ\x90\0\x03\0\0\0")).fails(415, "UNSUPPORTED_FILE_TYPE");
     let unclosed =
-        cx.call("POST", &files_of(&contact)).octets(&text().unclosed()).header("idempotency-key", "k");
+        cx.call("POST", &files_of(&contact)).bytes(&text().unclosed()).header("idempotency-key", "k");
     let _ = unclosed.header("content-type", &text().content_type()).send().fails(400, "BAD_REQUEST");
     let archive = format!("/contacts/platformid/{contact}/chatbots/<A>/archive");
     let _ = cx.patch(&archive).expect(200);
@@ -250,10 +250,10 @@ fn broken_bodies_precede_it(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let _ = call(&cx, &contact, "k", &text()).send().expect(201);
     let post = || cx.call("POST", &files_of(&contact)).header("idempotency-key", "k");
-    let unclosed = post().octets(&text().unclosed()).header("content-type", &text().content_type());
+    let unclosed = post().bytes(&text().unclosed()).header("content-type", &text().content_type());
     let _ = unclosed.send().fails(400, "BAD_REQUEST");
     let _ = post().json(&json!({})).send().fails(415, "UNSUPPORTED_MEDIA_TYPE");
-    let late = post().chunks(vec![Chunk::Octets(text().unclosed().into()), Chunk::Timeout]);
+    let late = post().chunks(vec![Chunk::Bytes(text().unclosed().into()), Chunk::Timeout]);
     let _ = late.header("content-type", &text().content_type()).send().fails(408, "REQUEST_TIMEOUT");
 }
 

@@ -14,9 +14,9 @@ use crate::support::{blobs, file_path, files_of, nothing_is_kept, sandbox, total
 on_every_backend!(
     cut_anywhere,
     in_chunks_of_every_size,
-    split_at_every_octet,
+    split_at_every_byte,
     what_looks_like_a_boundary,
-    content_of_every_octet,
+    content_of_every_byte,
     broken_framing,
     what_stands_around_the_parts,
     heads_of_parts,
@@ -24,7 +24,7 @@ on_every_backend!(
     many_parts,
     nested_forms,
     parameters_of_the_media_type,
-    octets_put_in_and_taken_out,
+    bytes_put_in_and_taken_out,
 );
 
 const MEDIA_TYPE: &str = "multipart/form-data; boundary=x";
@@ -36,15 +36,15 @@ fn body(content: &[u8]) -> Vec<u8> {
 }
 
 fn post(cx: &Sandbox, contact: &str, body: &[u8]) -> Reply {
-    cx.call("POST", &files_of(contact)).octets(body).header("content-type", MEDIA_TYPE).send()
+    cx.call("POST", &files_of(contact)).bytes(body).header("content-type", MEDIA_TYPE).send()
 }
 
 fn post_chunks(cx: &Sandbox, contact: &str, chunks: Vec<Chunk>) -> Reply {
     cx.call("POST", &files_of(contact)).chunks(chunks).header("content-type", MEDIA_TYPE).send()
 }
 
-fn chunk(octets: &[u8]) -> Chunk {
-    Chunk::Octets(octets.to_vec().into())
+fn chunk(bytes: &[u8]) -> Chunk {
+    Chunk::Bytes(bytes.to_vec().into())
 }
 
 /// The content that was stored for an upload.
@@ -52,7 +52,7 @@ fn content_of(cx: &Sandbox, contact: &str, reply: &Reply) -> Vec<u8> {
     let link = crate::support::link(cx, contact, &reply.id(), "");
     // Another minute, so that no limit of an address is reached.
     cx.advance(1_000);
-    crate::support::follow(cx, &link).expect(200).octets.to_vec()
+    crate::support::follow(cx, &link).expect(200).bytes.to_vec()
 }
 
 /// A success, or a refusal that the contract knows and that leaves nothing behind.
@@ -77,9 +77,8 @@ fn documented(cx: &Sandbox, contact: &str, reply: &Reply, what: &str) {
 }
 
 #[track_caller]
-fn is_broken(cx: &Sandbox, contact: &str, octets: &[u8], what: &str) {
-    for reply in [post(cx, contact, octets), post_chunks(cx, contact, octets.chunks(3).map(chunk).collect())]
-    {
+fn is_broken(cx: &Sandbox, contact: &str, bytes: &[u8], what: &str) {
+    for reply in [post(cx, contact, bytes), post_chunks(cx, contact, bytes.chunks(3).map(chunk).collect())] {
         assert_eq!((reply.status, reply.code()), (400, "BAD_REQUEST"), "{what}: {}", reply.shown());
     }
     cx.advance(1_000);
@@ -91,7 +90,7 @@ fn cut_anywhere(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let whole = body(b"some text\r\nof two lines");
     let closed = whole.len() - 2;
-    // The first octet makes it a body; none at all is an absent one.
+    // The first byte makes it a body; none at all is an absent one.
     for at in 1..closed {
         let reply = post(&cx, &contact, &whole[..at]);
         assert_eq!((reply.status, reply.code()), (400, "BAD_REQUEST"), "cut at {at}: {}", reply.shown());
@@ -114,7 +113,7 @@ fn in_chunks_of_every_size(backend: Backend) {
     }
 }
 
-fn split_at_every_octet(backend: Backend) {
+fn split_at_every_byte(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let content = b"\r\n--y\r\n--\r\ntext\r\n";
     let whole = body(content);
@@ -181,8 +180,8 @@ fn what_looks_like_a_boundary(backend: Backend) {
     // A boundary that the real one begins with, and the other way about.
     for (own, other) in [("ab", "a"), ("a", "b"), ("x-", "x--"), ("--", "-"), ("----", "--"), ("12", "1")] {
         let content = format!("one\r\n-{other}\r\ntwo\n--{own}\nthree");
-        let octets = format!("--{own}\r\n{HEAD}\r\n\r\n{content}\r\n--{own}--\r\n");
-        let call = cx.call("POST", &files_of(&contact)).text(&octets);
+        let bytes = format!("--{own}\r\n{HEAD}\r\n\r\n{content}\r\n--{own}--\r\n");
+        let call = cx.call("POST", &files_of(&contact)).text(&bytes);
         let reply = call.header("content-type", &format!("multipart/form-data; boundary={own}")).send();
         if reply.status == 201 {
             assert_eq!(content_of(&cx, &contact, &reply), content.as_bytes(), "{own}");
@@ -192,22 +191,22 @@ fn what_looks_like_a_boundary(backend: Backend) {
     }
 }
 
-fn content_of_every_octet(backend: Backend) {
+fn content_of_every_byte(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let every: Vec<u8> = b"GIF89a".iter().copied().chain((0..=255).cycle().take(2_048)).collect();
     let reply = post(&cx, &contact, &body(&every)).expect(201);
     assert_eq!(content_of(&cx, &contact, &reply), every);
-    for octet in 0..=255_u8 {
-        let content = [b"GIF89a".as_slice(), &[octet]].concat();
+    for byte in 0..=255_u8 {
+        let content = [b"GIF89a".as_slice(), &[byte]].concat();
         let reply = post(&cx, &contact, &body(&content)).expect(201);
-        assert_eq!(content_of(&cx, &contact, &reply), content, "{octet}");
+        assert_eq!(content_of(&cx, &contact, &reply), content, "{byte}");
     }
 }
 
 fn broken_framing(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let head = HEAD;
-    for (what, octets) in [
+    for (what, bytes) in [
         ("no boundary at all", "text".to_owned()),
         ("JSON", "{\"file\":\"text\"}".to_owned()),
         ("a form of another kind", "file=text&name=a.txt".to_owned()),
@@ -234,7 +233,7 @@ fn broken_framing(backend: Backend) {
         ("a boundary", "--x".to_owned()),
         ("a boundary and its line end", "--x\r\n".to_owned()),
     ] {
-        is_broken(&cx, &contact, octets.as_bytes(), what);
+        is_broken(&cx, &contact, bytes.as_bytes(), what);
     }
     nothing_is_kept(&cx, &contact);
 }
@@ -253,9 +252,9 @@ fn what_stands_around_the_parts(backend: Backend) {
         &format!("\r\n{whole}"),
         "\0\0\0",
     ] {
-        let octets = format!("{whole}{epilogue}");
-        for size in [3, octets.len()] {
-            let reply = post_chunks(&cx, &contact, octets.as_bytes().chunks(size).map(chunk).collect());
+        let bytes = format!("{whole}{epilogue}");
+        for size in [3, bytes.len()] {
+            let reply = post_chunks(&cx, &contact, bytes.as_bytes().chunks(size).map(chunk).collect());
             assert_eq!(reply.status, 201, "{epilogue:?}: {}", reply.shown());
             assert_eq!(reply.data()["fileSize"], 4);
         }
@@ -288,10 +287,10 @@ fn what_stands_around_the_parts(backend: Backend) {
         documented(&cx, &contact, &reply, to);
     }
     // No part at all.
-    for octets in ["--x--\r\n", "--x--", "\r\n--x--\r\n", "--x\r\n--x--\r\n"] {
-        let reply = post(&cx, &contact, octets.as_bytes());
-        assert!(["BAD_REQUEST", "VALIDATION_ERROR"].contains(&reply.code()), "{octets:?}: {}", reply.text);
-        documented(&cx, &contact, &reply, octets);
+    for bytes in ["--x--\r\n", "--x--", "\r\n--x--\r\n", "--x\r\n--x--\r\n"] {
+        let reply = post(&cx, &contact, bytes.as_bytes());
+        assert!(["BAD_REQUEST", "VALIDATION_ERROR"].contains(&reply.code()), "{bytes:?}: {}", reply.text);
+        documented(&cx, &contact, &reply, bytes);
     }
     nothing_is_kept(&cx, &contact);
 }
@@ -372,10 +371,10 @@ fn large_heads(backend: Backend) {
             format!("{HEAD}\r\n{}", "X-Many: 1\r\n".repeat(size / 11)).trim_end().to_owned(),
             HEAD.replace("; ", &";".repeat(size)),
         ] {
-            let octets = with(&head);
-            let reply = post(&cx, &contact, octets.as_bytes());
+            let bytes = with(&head);
+            let reply = post(&cx, &contact, bytes.as_bytes());
             documented(&cx, &contact, &reply, &format!("{size} of {}", &head[..20]));
-            let reply = post_chunks(&cx, &contact, octets.as_bytes().chunks(10_000).map(chunk).collect());
+            let reply = post_chunks(&cx, &contact, bytes.as_bytes().chunks(10_000).map(chunk).collect());
             documented(&cx, &contact, &reply, &format!("{size} of {}", &head[..20]));
             assert!(size <= 1_024 * 1_024 || reply.status != 201, "more than 1 MiB beside the file");
         }
@@ -395,35 +394,35 @@ fn many_parts(backend: Backend) {
     let part = "--x\r\nContent-Disposition: form-data; name=\"p\"\r\n\r\n\r\n";
     let file = format!("--x\r\n{HEAD}\r\n\r\ntext\r\n");
     for count in [1, 10, 100, 1_000, 10_000] {
-        for octets in [
+        for bytes in [
             format!("{}{file}--x--\r\n", part.repeat(count)),
             format!("{file}{}--x--\r\n", part.repeat(count)),
             format!("{}--x--\r\n", file.repeat(count + 1)),
         ] {
-            let reply = post(&cx, &contact, octets.as_bytes()).fails(400, "VALIDATION_ERROR");
+            let reply = post(&cx, &contact, bytes.as_bytes()).fails(400, "VALIDATION_ERROR");
             assert!(reply.violations().len() <= 100);
             nothing_is_kept(&cx, &contact);
         }
     }
-    let octets = format!("{}--x--\r\n", part.repeat(30_000));
-    let _ = post(&cx, &contact, octets.as_bytes()).fails(413, "FILE_TOO_LARGE");
+    let bytes = format!("{}--x--\r\n", part.repeat(30_000));
+    let _ = post(&cx, &contact, bytes.as_bytes()).fails(413, "FILE_TOO_LARGE");
 }
 
 /// A form within a form is content like any other.
 fn nested_forms(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let inner = "--y\r\nContent-Disposition: file; filename=\"b.txt\"\r\n\r\ninner\r\n--y--\r\n";
-    let octets =
+    let bytes =
         format!("--x\r\n{HEAD}\r\nContent-Type: multipart/mixed; boundary=y\r\n\r\n{inner}\r\n--x--\r\n");
-    let reply = post(&cx, &contact, octets.as_bytes()).expect(201);
+    let reply = post(&cx, &contact, bytes.as_bytes()).expect(201);
     assert_eq!(content_of(&cx, &contact, &reply), inner.as_bytes());
     // One that uses the outer boundary ends the outer part.
-    let octets = format!(
+    let bytes = format!(
         "--x\r\n{HEAD}\r\nContent-Type: multipart/form-data; boundary=x\r\n\r\n{}--x--\r\n",
         "--x\r\n\r\n"
     );
     let before = total(&cx, &contact);
-    let reply = post(&cx, &contact, octets.as_bytes());
+    let reply = post(&cx, &contact, bytes.as_bytes());
     assert!((200..500).contains(&reply.status));
     assert_eq!(total(&cx, &contact) - before, u64::from(reply.status == 201));
     let mut deep = "text".to_owned();
@@ -439,7 +438,7 @@ fn nested_forms(backend: Backend) {
 
 fn parameters_of_the_media_type(backend: Backend) {
     let (cx, contact) = sandbox(backend);
-    let octets = body(b"text");
+    let bytes = body(b"text");
     for (media_type, status) in [
         ("multipart/form-data; boundary=x", Some(201)),
         ("multipart/form-data;boundary=x", Some(201)),
@@ -465,7 +464,7 @@ fn parameters_of_the_media_type(backend: Backend) {
         ("multipart/form-data; x", Some(400)),
         ("multipart/form-data; boundary=\"\\x\"", None),
     ] {
-        let call = cx.call("POST", &files_of(&contact)).octets(&octets).header("content-type", media_type);
+        let call = cx.call("POST", &files_of(&contact)).bytes(&bytes).header("content-type", media_type);
         let reply = call.send();
         if let Some(status) = status {
             assert_eq!(reply.status, status, "{media_type}: {}", reply.shown());
@@ -473,27 +472,27 @@ fn parameters_of_the_media_type(backend: Backend) {
         documented(&cx, &contact, &reply, media_type);
     }
     // Given twice.
-    let call = cx.call("POST", &files_of(&contact)).octets(&octets).header("content-type", MEDIA_TYPE);
+    let call = cx.call("POST", &files_of(&contact)).bytes(&bytes).header("content-type", MEDIA_TYPE);
     let reply = call.header("content-type", "multipart/form-data; boundary=y").send();
     documented(&cx, &contact, &reply, "two media types");
 }
 
-/// At every place: one octet more, one fewer, one other.
-fn octets_put_in_and_taken_out(backend: Backend) {
+/// At every place: one byte more, one fewer, one other.
+fn bytes_put_in_and_taken_out(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let whole = body(b"text");
     for at in 0..whole.len() {
-        for octet in *b"\r\n-x;\" \0" {
+        for byte in *b"\r\n-x;\" \0" {
             let (mut more, mut other) = (whole.clone(), whole.clone());
-            more.insert(at, octet);
-            other[at] = octet;
+            more.insert(at, byte);
+            other[at] = byte;
             for changed in [more, other] {
                 let reply = post(&cx, &contact, &changed);
                 documented(
                     &cx,
                     &contact,
                     &reply,
-                    &format!("{octet} at {at}: {:?}", String::from_utf8_lossy(&changed)),
+                    &format!("{byte} at {at}: {:?}", String::from_utf8_lossy(&changed)),
                 );
             }
         }
@@ -527,13 +526,13 @@ proptest! {
 
     /// However the pieces are put together and cut: documented answers, the same for every way of cutting.
     #[test]
-    fn any_body_is_read_or_refused(octets in pieces(), size in 1_usize..40) {
+    fn any_body_is_read_or_refused(bytes in pieces(), size in 1_usize..40) {
         let (cx, contact) = sandbox(Backend::Memory);
-        let whole = post(&cx, &contact, &octets);
-        documented(&cx, &contact, &whole, &String::from_utf8_lossy(&octets));
-        let cut = post_chunks(&cx, &contact, octets.chunks(size).map(chunk).collect());
-        documented(&cx, &contact, &cut, &String::from_utf8_lossy(&octets));
-        prop_assert_eq!((whole.status, whole.code()), (cut.status, cut.code()), "{:?}", String::from_utf8_lossy(&octets));
+        let whole = post(&cx, &contact, &bytes);
+        documented(&cx, &contact, &whole, &String::from_utf8_lossy(&bytes));
+        let cut = post_chunks(&cx, &contact, bytes.chunks(size).map(chunk).collect());
+        documented(&cx, &contact, &cut, &String::from_utf8_lossy(&bytes));
+        prop_assert_eq!((whole.status, whole.code()), (cut.status, cut.code()), "{:?}", String::from_utf8_lossy(&bytes));
         if whole.status == 201 {
             prop_assert_eq!(&whole.data()["sha256"], &cut.data()["sha256"]);
         }

@@ -29,7 +29,7 @@ fn stored(backend: Backend, names: &[(&str, &str)]) {
 }
 
 fn name_of(cx: &Sandbox, contact: &str, sent: &str) -> String {
-    let encoded: String = sent.bytes().map(|octet| format!("%{octet:02X}")).collect();
+    let encoded: String = sent.bytes().map(|byte| format!("%{byte:02X}")).collect();
     let disposition = format!("Content-Disposition: form-data; name=\"file\"; filename*=UTF-8''{encoded}");
     let reply = send(cx, contact, &Form::new().part(&[&disposition], b"text")).expect(201);
     reply.data()["fileName"].as_str().expect("a name").to_owned()
@@ -218,7 +218,7 @@ fn normalisation(backend: Backend) {
     );
 }
 
-/// At most 255 octets, and not fewer than the characters demand.
+/// At most 255 bytes, and not fewer than the characters demand.
 fn length(backend: Backend) {
     let a = |count: usize| "a".repeat(count);
     let u = |count: usize| "\u{fc}".repeat(count);
@@ -229,7 +229,7 @@ fn length(backend: Backend) {
         (format!("{}.txt", a(251)), format!("{}.txt", a(251))),
         (format!("{}.txt", a(252)), format!("{}.txt", a(251))),
         (format!("{}.tar.gz", a(300)), format!("{}.gz", a(252))),
-        // Two octets each: no character is cut in two.
+        // Two bytes each: no character is cut in two.
         (u(127), u(127)),
         (u(128), u(127)),
         (format!("{}.txt", u(125)), format!("{}.txt", u(125))),
@@ -314,7 +314,7 @@ fn plain_names_stay(backend: Backend) {
 proptest! {
     #![proptest_config(Config { cases: 150, failure_persistence: None, ..Config::default() })]
 
-    /// Whatever is sent: a plain component of at most 255 octets that, sent again, stays as it is.
+    /// Whatever is sent: a plain component of at most 255 bytes that, sent again, stays as it is.
     #[test]
     fn any_name_becomes_a_plain_one(sent in prop_oneof![
         ".{0,40}",
@@ -325,7 +325,7 @@ proptest! {
     ]) {
         let (cx, contact) = sandbox(Backend::Memory);
         // The text of the content stays text, whatever the extension is; scripts by name are another test's.
-        let encoded: String = sent.bytes().map(|octet| format!("%{octet:02X}")).collect();
+        let encoded: String = sent.bytes().map(|byte| format!("%{byte:02X}")).collect();
         let disposition = format!("Content-Disposition: form-data; name=\"file\"; filename*=UTF-8''{encoded}");
         let reply = cx.call("POST", &files_of(&contact)).form(&Form::new().part(&[&disposition], b"GIF89a\x01\0\x01\0\0\0\0;")).send();
         let name = reply.expect(201).data()["fileName"].as_str().expect("a name").to_owned();
@@ -337,7 +337,7 @@ proptest! {
 }
 
 fn name_of_gif(cx: &Sandbox, contact: &str, sent: &str) -> String {
-    let encoded: String = sent.bytes().map(|octet| format!("%{octet:02X}")).collect();
+    let encoded: String = sent.bytes().map(|byte| format!("%{byte:02X}")).collect();
     let disposition = format!("Content-Disposition: form-data; name=\"file\"; filename*=UTF-8''{encoded}");
     let form = Form::new().part(&[&disposition], b"GIF89a\x01\0\x01\0\0\0\0;");
     send(cx, contact, &form).expect(201).data()["fileName"].as_str().expect("a name").to_owned()

@@ -88,7 +88,7 @@ struct World {
 impl World {
     fn new(backend: Backend) -> Self {
         let (cx, open) = with_contact(Sandbox::with_settings(backend, |settings| {
-            settings.max_file_octets = 1_000;
+            settings.max_file_bytes = 1_000;
             settings.address_limits.unrouted = 0;
             settings.address_limits.failed_authentication = 0;
         }));
@@ -176,14 +176,14 @@ impl World {
             content.resize(1_001, 0);
         }
         let form = Form::of_file("a.txt", &content);
-        let octets = if faults.contains(&F::Framing) { form.unclosed() } else { form.octets() };
+        let bytes = if faults.contains(&F::Framing) { form.unclosed() } else { form.bytes() };
         let media_type =
             if faults.contains(&F::MediaType) { "text/plain".to_owned() } else { form.content_type() };
         let call = call.header("content-type", &media_type);
         if faults.contains(&F::Late) {
-            call.chunks(vec![Chunk::Octets(octets.into()), Chunk::Timeout]).send()
+            call.chunks(vec![Chunk::Bytes(bytes.into()), Chunk::Timeout]).send()
         } else {
-            call.octets(&octets).send()
+            call.bytes(&bytes).send()
         }
     }
 

@@ -1,11 +1,11 @@
-//! Files per contact and octets per agent (contract 2.2, 9).
+//! Files per contact and bytes per agent (contract 2.2, 9).
 
 use contract_tests::{Backend, Form, on_every_backend};
 use serde_json::json;
 
 use crate::support::{blobs, contact, file_path, sandbox_with, send, total, upload};
 
-on_every_backend!(files_of_a_contact, octets_of_an_agent, both, order, many_at_once, the_usual_count);
+on_every_backend!(files_of_a_contact, bytes_of_an_agent, both, order, many_at_once, the_usual_count);
 
 fn files_of_a_contact(backend: Backend) {
     let (cx, first) = sandbox_with(backend, |files| files.max_files_of_contact = 3);
@@ -24,8 +24,8 @@ fn files_of_a_contact(backend: Backend) {
     let _ = send(&cx, &first, &Form::of_file("a.txt", b"x")).fails(403, "STORAGE_QUOTA_EXCEEDED");
 }
 
-fn octets_of_an_agent(backend: Backend) {
-    let (cx, first) = sandbox_with(backend, |files| files.max_octets_of_agent = Some(100));
+fn bytes_of_an_agent(backend: Backend) {
+    let (cx, first) = sandbox_with(backend, |files| files.max_bytes_of_agent = Some(100));
     let second = contact(&cx);
     let large = upload(&cx, &first, "a.txt", &[b'x'; 60]).id();
     let reply = send(&cx, &second, &Form::of_file("a.txt", &[b'x'; 41])).fails(403, "STORAGE_QUOTA_EXCEEDED");
@@ -52,7 +52,7 @@ fn octets_of_an_agent(backend: Backend) {
 fn both(backend: Backend) {
     let (cx, contact) = sandbox_with(backend, |files| {
         files.max_files_of_contact = 1;
-        files.max_octets_of_agent = Some(10);
+        files.max_bytes_of_agent = Some(10);
     });
     let _ = send(&cx, &contact, &Form::of_file("a.txt", &[b'x'; 11])).fails(403, "STORAGE_QUOTA_EXCEEDED");
     let _ = upload(&cx, &contact, "a.txt", &[b'x'; 10]);
@@ -76,7 +76,7 @@ fn order(backend: Backend) {
 fn many_at_once(backend: Backend) {
     let (cx, contact) = sandbox_with(backend, |files| {
         files.max_files_of_contact = 5;
-        files.max_octets_of_agent = Some(5_000);
+        files.max_bytes_of_agent = Some(5_000);
     });
     let created: usize = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..12)

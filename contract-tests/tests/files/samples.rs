@@ -21,9 +21,9 @@ pub fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
     archive
 }
 
-fn crc32(octets: &[u8]) -> u32 {
-    !octets.iter().fold(u32::MAX, |sum, octet| {
-        (0..8).fold(sum ^ u32::from(*octet), |sum, _| (sum >> 1) ^ (0xedb8_8320 & (sum & 1).wrapping_neg()))
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(u32::MAX, |sum, byte| {
+        (0..8).fold(sum ^ u32::from(*byte), |sum, _| (sum >> 1) ^ (0xedb8_8320 & (sum & 1).wrapping_neg()))
     })
 }
 
@@ -33,7 +33,7 @@ pub fn compound(streams: &[&str]) -> Vec<u8> {
     file[..8].copy_from_slice(&[0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1]);
     // Minor and major version, byte order, sector and mini sector shift.
     file[24..34].copy_from_slice(&[0x3e, 0, 3, 0, 0xfe, 0xff, 9, 0, 6, 0]);
-    // One sector of allocation; the directory begins at sector 1; streams shorter than 4096 octets are mini streams.
+    // One sector of allocation; the directory begins at sector 1; streams shorter than 4096 bytes are mini streams.
     file[44] = 1;
     file[48] = 1;
     file[56..60].copy_from_slice(&4_096_u32.to_le_bytes());
@@ -63,9 +63,9 @@ pub fn compound(streams: &[&str]) -> Vec<u8> {
 }
 
 /// An MPEG-4 box.
-fn mpeg4(brand: &[u8; 4], others: &[u8]) -> Vec<u8> {
+fn mpeg4(service_info: &[u8; 4], others: &[u8]) -> Vec<u8> {
     let length = u32::try_from(16 + others.len()).expect("small").to_be_bytes();
-    [&length[..], b"ftyp", brand, &[0, 0, 0, 0], others, b"\0\0\0\x08free"].concat()
+    [&length[..], b"ftyp", service_info, &[0, 0, 0, 0], others, b"\0\0\0\x08free"].concat()
 }
 
 /// Every type of contract 2.2: its extension, its media type and a file.

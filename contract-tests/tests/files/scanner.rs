@@ -11,7 +11,7 @@ use crate::support::{blobs, nothing_is_kept, sandbox, send, upload};
 
 on_every_backend!(
     infected_files,
-    sees_every_octet,
+    sees_every_byte,
     failing_scanners,
     content_comes_before_validation,
     a_failure_comes_last,
@@ -49,9 +49,9 @@ impl FileScanner for Scanner {
 
 #[async_trait]
 impl FileScan for Scanner {
-    async fn push(&mut self, octets: &Bytes) -> Result<(), ScanError> {
+    async fn push(&mut self, bytes: &Bytes) -> Result<(), ScanError> {
         self.check(Failing::Push)?;
-        self.seen.lock().expect("no panic").extend_from_slice(octets);
+        self.seen.lock().expect("no panic").extend_from_slice(bytes);
         Ok(())
     }
 
@@ -77,7 +77,7 @@ fn infected_files(backend: Backend) {
     let _ = upload(&cx, &contact, "a.txt", b"a clean file");
 }
 
-fn sees_every_octet(backend: Backend) {
+fn sees_every_byte(backend: Backend) {
     let scanner = Scanner::default();
     let (cx, contact) = scanned(backend, &scanner);
     let content: Vec<u8> = b"GIF89a".iter().copied().chain((0..=255).cycle().take(300_000)).collect();

@@ -4,7 +4,7 @@ use contract_tests::{Backend, Form, on_every_backend};
 
 use crate::support::{nothing_is_kept, sandbox, send};
 
-on_every_backend!(forms_of_the_name, malformed_parts, any_octets_in_the_name);
+on_every_backend!(forms_of_the_name, malformed_parts, any_bytes_in_the_name);
 
 fn forms_of_the_name(backend: Backend) {
     let (cx, contact) = sandbox(backend);
@@ -81,25 +81,25 @@ fn malformed_parts(backend: Backend) {
     }
 }
 
-/// Octets that are no UTF-8 do no harm.
-fn any_octets_in_the_name(backend: Backend) {
+/// Bytes that are no UTF-8 do no harm.
+fn any_bytes_in_the_name(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let boundary = "x";
-    for octet in (0_u8..=255).filter(|octet| !matches!(octet, b'\r' | b'\n')) {
+    for byte in (0_u8..=255).filter(|byte| !matches!(byte, b'\r' | b'\n')) {
         let body = [
             b"--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a".as_slice(),
-            &[octet],
+            &[byte],
             b"b.txt\"\r\n\r\ntext\r\n--x--\r\n",
         ]
         .concat();
-        let call = cx.call("POST", &crate::support::files_of(&contact)).octets(&body);
+        let call = cx.call("POST", &crate::support::files_of(&contact)).bytes(&body);
         let reply = call.header("content-type", &format!("multipart/form-data; boundary={boundary}")).send();
         match reply.status {
             201 => {
                 let name = reply.data()["fileName"].as_str().expect("a name");
-                assert!(name.ends_with("b.txt") && !name.chars().any(char::is_control), "{octet}: {name:?}");
+                assert!(name.ends_with("b.txt") && !name.chars().any(char::is_control), "{byte}: {name:?}");
             }
-            _ => assert_eq!((reply.status, reply.code()), (400, "BAD_REQUEST"), "{octet}"),
+            _ => assert_eq!((reply.status, reply.code()), (400, "BAD_REQUEST"), "{byte}"),
         }
     }
 }

@@ -45,7 +45,7 @@ fn the_story(backend: Backend) {
     let reply = cx.get(&format!("{}/signed-url", file_path(&contact, &file.id()))).expect(200);
     let signature =
         reply.data()["url"].as_str().and_then(|url| url.split_once("&sig=")).expect("a signature").1;
-    assert_eq!(signature.len(), 43, "32 octets in base64url without padding");
+    assert_eq!(signature.len(), 43, "32 bytes in base64url without padding");
     let mapped = reply
         .text
         .replace(signature, "mwCIf58PyFOq5fxkO03_dHSb4bdUMWXOd_xwEONeoao")

@@ -90,7 +90,7 @@ fn a_refusal_precedes_a_failing_store(backend: Backend) {
         let _ =
             send(&cx, &contact, &Form::of_file("a.txt", b"x").text("y", "1")).invalid(&[("y", "unknown")]);
         let _ = send(&cx, &contact, &Form::of_file("a.txt", b"")).invalid(&[("file", "minimum")]);
-        let call = cx.call("POST", &files_of(&contact)).octets(&text.unclosed());
+        let call = cx.call("POST", &files_of(&contact)).bytes(&text.unclosed());
         let _ = call.header("content-type", &text.content_type()).send().fails(400, "BAD_REQUEST");
         nothing_is_kept(&cx, &contact);
     }
@@ -120,7 +120,7 @@ fn a_stream_that_breaks_off(backend: Backend) {
     assert_eq!(response.status(), 200);
     assert!(wait(response.into_body().collect()).is_err(), "the body ends with an error");
     store.fail(None);
-    assert_eq!(follow(&cx, &link).expect(200).octets.len(), 300_000);
+    assert_eq!(follow(&cx, &link).expect(200).bytes.len(), 300_000);
 }
 
 fn contents_that_cannot_be_removed(backend: Backend) {
@@ -257,31 +257,31 @@ fn the_contact_changes_meanwhile(backend: Backend) {
     }
 }
 
-/// Octets are handed on as they arrive, in chunks of a bounded size.
+/// Bytes are handed on as they arrive, in chunks of a bounded size.
 fn nothing_is_held_in_memory(backend: Backend) {
     let (cx, contact, store) = watched(backend);
     let form = Form::of_file("a.txt", &vec![b'x'; 4 * 1_024 * 1_024]);
-    let octets = form.octets();
+    let bytes = form.bytes();
     // All at once, and in small pieces.
-    for size in [octets.len(), 1_000_000, 1_000] {
+    for size in [bytes.len(), 1_000_000, 1_000] {
         store.longest_chunk.store(0, Ordering::SeqCst);
-        let chunks = octets.chunks(size).map(|chunk| Chunk::Octets(chunk.to_vec().into())).collect();
+        let chunks = bytes.chunks(size).map(|chunk| Chunk::Bytes(chunk.to_vec().into())).collect();
         let call = cx.call("POST", &files_of(&contact)).chunks(chunks);
         let _ = call.header("content-type", &form.content_type()).send().expect(201);
         let longest = store.longest_chunk.load(Ordering::SeqCst);
-        assert!(longest <= 256 * 1_024, "{longest} octets at once");
+        assert!(longest <= 256 * 1_024, "{longest} bytes at once");
     }
     // What has arrived is with the store before the rest comes: of a body that never ends, all but a few chunks.
     let before = store.written.load(Ordering::SeqCst);
-    let begin = Chunk::Octets(form.unclosed()[..2 * 1_024 * 1_024].to_vec().into());
+    let begin = Chunk::Bytes(form.unclosed()[..2 * 1_024 * 1_024].to_vec().into());
     let call = cx.call("POST", &files_of(&contact)).chunks(vec![begin, Chunk::Timeout]);
     let _ = call.header("content-type", &form.content_type()).send().fails(408, "REQUEST_TIMEOUT");
     let written = store.written.load(Ordering::SeqCst) - before;
-    assert!(written >= 2 * 1_024 * 1_024 - 256 * 1_024, "only {written} octets were handed on");
+    assert!(written >= 2 * 1_024 * 1_024 - 256 * 1_024, "only {written} bytes were handed on");
     assert_eq!((total(&cx, &contact), blobs(&cx).len()), (3, 3));
 }
 
-/// Octets that are going to be refused whatever they are, are not stored first.
+/// Bytes that are going to be refused whatever they are, are not stored first.
 fn refused_content_is_not_even_begun(backend: Backend) {
     let (cx, contact, store) = watched(backend);
     let form = Form::of_file("a.txt", b"text");

@@ -1,4 +1,4 @@
-//! A store of contents that counts what it is given, and gives a few octets at a time.
+//! A store of contents that counts what it is given, and gives a few bytes at a time.
 
 use std::future::poll_fn;
 use std::ops::Range;
@@ -21,7 +21,7 @@ use openapi_core::values::Timestamp;
 pub enum Failing {
     /// A blob cannot be begun.
     Create,
-    /// The octets from this one on cannot be written.
+    /// The bytes from this one on cannot be written.
     Write(usize),
     /// A blob cannot be finished; it is not there afterwards.
     Finish,
@@ -29,7 +29,7 @@ pub enum Failing {
     Remove,
     /// A blob cannot be read.
     Read,
-    /// The octets behind the first piece cannot be read.
+    /// The bytes behind the first piece cannot be read.
     ReadRest,
 }
 
@@ -43,12 +43,12 @@ pub struct PiecemealBlobs {
     pub longest_chunk: Arc<AtomicUsize>,
     /// How many blobs were begun.
     pub begun: Arc<AtomicUsize>,
-    /// How many octets were written.
+    /// How many bytes were written.
     pub written: Arc<AtomicUsize>,
 }
 
 impl PiecemealBlobs {
-    /// A store that gives `piece` octets at a time.
+    /// A store that gives `piece` bytes at a time.
     pub fn new(inner: MemoryBlobs, piece: usize) -> Self {
         PiecemealBlobs {
             inner,
@@ -79,15 +79,15 @@ impl BlobStore for PiecemealBlobs {
         self.check(Failing::Create)?;
         self.begun.fetch_add(1, Ordering::SeqCst);
         let inner = self.inner.create(key, name).await?;
-        Ok(Box::new(Writer { store: self.clone(), inner, octets: 0 }))
+        Ok(Box::new(Writer { store: self.clone(), inner, bytes: 0 }))
     }
 
     async fn read(&self, key: &BlobKey, range: Range<u64>) -> BlobResult<BlobStream> {
         self.check(Failing::Read)?;
         let mut whole = self.inner.read(key, range).await?;
-        let octets = poll_fn(|cx| whole.as_mut().poll_next(cx)).await.transpose()?.unwrap_or_default();
+        let bytes = poll_fn(|cx| whole.as_mut().poll_next(cx)).await.transpose()?.unwrap_or_default();
         let breaks = self.check(Failing::ReadRest).err();
-        Ok(Box::pin(Pieces { octets, piece: self.piece, given: false, breaks }))
+        Ok(Box::pin(Pieces { bytes, piece: self.piece, given: false, breaks }))
     }
 
     async fn size(&self, key: &BlobKey) -> BlobResult<Option<u64>> {
@@ -119,22 +119,22 @@ impl BlobStore for PiecemealBlobs {
 struct Writer {
     store: PiecemealBlobs,
     inner: Box<dyn BlobWriter>,
-    octets: usize,
+    bytes: usize,
 }
 
 #[async_trait]
 impl BlobWriter for Writer {
-    async fn write(&mut self, octets: Bytes) -> BlobResult<()> {
-        self.octets += octets.len();
+    async fn write(&mut self, bytes: Bytes) -> BlobResult<()> {
+        self.bytes += bytes.len();
         let failing = *self.store.failing.lock().expect("no panic");
         if let Some((Failing::Write(from), kind)) = failing
-            && self.octets > from
+            && self.bytes > from
         {
             return Err(kind.into());
         }
-        self.store.longest_chunk.fetch_max(octets.len(), Ordering::SeqCst);
-        self.store.written.fetch_add(octets.len(), Ordering::SeqCst);
-        self.inner.write(octets).await
+        self.store.longest_chunk.fetch_max(bytes.len(), Ordering::SeqCst);
+        self.store.written.fetch_add(bytes.len(), Ordering::SeqCst);
+        self.inner.write(bytes).await
     }
 
     async fn finish(self: Box<Self>) -> BlobResult<()> {
@@ -143,9 +143,9 @@ impl BlobWriter for Writer {
     }
 }
 
-/// Octets in pieces.
+/// Bytes in pieces.
 struct Pieces {
-    octets: Bytes,
+    bytes: Bytes,
     piece: usize,
     given: bool,
     breaks: Option<openapi_core::ports::BlobError>,
@@ -158,12 +158,12 @@ impl Stream for Pieces {
         if self.given
             && let Some(error) = self.breaks.take()
         {
-            self.octets.clear();
+            self.bytes.clear();
             return Poll::Ready(Some(Err(error)));
         }
         self.given = true;
-        let piece = self.piece.min(self.octets.len());
-        let octets = self.octets.split_to(piece);
-        Poll::Ready((!octets.is_empty()).then_some(Ok(octets)))
+        let piece = self.piece.min(self.bytes.len());
+        let bytes = self.bytes.split_to(piece);
+        Poll::Ready((!bytes.is_empty()).then_some(Ok(bytes)))
     }
 }

@@ -14,9 +14,9 @@ pub fn sandbox(backend: Backend) -> (Sandbox, String) {
     with_contact(Sandbox::new(backend))
 }
 
-/// A sandbox that accepts files of up to so many octets, and a contact.
-pub fn sandbox_up_to(backend: Backend, max_file_octets: u64) -> (Sandbox, String) {
-    with_contact(Sandbox::with_settings(backend, |settings| settings.max_file_octets = max_file_octets))
+/// A sandbox that accepts files of up to so many bytes, and a contact.
+pub fn sandbox_up_to(backend: Backend, max_file_bytes: u64) -> (Sandbox, String) {
+    with_contact(Sandbox::with_settings(backend, |settings| settings.max_file_bytes = max_file_bytes))
 }
 
 /// A sandbox with other decisions about files, and a contact.
@@ -106,5 +106,5 @@ pub fn nothing_is_kept(cx: &Sandbox, contact: &str) {
 
 /// SHA-256 in hexadecimal digits.
 pub fn sha256(content: &[u8]) -> String {
-    Sha256::digest(content).iter().map(|octet| format!("{octet:02x}")).collect()
+    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -238,9 +238,9 @@ fn active_content_is_refused_under_any_setting(backend: Backend) {
 fn unknown() -> [(&'static str, Vec<u8>); 8] {
     let padded = |begin: &[u8]| [begin, &[0; 600]].concat();
     [
-        ("octets", padded(b"\x01\x02\x03\x04")),
+        ("bytes", padded(b"\x01\x02\x03\x04")),
         ("zeros", vec![0; 100]),
-        ("one octet", vec![0]),
+        ("one byte", vec![0]),
         ("gzip", padded(b"\x1f\x8b\x08\0")),
         ("7z", padded(b"7z\xbc\xaf\x27\x1c")),
         ("SQLite", padded(b"SQLite format 3\0")),

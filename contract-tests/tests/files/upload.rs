@@ -25,7 +25,7 @@ on_every_backend!(
     encodings,
     boundaries,
     the_largest_file,
-    one_octet_too_many,
+    one_byte_too_many,
     a_declared_length_that_is_too_large,
     a_mebibyte_beside_the_file,
     a_second_file_has_no_room_of_its_own,
@@ -38,7 +38,7 @@ on_every_backend!(
 const KIB: usize = 1_024;
 const MIB: usize = 1_024 * 1_024;
 
-/// The envelope of contract 4.3, to the octet; what the store chose is replaced by what the example has.
+/// The envelope of contract 4.3, to the byte; what the store chose is replaced by what the example has.
 fn the_story(backend: Backend) {
     let cx = story::sandbox(backend);
     let contact = cx.create(&story::new_contact()).id();
@@ -269,9 +269,9 @@ fn an_absent_body(backend: Backend) {
         let reply = reply.invalid(&[("file", "required")]);
         assert_eq!(reply.violation(0)["in"], "form");
     }
-    let _ = cx.call("POST", &path).octets(b"").send().invalid(&[("file", "required")]);
+    let _ = cx.call("POST", &path).bytes(b"").send().invalid(&[("file", "required")]);
     // One of unknown length turns out to be absent at its end.
-    for chunks in [vec![], vec![Chunk::Octets(Vec::new().into())]] {
+    for chunks in [vec![], vec![Chunk::Bytes(Vec::new().into())]] {
         let call = cx.call("POST", &path).chunks(chunks);
         let _ = call.send().invalid(&[("file", "required")]);
         let _ = call.header("content-type", "text/plain").send().invalid(&[("file", "required")]);
@@ -292,15 +292,15 @@ fn other_media_types(backend: Backend) {
         "text/plain",
         "",
     ] {
-        let call = cx.call("POST", &files_of(&contact)).octets(&form.octets());
+        let call = cx.call("POST", &files_of(&contact)).bytes(&form.bytes());
         let reply = call.header("content-type", media_type).send().fails(415, "UNSUPPORTED_MEDIA_TYPE");
         assert_eq!(reply.header("accept"), Some("multipart/form-data"), "{media_type}");
     }
-    let reply = cx.call("POST", &files_of(&contact)).octets(&form.octets()).send();
+    let reply = cx.call("POST", &files_of(&contact)).bytes(&form.bytes()).send();
     let _ = reply.fails(415, "UNSUPPORTED_MEDIA_TYPE");
     nothing_is_kept(&cx, &contact);
     // The name of a media type knows no case.
-    let call = cx.call("POST", &files_of(&contact)).octets(&form.octets());
+    let call = cx.call("POST", &files_of(&contact)).bytes(&form.bytes());
     let _ = call.header("content-type", "Multipart/Form-Data; Boundary=----4d8f0c7aX").send().expect(201);
 }
 
@@ -359,12 +359,12 @@ fn boundaries(backend: Backend) {
 }
 
 /// What is sent in chunks has no declared length.
-fn in_chunks(octets: &[u8], size: usize) -> Vec<Chunk> {
-    octets.chunks(size).map(|chunk| Chunk::Octets(chunk.to_vec().into())).collect()
+fn in_chunks(bytes: &[u8], size: usize) -> Vec<Chunk> {
+    bytes.chunks(size).map(|chunk| Chunk::Bytes(chunk.to_vec().into())).collect()
 }
 
 fn send_streamed(cx: &Sandbox, contact: &str, form: &Form, size: usize) -> contract_tests::Reply {
-    let call = cx.call("POST", &files_of(contact)).chunks(in_chunks(&form.octets(), size));
+    let call = cx.call("POST", &files_of(contact)).chunks(in_chunks(&form.bytes(), size));
     call.header("content-type", &form.content_type()).send()
 }
 
@@ -381,7 +381,7 @@ fn the_largest_file(backend: Backend) {
     }
 }
 
-fn one_octet_too_many(backend: Backend) {
+fn one_byte_too_many(backend: Backend) {
     for limit in [1, 100, 64 * KIB, 200 * KIB] {
         let (cx, contact) = sandbox_up_to(backend, limit as u64);
         for form in [
@@ -400,11 +400,11 @@ fn one_octet_too_many(backend: Backend) {
     }
 }
 
-/// `Content-Length` is checked first (contract 9): not one octet is read.
+/// `Content-Length` is checked first (contract 9): not one byte is read.
 fn a_declared_length_that_is_too_large(backend: Backend) {
     let (cx, contact) = sandbox_up_to(backend, 1_000);
     let form = Form::of_file("a.txt", &vec![b'x'; 1_000 + MIB]);
-    let declared = form.octets().len();
+    let declared = form.bytes().len();
     let reply = send(&cx, &contact, &form).fails(413, "FILE_TOO_LARGE");
     assert_eq!(reply.json["details"], json!({ "limit": 1_000, "actual": declared, "unit": "bytes" }));
     let call = cx.call("POST", &files_of(&contact)).chunks(vec![Chunk::Timeout]);
@@ -427,7 +427,7 @@ fn a_mebibyte_beside_the_file(backend: Backend) {
     let (cx, contact) = sandbox_up_to(backend, 200 * KIB as u64);
     for file in [10, 200 * KIB] {
         let content = vec![b'x'; file];
-        let beside = Form::of_file("a.txt", &content).text("note", "").octets().len() - file;
+        let beside = Form::of_file("a.txt", &content).text("note", "").bytes().len() - file;
         for (fill, refused) in [(MIB - beside, false), (MIB - beside + 1, true)] {
             for form in [
                 Form::of_file("a.txt", &content).text("note", &"y".repeat(fill)),
@@ -447,8 +447,8 @@ fn a_mebibyte_beside_the_file(backend: Backend) {
         // An epilogue counts as well.
         for (fill, status) in [(MIB - beside, 201), (MIB, 413)] {
             let form = Form::of_file("a.txt", &content);
-            let octets = [form.octets(), vec![b'z'; fill]].concat();
-            let call = cx.call("POST", &files_of(&contact)).chunks(in_chunks(&octets, 50_000));
+            let bytes = [form.bytes(), vec![b'z'; fill]].concat();
+            let call = cx.call("POST", &files_of(&contact)).chunks(in_chunks(&bytes, 50_000));
             let reply = call.header("content-type", &form.content_type()).send().expect(status);
             assert_eq!(reply.code(), if status == 413 { "FILE_TOO_LARGE" } else { "" });
         }
@@ -469,9 +469,9 @@ fn a_second_file_has_no_room_of_its_own(backend: Backend) {
 fn not_received_in_time(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let form = Form::of_file("a.txt", &vec![b'x'; 1_000]);
-    let octets = form.octets();
-    for at in [0, 1, 20, 60, 150, 500, octets.len() - 3, octets.len()] {
-        let begin = Chunk::Octets(octets[..at].to_vec().into());
+    let bytes = form.bytes();
+    for at in [0, 1, 20, 60, 150, 500, bytes.len() - 3, bytes.len()] {
+        let begin = Chunk::Bytes(bytes[..at].to_vec().into());
         let call = cx.call("POST", &files_of(&contact)).chunks(vec![begin, Chunk::Timeout]);
         let _ = call.header("content-type", &form.content_type()).send().fails(408, "REQUEST_TIMEOUT");
         nothing_is_kept(&cx, &contact);
@@ -481,11 +481,11 @@ fn not_received_in_time(backend: Backend) {
 fn a_client_that_goes_away(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let form = Form::of_file("a.txt", &vec![b'x'; 1_000]);
-    let octets = form.octets();
-    for at in [0, 1, 20, 60, 150, 500, octets.len() - 3, octets.len()] {
-        let begin = Chunk::Octets(octets[..at].to_vec().into());
+    let bytes = form.bytes();
+    for at in [0, 1, 20, 60, 150, 500, bytes.len() - 3, bytes.len()] {
+        let begin = Chunk::Bytes(bytes[..at].to_vec().into());
         for end in [vec![begin.clone(), Chunk::Gone], vec![begin]] {
-            let is_whole = end.len() == 1 && at >= octets.len() - 3;
+            let is_whole = end.len() == 1 && at >= bytes.len() - 3;
             let call = cx.call("POST", &files_of(&contact)).chunks(end);
             let reply = call.header("content-type", &form.content_type()).send();
             if is_whole {

@@ -11,7 +11,7 @@ use openapi_core::service::{
     ContactTarget, LatestSubmission, ListSubmissions, ListTemplates, PageRequest, PageStart,
     SubmissionListQuery, SubmitForm, SubmitForms, UpdateSubmission,
 };
-use openapi_core::violation::Violations;
+use openapi_core::validation::Violations;
 use serde_json::{Value, json};
 
 use crate::support::{ALL, BATCH, get, latest, note, one, sandbox, send, submit_path};

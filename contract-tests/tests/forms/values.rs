@@ -337,7 +337,7 @@ fn more_than_a_hundred(backend: Backend) {
     assert!(reply.json["message"].as_str().expect("text").ends_with("(and 4999 more)"));
 }
 
-/// 256 KiB, serialised, to the octet.
+/// 256 KiB, serialised, to the byte.
 fn the_greatest_size(backend: Backend) {
     let cx = sandbox(backend);
     let fields: Vec<Value> =
@@ -352,11 +352,11 @@ fn the_greatest_size(backend: Backend) {
                 break;
             }
             let room = left - frame;
-            let octets = room.min(20_000);
+            let bytes = room.min(20_000);
             // Leave room for the frame of another member.
-            let octets = if room > octets && room - octets < 9 { octets - 9 } else { octets };
-            data.insert(format!("t{at:02}"), json!("a".repeat(octets)));
-            left -= frame + octets;
+            let bytes = if room > bytes && room - bytes < 9 { bytes - 9 } else { bytes };
+            data.insert(format!("t{at:02}"), json!("a".repeat(bytes)));
+            left -= frame + bytes;
         }
         let data = Value::Object(data);
         assert_eq!(data.to_string().len(), size);
@@ -370,7 +370,7 @@ fn the_greatest_size(backend: Backend) {
     assert_eq!(reply.violation(0)["value"], Value::Null);
     let drafted = try_submit(&cx, &template, &json!({ "formData": data(MOST + 1), "status": "draft" }));
     let _ = drafted.invalid(&[("formData", "maxSize")]);
-    // What is merged counts, and octets count.
+    // What is merged counts, and bytes count.
     let reply = crate::support::change(&cx, &id, &json!({ "formData": { "t19": "é" } }));
     let _ = reply.invalid(&[("formData", "maxSize")]);
     let _ = crate::support::change(&cx, &id, &json!({ "formData": { "t00": null, "t19": "é" } })).expect(200);

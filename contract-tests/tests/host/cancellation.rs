@@ -19,7 +19,7 @@ use openapi_core::extraction::{
     SentDocument, UnsupportedDocument,
 };
 use openapi_core::files::FileName;
-use openapi_core::operation::Meta;
+use openapi_core::operation::EndpointMetadata;
 use openapi_core::ports::{BlobKey, BlobListing, BlobResult, BlobStore, BlobStream, BlobWriter, MemoryBlobs};
 use openapi_core::storage::LedgerQuery;
 use openapi_core::values::Timestamp;
@@ -78,9 +78,9 @@ impl BlobStore for Halting<MemoryBlobs> {
 
 #[async_trait]
 impl BlobWriter for Halting<Box<dyn BlobWriter>> {
-    async fn write(&mut self, octets: Bytes) -> BlobResult<()> {
+    async fn write(&mut self, bytes: Bytes) -> BlobResult<()> {
         halt(true).await;
-        self.0.write(octets).await
+        self.0.write(bytes).await
     }
 
     async fn finish(self: Box<Self>) -> BlobResult<()> {
@@ -133,7 +133,7 @@ fn world() -> (Sandbox, Known, Arc<FaultyStorage>) {
     (cx, known, faulty)
 }
 
-fn request<'a>(cx: &'a Sandbox, meta: &Meta, known: &Known) -> Call<'a> {
+fn request<'a>(cx: &'a Sandbox, meta: &EndpointMetadata, known: &Known) -> Call<'a> {
     // What is compared must be changed by it.
     let call = match meta.id {
         id if id.starts_with("updateContact") => {
@@ -170,7 +170,7 @@ impl State {
     /// Whether both are the same, but for what counts requests rather than what they did. Credits that were set aside
     /// and given back are as they were, though their account was saved twice.
     fn is(&self, other: &State) -> bool {
-        let counting = [TransferKind::RateWindow, TransferKind::Key, TransferKind::CreditAccount];
+        let counting = [TransferKind::RateLimitWindow, TransferKind::Key, TransferKind::CreditAccount];
         let different = self.digest.differences(&other.digest);
         self.credits == other.credits && different.iter().all(|kind| counting.contains(kind))
     }
@@ -272,7 +272,7 @@ fn a_dropped_request_leaves_nothing_or_everything() {
                     TransferKind::Contact,
                     TransferKind::File,
                     TransferKind::Submission,
-                    TransferKind::Replay,
+                    TransferKind::IdempotencyRecord,
                 ] {
                     let (found, wanted) = (once.digest.count(kind), everything.digest.count(kind));
                     assert_eq!(found, wanted, "{} {kind:?}: it was done once", meta.id);

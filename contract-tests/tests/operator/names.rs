@@ -1,17 +1,17 @@
 //! The names of a service (contract 1): a setting outside its allowed values cannot be held.
 
 use openapi_core::access::KeyTag;
-use openapi_core::brand::Brand;
+use openapi_core::service_info::ServiceInfo;
 
-fn brand() -> Brand {
-    Brand::new("https://api.example.com").expect("a brand")
+fn service_info() -> ServiceInfo {
+    ServiceInfo::new("https://api.example.com").expect("a service_info")
 }
 
 #[test]
 fn defaults() {
-    let brand = brand();
+    let service_info = service_info();
     assert_eq!(
-        (brand.service_name(), brand.id_segment(), brand.key_tag().as_str()),
+        (service_info.service_name(), service_info.id_segment(), service_info.key_tag().as_str()),
         ("Service", "platformid", "svc")
     );
 }
@@ -19,17 +19,17 @@ fn defaults() {
 #[test]
 fn service_names() {
     for good in ["A", "a1", "Acme", &"x".repeat(32)] {
-        assert_eq!(brand().with_service_name(good).expect("a name").service_name(), good);
+        assert_eq!(service_info().with_service_name(good).expect("a name").service_name(), good);
     }
     for bad in ["", "1a", "_a", "a-b", "a b", "é", &"x".repeat(33)] {
-        assert!(brand().with_service_name(bad).is_err(), "{bad}");
+        assert!(service_info().with_service_name(bad).is_err(), "{bad}");
     }
 }
 
 #[test]
 fn id_segments() {
     for good in ["ab", "a1", "acme-id", "a-", &"x".repeat(32), "platformid", "schemas"] {
-        assert_eq!(brand().with_id_segment(good).expect("a segment").id_segment(), good);
+        assert_eq!(service_info().with_id_segment(good).expect("a segment").id_segment(), good);
     }
     for bad in [
         "",
@@ -47,7 +47,7 @@ fn id_segments() {
         "archive",
         "unarchive",
     ] {
-        assert!(brand().with_id_segment(bad).is_err(), "{bad}");
+        assert!(service_info().with_id_segment(bad).is_err(), "{bad}");
     }
 }
 
@@ -66,7 +66,7 @@ fn public_urls() {
     for good in
         ["http://127.0.0.1:8080", "https://api.example.com", "https://example.com/prefix", "http://[::1]:1"]
     {
-        assert_eq!(Brand::new(good).expect("a URL").public_url(), good);
+        assert_eq!(ServiceInfo::new(good).expect("a URL").public_url(), good);
     }
     for bad in [
         "",
@@ -83,6 +83,6 @@ fn public_urls() {
         " https://a",
         "https://a b",
     ] {
-        assert!(Brand::new(bad).is_err(), "{bad}");
+        assert!(ServiceInfo::new(bad).is_err(), "{bad}");
     }
 }

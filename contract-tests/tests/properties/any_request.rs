@@ -32,7 +32,7 @@ fn method() -> impl Strategy<Value = String> {
 }
 
 fn percent_encoded() -> impl Strategy<Value = String> {
-    vec(any::<u8>(), 0..4).prop_map(|octets| octets.iter().map(|octet| format!("%{octet:02X}")).collect())
+    vec(any::<u8>(), 0..4).prop_map(|bytes| bytes.iter().map(|byte| format!("%{byte:02X}")).collect())
 }
 
 fn segment() -> impl Strategy<Value = String> {
@@ -104,7 +104,7 @@ fn header() -> impl Strategy<Value = (String, Vec<u8>)> {
             "application/json", "text/plain", "application/json; charset=latin1", "*", "\"x\"", "W/\"x\"", "gzip", "identity", "k-1", "", "0", "5",
             "\"unfinished", "a, b", "bytes=0-1",
         ]).prop_map(|text| text.as_bytes().to_vec()),
-        1 => vec((0x20..=0xff_u8).prop_filter("no DEL", |octet| *octet != 0x7f), 0..20),
+        1 => vec((0x20..=0xff_u8).prop_filter("no DEL", |byte| *byte != 0x7f), 0..20),
     ];
     (name, value)
 }
@@ -159,12 +159,12 @@ fn payload() -> impl Strategy<Value = Vec<u8>> {
         4 => body().prop_map(|body| body.to_string().into_bytes()),
         4 => form_body().prop_map(|body| body.to_string().into_bytes()),
         1 => any_json().prop_map(|body| body.to_string().into_bytes()),
-        1 => (body(), any::<prop::sample::Index>(), any::<u8>()).prop_map(|(body, at, octet)| {
-            // One octet is wrong.
-            let mut octets = body.to_string().into_bytes();
-            let at = at.index(octets.len());
-            octets[at] = octet;
-            octets
+        1 => (body(), any::<prop::sample::Index>(), any::<u8>()).prop_map(|(body, at, byte)| {
+            // One byte is wrong.
+            let mut bytes = body.to_string().into_bytes();
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+            bytes
         }),
         1 => vec(any::<u8>(), 0..64),
         1 => "[\\[\\]{}:,\"\\\\u0-9a-e.+ tfn-]{0,40}".prop_map(String::into_bytes),
@@ -205,7 +205,7 @@ fn call<'a>(
         call = call.raw_header(name, value);
     }
     if let Some(body) = body {
-        call = call.octets(body);
+        call = call.bytes(body);
     }
     match who {
         Who::Key => call,
@@ -221,7 +221,7 @@ fn answered(backend: Backend, cases: u32) {
     let real = |text: &str| ids.iter().fold(text.to_owned(), |text, (name, id)| text.replace(name, id));
     proptest!(config(cases), |((method, target, headers, body, who) in request())| {
         let target = real(&target);
-        let body = body.map(|octets| String::from_utf8(octets).map_or_else(|octets| octets.into_bytes(), |text| real(&text).into_bytes()));
+        let body = body.map(|bytes| String::from_utf8(bytes).map_or_else(|bytes| bytes.into_bytes(), |text| real(&text).into_bytes()));
         prop_assume!(target.parse::<http::Uri>().is_ok());
         cx.advance(100);
         let reply = call(&cx, &method, &target, &headers, body.as_deref(), who).send();

@@ -327,8 +327,8 @@ fn on_file<'a>(
 /// What the second agent is answered, with or without the first one's part of the history.
 fn history(backend: Backend, steps: &[(bool, Step)], with_other: bool) -> Vec<Seen> {
     let cx = Sandbox::new(backend);
-    // Small enough that the octets of both agents together would exceed it.
-    let cx = cx.rebuilt(cx.ports(), |files| files.max_octets_of_agent = Some(15));
+    // Small enough that the bytes of both agents together would exceed it.
+    let cx = cx.rebuilt(cx.ports(), |files| files.max_bytes_of_agent = Some(15));
     let other = cx.agent.clone();
     let mine = cx.new_agent("mine");
     let (first, second) =

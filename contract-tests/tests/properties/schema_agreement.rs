@@ -65,7 +65,7 @@ fn is_expressible(schema: &Value, error: &Value) -> bool {
         // The published schema knows no options of free text.
         "enum" => matches!(kind, "select" | "multiselect"),
         "required" => value.is_null() && !(kind == "object" && path != top),
-        // Octets are not characters.
+        // Bytes are not characters.
         "maxLength" => kind != "email" && kind != "phone" && !value.is_number(),
         "minLength" => kind != "tags" && !padded,
         "pattern" => {

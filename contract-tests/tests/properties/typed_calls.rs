@@ -14,7 +14,7 @@ use openapi_core::service::{
     UpdateContact, Upsert,
 };
 use openapi_core::storage::{ContactSort, Order};
-use openapi_core::violation::Violations;
+use openapi_core::validation::Violations;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;

@@ -18,20 +18,19 @@ on_every_backend!(
 
 const CREATE: &str = "/contacts/chatbots/<A>";
 
-fn octets(text: &str) -> Chunk {
-    Chunk::Octets(Bytes::copy_from_slice(text.as_bytes()))
+fn bytes(text: &str) -> Chunk {
+    Chunk::Bytes(Bytes::copy_from_slice(text.as_bytes()))
 }
 
 fn in_pieces(backend: Backend) {
     let cx = Sandbox::new(backend);
     let text = "{\"primaryEmail\":\"zoë@b.co\",\"firstName\":\"Zoë\"}";
-    let bytes: Vec<Chunk> = text.bytes().map(|byte| Chunk::Octets(Bytes::copy_from_slice(&[byte]))).collect();
+    let bytes: Vec<Chunk> = text.bytes().map(|byte| Chunk::Bytes(Bytes::copy_from_slice(&[byte]))).collect();
     let reply = cx.call("POST", CREATE).chunks(bytes).send().expect(201);
     assert_eq!(reply.data()["firstName"], "Zoë");
-    let pieces =
-        vec![octets(""), octets("{\"primary"), octets(""), octets("Email\":\"a@b.co\"}"), octets("")];
+    let pieces = vec![bytes(""), bytes("{\"primary"), bytes(""), bytes("Email\":\"a@b.co\"}"), bytes("")];
     let _ = cx.call("POST", CREATE).chunks(pieces).send().expect(201);
-    for nothing in [vec![], vec![octets("")], vec![octets(""), octets("")]] {
+    for nothing in [vec![], vec![bytes("")], vec![bytes(""), bytes("")]] {
         let call = cx.call("POST", CREATE).chunks(nothing).header("content-type", "text/plain");
         let _ = call.send().invalid(&[("body", "required")]);
     }
@@ -41,8 +40,8 @@ fn too_long_while_streaming(backend: Backend) {
     let cx = Sandbox::new(backend);
     let piece = Bytes::from(vec![b' '; 65_536]);
     let pieces = |count: usize, more: &str| {
-        let mut chunks = vec![Chunk::Octets(piece.clone()); count];
-        chunks.push(octets(more));
+        let mut chunks = vec![Chunk::Bytes(piece.clone()); count];
+        chunks.push(bytes(more));
         chunks
     };
     let _ = cx.call("POST", CREATE).chunks(pieces(16, "")).send().fails(400, "INVALID_JSON");
@@ -67,7 +66,7 @@ fn declared_length_first(backend: Backend) {
 
 fn too_late(backend: Backend) {
     let cx = Sandbox::new(backend);
-    for chunks in [vec![Chunk::Timeout], vec![octets("{\"primaryEmail\":"), Chunk::Timeout]] {
+    for chunks in [vec![Chunk::Timeout], vec![bytes("{\"primaryEmail\":"), Chunk::Timeout]] {
         let reply = cx.call("POST", CREATE).chunks(chunks).send().fails(408, "REQUEST_TIMEOUT");
         assert!(reply.header("ratelimit").is_some(), "it was counted");
     }
@@ -77,7 +76,7 @@ fn too_late(backend: Backend) {
 fn the_client_is_gone(backend: Backend) {
     let cx = Sandbox::new(backend);
     let reply =
-        cx.call("POST", CREATE).chunks(vec![octets("{\"primaryEmail\":\"a@b.co\"}"), Chunk::Gone]).send();
+        cx.call("POST", CREATE).chunks(vec![bytes("{\"primaryEmail\":\"a@b.co\"}"), Chunk::Gone]).send();
     let _ = reply.fails(400, "BAD_REQUEST");
     assert_eq!(cx.get(CREATE).expect(200).pagination()["totalItems"], 0);
 }
@@ -139,7 +138,7 @@ fn content_types(backend: Backend) {
 }
 
 fn configured_limit(backend: Backend) {
-    let cx = Sandbox::with_settings(backend, |settings| settings.max_json_octets = 30);
+    let cx = Sandbox::with_settings(backend, |settings| settings.max_json_bytes = 30);
     let body = "{\"primaryEmail\":\"abcd@b.co\"}  ";
     assert_eq!(body.len(), 30);
     let _ = cx.call("POST", CREATE).text(body).send().expect(201);

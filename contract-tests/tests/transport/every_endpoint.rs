@@ -155,11 +155,11 @@ fn media_types(backend: Backend) {
 fn large_bodies(backend: Backend) {
     let (cx, known) = prepared(backend);
     for meta in with_json() {
-        let send = |octets: usize| {
-            let mut body = vec![b' '; octets];
+        let send = |bytes: usize| {
+            let mut body = vec![b' '; bytes];
             body[0] = b'{';
-            body[octets - 1] = b'}';
-            cx.at(meta.method.as_str(), &real_path(meta, &known)).octets(&body).send()
+            body[bytes - 1] = b'}';
+            cx.at(meta.method.as_str(), &real_path(meta, &known)).bytes(&body).send()
         };
         assert_ne!(send(1_048_576).status, 413);
         let reply = send(1_048_577).fails(413, "PAYLOAD_TOO_LARGE");
@@ -247,7 +247,7 @@ fn heads_equal_gets(backend: Backend) {
             let (get, head) = (ask("GET"), ask("HEAD"));
             assert_eq!(head.status, get.status, "{target}");
             assert_eq!(head.text, "");
-            assert_eq!(head.header("content-length"), Some(get.octets.len().to_string().as_str()));
+            assert_eq!(head.header("content-length"), Some(get.bytes.len().to_string().as_str()));
             for (name, value) in &get.headers {
                 if !name.as_str().contains("ratelimit") && name != "content-length" {
                     assert_eq!(head.headers.get(name), Some(value), "{target} {name}");

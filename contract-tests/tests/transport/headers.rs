@@ -42,7 +42,7 @@ fn header_blocks(backend: Backend) {
         many = many.header(&format!("x-{n}"), &"y".repeat(100));
     }
     let _ = many.send().fails(431, "HEADERS_TOO_LARGE");
-    let small = Sandbox::with_settings(backend, |settings| settings.max_header_octets = 10);
+    let small = Sandbox::with_settings(backend, |settings| settings.max_header_bytes = 10);
     let _ = small.call("GET", "/health").anonymous().header("abcde", "12345").send().expect(200);
     let _ = small
         .call("GET", "/health")

@@ -20,7 +20,7 @@ on_every_backend!(
 );
 
 fn post(cx: &Sandbox, body: &[u8]) -> Reply {
-    cx.call("POST", "/contacts/chatbots/<A>").octets(body).header("content-type", "application/json").send()
+    cx.call("POST", "/contacts/chatbots/<A>").bytes(body).header("content-type", "application/json").send()
 }
 
 #[track_caller]
@@ -56,7 +56,7 @@ fn byte_order_marks(backend: Backend) {
     let _ = post(&cx, &[0, b'{', 0, b'}']).fails(400, "INVALID_JSON");
 }
 
-/// Lines and columns count from 1, columns in octets.
+/// Lines and columns count from 1, columns in bytes.
 fn syntax_faults_with_their_place(backend: Backend) {
     let cx = Sandbox::new(backend);
     for (body, line, column) in [

@@ -22,22 +22,22 @@ use openapi_core::values::AgentId;
 use serde::Serialize;
 
 use super::agent_view::AgentView;
-use super::call::{Answer, Call, Readers, Visit};
+use super::call::{Call, CorsPolicy, WidgetRequest, WidgetResponse};
 use super::errors::{agent_not_available, crowded, token_invalid, too_many};
-use super::finish::finish;
-use super::state::{Inner, Process};
+use super::response::finish;
+use super::state::{Inner, SharedState};
 use super::uploads;
 use super::usages::Usages;
 use crate::conversations::Conversations;
 use crate::widget::config::Configuration;
+use crate::widget::duplicates::DuplicateMessageLimiter;
 use crate::widget::live::Ending;
-use crate::widget::repeats::Repeats;
 use crate::widget::token::VisitorToken;
-use crate::widget::{Crowded, OpenStreams, WidgetSettings};
+use crate::widget::{StreamLimitExceeded, StreamLimiter, WidgetSettings};
 
-/// The largest body of a turn or a lead form, in octets.
+/// The largest body of a turn or a lead form, in bytes.
 const LARGE_BODY: u64 = 16 * 1024;
-/// The largest body of any other call, in octets.
+/// The largest body of any other call, in bytes.
 const SMALL_BODY: u64 = 2 * 1024;
 
 /// The widget's side of the service: takes HTTP requests below `/widget/v1`, answers HTTP responses, knows no server.
@@ -76,7 +76,7 @@ impl WidgetApi {
     /// HEADERS_TOO_LARGE).
     pub fn admit(&self, parts: &Parts) -> Result<(), Box<Response<ApiBody>>> {
         let visit = self.0.visit(parts);
-        let admitted = refuse_headers_beyond(parts, self.0.settings.max_header_octets)
+        let admitted = refuse_headers_beyond(parts, self.0.settings.max_header_bytes)
             .and_then(|()| self.0.admit_address(&visit, "call", &self.0.settings.limits.address_calls));
         admitted.map(drop).map_err(|error| Box::new(finish(parts, Err(error), visit)))
     }
@@ -85,20 +85,24 @@ impl WidgetApi {
     #[must_use]
     pub fn new(conversations: &Arc<Conversations>, settings: WidgetSettings) -> WidgetApi {
         let platform = conversations.platform();
-        let process = Process {
+        let process = SharedState {
             turns: Arc::default(),
-            streams: OpenStreams::new(settings.limits.streams),
+            streams: StreamLimiter::new(settings.limits.streams),
             addresses: Windows::default(),
             visitors: Windows::default(),
             agents: Windows::default(),
             usage: Usages::default(),
-            repeats: Repeats::default(),
+            repeats: DuplicateMessageLimiter::default(),
             server: platform.ports().ids.platform_id(platform.now()),
         };
         WidgetApi::of(conversations, settings, Arc::new(process))
     }
 
-    fn of(conversations: &Arc<Conversations>, settings: WidgetSettings, process: Arc<Process>) -> WidgetApi {
+    fn of(
+        conversations: &Arc<Conversations>,
+        settings: WidgetSettings,
+        process: Arc<SharedState>,
+    ) -> WidgetApi {
         let platform = Arc::clone(conversations.platform());
         let turns: Arc<dyn AgentObserver> = Arc::clone(&process.turns) as _;
         platform.observe_agents(Arc::downgrade(&turns));
@@ -153,13 +157,13 @@ where
 }
 
 impl Inner {
-    pub(super) fn visit(&self, parts: &Parts) -> Visit {
+    pub(super) fn visit(&self, parts: &Parts) -> WidgetRequest {
         let now = self.platform.now();
         let address =
             parts.extensions.get::<PeerAddress>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0);
         let origin = parts.headers.get(header::ORIGIN);
         let accepts = parts.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
-        Visit {
+        WidgetRequest {
             request_id: self.platform.ports().ids.uuid_v7(now),
             now,
             call: None,
@@ -168,7 +172,7 @@ impl Inner {
             network: network(address),
             address,
             agent: None,
-            readers: Readers::Any,
+            readers: CorsPolicy::Any,
             wants_document: accepts.is_some_and(|types| {
                 types
                     .split(';')
@@ -183,13 +187,13 @@ impl Inner {
         self: &Arc<Self>,
         parts: &Parts,
         body: B,
-        visit: &mut Visit,
-    ) -> Result<Answer, ApiError>
+        visit: &mut WidgetRequest,
+    ) -> Result<WidgetResponse, ApiError>
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        refuse_headers_beyond(parts, self.settings.max_header_octets)?;
+        refuse_headers_beyond(parts, self.settings.max_header_bytes)?;
         let path = parts.uri.path();
         let found = Call::ALL.into_iter().find(|call| call.path() == path);
         let limits = &self.settings.limits;
@@ -200,7 +204,7 @@ impl Inner {
         visit.call = Some(call);
         if parts.method == Method::OPTIONS {
             self.admit_address(visit, "call", &limits.address_calls)?;
-            return Ok(Answer::Options);
+            return Ok(WidgetResponse::Options);
         }
         if parts.method != call.method() {
             self.admit_address(visit, "call", &limits.address_calls)?;
@@ -214,7 +218,7 @@ impl Inner {
             return self.config(parts, visit).await;
         }
         if matches!(call, Call::Turns | Call::Resume) && !self.streams.has_room() {
-            return Err(crowded(Crowded::Process));
+            return Err(crowded(StreamLimitExceeded::SharedState));
         }
         let share = match call {
             Call::Turns => self.admit_address(visit, "turn", &limits.address_turns)?,
@@ -276,7 +280,11 @@ impl Inner {
         }
     }
 
-    pub(super) async fn config(&self, parts: &Parts, visit: &mut Visit) -> Result<Answer, ApiError> {
+    pub(super) async fn config(
+        &self,
+        parts: &Parts,
+        visit: &mut WidgetRequest,
+    ) -> Result<WidgetResponse, ApiError> {
         let mut agent = None;
         let mut locale = None;
         for (name, value) in url::form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes()) {
@@ -302,7 +310,7 @@ impl Inner {
         }
         let envelope = Envelope { success: true, message: "Widget configuration", data };
         let body = serde_json::to_vec(&envelope).map_err(|_| ApiError::internal())?;
-        Ok(Answer::Config { body })
+        Ok(WidgetResponse::Config { body })
     }
 
     /// The texts of the widget in a language, found as `de-AT`, `de`, `en`, with the tag that was found.
@@ -319,7 +327,11 @@ impl Inner {
         }
     }
 
-    pub(super) fn token(&self, body: &Object, visit: &Visit) -> Result<Option<VisitorToken>, ApiError> {
+    pub(super) fn token(
+        &self,
+        body: &Object,
+        visit: &WidgetRequest,
+    ) -> Result<Option<VisitorToken>, ApiError> {
         let text = match body.get("token") {
             None | Some(Json::Null) => return Ok(None),
             Some(Json::String(text)) => text,
@@ -332,7 +344,7 @@ impl Inner {
     /// How full the fullest of an address's windows is; counts the call.
     pub(super) fn admit_address(
         &self,
-        visit: &Visit,
+        visit: &WidgetRequest,
         class: &'static str,
         windows: &[Window],
     ) -> Result<f64, ApiError> {
@@ -345,7 +357,7 @@ impl Inner {
     /// How full the fullest of an address's windows would be with this call, which is not counted.
     pub(super) fn peek_address(
         &self,
-        visit: &Visit,
+        visit: &WidgetRequest,
         class: &'static str,
         windows: &[Window],
     ) -> Result<f64, ApiError> {
@@ -357,16 +369,16 @@ impl Inner {
 
     /// Whether the page may show this agent's widget. From here on the answer is for its origin alone, where not every
     /// origin is let in.
-    pub(super) fn admit_origin(&self, view: &AgentView, visit: &mut Visit) -> Result<(), ApiError> {
+    pub(super) fn admit_origin(&self, view: &AgentView, visit: &mut WidgetRequest) -> Result<(), ApiError> {
         let rules = &view.settings.origins;
         if !rules.is_empty() && !visit.has_origin {
-            visit.readers = Readers::AnyForNow;
+            visit.readers = CorsPolicy::AnyForNow;
         }
         if !rules.is_empty()
             && let Ok(origin) = HeaderValue::from_str(&visit.origin)
             && visit.has_origin
         {
-            visit.readers = Readers::Origin(origin);
+            visit.readers = CorsPolicy::Origin(origin);
         }
         let is_own =
             self.settings.own_origin.as_ref().is_some_and(|own| own.eq_ignore_ascii_case(&visit.origin));

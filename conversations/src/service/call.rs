@@ -75,7 +75,7 @@ impl Call {
 }
 
 /// Whom the answer may be read by.
-pub(super) enum Readers {
+pub(super) enum CorsPolicy {
     /// Any page.
     Any,
     /// Any page, but whoever names an origin is answered otherwise.
@@ -85,7 +85,7 @@ pub(super) enum Readers {
 }
 
 /// A call on its way.
-pub(super) struct Visit {
+pub(super) struct WidgetRequest {
     pub(super) request_id: String,
     pub(super) now: Timestamp,
     pub(super) call: Option<Call>,
@@ -96,14 +96,14 @@ pub(super) struct Visit {
     pub(super) network: IpAddr,
     pub(super) address: IpAddr,
     pub(super) agent: Option<AgentId>,
-    pub(super) readers: Readers,
+    pub(super) readers: CorsPolicy,
     pub(super) wants_document: bool,
     /// The place of the stream that it will be answered with.
     pub(super) open: Option<OpenStream>,
 }
 
 /// What a call came to.
-pub(super) enum Answer {
+pub(super) enum WidgetResponse {
     Json { status: StatusCode, message: &'static str, data: serde_json::Value },
     Config { body: Vec<u8> },
     Empty,
@@ -111,16 +111,16 @@ pub(super) enum Answer {
     Options,
 }
 
-impl Answer {
+impl WidgetResponse {
     pub(super) fn json(message: &'static str, data: &impl Serialize) -> Result<Self, ApiError> {
         let data = serde_json::to_value(data).map_err(|_| ApiError::internal())?;
-        Ok(Answer::Json { status: StatusCode::OK, message, data })
+        Ok(WidgetResponse::Json { status: StatusCode::OK, message, data })
     }
 
     /// The same under another status.
     pub(super) fn with(self, status: StatusCode) -> Self {
         match self {
-            Answer::Json { message, data, .. } => Answer::Json { status, message, data },
+            WidgetResponse::Json { message, data, .. } => WidgetResponse::Json { status, message, data },
             other => other,
         }
     }

@@ -7,7 +7,7 @@ use openapi_core::values::Timestamp;
 use super::agent_view::AgentView;
 use super::job::Job;
 use super::state::Inner;
-use crate::storage::{MessageQuery, WhichMessages};
+use crate::storage::{MessageQuery, MessageSelector};
 use crate::{
     ChatAgent, ChatLine, ChatTurn, ChatVisitor, Conversation, Message, Question, Retrieved, Speaker,
     TokenBudget,
@@ -15,8 +15,8 @@ use crate::{
 
 /// Lines of the conversation that a responder is told.
 const HISTORY: u32 = 20;
-/// And how many octets of them: about 4,000 tokens.
-const HISTORY_OCTETS: usize = 12_000;
+/// And how many bytes of them: about 4,000 tokens.
+const HISTORY_BYTES: usize = 12_000;
 /// Passages that are looked for.
 const PASSAGES: usize = 12;
 impl Inner {
@@ -30,7 +30,7 @@ impl Inner {
         let (view, conversation) = (&job.view, &job.conversation);
         let agent = &view.agent.id;
         let storage = &self.storage;
-        let which = WhichMessages::Before(job.asked.seq);
+        let which = MessageSelector::Before(job.asked.seq);
         let query = MessageQuery { conversation: conversation.id, which, limit: HISTORY - 1 };
         let before = storage.messages(agent, &query).await?;
         let last_question = before.iter().rev().find(|message| message.role == Speaker::Visitor);
@@ -50,7 +50,7 @@ impl Inner {
             None => Retrieved::default(),
         };
         let mut history: Vec<ChatLine> = Vec::new();
-        let mut left = HISTORY_OCTETS;
+        let mut left = HISTORY_BYTES;
         for message in std::iter::once(&job.asked).chain(before.iter().rev()) {
             let text = line(message);
             if !history.is_empty() && text.len() > left {

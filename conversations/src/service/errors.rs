@@ -3,7 +3,7 @@
 use openapi_core::limits::Full;
 use openapi_core::reply::{ApiError, ErrorCode};
 
-use crate::widget::Crowded;
+use crate::widget::StreamLimitExceeded;
 
 pub(super) fn token_invalid() -> ApiError {
     ApiError::new(ErrorCode::TokenInvalid, "The token is not valid")
@@ -13,7 +13,7 @@ pub(super) fn agent_not_available() -> ApiError {
     ApiError::new(ErrorCode::AgentNotAvailable, "This agent is not available")
 }
 
-pub(super) fn crowded(by: Crowded) -> ApiError {
+pub(super) fn crowded(by: StreamLimitExceeded) -> ApiError {
     let full = |scope: &'static str, limit: u32| {
         ApiError::new(ErrorCode::RateLimitExceeded, "Too many open streams")
             .with_detail("scope", scope)
@@ -23,9 +23,9 @@ pub(super) fn crowded(by: Crowded) -> ApiError {
             .with_retry_after(5)
     };
     match by {
-        Crowded::Address(limit) => full("address", limit),
-        Crowded::Agent(limit) => full("agent", limit),
-        Crowded::Process => {
+        StreamLimitExceeded::Address(limit) => full("address", limit),
+        StreamLimitExceeded::Agent(limit) => full("agent", limit),
+        StreamLimitExceeded::SharedState => {
             ApiError::new(ErrorCode::ServiceUnavailable, "Too many answers are being written")
                 .with_retry_after(5)
         }

@@ -15,13 +15,13 @@ use openapi_core::service::{
     ContactTarget, CreateContact, Created, Idempotency, OpenApiService, ReplyEncoder, UpdateContact,
 };
 use openapi_core::storage::{ContactFilter, ContactQuery, ContactSort, Order, StorageErrorKind, Window};
+use openapi_core::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
 use openapi_core::values::{ContactId, ContactStatus, Email, TextValue, Timestamp};
-use openapi_core::violation::{Fault, Place, Rule, Violation, Violations};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::agent_view::AgentView;
-use super::call::{Answer, Visit};
+use super::call::{WidgetRequest, WidgetResponse};
 use super::errors::too_many;
 use super::state::Inner;
 use crate::conversations::ATTEMPTS;
@@ -53,7 +53,7 @@ impl SentLead {
         let consent = inner.consent("consent");
         for fault in inner.faults.listed() {
             let at = format!("lead.{}", fault.field);
-            members.faults.push(Violation { field: at, ..fault.clone() });
+            members.faults.push(ValidationError { field: at, ..fault.clone() });
         }
         Some(SentLead { fields, consent, prefix: "lead.fields." })
     }
@@ -86,13 +86,21 @@ pub(super) struct Filled {
 
 impl Inner {
     /// Whether a visitor may fill in one more form.
-    fn admit_lead_of_visitor(&self, visit: &Visit, stored: Option<&Conversation>) -> Result<(), ApiError> {
+    fn admit_lead_of_visitor(
+        &self,
+        visit: &WidgetRequest,
+        stored: Option<&Conversation>,
+    ) -> Result<(), ApiError> {
         let leads = stored.iter().flat_map(|stored| &stored.counted.leads).map(|at| at.millis());
         fits(leads, &self.settings.limits.leads, visit.now.millis()).map_err(|full| too_many("visitor", full))
     }
 
     /// Whether a form may come with a turn, which is not counted; how full the limit of its address would be.
-    pub(super) fn admit_lead(&self, visit: &Visit, stored: Option<&Conversation>) -> Result<f64, ApiError> {
+    pub(super) fn admit_lead(
+        &self,
+        visit: &WidgetRequest,
+        stored: Option<&Conversation>,
+    ) -> Result<f64, ApiError> {
         self.admit_lead_of_visitor(visit, stored)?;
         self.peek_address(visit, "lead", &self.settings.limits.address_leads)
     }
@@ -107,7 +115,7 @@ impl Inner {
     }
 
     /// Who writes what comes of a conversation.
-    fn visitor(&self, visit: &Visit, conversation: &Conversation) -> Caller {
+    fn visitor(&self, visit: &WidgetRequest, conversation: &Conversation) -> Caller {
         Caller {
             agent_id: conversation.agent_id.clone(),
             actor: Actor::Visitor(conversation.visitor_id.to_string()),
@@ -122,7 +130,7 @@ impl Inner {
     /// repeated call find the contact of the first.
     pub(super) async fn fill_in(
         &self,
-        visit: &Visit,
+        visit: &WidgetRequest,
         view: &AgentView,
         conversation: &mut Conversation,
         lead: &SentLead,
@@ -245,7 +253,7 @@ impl Inner {
     /// 403 VISITOR_BLOCKED.
     pub(super) async fn link(
         &self,
-        visit: &Visit,
+        visit: &WidgetRequest,
         view: &AgentView,
         conversation: &mut Conversation,
         filled: Option<&Filled>,
@@ -295,7 +303,7 @@ impl Inner {
                         self.contact_of(conversation, None, &schema, now)
                     }
                 };
-                // The page's server vouches for an address more than a form does.
+                // The page's server verify_signature for an address more than a form does.
                 members.extend_with("primaryEmail", email.as_ref().map(Email::as_str));
                 if is_unclear || members.get("primaryEmail").is_none() {
                     return Ok(());
@@ -374,12 +382,12 @@ impl Inner {
     /// `POST /lead`.
     pub(super) async fn lead(
         self: &Arc<Self>,
-        visit: &Visit,
+        visit: &WidgetRequest,
         view: &AgentView,
         token: Option<VisitorToken>,
         body: &Object,
         address_share: f64,
-    ) -> Result<Answer, ApiError> {
+    ) -> Result<WidgetResponse, ApiError> {
         #[derive(Serialize)]
         struct Data {
             session: super::store::Session,
@@ -388,7 +396,7 @@ impl Inner {
         let lead = SentLead::of_body(&mut members);
         let page = members.page();
         let elapsed = members.number("elapsedMs").unwrap_or(0);
-        let is_trap = members.is_trap();
+        let is_honeypot = members.is_honeypot();
         let solution = members.challenge();
         let text = body.get("token").and_then(Json::as_str).unwrap_or_default();
         let came = token.as_ref().map(|token| (token, text));
@@ -411,9 +419,9 @@ impl Inner {
             let is_new = stored.is_none();
             let mut conversation =
                 stored.unwrap_or_else(|| self.new_conversation(view, None, Default::default(), visit));
-            if is_trap || is_first && elapsed < FASTEST_FORM {
+            if is_honeypot || is_first && elapsed < FASTEST_FORM {
                 let session = self.session(visit, &conversation, came, is_of_tab(body));
-                return Answer::json("Thank you", &Data { session });
+                return WidgetResponse::json("Thank you", &Data { session });
             }
             if is_new {
                 self.admit_address(visit, "session", &self.settings.limits.address_sessions)?;
@@ -434,12 +442,12 @@ impl Inner {
                 messages: Vec::new(),
                 keep: Vec::new(),
                 audit: Some(filled.audit),
-                may_linger: false,
+                deferrable: false,
             };
             match self.storage.save_conversation(&view.agent.id, &write).await {
                 Ok(()) => {
                     let session = self.session(visit, &write.conversation, came, is_of_tab(body));
-                    return Answer::json("Thank you", &Data { session });
+                    return WidgetResponse::json("Thank you", &Data { session });
                 }
                 Err(error) if error.kind == StorageErrorKind::Stale => {}
                 Err(error) if error.kind == StorageErrorKind::Missing => {
@@ -457,18 +465,18 @@ fn check(form: Option<&LeadForm>, lead: &SentLead) -> Result<(), ApiError> {
     let mut faults = Violations::new();
     let asked = |name: &str| form.is_some_and(|form| form.fields.iter().any(|field| field.name == name));
     for (name, value) in lead.fields.iter().filter(|(name, _)| !asked(name)) {
-        let fault = Fault::new(Rule::Unknown, "is not asked for");
+        let fault = ValidationIssue::new(ValidationCode::Unknown, "is not asked for");
         faults.body(format!("{}{name}", lead.prefix), Some(value), fault);
     }
     if let Some(asked) = form.and_then(|form| form.consent.as_ref()) {
         match &lead.consent {
-            None if asked.required => faults.body("consent", None, Fault::required()),
+            None if asked.required => faults.body("consent", None, ValidationIssue::required()),
             Some(given) if given.version != asked.version => {
                 let words = format!("was given to another text than {}", asked.version);
                 faults.body(
                     "consent",
                     Some(&given.version.as_str().into()),
-                    Fault::new(Rule::Conflict, words),
+                    ValidationIssue::new(ValidationCode::Conflict, words),
                 );
             }
             _ => {}
@@ -486,7 +494,7 @@ fn renamed(error: &ApiError, prefix: &str) -> ApiError {
             Some(words) => format!("{field}{words}"),
             None => violation.message.clone(),
         };
-        violations.push(Violation { field, message, place: Place::Body, ..violation.clone() });
+        violations.push(ValidationError { field, message, place: Location::Body, ..violation.clone() });
     }
     violations.into()
 }
@@ -510,7 +518,7 @@ fn changes(contact: &Contact, filled: Option<&Filled>, email: Option<&Email>, na
             changes.insert(field, value.clone());
         }
     }
-    // The page's server vouches for an address more than a form does.
+    // The page's server verify_signature for an address more than a form does.
     changes.extend_with("primaryEmail", email.map(Email::as_str));
     let known = contact.primary_email.normalized();
     let told = changes.get("primaryEmail").and_then(Json::as_str).and_then(|told| Email::parse(told).ok());

@@ -7,11 +7,11 @@ use openapi_core::ports::Task;
 use openapi_core::reply::{ApiError, ErrorCode};
 
 use super::agent_view::AgentView;
-use super::call::{Answer, Visit};
+use super::call::{WidgetRequest, WidgetResponse};
+use super::events::{Ack, Done, Failure, Text, tell};
 use super::sent::SentTurn;
 use super::state::Inner;
 use super::store::{asked_and_answered, is_answered};
-use super::told::{Ack, Done, Failure, Text, tell};
 use crate::widget::live::{Ending, EventName, LiveTurn};
 use crate::widget::request::Members;
 use crate::widget::token::VisitorToken;
@@ -26,7 +26,7 @@ const MOST_FOLLOW_MILLIS: u64 = 2_000;
 /// What is known of a turn of some name.
 pub(super) enum Known {
     /// It runs or has ended: this is what is answered.
-    Answer(Answer),
+    WidgetResponse(WidgetResponse),
     /// It failed: its message is there, and it is to be answered anew.
     Failed(Message),
     /// It cannot begin: another one runs, or this one was begun with another text.
@@ -39,7 +39,7 @@ impl Inner {
     /// Whether a turn of this name is there already.
     pub(super) async fn known(
         self: &Arc<Self>,
-        visit: &mut Visit,
+        visit: &mut WidgetRequest,
         view: &Arc<AgentView>,
         conversation: &Conversation,
         came: Option<(&VisitorToken, &str)>,
@@ -60,13 +60,15 @@ impl Inner {
         if running.is_some_and(|running| running.turn == sent.id) {
             let key = (agent.clone(), conversation.id, sent.id.clone());
             if let Some(live) = self.turns.find(&key) {
-                return Ok(Known::Answer(self.listen(visit, live, key.2, (0, 0), None).await?));
+                return Ok(Known::WidgetResponse(self.listen(visit, live, key.2, (0, 0), None).await?));
             }
             let live = Arc::new(LiveTurn::default());
             live.emit(EventName::Session, &self.new_session(visit, conversation, is_session));
             live.emit(EventName::Ack, &Ack::of(&asked));
             let driver = self.follow(view, conversation, &sent.id, &live);
-            return Ok(Known::Answer(self.listen(visit, live, sent.id.clone(), (0, 0), Some(driver)).await?));
+            return Ok(Known::WidgetResponse(
+                self.listen(visit, live, sent.id.clone(), (0, 0), Some(driver)).await?,
+            ));
         }
         if is_answered(Some(&asked), answered.as_ref()) {
             let live = Arc::new(LiveTurn::default());
@@ -74,7 +76,7 @@ impl Inner {
             live.emit(EventName::Ack, &Ack::of(&asked));
             self.tell_stored(view, &live, answered.as_ref()).await?;
             live.end(visit.now);
-            return Ok(Known::Answer(self.listen(visit, live, sent.id.clone(), (0, 0), None).await?));
+            return Ok(Known::WidgetResponse(self.listen(visit, live, sent.id.clone(), (0, 0), None).await?));
         }
         Ok(match running {
             Some(running) => Known::Refused(in_progress(&running.turn)),
@@ -143,11 +145,11 @@ impl Inner {
 
     pub(super) async fn resume(
         self: &Arc<Self>,
-        visit: &mut Visit,
+        visit: &mut WidgetRequest,
         view: Arc<AgentView>,
         token: &VisitorToken,
         body: &Object,
-    ) -> Result<Answer, ApiError> {
+    ) -> Result<WidgetResponse, ApiError> {
         let conversation = self.conversation_of(token).await?;
         let mut members = Members::new(body);
         let turn = members.turn("turn");
@@ -193,7 +195,7 @@ impl Inner {
         view: &AgentView,
         token: &VisitorToken,
         body: &Object,
-    ) -> Result<Answer, ApiError> {
+    ) -> Result<WidgetResponse, ApiError> {
         let conversation = self.conversation_of(token).await?;
         let mut members = Members::new(body);
         let turn = members.turn("turn");
@@ -204,7 +206,7 @@ impl Inner {
         let agent = &view.agent.id;
         if let Some(live) = self.turns.find(&(agent.clone(), conversation.id, turn.clone())) {
             live.cancel(Ending::Visitor);
-            return Ok(Answer::Empty);
+            return Ok(WidgetResponse::Empty);
         }
         if self.messages_of_turn(agent, conversation.id, &turn).await?.is_empty() {
             return Err(ApiError::new(ErrorCode::TurnNotFound, "There is no such turn"));
@@ -216,7 +218,7 @@ impl Inner {
             Some(Vec::new())
         })
         .await?;
-        Ok(Answer::Empty)
+        Ok(WidgetResponse::Empty)
     }
 }
 

@@ -11,11 +11,11 @@ use openapi_core::storage::StorageError;
 use openapi_core::values::Timestamp;
 
 use super::context::can_offer_form;
+use super::events::{Failure, Status, Text, tell};
 use super::job::Job;
 use super::sent::LEASE_MILLIS;
 use super::state::Inner;
 use super::store::asked_and_answered;
-use super::told::{Failure, Status, Text, tell};
 use crate::storage::ConversationWrite;
 use crate::widget::live::{Ending, EventName, LiveTurn};
 use crate::widget::texts;
@@ -24,22 +24,22 @@ use crate::{
     MessageState, Outcome, Source, Speaker, StatusKind, Usage,
 };
 
-/// The longest reply, in octets.
+/// The longest reply, in bytes.
 const MAX_REPLY: usize = 64 * 1024;
 /// How often the text so far is stored at the least, while it grows.
 const DRAFT_MILLIS: u64 = 1_000;
-/// How much it grows at the most before it is stored, in octets.
-const DRAFT_OCTETS: usize = 2 * 1024;
+/// How much it grows at the most before it is stored, in bytes.
+const DRAFT_BYTES: usize = 2 * 1024;
 /// How often the lease is renewed.
 const RENEW_MILLIS: i64 = 5_000;
 
 /// Ends the events of a turn, also of one whose task is dropped or panics: nobody is to wait for what does not come.
-pub(super) struct AtLast {
+pub(super) struct FinishOnDrop {
     pub(super) inner: Arc<Inner>,
     pub(super) live: Arc<LiveTurn>,
 }
 
-impl Drop for AtLast {
+impl Drop for FinishOnDrop {
     fn drop(&mut self) {
         if !self.live.is_told() {
             self.live.emit(EventName::Error, &Failure::unavailable());
@@ -85,14 +85,14 @@ impl End {
 }
 
 /// The time that a turn has as a whole: for the search and every attempt at an answer together.
-struct Whole {
+struct Deadline {
     over: Task,
     is_over: bool,
 }
 
-impl Whole {
+impl Deadline {
     const fn new(over: Task) -> Self {
-        Whole { over, is_over: false }
+        Deadline { over, is_over: false }
     }
 
     /// Whether it is over; where it is not, who polls is woken when it is.
@@ -127,13 +127,13 @@ impl Inner {
 
     async fn reply(&self, job: &Job) -> Result<Reply, StorageError> {
         let chat = &job.view.settings.chat;
-        let mut whole = Whole::new(self.platform.ports().timer.sleep(self.settings.deadlines.whole));
+        let mut whole = Deadline::new(self.platform.ports().timer.sleep(self.settings.deadlines.whole));
         let millis = i64::try_from(self.settings.deadlines.whole).unwrap_or(i64::MAX);
         let deadline = self.platform.now().plus_millis(millis);
         let Some(budget) = Box::pin(self.count_turn(job)).await? else { return Ok(self.limited(job)) };
         job.live.emit(EventName::Status, &Status { kind: StatusKind::Searching });
         let work = Box::pin(self.chat_turn(job, budget, deadline));
-        let turn = match self.meanwhile(job, &mut whole, work).await {
+        let turn = match self.run_until_cancelled(job, &mut whole, work).await {
             Ok(turn) => turn?,
             Err(end) => return Ok(Reply { end, ..Reply::default() }),
         };
@@ -174,10 +174,10 @@ impl Inner {
 
     /// Waits for what comes before a responder: a search may have to build its index first. Meanwhile the wish to end
     /// the turn is heard, and its lease renewed.
-    async fn meanwhile<T>(
+    async fn run_until_cancelled<T>(
         &self,
         job: &Job,
-        whole: &mut Whole,
+        whole: &mut Deadline,
         work: impl Future<Output = T> + Send,
     ) -> Result<T, End> {
         enum Waited<T> {
@@ -220,7 +220,7 @@ impl Inner {
         job: &Job,
         responder: &dyn ChatResponder,
         turn: &ChatTurn,
-        whole: &mut Whole,
+        whole: &mut Deadline,
     ) -> Result<Reply, StorageError> {
         let Ok(most) = catch_unwind(AssertUnwindSafe(|| responder.most(turn))) else {
             tracing::error!(responder = responder.name(), "a responder panicked");
@@ -258,7 +258,7 @@ impl Inner {
         job: &Job,
         responder: &dyn ChatResponder,
         turn: &ChatTurn,
-        whole: &mut Whole,
+        whole: &mut Deadline,
     ) -> Reply {
         let timer = &self.platform.ports().timer;
         let deadlines = self.settings.deadlines;
@@ -347,7 +347,7 @@ impl Inner {
             let now = self.platform.now();
             let grown = reply.text.len().saturating_sub(saved);
             let is_due = now.millis_since(saved_at) >= i64::try_from(DRAFT_MILLIS).unwrap_or(0);
-            if grown >= DRAFT_OCTETS || is_due {
+            if grown >= DRAFT_BYTES || is_due {
                 (saved, saved_at) = (reply.text.len(), now);
                 if !Box::pin(self.save_draft(job, &reply.text, grown > 0, now)).await {
                     reply.end = End::Stopped;
@@ -401,7 +401,7 @@ impl Inner {
             messages: Vec::new(),
             keep: Vec::new(),
             audit: None,
-            may_linger: true,
+            deferrable: true,
         };
         match self.storage.save_conversation(&job.view.agent.id, &write).await {
             Ok(()) => {
@@ -515,7 +515,7 @@ fn stopped(most: Usage, text: &str) -> Usage {
 async fn next(
     events: &mut ChatEvents,
     late: &mut Task,
-    whole: &mut Whole,
+    whole: &mut Deadline,
     draft: &mut Task,
     live: &LiveTurn,
 ) -> Step {

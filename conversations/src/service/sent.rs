@@ -1,8 +1,8 @@
 //! A turn as it is sent, and what turns have in common.
 
 use openapi_core::json::Object;
+use openapi_core::validation::Violations;
 use openapi_core::values::FileId;
-use openapi_core::violation::Violations;
 
 use super::leads::SentLead;
 use crate::widget::request::{Members, SentUser, is_of_tab};
@@ -25,7 +25,7 @@ pub(super) struct SentTurn {
     pub(super) metadata: openapi_core::json::RawObject,
     pub(super) is_session: bool,
     pub(super) challenge: Option<(String, String)>,
-    pub(super) is_trap: bool,
+    pub(super) is_honeypot: bool,
     pub(super) faults: Violations,
 }
 
@@ -47,7 +47,7 @@ impl SentTurn {
             metadata: members.metadata(),
             is_session: is_of_tab(body),
             challenge: members.challenge(),
-            is_trap: members.is_trap(),
+            is_honeypot: members.is_honeypot(),
             faults: members.faults,
             id,
         }

@@ -7,13 +7,17 @@ use openapi_core::reply::ApiError;
 use openapi_core::values::{AgentId, Timestamp};
 
 use super::agent_view::AgentView;
-use super::call::Visit;
+use super::call::WidgetRequest;
 use super::errors::agent_not_available;
 use super::state::Inner;
 
 impl Inner {
     /// The agent, if it is there and not disabled: unknown, disabled and deleted ones are answered alike.
-    pub(super) async fn view(&self, agent: &AgentId, visit: &mut Visit) -> Result<Arc<AgentView>, ApiError> {
+    pub(super) async fn view(
+        &self,
+        agent: &AgentId,
+        visit: &mut WidgetRequest,
+    ) -> Result<Arc<AgentView>, ApiError> {
         let view = match self.views.fresh(agent, visit.now) {
             Some(view) => view,
             None => self.read_view(agent, visit.now).await?,

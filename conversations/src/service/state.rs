@@ -13,9 +13,9 @@ use crate::VisitorId;
 use crate::conversations::Conversations;
 use crate::ports::ChatPorts;
 use crate::storage::ConversationStorage;
+use crate::widget::duplicates::DuplicateMessageLimiter;
 use crate::widget::live::LiveTurns;
-use crate::widget::repeats::Repeats;
-use crate::widget::{OpenStreams, WidgetSettings};
+use crate::widget::{StreamLimiter, WidgetSettings};
 
 /// What all calls share.
 pub(super) struct Inner {
@@ -25,26 +25,26 @@ pub(super) struct Inner {
     pub(super) ports: ChatPorts,
     pub(super) settings: WidgetSettings,
     pub(super) views: Cache<AgentId, AgentView>,
-    pub(super) process: Arc<Process>,
+    pub(super) process: Arc<SharedState>,
 }
 
 /// What outlives an exchange of the platform.
-pub(super) struct Process {
+pub(super) struct SharedState {
     pub(super) turns: Arc<LiveTurns>,
-    pub(super) streams: OpenStreams,
+    pub(super) streams: StreamLimiter,
     pub(super) addresses: Windows<(IpAddr, &'static str)>,
     pub(super) visitors: Windows<VisitorId>,
     pub(super) agents: Windows<AgentId>,
     pub(super) usage: Usages,
-    pub(super) repeats: Repeats,
+    pub(super) repeats: DuplicateMessageLimiter,
     /// Names this process in the turns that it answers.
     pub(super) server: PlatformId,
 }
 
 impl std::ops::Deref for Inner {
-    type Target = Process;
+    type Target = SharedState;
 
-    fn deref(&self) -> &Process {
+    fn deref(&self) -> &SharedState {
         &self.process
     }
 }

@@ -6,11 +6,11 @@ use openapi_core::storage::StorageErrorKind;
 use openapi_core::values::{AgentId, ConversationId, MessageId, Timestamp};
 use serde::Serialize;
 
-use super::call::Visit;
+use super::call::WidgetRequest;
 use super::errors::token_invalid;
 use super::state::Inner;
 use crate::conversations::ATTEMPTS;
-use crate::storage::{ConversationWrite, MessageQuery, WhichMessages};
+use crate::storage::{ConversationWrite, MessageQuery, MessageSelector};
 use crate::widget::token::VisitorToken;
 use crate::{Conversation, ConversationMode, Message, MessageState, Outcome, Speaker};
 
@@ -74,7 +74,7 @@ impl Inner {
     /// The session of a conversation: the token that came, unless a newer one is to take its place.
     pub(super) fn session(
         &self,
-        visit: &Visit,
+        visit: &WidgetRequest,
         conversation: &Conversation,
         came: Option<(&VisitorToken, &str)>,
         is_session: bool,
@@ -101,7 +101,7 @@ impl Inner {
     /// token of a resumed turn tells which numbers its client has seen.
     pub(super) fn new_session(
         &self,
-        visit: &Visit,
+        visit: &WidgetRequest,
         conversation: &Conversation,
         is_session: bool,
     ) -> Session {
@@ -134,7 +134,7 @@ impl Inner {
         conversation: ConversationId,
         turn: &str,
     ) -> Result<Vec<Message>, ApiError> {
-        let which = WhichMessages::Turn(turn.to_owned());
+        let which = MessageSelector::Turn(turn.to_owned());
         let query = MessageQuery { conversation, which, limit: MESSAGES_OF_TURN };
         Ok(self.storage.messages(agent, &query).await?)
     }
@@ -162,7 +162,7 @@ impl Inner {
                 messages,
                 keep: Vec::new(),
                 audit: None,
-                may_linger: false,
+                deferrable: false,
             };
             match self.storage.save_conversation(agent, &write).await {
                 Ok(()) => return Ok(Some(write.conversation)),

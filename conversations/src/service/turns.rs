@@ -11,16 +11,16 @@ use openapi_core::storage::StorageErrorKind;
 use openapi_core::values::{FileId, Timestamp};
 
 use super::agent_view::AgentView;
-use super::call::{Answer, Visit};
+use super::call::{WidgetRequest, WidgetResponse};
 use super::errors::too_many;
+use super::events::{Ack, Done, document};
 use super::job::Job;
-use super::place::Place;
 use super::resume::Known;
-use super::run::AtLast;
+use super::run::FinishOnDrop;
 use super::sent::{FIRST_EPOCH, LEASE_MILLIS, SentTurn};
 use super::state::Inner;
 use super::store::Session;
-use super::told::{Ack, Done, document};
+use super::target::ConversationTarget;
 use crate::conversations::ATTEMPTS;
 use crate::storage::ConversationWrite;
 use crate::widget::challenge::{Challenge, is_solved};
@@ -42,7 +42,7 @@ enum Begun {
     /// It is to be answered.
     New(Box<NewTurn>),
     /// Another turn of this name is there already.
-    Known(Answer),
+    Known(WidgetResponse),
 }
 
 /// What one call counts, however often it is tried.
@@ -63,12 +63,12 @@ struct NewTurn {
 impl Inner {
     pub(super) async fn turn(
         self: &Arc<Self>,
-        visit: &mut Visit,
+        visit: &mut WidgetRequest,
         view: Arc<AgentView>,
         token: Option<VisitorToken>,
         body: &Object,
         address_share: f64,
-    ) -> Result<Answer, ApiError> {
+    ) -> Result<WidgetResponse, ApiError> {
         let sent = SentTurn::read(body);
         let text = body.get("token").and_then(Json::as_str).unwrap_or_default();
         let mut once = Once::default();
@@ -88,7 +88,7 @@ impl Inner {
     /// Stores the visitor's message. None when something came in between.
     async fn begin(
         self: &Arc<Self>,
-        visit: &mut Visit,
+        visit: &mut WidgetRequest,
         view: &Arc<AgentView>,
         came: Option<(&VisitorToken, &str)>,
         sent: &SentTurn,
@@ -98,13 +98,14 @@ impl Inner {
         let now = visit.now;
         let (verified, is_rejected) = self.verify(view, sent.user.as_ref(), now);
         let token = came.map(|(token, _)| token);
-        let Place { stored, begins } = self.place(visit, view, token, sent, verified.as_ref()).await?;
+        let ConversationTarget { stored, begins } =
+            self.place(visit, view, token, sent, verified.as_ref()).await?;
         let (mut asked_before, mut refusal) = (None, None);
         if let Some(conversation) = &stored
             && begins.is_none()
         {
             match self.known(visit, view, conversation, came, sent).await? {
-                Known::Answer(answer) => return Ok(Some(Begun::Known(answer))),
+                Known::WidgetResponse(answer) => return Ok(Some(Begun::Known(answer))),
                 Known::Failed(asked) => asked_before = Some(asked),
                 Known::Refused(error) => refusal = Some(error),
                 Known::Unknown => {}
@@ -140,8 +141,8 @@ impl Inner {
         if let Some(refusal) = refusal {
             return Err(refusal);
         }
-        if sent.is_trap {
-            return self.trapped(visit, view, sent).await.map(|answer| Some(Begun::Known(answer)));
+        if sent.is_honeypot {
+            return self.honeypot_filled(visit, view, sent).await.map(|answer| Some(Begun::Known(answer)));
         }
         // What is counted is counted last, and once for all tries: a call that is refused uses nothing up.
         if asked_before.is_none() && !once.is_counted {
@@ -239,7 +240,7 @@ impl Inner {
         conversation.updated_at = now;
         let audit = filled.map(|filled| filled.audit);
         let keep = uploads.iter().map(|upload| upload.id).collect();
-        let write = ConversationWrite { conversation, messages, keep, audit, may_linger: false };
+        let write = ConversationWrite { conversation, messages, keep, audit, deferrable: false };
         match self.storage.save_conversation(&view.agent.id, &write).await {
             Ok(()) => {}
             Err(error) if error.kind == StorageErrorKind::Stale => return Ok(None),
@@ -266,10 +267,10 @@ impl Inner {
     /// Answers a turn that was stored, beside this call.
     async fn start(
         self: &Arc<Self>,
-        visit: &mut Visit,
+        visit: &mut WidgetRequest,
         view: Arc<AgentView>,
         new: NewTurn,
-    ) -> Result<Answer, ApiError> {
+    ) -> Result<WidgetResponse, ApiError> {
         let NewTurn { conversation, asked, session, offers_form } = new;
         let turn = asked.turn.clone().unwrap_or_default();
         let key = (view.agent.id.clone(), conversation.id, turn.clone());
@@ -289,7 +290,7 @@ impl Inner {
                 request_id: visit.request_id.clone(),
             });
             let inner = Arc::clone(self);
-            let at_last = AtLast { inner: Arc::clone(self), live: Arc::clone(&live) };
+            let at_last = FinishOnDrop { inner: Arc::clone(self), live: Arc::clone(&live) };
             let task: Task = Box::pin(async move {
                 inner.run(job).await;
                 drop(at_last);
@@ -308,12 +309,12 @@ impl Inner {
     /// The events of a turn, as a stream or, where that is wanted, as one document.
     pub(super) async fn listen(
         &self,
-        visit: &mut Visit,
+        visit: &mut WidgetRequest,
         live: Arc<LiveTurn>,
         turn: String,
         from: (usize, usize),
         driver: Option<Task>,
-    ) -> Result<Answer, ApiError> {
+    ) -> Result<WidgetResponse, ApiError> {
         let open = visit.open.take().ok_or_else(ApiError::internal)?;
         if visit.wants_document {
             if let Some(driver) = driver {
@@ -322,7 +323,7 @@ impl Inner {
             return document(&live.whole().await);
         }
         let timer = Arc::clone(&self.platform.ports().timer);
-        Ok(Answer::Events(EventStream::new(live, turn, from, timer, driver, open)))
+        Ok(WidgetResponse::Events(EventStream::new(live, turn, from, timer, driver, open)))
     }
 
     /// A conversation that is not stored yet: its version is 0.
@@ -331,17 +332,17 @@ impl Inner {
         view: &AgentView,
         visitor: Option<VisitorId>,
         counted: crate::Counted,
-        visit: &Visit,
+        visit: &WidgetRequest,
     ) -> Conversation {
         let now = visit.now;
         let ids = &self.platform.ports().ids;
-        let mut octets = [0; 16];
-        ids.fill(&mut octets);
+        let mut bytes = [0; 16];
+        ids.fill(&mut bytes);
         Conversation {
             id: ids.platform_id(now).into(),
             agent_id: view.agent.id.clone(),
             version: 0,
-            visitor_id: visitor.unwrap_or(VisitorId(octets)),
+            visitor_id: visitor.unwrap_or(VisitorId(bytes)),
             level: 0,
             verified_until: None,
             verified_as: None,
@@ -403,7 +404,7 @@ impl Inner {
         is_over
     }
 
-    /// Whom the page's server vouches for, and whether it was tried in vain.
+    /// Whom the page's server verify_signature for, and whether it was tried in vain.
     fn verify(
         &self,
         view: &AgentView,
@@ -417,7 +418,7 @@ impl Inner {
             external_reference_id: user.claims.external_reference_id.clone(),
             email: user.claims.email.clone(),
         };
-        if identity::vouches(&view.secrets, &view.agent.id, &claimed, hash, now) {
+        if identity::verify_signature(&view.secrets, &view.agent.id, &claimed, hash, now) {
             (Some(claimed), false)
         } else {
             (None, true)
@@ -427,7 +428,7 @@ impl Inner {
     /// Asks for a challenge where a limit is nearly reached.
     pub(super) fn challenge(
         &self,
-        visit: &Visit,
+        visit: &WidgetRequest,
         solution: Option<&(String, String)>,
         share: f64,
     ) -> Result<(), ApiError> {
@@ -449,12 +450,12 @@ impl Inner {
     }
 
     /// The answer to whoever has filled in what no person sees: as usual, and nothing is stored.
-    async fn trapped(
+    async fn honeypot_filled(
         &self,
-        visit: &mut Visit,
+        visit: &mut WidgetRequest,
         view: &AgentView,
         sent: &SentTurn,
-    ) -> Result<Answer, ApiError> {
+    ) -> Result<WidgetResponse, ApiError> {
         let conversation = self.new_conversation(view, None, Default::default(), visit);
         let live = Arc::new(LiveTurn::default());
         live.emit(EventName::Session, &self.session(visit, &conversation, None, sent.is_session));

@@ -16,12 +16,12 @@ use openapi_core::platform::{NewDocument, concurrent_update};
 use openapi_core::platform::{begin_scan, push_scan, refuse_content};
 use openapi_core::reply::{ApiError, ErrorCode};
 use openapi_core::storage::StorageErrorKind;
+use openapi_core::validation::{ValidationCode, ValidationIssue, Violations};
 use openapi_core::values::{FileId, Timestamp};
-use openapi_core::violation::{Fault, Rule, Violations};
 use serde::Serialize;
 
 use super::agent_view::AgentView;
-use super::call::{Answer, Visit};
+use super::call::{WidgetRequest, WidgetResponse};
 use super::errors::{token_invalid, too_many};
 use super::state::Inner;
 use super::store::Session;
@@ -32,9 +32,9 @@ use crate::widget::request::{Members, is_of_tab};
 use crate::widget::token::VisitorToken;
 use crate::{Conversation, UploadRef};
 
-/// What a form may hold beside its file, in octets.
+/// What a form may hold beside its file, in bytes.
 const MAX_BEYOND_FILE: u64 = 64 * 1024;
-/// The longest part that is read before the file, in octets.
+/// The longest part that is read before the file, in bytes.
 const MAX_TEXT: usize = 2 * 1024;
 const DAY_MILLIS: i64 = 86_400_000;
 /// For how long a file waits for the message that takes it along.
@@ -54,13 +54,13 @@ where
     let mut open: Option<(String, BytesMut)> = None;
     loop {
         let piece = form.piece().await?;
-        if let Some(Piece::Octets(octets)) = &piece {
+        if let Some(Piece::Bytes(bytes)) = &piece {
             if let Some((name, text)) = &mut open {
-                if text.len() + octets.len() > MAX_TEXT {
+                if text.len() + bytes.len() > MAX_TEXT {
                     let message = format!("The part {name} of the form has more than {MAX_TEXT} bytes");
                     return Err(ApiError::new(ErrorCode::BadRequest, message));
                 }
-                text.extend_from_slice(octets);
+                text.extend_from_slice(bytes);
             }
             continue;
         }
@@ -76,7 +76,7 @@ where
                 let is_known = ["token", "agentId", "challenge", "persist"].contains(&name.as_str());
                 open = is_known.then(|| (name, BytesMut::new()));
             }
-            Some(Piece::Octets(_)) => {}
+            Some(Piece::Bytes(_)) => {}
             None => return Ok((members, Upload::absent())),
         }
     }
@@ -97,13 +97,13 @@ impl Inner {
     /// `POST /uploads`.
     pub(super) async fn upload(
         &self,
-        visit: &Visit,
+        visit: &WidgetRequest,
         view: &AgentView,
         token: Option<VisitorToken>,
         body: &Object,
         mut upload: Upload,
         address_share: f64,
-    ) -> Result<Answer, ApiError> {
+    ) -> Result<WidgetResponse, ApiError> {
         #[derive(Serialize)]
         struct Data {
             #[serde(flatten)]
@@ -167,7 +167,7 @@ impl Inner {
             size: document.file_size,
             media_type: document.content_type,
         };
-        Answer::json("File received", &Data { upload, session })
+        WidgetResponse::json("File received", &Data { upload, session })
             .map(|answer| answer.with(StatusCode::CREATED))
     }
 
@@ -187,10 +187,10 @@ impl Inner {
         let mut room = platform.document_memory(&view.agent.id);
         let mut scan = begin_scan(platform).await?;
         let mut content = BytesMut::new();
-        while let Some(octets) = upload.chunk().await? {
-            room.take(octets.len())?;
-            push_scan(&mut scan, &octets).await?;
-            content.extend_from_slice(&octets);
+        while let Some(bytes) = upload.chunk().await? {
+            room.take(bytes.len())?;
+            push_scan(&mut scan, &bytes).await?;
+            content.extend_from_slice(&bytes);
         }
         let Received { file, faults, .. } = std::mem::replace(upload, Upload::absent()).finish();
         let Some(file) = file else { return Err(faults.into()) };
@@ -202,7 +202,7 @@ impl Inner {
     /// Notes a file on its conversation, which is stored by that if it is new.
     async fn add_upload(
         &self,
-        visit: &Visit,
+        visit: &WidgetRequest,
         conversation: &mut Conversation,
         document: FileId,
     ) -> Result<(), ApiError> {
@@ -220,7 +220,7 @@ impl Inner {
                 messages: Vec::new(),
                 keep: Vec::new(),
                 audit: None,
-                may_linger: false,
+                deferrable: false,
             };
             match self.storage.save_conversation(&agent, &write).await {
                 Ok(()) => return Ok(()),
@@ -251,7 +251,10 @@ impl Inner {
                 false => None,
             };
             let Some(found) = found.filter(|it| it.expires_at.millis_since(now) > MARGIN_MILLIS) else {
-                let fault = Fault::new(Rule::Reference, "names files that this visitor has not sent");
+                let fault = ValidationIssue::new(
+                    ValidationCode::Reference,
+                    "names files that this visitor has not sent",
+                );
                 let mut faults = Violations::new();
                 faults.body("uploads", Some(&id.to_string().as_str().into()), fault);
                 return Err(faults.into());

@@ -3,7 +3,7 @@
 use openapi_core::access::Actor;
 use openapi_core::credits::{CreditAccount, CreditEntry, CreditEntryKind};
 use openapi_core::json::RawObject;
-use openapi_core::storage::{AgentRecord, AgentRecordKind, CreditWrite, StorageError, StorageErrorKind};
+use openapi_core::storage::{CreditWrite, RecordKind, StorageError, StorageErrorKind, StoredRecord};
 use openapi_core::values::{PlatformId, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -81,11 +81,11 @@ impl Inner {
     ) -> Result<(), StorageError> {
         let storage = &self.storage;
         let agent = &job.view.agent.id;
-        let kind = AgentRecordKind::ChatUsage;
+        let kind = RecordKind::ChatUsage;
         // Turns of this process wait for each other instead of losing races.
         let _turn = self.usage.queue_of(agent).lock().await;
         for _ in 0..ATTEMPTS {
-            let stored = storage.agent_record(agent, kind).await?;
+            let stored = storage.record(agent, kind).await?;
             let version = stored.as_ref().map_or(0, |stored| stored.version);
             let usage: DayUsage =
                 stored.and_then(|stored| serde_json::from_str(stored.body.as_str()).ok()).unwrap_or_default();
@@ -95,8 +95,8 @@ impl Inner {
             }
             let text = serde_json::to_string(&usage).unwrap_or_default();
             let body = RawObject::from_text(text).map_err(|_| StorageErrorKind::Internal)?;
-            let record = AgentRecord { kind, version: version + 1, body };
-            match storage.save_agent_record(agent, &record, None).await {
+            let record = StoredRecord { kind, version: version + 1, body };
+            match storage.save_record(agent, &record, None).await {
                 Err(error) if error.kind == StorageErrorKind::Stale => {}
                 outcome => return outcome,
             }

@@ -2,17 +2,17 @@
 
 use openapi_core::json::{Json, Object};
 use openapi_core::reply::{ApiError, ErrorCode};
+use openapi_core::validation::ValidationIssue;
 use openapi_core::values::MessageId;
-use openapi_core::violation::Fault;
 use serde::Serialize;
 
 use super::agent_view::AgentView;
-use super::call::{Answer, Visit};
+use super::call::{WidgetRequest, WidgetResponse};
 use super::context::can_offer_form;
 use super::errors::too_many;
 use super::state::Inner;
 use super::store::{Session, Shown, shown};
-use crate::storage::{MessageQuery, WhichMessages};
+use crate::storage::{MessageQuery, MessageSelector};
 use crate::widget::config::LeadForm;
 use crate::widget::live::Ending;
 use crate::widget::request::Members;
@@ -50,7 +50,7 @@ struct History<'a> {
 }
 
 impl Inner {
-    fn admit_visitor(&self, visit: &Visit, token: &VisitorToken) -> Result<(), ApiError> {
+    fn admit_visitor(&self, visit: &WidgetRequest, token: &VisitorToken) -> Result<(), ApiError> {
         let windows = &self.settings.limits.syncs;
         self.visitors
             .admit(token.visitor, windows, visit.now)
@@ -61,7 +61,7 @@ impl Inner {
     async fn read_messages(
         &self,
         conversation: &Conversation,
-        which: WhichMessages,
+        which: MessageSelector,
         limit: u32,
     ) -> Result<Vec<Message>, ApiError> {
         let query = MessageQuery { conversation: conversation.id, which, limit };
@@ -70,11 +70,11 @@ impl Inner {
 
     pub(super) async fn sync(
         &self,
-        visit: &Visit,
+        visit: &WidgetRequest,
         view: &AgentView,
         token: &VisitorToken,
         body: &Object,
-    ) -> Result<Answer, ApiError> {
+    ) -> Result<WidgetResponse, ApiError> {
         let mut conversation = self.conversation_of(token).await?;
         self.admit_visitor(visit, token)?;
         let mut members = Members::new(body);
@@ -98,14 +98,14 @@ impl Inner {
             });
             conversation = changed.await?.ok_or_else(super::errors::token_invalid)?;
         }
-        let mut messages = self.read_messages(&conversation, WhichMessages::After(after), PAGE + 1).await?;
+        let mut messages = self.read_messages(&conversation, MessageSelector::After(after), PAGE + 1).await?;
         let more = messages.len() > PAGE as usize;
         messages.truncate(PAGE as usize);
         let read = conversation.visitor_read;
         let unread = if read >= conversation.message_count {
             0
         } else {
-            let behind = self.read_messages(&conversation, WhichMessages::After(read), MOST_UNREAD).await?;
+            let behind = self.read_messages(&conversation, MessageSelector::After(read), MOST_UNREAD).await?;
             behind.iter().filter(|message| message.role != Speaker::Visitor).count() as u64
         };
         let offers_form = messages.last().is_some_and(|last| last.after.form);
@@ -127,13 +127,13 @@ impl Inner {
             next_poll_ms: is_polled.then_some(if is_open { POLL_OPEN_MILLIS } else { POLL_CLOSED_MILLIS }),
             session: self.session(visit, &conversation, Some((token, text)), false),
         };
-        Answer::json("Conversation state", &state)
+        WidgetResponse::json("Conversation state", &state)
     }
 
     /// What is said to a visitor who has waited for a person in vain; nothing where no form can be offered.
     fn nobody_came(
         &self,
-        visit: &Visit,
+        visit: &WidgetRequest,
         view: &AgentView,
         conversation: &mut Conversation,
     ) -> Option<Message> {
@@ -149,11 +149,11 @@ impl Inner {
 
     pub(super) async fn history(
         &self,
-        visit: &Visit,
+        visit: &WidgetRequest,
         _: &AgentView,
         token: &VisitorToken,
         body: &Object,
-    ) -> Result<Answer, ApiError> {
+    ) -> Result<WidgetResponse, ApiError> {
         let conversation = self.conversation_of(token).await?;
         self.admit_visitor(visit, token)?;
         let mut members = Members::new(body);
@@ -161,33 +161,33 @@ impl Inner {
         let limit = members.number("limit").unwrap_or(u64::from(PAGE));
         if !(1..=u64::from(PAGE)).contains(&limit) {
             let rule = if limit == 0 {
-                openapi_core::violation::Rule::Minimum
+                openapi_core::validation::ValidationCode::Minimum
             } else {
-                openapi_core::violation::Rule::Maximum
+                openapi_core::validation::ValidationCode::Maximum
             };
-            members.fault("limit", Fault::new(rule, "must be from 1 to 50"));
+            members.fault("limit", ValidationIssue::new(rule, "must be from 1 to 50"));
         }
         if !members.faults.is_empty() {
             return Err(members.faults.into());
         }
         let limit = u32::try_from(limit).unwrap_or(PAGE);
-        let which = WhichMessages::Before(before.unwrap_or(u64::MAX).min(i64::MAX as u64));
+        let which = MessageSelector::Before(before.unwrap_or(u64::MAX).min(i64::MAX as u64));
         let mut messages = self.read_messages(&conversation, which, limit + 1).await?;
         let more = messages.len() > limit as usize;
         if more {
             messages.remove(0);
         }
         let messages = messages.iter().map(shown).collect();
-        Answer::json("Earlier messages", &History { messages, more })
+        WidgetResponse::json("Earlier messages", &History { messages, more })
     }
 
     pub(super) async fn feedback(
         &self,
-        visit: &Visit,
+        visit: &WidgetRequest,
         view: &AgentView,
         token: &VisitorToken,
         body: &Object,
-    ) -> Result<Answer, ApiError> {
+    ) -> Result<WidgetResponse, ApiError> {
         let conversation = self.conversation_of(token).await?;
         self.admit_visitor(visit, token)?;
         let mut members = Members::new(body);
@@ -197,32 +197,32 @@ impl Inner {
         let (Some(message), Some(value), true) = (message, value, members.faults.is_empty()) else {
             return Err(members.faults.into());
         };
-        let found = self.read_messages(&conversation, WhichMessages::Id(message), 1).await?;
+        let found = self.read_messages(&conversation, MessageSelector::Id(message), 1).await?;
         let Some(mut message) = found.into_iter().next().filter(|message| message.role != Speaker::Visitor)
         else {
             return Err(ApiError::new(ErrorCode::MessageNotFound, "There is no such message"));
         };
         if !view.settings.feedback || message.feedback == value && message.comment == comment {
-            return Ok(Answer::Empty);
+            return Ok(WidgetResponse::Empty);
         }
         message.feedback = value;
         message.comment = comment;
-        // A reply that is told anew meanwhile is another one: then the opinion is about what is gone.
+        // A reply that is told anew run_until_cancelled is another one: then the opinion is about what is gone.
         let version = conversation.version;
         self.change(&view.agent.id, conversation.id, |stored| {
             let is_same = stored.version == version || stored.running.is_none();
             is_same.then(|| vec![message.clone()])
         })
         .await?;
-        Ok(Answer::Empty)
+        Ok(WidgetResponse::Empty)
     }
 
     pub(super) async fn close(
         &self,
-        visit: &Visit,
+        visit: &WidgetRequest,
         view: &AgentView,
         token: &VisitorToken,
-    ) -> Result<Answer, ApiError> {
+    ) -> Result<WidgetResponse, ApiError> {
         let conversation = self.conversation_of(token).await?;
         if let Some(running) = &conversation.running {
             let key = (view.agent.id.clone(), conversation.id, running.turn.clone());
@@ -240,6 +240,6 @@ impl Inner {
             is_open.then(Vec::new)
         })
         .await?;
-        Ok(Answer::Empty)
+        Ok(WidgetResponse::Empty)
     }
 }

@@ -3,7 +3,7 @@
 use openapi_core::files::FileKind;
 use openapi_core::json::{Json, Object};
 use openapi_core::schema::ContactSchema;
-use openapi_core::violation::{Fault, Rule, Violations};
+use openapi_core::validation::{ValidationCode, ValidationIssue, Violations};
 
 use super::{AgentSettings, Appearance, LeadSettings};
 
@@ -33,7 +33,7 @@ impl AgentSettings {
                 let words = said.split(" at line ").next().unwrap_or_default().to_owned();
                 let words =
                     if words.starts_with("must ") { words } else { format!("cannot be read: {words}") };
-                violations.body(path, None, Fault::new(Rule::Type, words));
+                violations.body(path, None, ValidationIssue::new(ValidationCode::Type, words));
                 return Err(violations);
             }
         };
@@ -45,20 +45,28 @@ impl AgentSettings {
         self.appearance.check(violations);
         for (path, hosts) in [("imageHosts", &self.image_hosts), ("linkHosts", &self.link_hosts)] {
             for (at, host) in hosts.iter().enumerate().filter(|(_, host)| !is_host(host)) {
-                let fault = Fault::new(Rule::Format, "must be a host name without scheme, port or path");
+                let fault = ValidationIssue::new(
+                    ValidationCode::Format,
+                    "must be a host name without scheme, port or path",
+                );
                 violations.body(format!("{path}[{at}]"), Some(&host.as_str().into()), fault);
             }
         }
         within(violations, "retentionDays", u64::from(self.retention_days), 1, 3_650);
         for (at, name) in self.uploads.types.iter().enumerate() {
             if FileKind::of_extension(name).is_none() {
-                let fault =
-                    Fault::new(Rule::Enum, "is no type of file; give extensions such as pdf, jpeg, png");
+                let fault = ValidationIssue::new(
+                    ValidationCode::Enum,
+                    "is no type of file; give extensions such as pdf, jpeg, png",
+                );
                 violations.body(format!("uploads.types[{at}]"), Some(&name.as_str().into()), fault);
             }
         }
         if self.uploads.enabled && self.uploads.types.is_empty() {
-            let fault = Fault::new(Rule::MinItems, "must name a type of file where files are taken");
+            let fault = ValidationIssue::new(
+                ValidationCode::MinItems,
+                "must name a type of file where files are taken",
+            );
             violations.body("uploads.types", None, fault);
         }
         self.lead.check(schema, violations);
@@ -66,11 +74,15 @@ impl AgentSettings {
         longest(violations, "chat.instructions", chat.instructions.as_deref(), 8_000);
         longest(violations, "chat.responder", Some(&chat.responder), 64);
         if chat.responder.is_empty() {
-            violations.body("chat.responder", None, Fault::required());
+            violations.body("chat.responder", None, ValidationIssue::required());
         }
         let share = |violations: &mut Violations, path: &str, value: f64, most: u8| {
             if !(0.0..=f64::from(most)).contains(&value) {
-                violations.body(path, None, Fault::new(Rule::Maximum, format!("must be from 0 to {most}")));
+                violations.body(
+                    path,
+                    None,
+                    ValidationIssue::new(ValidationCode::Maximum, format!("must be from 0 to {most}")),
+                );
             }
         };
         share(violations, "chat.minCoverage", f64::from(chat.min_coverage), 1);
@@ -81,13 +93,17 @@ impl AgentSettings {
         longest(violations, "chat.llm.endpoint", Some(&chat.llm.endpoint), 64);
         longest(violations, "chat.llm.model", chat.llm.model.as_deref(), 200);
         if chat.llm.cost_per_day.is_some_and(|cost| !cost.is_finite() || cost < 0.0) {
-            violations.body("chat.llm.costPerDay", None, Fault::new(Rule::Minimum, "must be at least 0"));
+            violations.body(
+                "chat.llm.costPerDay",
+                None,
+                ValidationIssue::new(ValidationCode::Minimum, "must be at least 0"),
+            );
         }
         for (at, name) in chat.llm.released_fields.iter().enumerate() {
             let fault = match schema.field(name) {
-                None => Fault::new(Rule::Unknown, "is no field of the contact schema"),
+                None => ValidationIssue::new(ValidationCode::Unknown, "is no field of the contact schema"),
                 Some(_) if schema.is_sensitive(name) => {
-                    Fault::new(Rule::Enum, "is a sensitive field, which no model may see")
+                    ValidationIssue::new(ValidationCode::Enum, "is a sensitive field, which no model may see")
                 }
                 Some(_) => continue,
             };
@@ -100,7 +116,7 @@ impl Appearance {
     fn check(&self, violations: &mut Violations) {
         let one_of = |violations: &mut Violations, path: &str, value: &str, allowed: &[&str]| {
             if !allowed.contains(&value) {
-                violations.body(path, Some(&value.into()), Fault::not_one_of(allowed));
+                violations.body(path, Some(&value.into()), ValidationIssue::not_one_of(allowed));
             }
         };
         for (name, text, most) in [
@@ -114,7 +130,7 @@ impl Appearance {
         }
         let digits = self.color.strip_prefix('#').unwrap_or_default();
         if !matches!(digits.len(), 3 | 6) || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-            let fault = Fault::new(Rule::Format, "must be #rgb or #rrggbb");
+            let fault = ValidationIssue::new(ValidationCode::Format, "must be #rgb or #rrggbb");
             violations.body("appearance.color", Some(&self.color.as_str().into()), fault);
         }
         if let Some(position) = &self.position {
@@ -122,7 +138,7 @@ impl Appearance {
         }
         one_of(violations, "appearance.theme", &self.theme, &["auto", "light", "dark"]);
         if self.suggestions.len() > 6 {
-            let fault = Fault::new(Rule::MaxItems, "must have at most 6 elements");
+            let fault = ValidationIssue::new(ValidationCode::MaxItems, "must have at most 6 elements");
             violations.body("appearance.suggestions", None, fault);
         }
         for (at, suggestion) in self.suggestions.iter().enumerate() {
@@ -137,12 +153,13 @@ impl Appearance {
                     && url.len() <= 2_000
             };
             if let Some(url) = url.as_ref().filter(|url| !is_web(url)) {
-                let fault = Fault::new(Rule::Format, "must be an absolute http or https URL");
+                let fault =
+                    ValidationIssue::new(ValidationCode::Format, "must be an absolute http or https URL");
                 violations.body(format!("appearance.{name}"), Some(&url.as_str().into()), fault);
             }
         }
         if self.strings.len() > 200 {
-            let fault = Fault::new(Rule::MaxProperties, "must have at most 200 members");
+            let fault = ValidationIssue::new(ValidationCode::MaxProperties, "must have at most 200 members");
             violations.body("appearance.strings", None, fault);
         }
         for (name, text) in &self.strings {
@@ -155,12 +172,13 @@ impl LeadSettings {
     fn check(&self, schema: &ContactSchema, violations: &mut Violations) {
         for (at, name) in self.fields.iter().enumerate() {
             let fault = match schema.field(name) {
-                None => Fault::new(Rule::Unknown, "is no field of the contact schema"),
-                Some(_) if schema.is_sensitive(name) => {
-                    Fault::new(Rule::Enum, "is a sensitive field, which the form does not ask for")
-                }
+                None => ValidationIssue::new(ValidationCode::Unknown, "is no field of the contact schema"),
+                Some(_) if schema.is_sensitive(name) => ValidationIssue::new(
+                    ValidationCode::Enum,
+                    "is a sensitive field, which the form does not ask for",
+                ),
                 Some(_) if self.fields[..at].contains(name) => {
-                    Fault::new(Rule::UniqueItems, "is given twice")
+                    ValidationIssue::new(ValidationCode::UniqueItems, "is given twice")
                 }
                 Some(_) => continue,
             };
@@ -178,12 +196,16 @@ impl LeadSettings {
                 let is_filled = matches!(name.as_str(), "source" | "status");
                 if !is_filled && !self.fields.contains(&name) {
                     let words = format!("must name {name}, which a contact needs");
-                    violations.body("lead.fields", None, Fault::new(Rule::Required, words));
+                    violations.body(
+                        "lead.fields",
+                        None,
+                        ValidationIssue::new(ValidationCode::Required, words),
+                    );
                 }
             }
         }
         if self.prechat && self.fields.is_empty() {
-            let fault = Fault::new(Rule::Conflict, "needs fields to ask for");
+            let fault = ValidationIssue::new(ValidationCode::Conflict, "needs fields to ask for");
             violations.body("lead.prechat", Some(&Json::Bool(true)), fault);
         }
         if let Some(consent) = &self.consent {
@@ -191,7 +213,7 @@ impl LeadSettings {
             longest(violations, "lead.consent.text", Some(&consent.text), 1_000);
             for (path, text) in [("version", &consent.version), ("text", &consent.text)] {
                 if text.trim().is_empty() {
-                    violations.body(format!("lead.consent.{path}"), None, Fault::required());
+                    violations.body(format!("lead.consent.{path}"), None, ValidationIssue::required());
                 }
             }
         }
@@ -203,7 +225,9 @@ fn unknown(settings: &Object, built_in: &serde_json::Value, prefix: &str, violat
     for (name, value) in settings.iter() {
         let path = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") };
         match (built_in.get(name), value) {
-            (None, _) => violations.body(path, None, Fault::new(Rule::Unknown, "is no setting")),
+            (None, _) => {
+                violations.body(path, None, ValidationIssue::new(ValidationCode::Unknown, "is no setting"))
+            }
             (Some(known @ serde_json::Value::Object(_)), Json::Object(members))
                 if !OPEN.contains(&path.as_str()) =>
             {
@@ -216,14 +240,14 @@ fn unknown(settings: &Object, built_in: &serde_json::Value, prefix: &str, violat
 
 fn within(violations: &mut Violations, path: &str, value: u64, least: u64, most: u64) {
     if !(least..=most).contains(&value) {
-        let rule = if value < least { Rule::Minimum } else { Rule::Maximum };
-        violations.body(path, None, Fault::new(rule, format!("must be from {least} to {most}")));
+        let rule = if value < least { ValidationCode::Minimum } else { ValidationCode::Maximum };
+        violations.body(path, None, ValidationIssue::new(rule, format!("must be from {least} to {most}")));
     }
 }
 
 fn longest(violations: &mut Violations, path: &str, text: Option<&str>, most: usize) {
     if text.is_some_and(|text| text.chars().count() > most) {
-        violations.body(path, None, Fault::max_length(most));
+        violations.body(path, None, ValidationIssue::max_length(most));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use openapi_core::ports::IdSource;
+use openapi_core::ports::IdGenerator;
 use openapi_core::server_keys::ServerKeys;
 use openapi_core::values::Timestamp;
 use serde::Serialize;
@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 const PURPOSE: &str = "widget challenge";
 /// How long a solution holds.
 const LIFE_SECONDS: i64 = 600;
-const SALT_OCTETS: usize = 12;
+const SALT_BYTES: usize = 12;
 /// The most characters of a nonce.
 const MAX_NONCE: usize = 64;
 
@@ -30,7 +30,7 @@ impl Challenge {
     /// limit on it takes 16 bits, near its end 18.
     pub(crate) fn new(
         keys: &ServerKeys,
-        ids: &dyn IdSource,
+        ids: &dyn IdGenerator,
         holder: &str,
         share: f64,
         now: Timestamp,
@@ -40,7 +40,7 @@ impl Challenge {
             share if share >= 0.9 => 17,
             _ => 16,
         };
-        let mut random = [0; SALT_OCTETS];
+        let mut random = [0; SALT_BYTES];
         ids.fill(&mut random);
         let exp = now.seconds() + LIFE_SECONDS;
         let random = URL_SAFE_NO_PAD.encode(random);
@@ -68,8 +68,8 @@ pub(crate) fn is_solved(keys: &ServerKeys, holder: &str, salt: &str, nonce: &str
 }
 
 fn zero_bits(digest: &[u8]) -> u32 {
-    let whole = digest.iter().take_while(|octet| **octet == 0).count();
-    let next = digest.get(whole).map_or(0, |octet| octet.leading_zeros());
+    let whole = digest.iter().take_while(|byte| **byte == 0).count();
+    let next = digest.get(whole).map_or(0, |byte| byte.leading_zeros());
     u32::try_from(whole).unwrap_or(0) * 8 + next
 }
 
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn bits_are_counted_across_octets() {
+    fn bits_are_counted_across_bytes() {
         assert_eq!(zero_bits(&[0, 0, 0x10]), 19);
         assert_eq!(zero_bits(&[0x80]), 0);
         assert_eq!(zero_bits(&[0; 32]), 256);

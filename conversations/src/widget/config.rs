@@ -9,7 +9,7 @@ use crate::{AgentSettings, LeadSettings, Teaser};
 
 /// The most characters of a message.
 pub(crate) const MESSAGE_CHARS: usize = 4_000;
-/// The most octets of an upload.
+/// The most bytes of an upload.
 pub(crate) const UPLOAD_BYTES: u64 = 10 * 1024 * 1024;
 
 /// The configuration of an agent's widget.

@@ -19,15 +19,15 @@ fn digits(secret: &str, agent: &AgentId, exp: &str, user: &VerifiedUser) -> Opti
     mac.update(format!("v1\n{agent}\n{exp}\n{external}\n{email}").as_bytes());
     let mut digits = [0; 64];
     const HEX: &[u8; 16] = b"0123456789abcdef";
-    for (pair, octet) in digits.chunks_exact_mut(2).zip(mac.finalize().into_bytes()) {
-        pair[0] = HEX[usize::from(octet >> 4)];
-        pair[1] = HEX[usize::from(octet & 15)];
+    for (pair, byte) in digits.chunks_exact_mut(2).zip(mac.finalize().into_bytes()) {
+        pair[0] = HEX[usize::from(byte >> 4)];
+        pair[1] = HEX[usize::from(byte & 15)];
     }
     Some(digits)
 }
 
-/// Whether `hash` vouches for `user` at `now`, under one of the secrets.
-pub(crate) fn vouches(
+/// Whether `hash` verify_signature for `user` at `now`, under one of the secrets.
+pub(crate) fn verify_signature(
     secrets: &[String],
     agent: &AgentId,
     user: &VerifiedUser,
@@ -66,7 +66,7 @@ mod tests {
 
     fn holds(secret: &str, agent: &str, user: &VerifiedUser, hash: &str, before_end: i64) -> bool {
         let now = Timestamp::from_millis((EXP - before_end) * 1_000);
-        vouches(
+        verify_signature(
             &["svci_other".to_owned(), secret.to_owned()],
             &agent.parse().expect("an id"),
             user,
@@ -109,6 +109,6 @@ mod tests {
         let agent: AgentId = AGENT.parse().expect("an id");
         let digits = digits(SECRET, &agent, &EXP.to_string(), &nobody).expect("digits");
         let hash = format!("{EXP}.{}", std::str::from_utf8(&digits).expect("digits"));
-        assert!(!vouches(&[SECRET.to_owned()], &agent, &nobody, &hash, now));
+        assert!(!verify_signature(&[SECRET.to_owned()], &agent, &nobody, &hash, now));
     }
 }

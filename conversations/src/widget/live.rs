@@ -14,7 +14,7 @@ use openapi_core::values::{AgentId, ConversationId, Timestamp};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::open::OpenStream;
+use super::stream_limiter::OpenStream;
 
 /// Between two comments of a stream where nothing else happens, so that no intermediary takes it for dead.
 const HEARTBEAT_MILLIS: u64 = 15_000;
@@ -24,9 +24,9 @@ const KEPT_MILLIS: i64 = 5 * 60_000;
 
 /// From so many events on, pieces of the reply are put together before they are sent: what a turn keeps is bounded.
 const FINE_EVENTS: usize = 2_000;
-/// How large these pieces are at the least, in octets.
-const COARSE_OCTETS: usize = 64;
-/// How much the events of a turn may hold, in octets, before those that write the reply give way to one that holds all
+/// How large these pieces are at the least, in bytes.
+const COARSE_BYTES: usize = 64;
+/// How much the events of a turn may hold, in bytes, before those that write the reply give way to one that holds all
 /// of it so far.
 const MAX_BUFFER: usize = 256 * 1024;
 
@@ -239,7 +239,7 @@ impl LiveTurn {
     pub(crate) fn delta(&self, text: &str) {
         let mut state = self.state();
         state.pending.push_str(text);
-        if state.events.len() < FINE_EVENTS || state.pending.len() >= COARSE_OCTETS {
+        if state.events.len() < FINE_EVENTS || state.pending.len() >= COARSE_BYTES {
             state.flush();
             state.wake();
         }
@@ -441,17 +441,17 @@ impl Stream for EventStream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::widget::open::OpenStreams;
+    use crate::widget::stream_limiter::StreamLimiter;
     use openapi_core::ports::NoTimer;
     use pollster::block_on;
 
     fn text_of(turn: &Arc<LiveTurn>, after: usize) -> String {
-        let open = OpenStreams::default().open(&"a".parse().expect("an id"), None).expect("room");
+        let open = StreamLimiter::default().open(&"a".parse().expect("an id"), None).expect("room");
         let mut stream =
             EventStream::new(Arc::clone(turn), "t".to_owned(), (0, after), Arc::new(NoTimer), None, open);
         let mut text = String::new();
-        while let Some(octets) = block_on(std::future::poll_fn(|cx| Pin::new(&mut stream).poll_next(cx))) {
-            text.push_str(std::str::from_utf8(&octets).expect("UTF-8"));
+        while let Some(bytes) = block_on(std::future::poll_fn(|cx| Pin::new(&mut stream).poll_next(cx))) {
+            text.push_str(std::str::from_utf8(&bytes).expect("UTF-8"));
         }
         text
     }
@@ -495,7 +495,7 @@ mod tests {
             turn.delta("\"more\"");
             text += "\"more\"";
             let held = turn.state().data.len();
-            assert!(held <= MAX_BUFFER + 64 * 1024, "{held} octets");
+            assert!(held <= MAX_BUFFER + 64 * 1024, "{held} bytes");
         }
         turn.emit(EventName::Done, &serde_json::json!({ "outcome": "answered" }));
         turn.end(Timestamp::from_millis(0));
@@ -552,7 +552,7 @@ mod tests {
             turn.delta("\u{1}");
         }
         let held = turn.state().data.len();
-        assert!(held <= 1_024 * 1024, "{held} octets");
+        assert!(held <= 1_024 * 1024, "{held} bytes");
     }
 
     #[test]
@@ -562,7 +562,7 @@ mod tests {
         text.chars().for_each(|letter| turn.delta(letter.encode_utf8(&mut [0; 4])));
         turn.end(Timestamp::from_millis(0));
         let events = block_on(turn.whole());
-        assert!(events.len() <= FINE_EVENTS + text.len() / COARSE_OCTETS + 1, "{}", events.len());
+        assert!(events.len() <= FINE_EVENTS + text.len() / COARSE_BYTES + 1, "{}", events.len());
         let state = turn.state();
         let kept = state.data.capacity() + state.events.capacity() * size_of::<Event>();
         assert!(kept <= 136 * 1024, "{kept}");

@@ -6,19 +6,19 @@
 
 pub(crate) mod challenge;
 pub(crate) mod config;
+pub(crate) mod duplicates;
 pub(crate) mod identity;
 pub(crate) mod live;
-mod open;
-pub(crate) mod repeats;
 pub(crate) mod request;
 mod settings;
+mod stream_limiter;
 pub(crate) mod texts;
 pub(crate) mod token;
 
-pub use open::StreamLimits;
-pub(crate) use open::{Crowded, OpenStream, OpenStreams};
 pub use openapi_core::limits::Window;
 pub use settings::{Texts, TurnDeadlines, WidgetLimits, WidgetSettings};
+pub use stream_limiter::StreamLimits;
+pub(crate) use stream_limiter::{OpenStream, StreamLimitExceeded, StreamLimiter};
 
 pub use crate::service::WidgetApi;
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use openapi_core::json::{Json, Object, RawObject};
+use openapi_core::validation::{ValidationCode, ValidationIssue, Violations};
 use openapi_core::values::{FileId, Timestamp};
-use openapi_core::violation::{Fault, Rule, Violations};
 use unicode_normalization::UnicodeNormalization;
 
 use super::config::MESSAGE_CHARS;
@@ -30,7 +30,7 @@ impl<'a> Members<'a> {
         self.object.get(name).filter(|value| **value != Json::Null)
     }
 
-    pub(crate) fn fault(&mut self, name: &str, fault: Fault) {
+    pub(crate) fn fault(&mut self, name: &str, fault: ValidationIssue) {
         self.faults.body(format!("{}{name}", self.prefix), self.object.get(name), fault);
     }
 
@@ -39,7 +39,7 @@ impl<'a> Members<'a> {
         let text = self.text(name)?;
         let text: String = text.trim().nfc().filter(|letter| !is_hidden(*letter)).collect();
         if text.chars().count() > most {
-            self.fault(name, Fault::max_length(most));
+            self.fault(name, ValidationIssue::max_length(most));
             return None;
         }
         Some(text).filter(|text| !text.is_empty())
@@ -49,7 +49,7 @@ impl<'a> Members<'a> {
         match self.value(name)? {
             Json::String(text) => Some(text),
             _ => {
-                self.fault(name, Fault::wrong_type("a string"));
+                self.fault(name, ValidationIssue::wrong_type("a string"));
                 None
             }
         }
@@ -62,7 +62,7 @@ impl<'a> Members<'a> {
             _ => None,
         };
         if read.is_none() {
-            self.fault(name, Fault::wrong_type("a whole number of at least 0"));
+            self.fault(name, ValidationIssue::wrong_type("a whole number of at least 0"));
         }
         read
     }
@@ -71,7 +71,7 @@ impl<'a> Members<'a> {
         match self.value(name)? {
             Json::Bool(flag) => Some(*flag),
             _ => {
-                self.fault(name, Fault::wrong_type("a boolean"));
+                self.fault(name, ValidationIssue::wrong_type("a boolean"));
                 None
             }
         }
@@ -81,7 +81,7 @@ impl<'a> Members<'a> {
         match self.value(name)? {
             Json::Object(object) => Some(object),
             _ => {
-                self.fault(name, Fault::wrong_type("an object"));
+                self.fault(name, ValidationIssue::wrong_type("an object"));
                 None
             }
         }
@@ -96,7 +96,7 @@ impl<'a> Members<'a> {
             _ => None,
         };
         if read.is_none() {
-            self.fault(name, Fault::new(Rule::Enum, "must be -1, 0 or 1"));
+            self.fault(name, ValidationIssue::new(ValidationCode::Enum, "must be -1, 0 or 1"));
         }
         read
     }
@@ -104,7 +104,7 @@ impl<'a> Members<'a> {
     fn require<T>(&mut self, name: &str, value: Option<T>) -> Option<T> {
         // What is there and wrong has its fault already.
         if value.is_none() && self.value(name).is_none() {
-            self.fault(name, Fault::required());
+            self.fault(name, ValidationIssue::required());
         }
         value
     }
@@ -114,12 +114,12 @@ impl<'a> Members<'a> {
         let text = self.text(name);
         let text = self.require(name, text)?;
         let is_uuid = text.len() == 36
-            && text.bytes().enumerate().all(|(at, octet)| match at {
-                8 | 13 | 18 | 23 => octet == b'-',
-                _ => octet.is_ascii_hexdigit(),
+            && text.bytes().enumerate().all(|(at, byte)| match at {
+                8 | 13 | 18 | 23 => byte == b'-',
+                _ => byte.is_ascii_hexdigit(),
             });
         if !is_uuid {
-            self.fault(name, Fault::new(Rule::Format, "must be a UUID"));
+            self.fault(name, ValidationIssue::new(ValidationCode::Format, "must be a UUID"));
             return None;
         }
         Some(text.to_ascii_lowercase())
@@ -130,7 +130,10 @@ impl<'a> Members<'a> {
         let text = self.text(name);
         let read = self.require(name, text)?.parse().ok();
         if read.is_none() {
-            self.fault(name, Fault::new(Rule::Format, "must be 24 hexadecimal characters"));
+            self.fault(
+                name,
+                ValidationIssue::new(ValidationCode::Format, "must be 24 hexadecimal characters"),
+            );
         }
         read
     }
@@ -180,7 +183,7 @@ impl<'a> Members<'a> {
         let exact = |members: &mut Members<'_>, name: &str, most: usize| {
             let text = members.text(name).filter(|text| !text.is_empty()).map(str::to_owned);
             if text.as_ref().is_some_and(|text| text.chars().count() > most) {
-                members.fault(name, Fault::max_length(most));
+                members.fault(name, ValidationIssue::max_length(most));
             }
             text
         };
@@ -207,7 +210,7 @@ impl<'a> Members<'a> {
         match (version, at) {
             (Some(version), Some(at)) => Some(Consent { version: version.to_owned(), at }),
             _ => {
-                self.fault(name, Fault::new(Rule::Format, "must have version and at"));
+                self.fault(name, ValidationIssue::new(ValidationCode::Format, "must have version and at"));
                 None
             }
         }
@@ -224,23 +227,26 @@ impl<'a> Members<'a> {
     pub(crate) fn uploads(&mut self) -> Vec<FileId> {
         let Some(value) = self.value("uploads") else { return Vec::new() };
         let Json::Array(values) = value else {
-            self.fault("uploads", Fault::wrong_type("an array"));
+            self.fault("uploads", ValidationIssue::wrong_type("an array"));
             return Vec::new();
         };
         if values.len() > 5 {
-            self.fault("uploads", Fault::new(Rule::MaxItems, "must have at most 5 elements"));
+            self.fault(
+                "uploads",
+                ValidationIssue::new(ValidationCode::MaxItems, "must have at most 5 elements"),
+            );
             return Vec::new();
         }
         let ids: Option<Vec<FileId>> =
             values.iter().map(|value| value.as_str().and_then(|id| id.parse().ok())).collect();
         if ids.is_none() {
-            self.fault("uploads", Fault::new(Rule::Format, "must hold ids of uploads"));
+            self.fault("uploads", ValidationIssue::new(ValidationCode::Format, "must hold ids of uploads"));
         }
         ids.unwrap_or_default()
     }
 
     /// Whether the field that no person sees was filled in.
-    pub(crate) fn is_trap(&self) -> bool {
+    pub(crate) fn is_honeypot(&self) -> bool {
         self.object.get("hp").is_some_and(|value| !matches!(value, Json::Null) && value.as_str() != Some(""))
     }
 
@@ -250,11 +256,11 @@ impl<'a> Members<'a> {
         let text = text.trim();
         let count = text.chars().count();
         if count > MESSAGE_CHARS {
-            self.fault("text", Fault::max_length(MESSAGE_CHARS));
+            self.fault("text", ValidationIssue::max_length(MESSAGE_CHARS));
         } else if count == 0 && !may_be_empty && self.faults.is_empty() {
-            self.fault("text", Fault::required());
+            self.fault("text", ValidationIssue::required());
         } else if text.chars().any(|letter| letter.is_control() && !matches!(letter, '\n' | '\r' | '\t')) {
-            self.fault("text", Fault::invalid_characters());
+            self.fault("text", ValidationIssue::invalid_characters());
         }
         text.to_owned()
     }

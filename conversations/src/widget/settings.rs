@@ -6,7 +6,7 @@ use std::sync::Arc;
 use openapi_core::json::Object;
 use openapi_core::limits::Window;
 
-use super::open::StreamLimits;
+use super::stream_limiter::StreamLimits;
 
 /// Texts of the widget in a language, by their keys, with the language's tag; none where the widget's own, English, do.
 pub type Texts = Arc<dyn Fn(&str) -> Option<(String, Object)> + Send + Sync>;
@@ -26,8 +26,8 @@ pub struct WidgetSettings {
     pub deadlines: TurnDeadlines,
     /// What a thousand tokens begun of a model cost, in credits (1).
     pub credits_per_thousand_tokens: u32,
-    /// The largest header block of a call, in octets (8 KiB).
-    pub max_header_octets: usize,
+    /// The largest header block of a call, in bytes (8 KiB).
+    pub max_header_bytes: usize,
 }
 
 impl Default for WidgetSettings {
@@ -38,7 +38,7 @@ impl Default for WidgetSettings {
             limits: WidgetLimits::default(),
             deadlines: TurnDeadlines::default(),
             credits_per_thousand_tokens: 1,
-            max_header_octets: 8 * 1024,
+            max_header_bytes: 8 * 1024,
         }
     }
 }

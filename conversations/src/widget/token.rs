@@ -13,8 +13,8 @@ use crate::VisitorId;
 const PURPOSE: &str = "visitor token";
 /// What a token begins with.
 const PREFIX: &str = "vt1.";
-/// The most octets of a token.
-const MAX_OCTETS: usize = 512;
+/// The most bytes of a token.
+const MAX_BYTES: usize = 512;
 const DAY_MILLIS: i64 = 24 * 3_600_000;
 /// How long a token lives.
 const LIFE_MILLIS: i64 = 30 * DAY_MILLIS;
@@ -32,7 +32,7 @@ pub(crate) struct VisitorToken {
     pub(crate) visitor: VisitorId,
     #[serde(rename = "c")]
     pub(crate) conversation: ConversationId,
-    /// The first octets of the SHA-256 of the page's origin.
+    /// The first bytes of the SHA-256 of the page's origin.
     #[serde(rename = "o")]
     origin: String,
     /// Must be the conversation's: raising that ends all tokens given out.
@@ -88,7 +88,7 @@ impl VisitorToken {
     /// what it says before its signature was found right.
     pub(crate) fn read(keys: &ServerKeys, text: &str, origin: &str, now: Timestamp) -> Option<Self> {
         let (payload, signature) =
-            text.strip_prefix(PREFIX).filter(|_| text.len() <= MAX_OCTETS)?.split_once('.')?;
+            text.strip_prefix(PREFIX).filter(|_| text.len() <= MAX_BYTES)?.split_once('.')?;
         let signature = URL_SAFE_NO_PAD.decode(signature).ok().filter(|signature| signature.len() == 32)?;
         if !keys.verifies(PURPOSE, payload.as_bytes(), &signature) {
             return None;
@@ -115,7 +115,7 @@ impl VisitorToken {
 /// Pages without an origin of their own share one.
 fn origin_hash(origin: &str) -> String {
     let digest = Sha256::digest(origin.to_ascii_lowercase());
-    digest[..8].iter().map(|octet| format!("{octet:02x}")).collect()
+    digest[..8].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -127,8 +127,8 @@ mod tests {
     const NOW: Timestamp = Timestamp::from_millis(1_769_852_400_000);
     const PAGE: &str = "https://www.example.com";
 
-    fn keys(octets: &[u8]) -> ServerKeys {
-        let mut keys = octets.iter().map(|octet| ServerKey::new(&[*octet; 32]));
+    fn keys(bytes: &[u8]) -> ServerKeys {
+        let mut keys = bytes.iter().map(|byte| ServerKey::new(&[*byte; 32]));
         ServerKeys::new(keys.next().expect("a key"), keys.collect())
     }
 
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn a_token_opens_its_conversation_until_it_ends() {
         let signed = token().sign(&keys(&[7]));
-        assert!(signed.len() <= MAX_OCTETS, "{}", signed.len());
+        assert!(signed.len() <= MAX_BYTES, "{}", signed.len());
         assert_eq!(VisitorToken::read(&keys(&[7]), &signed, PAGE, NOW), Some(token()));
         assert_eq!(VisitorToken::read(&keys(&[8, 7]), &signed, PAGE, NOW), Some(token()), "a rotated key");
         assert_eq!(VisitorToken::read(&keys(&[8]), &signed, PAGE, NOW), None);

@@ -1,6 +1,6 @@
 //! A [`FileScanner`] that asks ClamAV's `clamd` about every upload, by its command INSTREAM.
 //!
-//! Each file has a connection of its own, over which its octets go as they arrive; none are kept here. Whatever is not
+//! Each file has a connection of its own, over which its bytes go as they arrive; none are kept here. Whatever is not
 //! a clear verdict is a [`ScanError`]: the upload is answered 503 and nothing of it is stored.
 //!
 //! Two settings of `clamd` matter. `StreamMaxLength` must be at least the largest file that is accepted (25 MiB by
@@ -36,7 +36,7 @@ pub enum Address {
 pub struct Patience {
     /// To accept a connection.
     pub connect: Duration,
-    /// To take octets that it was sent.
+    /// To take bytes that it was sent.
     pub take: Duration,
     /// To answer, once it has everything.
     pub answer: Duration,
@@ -77,7 +77,7 @@ pub enum NoVerdict {
     /// It is not there, or the connection broke.
     #[error("clamd cannot be reached: {0}")]
     Unreachable(#[from] std::io::Error),
-    /// It did not accept a connection, take octets or answer in time.
+    /// It did not accept a connection, take bytes or answer in time.
     #[error("clamd did not {0} in time")]
     Slow(&'static str),
     /// It says that it could not scan the file; the size limit is the usual reason.
@@ -112,8 +112,8 @@ struct Scan {
 
 #[async_trait]
 impl FileScan for Scan {
-    async fn push(&mut self, octets: &Bytes) -> Result<(), ScanError> {
-        for chunk in octets.chunks(wire::MAX_CHUNK) {
+    async fn push(&mut self, bytes: &Bytes) -> Result<(), ScanError> {
+        for chunk in bytes.chunks(wire::MAX_CHUNK) {
             let sent = timeout(self.patience.take, self.connection.send(chunk)).await;
             if let Err(broken) = sent.map_err(|_| NoVerdict::Slow("take the file"))? {
                 return Err(self.connection.last_words(broken).await.into());

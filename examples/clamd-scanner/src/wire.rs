@@ -14,10 +14,10 @@ use tokio::time::timeout;
 
 use crate::{Address, NoVerdict};
 
-/// The most octets that go in one chunk.
+/// The most bytes that go in one chunk.
 pub(crate) const MAX_CHUNK: usize = 64 * 1024;
 
-/// The longest answer that is read: a name is some tens of octets long.
+/// The longest answer that is read: a name is some tens of bytes long.
 const MAX_ANSWER: u64 = 4 * 1024;
 
 /// How long an answer is waited for behind which the connection broke.
@@ -47,7 +47,7 @@ impl Connection {
         Ok(Connection(stream))
     }
 
-    /// Sends a chunk of 1 to [`MAX_CHUNK`] octets; one without octets would be the end.
+    /// Sends a chunk of 1 to [`MAX_CHUNK`] bytes; one without bytes would be the end.
     pub(crate) async fn send(&mut self, chunk: &[u8]) -> io::Result<()> {
         let length = u32::try_from(chunk.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
         self.0.write_all_buf(&mut Buf::chain(&length.to_be_bytes()[..], chunk)).await

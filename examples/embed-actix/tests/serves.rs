@@ -13,13 +13,13 @@ use embed_actix::open_api;
 use openapi_core::access::Actor;
 use openapi_core::admin::{Admin, NewAgent, NewKey};
 use openapi_core::api::Settings;
-use openapi_core::brand::Brand;
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::ports::{FileScan, FileScanner, MemoryBlobs, ScanError, SystemIds, Verdict};
 use openapi_core::server_keys::ServerKeys;
+use openapi_core::service_info::ServiceInfo;
 use storage_memory::MemoryStorage;
 
-/// Counts the octets of uploads while they arrive.
+/// Counts the bytes of uploads while they arrive.
 #[derive(Clone, Default)]
 struct Counter(Arc<AtomicUsize>);
 
@@ -32,8 +32,8 @@ impl FileScanner for Counter {
 
 #[async_trait]
 impl FileScan for Counter {
-    async fn push(&mut self, octets: &Bytes) -> Result<(), ScanError> {
-        self.0.fetch_add(octets.len(), Ordering::SeqCst);
+    async fn push(&mut self, bytes: &Bytes) -> Result<(), ScanError> {
+        self.0.fetch_add(bytes.len(), Ordering::SeqCst);
         Ok(())
     }
 
@@ -73,12 +73,12 @@ impl Host {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
         let scanned = Counter::default();
-        let brand = Brand::new(&format!("http://{address}")).expect("a URL");
+        let service_info = ServiceInfo::new(&format!("http://{address}")).expect("a URL");
         let ports = Ports::system(ServerKeys::generate(&SystemIds::default()))
             .with_blobs(Arc::new(MemoryBlobs::new()))
             .with_scanner(Arc::new(scanned.clone()));
-        let platform = Arc::new(Platform::new(Arc::new(MemoryStorage::new()), ports, brand.clone()));
-        let api = platform.api(Settings::new(brand));
+        let platform = Arc::new(Platform::new(Arc::new(MemoryStorage::new()), ports, service_info.clone()));
+        let api = platform.api(Settings::new(service_info));
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         let keys = runtime.block_on(async {
             let by = Actor::Operator("test".to_owned());
@@ -109,10 +109,10 @@ impl Host {
     }
 
     /// The head of a request with the keys.
-    fn head(&self, request: &str, headers: &str, octets: usize) -> String {
+    fn head(&self, request: &str, headers: &str, bytes: usize) -> String {
         let Host { address, keys, .. } = self;
         format!(
-            "{request} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {octets}\r\n{keys}{headers}\r\n"
+            "{request} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {bytes}\r\n{keys}{headers}\r\n"
         )
     }
 
@@ -133,23 +133,23 @@ impl Host {
 }
 
 fn read(mut stream: TcpStream) -> Reply {
-    let mut octets = Vec::new();
-    stream.read_to_end(&mut octets).expect("an answer");
-    let end = octets.windows(4).position(|piece| piece == b"\r\n\r\n").expect("a head");
-    let head = String::from_utf8(octets[..end].to_vec()).expect("text").to_ascii_lowercase();
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).expect("an answer");
+    let end = bytes.windows(4).position(|piece| piece == b"\r\n\r\n").expect("a head");
+    let head = String::from_utf8(bytes[..end].to_vec()).expect("text").to_ascii_lowercase();
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
-    Reply { status, head, body: octets.split_off(end + 4) }
+    Reply { status, head, body: bytes.split_off(end + 4) }
 }
 
 const TYPE: &str = "Content-Type: multipart/form-data; boundary=limit\r\n";
 
-/// A form with a text file of these octets.
+/// A form with a text file of these bytes.
 fn form(content: &[u8]) -> Vec<u8> {
     let head = b"--limit\r\nContent-Disposition: form-data; name=\"file\"; filename=\"notes.txt\"\r\n\r\n";
     [head, content, b"\r\n--limit--\r\n"].concat()
 }
 
-/// Two million octets of text, no two lines alike.
+/// Two million bytes of text, no two lines alike.
 fn notes() -> Vec<u8> {
     (0..100_000).flat_map(|line| format!("line {line:>13}\n").into_bytes()).collect()
 }
@@ -182,7 +182,7 @@ fn files_come_back_as_they_were_sent() {
     let (_, target) = link.member("url").split_once(&host.address).expect("a URL of this host");
     let got = host.call(&format!("GET {target}"), "", b"");
     assert_eq!(got.status, 200);
-    assert!(got.body == content, "{} octets of {}", got.body.len(), content.len());
+    assert!(got.body == content, "{} bytes of {}", got.body.len(), content.len());
     let part = host.call(&format!("GET {target}"), "Range: bytes=20-39\r\n", b"");
     assert_eq!((part.status, part.body.as_slice()), (206, &content[20..40]));
 }

@@ -8,7 +8,7 @@ use axum::extract::{ConnectInfo, Request};
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use axum::routing::get;
-use openapi_core::api::{Handled, PeerAddress, Settings};
+use openapi_core::api::{PeerAddress, ResponseSummary, Settings};
 use openapi_core::platform::Platform;
 use tracing::Instrument;
 
@@ -17,7 +17,7 @@ pub const PREFIX: &str = "/platform";
 
 /// The application.
 pub fn application(platform: &Arc<Platform>) -> Router {
-    let settings = Settings::new(platform.brand().clone());
+    let settings = Settings::new(platform.service_info().clone());
     Router::new()
         .route("/", get(|| async { "the application's own page\n" }))
         .nest_service(PREFIX, platform.api(settings))
@@ -33,8 +33,8 @@ async fn observe(ConnectInfo(peer): ConnectInfo<SocketAddr>, mut request: Reques
     async {
         let response = next.run(request).await;
         let status = response.status().as_u16();
-        match response.extensions().get::<Handled>() {
-            Some(Handled { operation, request_id, code, .. }) => {
+        match response.extensions().get::<ResponseSummary>() {
+            Some(ResponseSummary { operation, request_id, code, .. }) => {
                 tracing::info!(status, operation, request_id, code, "answered by the API");
             }
             None => tracing::info!(status, "answered"),

@@ -11,10 +11,10 @@ use std::time::Duration;
 use embed_axum::{PREFIX, application};
 use openapi_core::access::Actor;
 use openapi_core::admin::{Admin, NewAgent, NewKey};
-use openapi_core::brand::Brand;
 use openapi_core::platform::{Platform, Ports};
-use openapi_core::ports::{IdSource, SystemIds, Timer};
+use openapi_core::ports::{IdGenerator, SystemIds, Timer};
 use openapi_core::server_keys::{ServerKey, ServerKeys};
+use openapi_core::service_info::ServiceInfo;
 use storage_sqlite::{SqliteConfig, SqliteStorage};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -30,7 +30,7 @@ async fn main() -> Outcome<()> {
     let listener = tokio::net::TcpListener::bind(address).await?;
     let platform = open(&folder, &format!("http://{}{PREFIX}", listener.local_addr()?))?;
     introduce_first_agent(&platform).await?;
-    println!("{}", platform.brand().public_url());
+    println!("{}", platform.service_info().public_url());
 
     let upkeep = tokio::spawn(maintain(Arc::clone(&platform)));
     let service = application(&platform).into_make_service_with_connect_info::<SocketAddr>();
@@ -53,20 +53,20 @@ fn open(folder: &Path, public_url: &str) -> Outcome<Arc<Platform>> {
     let contents = storage_blobs::open(&format!("file:{}", folder.join("blobs").display()).parse()?, [])?;
     let keys = ServerKeys::new(server_key(&folder.join("server-key"))?, vec![]);
     let ports = Ports::system(keys).with_blobs(contents).with_timer(Arc::new(TokioTimer));
-    Ok(Arc::new(Platform::new(Arc::new(store), ports, Brand::new(public_url)?)))
+    Ok(Arc::new(Platform::new(Arc::new(store), ports, ServiceInfo::new(public_url)?)))
 }
 
 /// The server key in a file that only this user reads; drawn at the first start.
 fn server_key(file: &Path) -> Outcome<ServerKey> {
     if !file.exists() {
-        let mut octets = [0; 32];
-        SystemIds::default().fill(&mut octets);
+        let mut bytes = [0; 32];
+        SystemIds::default().fill(&mut bytes);
         let mut new = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
-        new.write_all(&octets)?;
+        new.write_all(&bytes)?;
         new.sync_all()?;
     }
-    let octets: [u8; 32] = std::fs::read(file)?.as_slice().try_into()?;
-    Ok(ServerKey::new(&octets))
+    let bytes: [u8; 32] = std::fs::read(file)?.as_slice().try_into()?;
+    Ok(ServerKey::new(&bytes))
 }
 
 /// At the first start there is an agent, and a key that is shown once.

@@ -12,10 +12,10 @@ use embed_axum::application;
 use http_body_util::BodyExt;
 use openapi_core::access::{Actor, Caller};
 use openapi_core::admin::{Admin, NewAgent};
-use openapi_core::brand::Brand;
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::ports::SystemIds;
 use openapi_core::server_keys::ServerKeys;
+use openapi_core::service_info::ServiceInfo;
 use openapi_core::storage::StorageErrorKind;
 use storage_memory::MemoryStorage;
 use testkit::faulty::FaultyStorage;
@@ -26,8 +26,8 @@ use tower_service::Service;
 struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Log {
-    fn write(&mut self, octets: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().expect("the log").write(octets)
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().expect("the log").write(bytes)
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
@@ -64,8 +64,8 @@ fn what_the_library_says_stands_in_the_span_of_its_request() {
     runtime.block_on(async {
         let store = FaultyStorage::new(Arc::new(MemoryStorage::new()));
         let ports = Ports::system(ServerKeys::generate(&SystemIds::default()));
-        let brand = Brand::new("https://example.com/platform").unwrap();
-        let platform = Arc::new(Platform::new(store.clone(), ports, brand));
+        let service_info = ServiceInfo::new("https://example.com/platform").unwrap();
+        let platform = Arc::new(Platform::new(store.clone(), ports, service_info));
         let agent = NewAgent { id: "acme".parse().ok(), name: "Acme".parse().unwrap() };
         platform.create_agent(&Actor::Operator("test".to_owned()), agent).await.unwrap();
         let mut app = application(&platform);

@@ -8,11 +8,11 @@ use http_body_util::Full;
 use openapi_core::access::Actor;
 use openapi_core::admin::{Admin, NewAgent, NewKey};
 use openapi_core::api::{Api, Settings};
-use openapi_core::brand::Brand;
 use openapi_core::json::{Json, parse};
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::ports::{FixedClock, SequentialIds};
 use openapi_core::server_keys::ServerKeys;
+use openapi_core::service_info::ServiceInfo;
 use storage_memory::MemoryStorage;
 
 const CONTRACT: &str = include_str!("../../../docs/contract.md");
@@ -68,8 +68,8 @@ fn service() -> Result<(Api, Headers), Box<dyn std::error::Error>> {
     let ids = SequentialIds::default();
     let keys = ServerKeys::generate(&ids);
     let ports = Ports::new(Arc::new(clock), Arc::new(ids), keys);
-    let brand = Brand::new("https://api.example.com")?;
-    let platform = Arc::new(Platform::new(Arc::new(MemoryStorage::new()), ports, brand.clone()));
+    let service_info = ServiceInfo::new("https://api.example.com")?;
+    let platform = Arc::new(Platform::new(Arc::new(MemoryStorage::new()), ports, service_info.clone()));
     let by = Actor::Operator("test".to_owned());
     let agent = NewAgent { id: Some("acme".parse()?), name: "Acme".parse()? };
     let agent = pollster::block_on(platform.create_agent(&by, agent))?;
@@ -79,7 +79,7 @@ fn service() -> Result<(Api, Headers), Box<dyn std::error::Error>> {
         ("X-API-Key", issued.key.api_key.as_str().to_owned()),
         ("X-API-Secret", issued.secret.expose().to_owned()),
     ];
-    Ok((platform.api(Settings::new(brand)), headers))
+    Ok((platform.api(Settings::new(service_info)), headers))
 }
 
 /// The platform ids of the examples and those they stand for.

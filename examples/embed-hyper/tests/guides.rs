@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use openapi_core::endpoints::ENDPOINTS;
 use openapi_core::operation::{Access, Base, Endpoint};
 use openapi_core::reply::ErrorCode;
-use openapi_core::violation::Rule;
+use openapi_core::validation::ValidationCode;
 
 const CONTRACT: &str = include_str!("../../../docs/contract.md");
 const OPERATING: &str = include_str!("../../../docs/operating.md");
@@ -61,7 +61,7 @@ fn the_catalogue_of_errors_is_complete() {
 fn the_kinds_of_validation_errors_are_complete() {
     let shown = ticked(section("### 6.2 "));
     let missing: Vec<&str> =
-        Rule::ALL.iter().map(|rule| rule.as_str()).filter(|rule| !shown.contains(rule)).collect();
+        ValidationCode::ALL.iter().map(|rule| rule.as_str()).filter(|rule| !shown.contains(rule)).collect();
     assert!(missing.is_empty(), "section 6.2 does not name {missing:?}");
 }
 

@@ -10,10 +10,10 @@ use http_body_util::Full;
 use openapi_core::access::{Actor, RateLimits};
 use openapi_core::admin::{Admin, IssuedKey, NewAgent, NewKey};
 use openapi_core::api::{Api, ApiBody, Settings};
-use openapi_core::brand::Brand;
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::ports::{FixedClock, SequentialIds};
 use openapi_core::server_keys::ServerKeys;
+use openapi_core::service_info::ServiceInfo;
 use storage_memory::MemoryStorage;
 use testkit::faulty::FaultyStorage;
 
@@ -38,17 +38,17 @@ impl Sandbox {
         let clock = Arc::new(FixedClock::at("2026-01-31T09:00:00Z".parse()?));
         let ids = Arc::new(SequentialIds::default());
         let keys = ServerKeys::generate(&*ids);
-        let brand = Brand::new("https://sandbox.example")?;
+        let service_info = ServiceInfo::new("https://sandbox.example")?;
         let ports = Ports::new(clock.clone(), ids, keys);
         let store = FaultyStorage::new(Arc::new(MemoryStorage::new()));
-        let platform = Arc::new(Platform::new(store.clone(), ports, brand.clone()));
+        let platform = Arc::new(Platform::new(store.clone(), ports, service_info.clone()));
         let by = Actor::Operator("test".to_owned());
         let agent = NewAgent { id: Some("acme".parse()?), name: "Acme".parse()? };
         let agent = platform.create_agent(&by, agent).await?;
         let limits = RateLimits::new(60, 1_000)?;
         let key = NewKey { limits, ..NewKey::new(agent.id, "Test".parse()?, "all".parse()?) };
         let key = platform.create_key(&by, key).await?;
-        Ok(Sandbox { api: platform.api(Settings::new(brand)), platform, clock, store, key })
+        Ok(Sandbox { api: platform.api(Settings::new(service_info)), platform, clock, store, key })
     }
 
     /// A request with the key.

@@ -21,7 +21,7 @@ use sessions::Sessions;
 /// The name of the cookie. Browsers keep one that begins so to HTTPS, this host, and every path.
 const COOKIE_NAME: &str = "__Host-session";
 
-/// The largest login form, in octets.
+/// The largest login form, in bytes.
 const MAX_FORM: usize = 4_096;
 
 /// The application's directory of users: who it is, by name and password.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use openapi_core::ports::{Clock, IdSource};
+use openapi_core::ports::{Clock, IdGenerator};
 use openapi_core::values::Timestamp;
 
 use crate::session::Session;
@@ -19,13 +19,13 @@ const MOST: usize = 100_000;
 /// The open sessions, in memory.
 pub struct Sessions {
     clock: Arc<dyn Clock>,
-    ids: Arc<dyn IdSource>,
+    ids: Arc<dyn IdGenerator>,
     open: Mutex<HashMap<String, (Session, Timestamp)>>,
 }
 
 impl Sessions {
     /// No session yet.
-    pub fn new(clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>) -> Self {
+    pub fn new(clock: Arc<dyn Clock>, ids: Arc<dyn IdGenerator>) -> Self {
         Sessions { clock, ids, open: Mutex::default() }
     }
 
@@ -33,11 +33,11 @@ impl Sessions {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a session and returns its token: 32 octets that nobody can guess. None when there are too many.
+    /// Begins a session and returns its token: 32 bytes that nobody can guess. None when there are too many.
     pub fn begin(&self, session: Session) -> Option<String> {
-        let mut octets = [0; 32];
-        self.ids.fill(&mut octets);
-        let (token, now) = (URL_SAFE_NO_PAD.encode(octets), self.clock.now());
+        let mut bytes = [0; 32];
+        self.ids.fill(&mut bytes);
+        let (token, now) = (URL_SAFE_NO_PAD.encode(bytes), self.clock.now());
         let mut open = self.open();
         open.retain(|_, (_, ends_at)| *ends_at > now);
         if open.len() >= MOST {

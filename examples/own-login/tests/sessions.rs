@@ -9,13 +9,13 @@ use http_body_util::BodyExt;
 use openapi_core::access::Actor;
 use openapi_core::admin::{Admin, NewAgent, NewKey};
 use openapi_core::api::Settings;
-use openapi_core::brand::Brand;
 use openapi_core::endpoints::ENDPOINTS;
 use openapi_core::json::{Json, parse};
 use openapi_core::operation::Access;
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::ports::{FixedClock, SequentialIds};
 use openapi_core::server_keys::ServerKeys;
+use openapi_core::service_info::ServiceInfo;
 use own_login::application;
 use own_login::session::Session;
 use own_login::sessions::{LIFETIME_MILLIS, Sessions};
@@ -62,8 +62,8 @@ impl Host {
         let clock = Arc::new(FixedClock::at("2026-01-31T09:00:00Z".parse().expect("a host of a test")));
         let ids = Arc::new(SequentialIds::default());
         let ports = Ports::new(clock.clone(), ids.clone(), ServerKeys::generate(&*ids));
-        let brand = Brand::new(ORIGIN).expect("a host of a test");
-        let platform = Arc::new(Platform::new(Arc::new(MemoryStorage::new()), ports, brand.clone()));
+        let service_info = ServiceInfo::new(ORIGIN).expect("a host of a test");
+        let platform = Arc::new(Platform::new(Arc::new(MemoryStorage::new()), ports, service_info.clone()));
         let by = Actor::Operator("test".to_owned());
         for tenant in ["tenant-a", "tenant-b"] {
             let agent =
@@ -77,7 +77,8 @@ impl Host {
         );
         let key = block_on(platform.create_key(&by, key)).expect("a host of a test");
         let sessions = Arc::new(Sessions::new(clock.clone(), ids));
-        let app = application(platform.api(Settings::new(brand)), sessions, Arc::new(directory), ORIGIN);
+        let app =
+            application(platform.api(Settings::new(service_info)), sessions, Arc::new(directory), ORIGIN);
         let key = [
             ("X-API-Key".to_owned(), key.key.api_key.to_string()),
             ("X-API-Secret".to_owned(), key.secret.expose().to_owned()),
@@ -96,8 +97,8 @@ impl Host {
         let cookie = response.headers().get("Set-Cookie").and_then(|value| value.to_str().ok());
         let cookie = cookie.and_then(|value| value.split(';').next()).unwrap_or_default().to_owned();
         let status = response.status().as_u16();
-        let octets = block_on(response.into_body().collect()).expect("a host of a test").to_bytes();
-        Reply { status, cookie, body: String::from_utf8_lossy(&octets).into_owned() }
+        let bytes = block_on(response.into_body().collect()).expect("a host of a test").to_bytes();
+        Reply { status, cookie, body: String::from_utf8_lossy(&bytes).into_owned() }
     }
 
     /// Logs in and returns the cookie.

@@ -23,8 +23,8 @@ use openapi_core::service::{
     ListFiles, ListSubmissions, ListTemplates, OpenApiService, Page, SignUrl, SignedUrl, SubmitForm,
     SubmitForms, TagMatch, UpdateContact, UpdateSubmission, Updated, UploadFile,
 };
+use openapi_core::validation::{ValidationCode, Violations};
 use openapi_core::values::Timestamp;
-use openapi_core::violation::{Rule, Violations};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use customers::failed;
@@ -43,7 +43,7 @@ pub struct OwnCrm {
 pub fn api(crm: Connection, clock: Arc<dyn Clock>, platform: &Arc<Platform>) -> rusqlite::Result<Api> {
     crm.execute_batch(include_str!("beside.sql"))?;
     let service = OwnCrm { crm: Mutex::new(crm), clock, platform: Arc::clone(platform) };
-    Ok(Api::new(Settings::new(platform.brand().clone()), Arc::new(service), platform.gate()))
+    Ok(Api::new(Settings::new(platform.service_info().clone()), Arc::new(service), platform.authenticator()))
 }
 
 impl OwnCrm {
@@ -72,7 +72,7 @@ impl OwnCrm {
 
     fn schema(&self, caller: &Caller) -> Result<CompiledSchema, ApiError> {
         let schema = ContactSchema::builtin(caller.agent_id.clone(), Timestamp::from_millis(0));
-        CompiledSchema::new(schema, self.platform.brand()).map_err(|_| ApiError::internal())
+        CompiledSchema::new(schema, self.platform.service_info()).map_err(|_| ApiError::internal())
     }
 
     /// Changes one contact: absence, the change's own faults, `If-Match`, the archive, a used id, in this order.
@@ -118,7 +118,7 @@ fn refuse_used_id(crm: &Connection, contact: &Contact) -> Result<(), ApiError> {
     let Some((other, archived)) = customers::holder(crm, contact).map_err(failed)? else { return Ok(()) };
     let message = format!("externalReferenceId '{id}' is already used by another contact");
     Err(ApiError::new(ErrorCode::DuplicateExternalReferenceId, message)
-        .with_violation("externalReferenceId", id.as_str().into(), Rule::Unique, "is already used")
+        .with_violation("externalReferenceId", id.as_str().into(), ValidationCode::Unique, "is already used")
         .with_detail("existingContactId", other.to_string().as_str())
         .with_detail("archived", archived))
 }
@@ -165,7 +165,7 @@ impl OpenApiService for OwnCrm {
             }
             customers::save(crm, &contact).map_err(failed)?;
             if let Some(idempotency) = idempotency {
-                let answer = stored_reply(self.platform.brand(), &contact)?;
+                let answer = stored_reply(self.platform.service_info(), &contact)?;
                 answers::keep(crm, caller, idempotency, &answer, now).map_err(failed)?;
             }
             Ok(Created::New(contact))

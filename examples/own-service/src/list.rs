@@ -5,16 +5,24 @@ use openapi_core::reply::Pagination;
 use openapi_core::schema::ContactSchema;
 use openapi_core::service::{ContactListQuery, Page, PageStart};
 use openapi_core::storage::{ContactFilter, SortPosition};
-use openapi_core::violation::{Fault, Place, Rule, Violation, Violations};
+use openapi_core::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
 
 /// Which page is asked for, from 1. This service gives out no cursors, so that there is none to come back with.
 pub fn page_number(query: &ContactListQuery) -> Result<u64, Violations> {
     match &query.page.start {
         PageStart::Page(page) => Ok(*page),
         PageStart::Cursor(cursor) => {
-            let fault = Fault::new(Rule::Format, "was not issued by this service, which has no cursors");
+            let fault = ValidationIssue::new(
+                ValidationCode::Format,
+                "was not issued by this service, which has no cursors",
+            );
             let mut violations = Violations::new();
-            violations.push(Violation::new(Place::Query, "cursor", Some(&cursor.as_str().into()), fault));
+            violations.push(ValidationError::new(
+                Location::Query,
+                "cursor",
+                Some(&cursor.as_str().into()),
+                fault,
+            ));
             Err(violations)
         }
     }

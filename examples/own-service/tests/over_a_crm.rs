@@ -9,11 +9,11 @@ use http_body_util::Full;
 use openapi_core::access::Actor;
 use openapi_core::admin::{Admin, IssuedKey, NewAgent, NewKey};
 use openapi_core::api::Api;
-use openapi_core::brand::Brand;
 use openapi_core::json::{Json, parse};
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::ports::{FixedClock, SequentialIds};
 use openapi_core::server_keys::ServerKeys;
+use openapi_core::service_info::ServiceInfo;
 use pollster::block_on;
 use rusqlite::Connection;
 use storage_memory::MemoryStorage;
@@ -74,9 +74,9 @@ impl Host {
         let clock = Arc::new(FixedClock::at(openapi_core::values::Timestamp::from_millis(MORNING + 60_000)));
         let ids = Arc::new(SequentialIds::default());
         let keys = ServerKeys::generate(&*ids);
-        let brand = Brand::new("https://crm.example").expect("a host of a test");
+        let service_info = ServiceInfo::new("https://crm.example").expect("a host of a test");
         let ports = Ports::new(clock.clone(), ids, keys);
-        let platform = Arc::new(Platform::new(Arc::new(MemoryStorage::new()), ports, brand));
+        let platform = Arc::new(Platform::new(Arc::new(MemoryStorage::new()), ports, service_info));
         let issue = |tenant: &str| {
             let by = Actor::Operator("test".to_owned());
             let agent =

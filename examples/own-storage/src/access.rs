@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use async_trait::async_trait;
-use openapi_core::access::{ApiKey, Key, KeyGrant, KeySelector, StoredKey};
+use openapi_core::access::{ApiKey, Key, KeyLookup, KeySelector, StoredKey};
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::AuditEntry;
 use openapi_core::json::RawObject;
@@ -11,8 +11,8 @@ use openapi_core::ports::BlobKey;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::StorageErrorKind::{AlreadyExists, Missing, Stale};
 use openapi_core::storage::{
-    AgentStore, AuditQuery, AuditStore, HealthProbe, KeyStore, RateWindow, RateWindowStore, Replay,
-    ReplayKey, ReplayStore, Result,
+    AgentStore, AuditQuery, AuditStore, HealthProbe, IdempotencyKey, IdempotencyRecord, IdempotencyStore,
+    KeyStore, RateLimitStore, RateLimitWindow, Result,
 };
 use openapi_core::values::{AgentId, KeyId, Timestamp};
 
@@ -86,12 +86,12 @@ impl AgentStore for MapStorage {
 
 #[async_trait]
 impl KeyStore for MapStorage {
-    async fn key_grant(&self, api_key: &ApiKey) -> Result<Option<KeyGrant>> {
+    async fn look_up_key(&self, api_key: &ApiKey) -> Result<Option<KeyLookup>> {
         let tables = self.tables();
         let found = tables.keys.all().find(|(_, _, stored)| stored.key.api_key == *api_key);
         Ok(found.and_then(|(agent, _, stored)| {
             let agent_status = tables.agents.get(agent)?.status;
-            Some(KeyGrant { stored: stored.clone(), agent_status })
+            Some(KeyLookup { stored: stored.clone(), agent_status })
         }))
     }
 
@@ -159,12 +159,17 @@ impl KeyStore for MapStorage {
 }
 
 #[async_trait]
-impl RateWindowStore for MapStorage {
-    async fn rate_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateWindow>> {
+impl RateLimitStore for MapStorage {
+    async fn rate_limit_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateLimitWindow>> {
         Ok(self.of(agent).and_then(|tables| tables.windows.row(agent, &key).cloned()))
     }
 
-    async fn save_rate_window(&self, agent: &AgentId, key: KeyId, window: &RateWindow) -> Result<()> {
+    async fn save_rate_limit_window(
+        &self,
+        agent: &AgentId,
+        key: KeyId,
+        window: &RateLimitWindow,
+    ) -> Result<()> {
         let Some(mut tables) = self.of(agent) else { return Ok(()) };
         refuse_stale(tables.windows.row(agent, &key).map(|stored| stored.version), window.version)?;
         tables.windows.put(agent, key, window.clone());
@@ -197,15 +202,20 @@ impl AuditStore for MapStorage {
 }
 
 #[async_trait]
-impl ReplayStore for MapStorage {
-    async fn replay(&self, agent: &AgentId, key: &ReplayKey, now: Timestamp) -> Result<Option<Replay>> {
+impl IdempotencyStore for MapStorage {
+    async fn replay(
+        &self,
+        agent: &AgentId,
+        key: &IdempotencyKey,
+        now: Timestamp,
+    ) -> Result<Option<IdempotencyRecord>> {
         let Some(tables) = self.of(agent) else { return Ok(None) };
         Ok(tables.replays.row(agent, key).filter(|replay| replay.expires_at > now).cloned())
     }
 
-    async fn sweep_replays(&self, now: Timestamp, at_most: u32) -> Result<u64> {
+    async fn sweep_idempotency_records(&self, now: Timestamp, at_most: u32) -> Result<u64> {
         let mut tables = self.tables();
-        let expired: Vec<(AgentId, ReplayKey)> = tables
+        let expired: Vec<(AgentId, IdempotencyKey)> = tables
             .replays
             .all()
             .filter(|(_, _, replay)| replay.expires_at <= now)

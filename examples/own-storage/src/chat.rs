@@ -5,14 +5,14 @@ use std::cmp::Reverse;
 use async_trait::async_trait;
 use conversations::storage::{
     ConversationPage, ConversationQuery, ConversationStore, ConversationWrite, KnowledgeStore,
-    KnowledgeWrite, MessageQuery, WhichMessages,
+    KnowledgeWrite, MessageQuery, MessageSelector,
 };
 use conversations::{Conversation, KnowledgeDocument, Message, Passage};
 use openapi_core::audit::AuditEntry;
 use openapi_core::json::RawObject;
 use openapi_core::ports::BlobKey;
 use openapi_core::storage::StorageErrorKind::{AlreadyExists, Missing, Stale};
-use openapi_core::storage::{AgentRecord, AgentRecordKind, AgentRecordStore, Result};
+use openapi_core::storage::{RecordKind, RecordStore, Result, StoredRecord};
 use openapi_core::values::{AgentId, ConversationId, FileId, KnowledgeId, Timestamp};
 
 use crate::MapStorage;
@@ -63,16 +63,16 @@ impl ConversationStore for MapStorage {
     async fn messages(&self, agent: &AgentId, query: &MessageQuery) -> Result<Vec<Message>> {
         let Some(tables) = self.of(agent) else { return Ok(Vec::new()) };
         let is_asked = |message: &Message| match &query.which {
-            WhichMessages::After(seq) => message.seq > *seq,
-            WhichMessages::Before(seq) => message.seq < *seq,
-            WhichMessages::Id(id) => message.id == *id,
-            WhichMessages::Turn(turn) => message.turn.as_ref() == Some(turn),
+            MessageSelector::After(seq) => message.seq > *seq,
+            MessageSelector::Before(seq) => message.seq < *seq,
+            MessageSelector::Id(id) => message.id == *id,
+            MessageSelector::Turn(turn) => message.turn.as_ref() == Some(turn),
         };
         let all = tables.messages.of(agent).filter(|((of, _), _)| *of == query.conversation);
         let mut found: Vec<Message> =
             all.map(|(_, message)| message).filter(|message| is_asked(message)).cloned().collect();
         let limit = query.limit as usize;
-        if matches!(query.which, WhichMessages::Before(_)) {
+        if matches!(query.which, MessageSelector::Before(_)) {
             found.drain(..found.len().saturating_sub(limit));
         }
         found.truncate(limit);
@@ -150,7 +150,7 @@ impl KnowledgeStore for MapStorage {
 
     async fn change_knowledge(&self, agent: &AgentId, write: &KnowledgeWrite) -> Result<()> {
         let mut tables = self.change(agent)?;
-        let kind = AgentRecordKind::Knowledge;
+        let kind = RecordKind::Knowledge;
         refuse_stale(tables.records.row(agent, &kind).map(|record| record.version), write.version)?;
         let is_used =
             |id: &KnowledgeId| tables.knowledge.row(agent, id).is_some() && !write.remove.contains(id);
@@ -167,7 +167,7 @@ impl KnowledgeStore for MapStorage {
                 tables.passages.put(agent, (document.id, passage.position), passage.clone());
             }
         }
-        let record = AgentRecord { kind, version: write.version, body: RawObject::default() };
+        let record = StoredRecord { kind, version: write.version, body: RawObject::default() };
         tables.records.put(agent, kind, record);
         tables.note(&write.audit);
         Ok(())
@@ -175,15 +175,15 @@ impl KnowledgeStore for MapStorage {
 }
 
 #[async_trait]
-impl AgentRecordStore for MapStorage {
-    async fn agent_record(&self, agent: &AgentId, kind: AgentRecordKind) -> Result<Option<AgentRecord>> {
+impl RecordStore for MapStorage {
+    async fn record(&self, agent: &AgentId, kind: RecordKind) -> Result<Option<StoredRecord>> {
         Ok(self.of(agent).and_then(|tables| tables.records.row(agent, &kind).cloned()))
     }
 
-    async fn save_agent_record(
+    async fn save_record(
         &self,
         agent: &AgentId,
-        record: &AgentRecord,
+        record: &StoredRecord,
         audit: Option<&AuditEntry>,
     ) -> Result<()> {
         let mut tables = self.change(agent)?;

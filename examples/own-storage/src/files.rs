@@ -6,8 +6,8 @@ use openapi_core::files::ContactFile;
 use openapi_core::ports::{BlobEntry, BlobKey};
 use openapi_core::storage::StorageErrorKind::{AlreadyExists, Missing, QuotaExceeded};
 use openapi_core::storage::{
-    DocumentStore, DocumentWrite, Excess, ExcessUnit, FileDeletion, FilePage, FilePosition, FileQuery,
-    FileStore, FileTombstone, FileUsage, FileWrite, Result, StoredDocument,
+    DocumentStore, DocumentWrite, FileDeletion, FilePage, FilePosition, FileQuery, FileStore, FileTombstone,
+    FileUsage, FileWrite, QuotaExcess, QuotaUnit, Result, StoredDocument,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 
@@ -29,10 +29,10 @@ impl Tables {
     /// Refuses a document for which there is no room, or whose id is used: contents of files and of documents lie under
     /// ids of one kind.
     pub fn refuse_document(&self, agent: &AgentId, write: &DocumentWrite) -> Result<()> {
-        let DocumentWrite { document, max_octets } = write;
-        let actual = self.octets(agent).saturating_add(document.stored_size);
-        if let Some(limit) = max_octets.filter(|limit| actual > *limit) {
-            return Err(QuotaExceeded(Excess { unit: ExcessUnit::Bytes, limit, actual }).into());
+        let DocumentWrite { document, max_bytes } = write;
+        let actual = self.bytes(agent).saturating_add(document.stored_size);
+        if let Some(limit) = max_bytes.filter(|limit| actual > *limit) {
+            return Err(QuotaExceeded(QuotaExcess { unit: QuotaUnit::Bytes, limit, actual }).into());
         }
         let is_used = self.documents.row(agent, &document.id).is_some()
             || self.files.row(agent, &document.id).is_some();
@@ -47,11 +47,11 @@ impl Tables {
 
     fn usage(&self, agent: &AgentId, contact: ContactId) -> FileUsage {
         let of_contact = self.live_files(agent).filter(|file| file.contact_id == contact).count();
-        FileUsage { files_of_contact: of_contact as u64, octets_of_agent: self.octets(agent) }
+        FileUsage { files_of_contact: of_contact as u64, bytes_of_agent: self.bytes(agent) }
     }
 
-    /// Octets of all files and documents of an agent.
-    fn octets(&self, agent: &AgentId) -> u64 {
+    /// Bytes of all files and documents of an agent.
+    fn bytes(&self, agent: &AgentId) -> u64 {
         let documents = self.documents.of(agent).map(|(_, document)| document.stored_size);
         self.live_files(agent).map(|file| file.file_size).chain(documents).sum()
     }
@@ -114,7 +114,7 @@ impl FileStore for MapStorage {
         Ok(tables.files.row(agent, &file).and_then(|row| row.tombstone.clone()))
     }
 
-    async fn hasten_purges(&self, agent: &AgentId, now: Timestamp, audit: &AuditEntry) -> Result<u64> {
+    async fn expedite_purges(&self, agent: &AgentId, now: Timestamp, audit: &AuditEntry) -> Result<u64> {
         let mut tables = self.tables();
         let own = tables.purges.iter_mut().filter(|(key, _)| key.agent == *agent);
         let later: Vec<&mut Timestamp> = own.map(|(_, due)| due).filter(|due| **due > now).collect();
@@ -124,7 +124,7 @@ impl FileStore for MapStorage {
         Ok(hastened)
     }
 
-    async fn due_blobs(&self, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>> {
+    async fn blobs_due_for_deletion(&self, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>> {
         let tables = self.tables();
         let mut due: Vec<(&Timestamp, &BlobKey)> =
             tables.purges.iter().map(|(key, due)| (due, key)).filter(|(due, _)| **due <= now).collect();
@@ -132,7 +132,7 @@ impl FileStore for MapStorage {
         Ok(due.into_iter().take(at_most as usize).map(|(_, key)| key.clone()).collect())
     }
 
-    async fn forget_blobs(&self, keys: &[BlobKey]) -> Result<()> {
+    async fn remove_blob_records(&self, keys: &[BlobKey]) -> Result<()> {
         let mut tables = self.tables();
         for key in keys {
             tables.purges.remove(key);
@@ -142,7 +142,7 @@ impl FileStore for MapStorage {
         Ok(())
     }
 
-    async fn known_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>> {
+    async fn existing_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>> {
         let tables = self.tables();
         let is_known = |key: &BlobKey| {
             tables.purges.contains_key(key)
@@ -152,7 +152,7 @@ impl FileStore for MapStorage {
         Ok(keys.iter().map(is_known).collect())
     }
 
-    async fn needed_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>> {
+    async fn referenced_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>> {
         let tables = self.tables();
         let living = tables.agents.keys().filter(|agent| tables.is_living(agent));
         let entries = living.flat_map(|agent| {

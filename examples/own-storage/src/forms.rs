@@ -8,7 +8,7 @@ use openapi_core::forms::{FormDataRevision, FormTemplate, Submission, TemplateSt
 use openapi_core::storage::StorageErrorKind::{AlreadyExists, Missing, Stale};
 use openapi_core::storage::{
     FormStore, LatestQuery, NewSubmission, Result, SubmissionChange, SubmissionPage, SubmissionPosition,
-    SubmissionQuery, SubmissionsWrite, Succession, TemplatePage, TemplatePosition, TemplateQuery,
+    SubmissionQuery, SubmissionsWrite, Supersession, TemplatePage, TemplatePosition, TemplateQuery,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, SubmissionId, TemplateId};
 
@@ -53,7 +53,7 @@ impl Tables {
         &self,
         agent: &AgentId,
         submission: &Submission,
-        succession: Option<Succession>,
+        succession: Option<Supersession>,
     ) -> Result<()> {
         let head = self.head(agent, submission.contact_id, submission.template_id).map(|head| head.id);
         if succession.is_some_and(|seen| seen.head != head) { Err(Stale.into()) } else { Ok(()) }

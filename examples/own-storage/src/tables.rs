@@ -14,8 +14,8 @@ use openapi_core::forms::{FormDataRevision, FormTemplate, Submission};
 use openapi_core::ports::BlobKey;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    AgentRecord, AgentRecordKind, FileTombstone, RateWindow, Replay, ReplayKey, Result, StorageErrorKind,
-    StoredDocument, Window,
+    FileTombstone, IdempotencyKey, IdempotencyRecord, RateLimitWindow, RecordKind, Result, StorageErrorKind,
+    StoredDocument, StoredRecord, Window,
 };
 use openapi_core::values::{
     AgentId, AuditId, ContactId, ConversationId, FileId, KeyId, KnowledgeId, PlatformId, SubmissionId,
@@ -114,7 +114,7 @@ pub struct Tables {
     /// By version.
     pub schemas: Rows<u64, ContactSchema>,
     pub keys: Rows<KeyId, StoredKey>,
-    pub windows: Rows<KeyId, RateWindow>,
+    pub windows: Rows<KeyId, RateLimitWindow>,
     pub contacts: Rows<ContactId, (Contact, ContactKeys)>,
     pub files: Rows<FileId, FileRow>,
     pub documents: Rows<FileId, StoredDocument>,
@@ -128,8 +128,8 @@ pub struct Tables {
     pub knowledge: Rows<KnowledgeId, KnowledgeDocument>,
     /// By document and position.
     pub passages: Rows<(KnowledgeId, u32), Passage>,
-    pub records: Rows<AgentRecordKind, AgentRecord>,
-    pub replays: Rows<ReplayKey, Replay>,
+    pub records: Rows<RecordKind, StoredRecord>,
+    pub replays: Rows<IdempotencyKey, IdempotencyRecord>,
     /// Of all agents and of none: the operator's own.
     pub audit: BTreeMap<(Timestamp, AuditId), AuditEntry>,
     /// Contents that are to be removed, and from when on.
@@ -148,14 +148,19 @@ impl Tables {
     }
 
     /// Keeps the answer of an idempotent request.
-    pub fn keep_answer(&mut self, agent: &AgentId, replay: Option<&Replay>) {
+    pub fn keep_answer(&mut self, agent: &AgentId, replay: Option<&IdempotencyRecord>) {
         if let Some(replay) = replay {
             self.replays.put(agent, replay.key, replay.clone());
         }
     }
 
     /// Refuses a write whose idempotency key has an answer already.
-    pub fn refuse_answered(&self, agent: &AgentId, replay: Option<&Replay>, at: Timestamp) -> Result<()> {
+    pub fn refuse_answered(
+        &self,
+        agent: &AgentId,
+        replay: Option<&IdempotencyRecord>,
+        at: Timestamp,
+    ) -> Result<()> {
         let stored = replay.and_then(|replay| self.replays.row(agent, &replay.key));
         match stored {
             Some(stored) if stored.expires_at > at => Err(StorageErrorKind::ReplayExists.into()),

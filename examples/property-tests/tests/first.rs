@@ -1,7 +1,9 @@
 //! The first property test of a program: whatever is valid is stored. It needs nothing but the library.
 
 use openapi_core::service::*;
-use openapi_core::{access::*, admin::*, brand::Brand, platform::*, ports::*, server_keys::ServerKeys};
+use openapi_core::{
+    access::*, admin::*, platform::*, ports::*, server_keys::ServerKeys, service_info::ServiceInfo,
+};
 use pollster::block_on;
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -13,8 +15,8 @@ proptest! {
     fn whatever_is_valid_is_stored(fields in strategies::contact_fields()) {
         let (now, ids) = ("2026-01-31T09:00:00Z".parse().unwrap(), Arc::new(SequentialIds::default()));
         let ports = Ports::new(Arc::new(FixedClock::at(now)), ids.clone(), ServerKeys::generate(&*ids));
-        let (store, brand) = (Arc::new(MemoryStorage::new()), Brand::new("https://test.example").unwrap());
-        let platform = Platform::new(store, ports, brand);
+        let (store, service_info) = (Arc::new(MemoryStorage::new()), ServiceInfo::new("https://test.example").unwrap());
+        let platform = Platform::new(store, ports, service_info);
         let agent = NewAgent::new("Acme".parse().unwrap());
         let agent = block_on(platform.create_agent(&Actor::Operator("test".into()), agent)).unwrap();
         let caller = Caller::user(agent.id, "test", "contacts:all".parse().unwrap());

@@ -22,11 +22,11 @@ use conversations::{ChatPorts, Conversations};
 use openapi_core::access::Actor;
 use openapi_core::admin::{Admin, NewAgent};
 use openapi_core::api::PeerAddress;
-use openapi_core::brand::Brand;
 use openapi_core::json::{Json, parse};
 use openapi_core::platform::{Platform, Ports};
-use openapi_core::ports::{SystemIds, Task, Tasks, Timer};
+use openapi_core::ports::{Spawner, SystemIds, Task, Timer};
 use openapi_core::server_keys::ServerKeys;
+use openapi_core::service_info::ServiceInfo;
 use openapi_core::values::AgentId;
 use storage_memory::MemoryStorage;
 use widget::Widget;
@@ -34,7 +34,7 @@ use widget::Widget;
 /// Lends the library the runtime: answers go on beside their connection, and end when they take too long.
 struct Tokio;
 
-impl Tasks for Tokio {
+impl Spawner for Tokio {
     fn spawn(&self, task: Task) {
         tokio::spawn(task);
     }
@@ -62,13 +62,13 @@ pub async fn application(
     origin: &str,
     responder: Arc<dyn ChatResponder>,
 ) -> Result<Router, Box<dyn std::error::Error>> {
-    let brand = Brand::new(origin)?;
-    let files = Widget::new(brand.service_name())?;
+    let service_info = ServiceInfo::new(origin)?;
+    let files = Widget::new(service_info.service_name())?;
     let name = responder.name().to_owned();
     let storage = Arc::new(MemoryStorage::new());
     let ports = Ports::system(ServerKeys::generate(&SystemIds::default())).with_timer(Arc::new(Tokio));
-    let platform = Arc::new(Platform::new(Arc::clone(&storage) as _, ports, brand));
-    let ports = ChatPorts::new().with_responder(responder).with_tasks(Arc::new(Tokio));
+    let platform = Arc::new(Platform::new(Arc::clone(&storage) as _, ports, service_info));
+    let ports = ChatPorts::new().with_responder(responder).with_spawner(Arc::new(Tokio));
     let chat = Arc::new(Conversations::new(Arc::clone(&platform), storage, ports));
     let by = Actor::Operator("setup".to_owned());
     let agent = platform.create_agent(&by, NewAgent::new("Front desk".parse()?)).await?.id;

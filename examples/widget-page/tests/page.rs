@@ -101,11 +101,11 @@ fn attribute(page: &str, name: &str) -> String {
 
 /// Reads on until a text has come.
 fn until(stream: &mut TcpStream, read: &mut String, text: &str) {
-    let mut octets = [0; 4_096];
+    let mut bytes = [0; 4_096];
     while !read.contains(text) {
-        let count = stream.read(&mut octets).unwrap_or_else(|error| panic!("no '{text}' in {read}: {error}"));
+        let count = stream.read(&mut bytes).unwrap_or_else(|error| panic!("no '{text}' in {read}: {error}"));
         assert!(count > 0, "it ends without '{text}': {read}");
-        read.push_str(std::str::from_utf8(&octets[..count]).expect("text"));
+        read.push_str(std::str::from_utf8(&bytes[..count]).expect("text"));
     }
 }
 

@@ -151,8 +151,8 @@ impl Report {
         for (set, times) in &self.processor {
             line(&format!("processor {set}"), times);
         }
-        if let Some(octets) = machine::most_memory() {
-            println!("memory of this process at most {} MiB", octets >> 20);
+        if let Some(bytes) = machine::most_memory() {
+            println!("memory of this process at most {} MiB", bytes >> 20);
         }
     }
 

@@ -24,7 +24,7 @@ pub struct Scan {
     /// The ending of its file.
     pub format: &'static str,
     pub media_type: &'static str,
-    pub octets: Vec<u8>,
+    pub bytes: Vec<u8>,
     /// Whether it does not stand upright.
     pub turned: bool,
 }
@@ -42,16 +42,16 @@ pub fn scan(printed: Vec<u8>, random: &mut Random) -> Result<Scan, Box<dyn std::
         270 => imageops::rotate270(&page),
         _ => page,
     };
-    let (format, media_type, octets) = match sort {
+    let (format, media_type, bytes) = match sort {
         0 => {
-            let mut octets = Cursor::new(Vec::new());
-            page.write_to(&mut octets, ImageFormat::Png)?;
-            ("png", "image/png", octets.into_inner())
+            let mut bytes = Cursor::new(Vec::new());
+            page.write_to(&mut bytes, ImageFormat::Png)?;
+            ("png", "image/png", bytes.into_inner())
         }
         1 => ("jpg", "image/jpeg", jpeg(&page, quality)?),
         _ => ("pdf", "application/pdf", pictured(&page, quality)?),
     };
-    Ok(Scan { format, media_type, octets, turned: turn != 0 })
+    Ok(Scan { format, media_type, bytes, turned: turn != 0 })
 }
 
 /// The page in shades of grey.
@@ -108,15 +108,15 @@ fn between(page: &GrayImage, x: f32, y: f32) -> f32 {
 }
 
 fn jpeg(page: &GrayImage, quality: u8) -> Result<Vec<u8>, image::ImageError> {
-    let mut octets = Vec::new();
-    let mut encoder = JpegEncoder::new_with_quality(&mut octets, quality);
+    let mut bytes = Vec::new();
+    let mut encoder = JpegEncoder::new_with_quality(&mut bytes, quality);
     encoder.encode(page.as_raw(), page.width(), page.height(), ExtendedColorType::L8)?;
-    Ok(octets)
+    Ok(bytes)
 }
 
 /// A PDF whose only page is a picture, as scanners make it.
 fn pictured(page: &GrayImage, quality: u8) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
-    let octets = jpeg(page, quality)?;
+    let bytes = jpeg(page, quality)?;
     let (catalog, tree, sheet, stream, picture) =
         (Ref::new(1), Ref::new(2), Ref::new(3), Ref::new(4), Ref::new(5));
     let lies = page.width() > page.height();
@@ -135,7 +135,7 @@ fn pictured(page: &GrayImage, quality: u8) -> Result<Vec<u8>, Box<dyn std::error
     writer.resources().x_objects().pair(Name(b"Im1"), picture);
     writer.finish();
     pdf.stream(stream, &content);
-    let mut image = pdf.image_xobject(picture, &octets);
+    let mut image = pdf.image_xobject(picture, &bytes);
     image.filter(Filter::DctDecode);
     image.width(i32::try_from(page.width())?).height(i32::try_from(page.height())?);
     image.color_space().device_gray();

@@ -42,10 +42,10 @@ impl Kind {
         Kind::Gif,
     ];
 
-    /// Tells the type by the first octets, and of a ZIP by what is in it; `None` if it is none of those that are read.
+    /// Tells the type by the first bytes, and of a ZIP by what is in it; `None` if it is none of those that are read.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         let head = |signature: &[u8]| bytes.starts_with(signature);
-        // Readers accept a PDF that begins within the first 1,024 octets; mail gateways put lines before it.
+        // Readers accept a PDF that begins within the first 1,024 bytes; mail gateways put lines before it.
         let start = &bytes[..bytes.len().min(1024 + 5)];
         if start.windows(5).any(|window| window == b"%PDF-") {
             return Some(Self::Pdf);
@@ -116,7 +116,7 @@ pub(crate) fn refused_text(bytes: &[u8]) -> Option<&'static str> {
 fn is_html(bytes: &[u8]) -> bool {
     let (encoding, mark) = Encoding::for_bom(bytes).unwrap_or((UTF_8, 0));
     let written = &bytes[mark..];
-    // Units of two octets: those that are white space, and the beginning behind them.
+    // Units of two bytes: those that are white space, and the beginning behind them.
     let (unit, low) = if encoding == UTF_8 { (1, 0) } else { (2, usize::from(encoding == UTF_16BE)) };
     let is_ascii = |unit: &[u8]| unit.len() == 1 || unit.get(1 - low) == Some(&0);
     let letters = written
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(Kind::of(b"\xff\xd8\xff\xe0"), Some(Kind::Jpeg));
         assert_eq!(Kind::of(b"some lines\r\n%PDF-1.4"), Some(Kind::Pdf));
         assert_eq!(Kind::of(b"GIF89a"), Some(Kind::Gif));
-        assert_eq!(Kind::of(b"BMW is a brand of cars"), Some(Kind::Text));
+        assert_eq!(Kind::of(b"BMW is a service_info of cars"), Some(Kind::Text));
         assert_eq!(Kind::of(b"{\\rtf1 Hello}"), None);
         assert_eq!(Kind::of(b"\x7fELF\x02\x01\x01\0\0\0\0"), None);
         assert_eq!(Kind::of(b"PK\x03\x04 but no archive"), None);

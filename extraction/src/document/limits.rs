@@ -7,7 +7,7 @@ use super::{ReadError, Unit};
 /// How large a document may be, in the units of contract 9, and what it may unpack to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Octets of the document as sent.
+    /// Bytes of the document as sent.
     pub bytes: u64,
     /// Pages of a PDF, frames of a TIFF.
     pub pages: u32,
@@ -15,11 +15,11 @@ pub struct Limits {
     pub characters: u64,
     /// Pixels of one image.
     pub pixels: u64,
-    /// Octets that one compressed part of the document may unpack to.
+    /// Bytes that one compressed part of the document may unpack to.
     pub part: u64,
-    /// Octets that all compressed parts that are read may unpack to together.
+    /// Bytes that all compressed parts that are read may unpack to together.
     pub unpacked: u64,
-    /// Octets of the pictures of pages that are kept for whoever looks at them ([`Document::pictures`](super::Document));
+    /// Bytes of the pictures of pages that are kept for whoever looks at them ([`Document::pictures`](super::Document));
     /// 0 for none.
     pub pictures: u64,
 }

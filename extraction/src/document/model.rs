@@ -27,7 +27,7 @@ pub struct Picture {
     /// `image/png` or `image/jpeg`.
     pub media_type: &'static str,
     /// The file.
-    pub octets: Vec<u8>,
+    pub bytes: Vec<u8>,
 }
 
 /// One page.

@@ -21,7 +21,7 @@ pub(super) fn run() -> ExitCode {
 
 fn work() -> io::Result<()> {
     let mut pipes = Pipes { input: io::stdin(), output: io::stdout() };
-    // What it may use is what the parent says first; no octet of the document is read before it is in force.
+    // What it may use is what the parent says first; no byte of the document is read before it is in force.
     let allowance: Allowance = frame::parse(&pipes.expect(kind::TASK)?)?;
     pipes.send(kind::READY, &frame::json(&confine(allowance))?)?;
     let task: Task = frame::parse(&pipes.expect(kind::TASK)?)?;
@@ -37,7 +37,7 @@ fn work() -> io::Result<()> {
                 pipes.send_page(&page)?;
             }
             for picture in pictures {
-                pipes.send_parts(kind::PICTURE, &[&picture.page.to_le_bytes(), &picture.octets])?;
+                pipes.send_parts(kind::PICTURE, &[&picture.page.to_le_bytes(), &picture.bytes])?;
             }
             pipes.send(kind::REST, &frame::json(&Rest { page_count, warnings })?)
         }

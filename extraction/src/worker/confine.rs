@@ -13,11 +13,11 @@ use seccompiler::{
 
 use super::{Allowance, Confinement};
 
-/// Octets of stack; a reader that needs more is being led astray.
+/// Bytes of stack; a reader that needs more is being led astray.
 const STACK: u64 = 16 << 20;
 /// Descriptors: the three standard ones, and what a random number may need.
 const DESCRIPTORS: u64 = 16;
-/// Octets of the stack of the thread that waits for the parent's end.
+/// Bytes of the stack of the thread that waits for the parent's end.
 const SMALL_STACK: usize = 64 << 10;
 
 pub(super) fn confine(allowance: Allowance) -> Confinement {

@@ -1,4 +1,4 @@
-//! What goes between the worker and its parent: frames of a kind, a length and that many octets.
+//! What goes between the worker and its parent: frames of a kind, a length and that many bytes.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::document::{Limits, Warning};
 
-/// Octets of the longest frame.
+/// Bytes of the longest frame.
 pub(super) const LONGEST: u32 = 128 << 20;
 
 /// Kinds of frames, and what is in them.

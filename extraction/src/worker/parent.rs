@@ -16,7 +16,7 @@ use super::{ASKED, Allowance, Confinement};
 use crate::document::recognition::{Raster, Recognise, RecogniseError, Stop};
 use crate::document::{Document, Limits, Page, Picture, ReadError, Reason, read_with};
 
-/// Octets that a worker may say in all, its pictures apart.
+/// Bytes that a worker may say in all, its pictures apart.
 const ALL: usize = 256 << 20;
 /// Pixels of the largest picture that a worker may want recognised.
 const PIXELS: usize = 40_000_000;
@@ -108,10 +108,10 @@ impl Worker {
         self
     }
 
-    /// How many octets of address space it may have; 768 MiB unless said.
+    /// How many bytes of address space it may have; 768 MiB unless said.
     #[must_use]
-    pub fn with_memory(mut self, octets: u64) -> Self {
-        self.allowance.memory = octets;
+    pub fn with_memory(mut self, bytes: u64) -> Self {
+        self.allowance.memory = bytes;
         self
     }
 
@@ -380,7 +380,7 @@ impl Drop for StopWhenDropped {
 fn picture(mut payload: Vec<u8>) -> Option<Picture> {
     let page = u32::from_le_bytes(payload.get(..4)?.try_into().ok()?);
     payload.drain(..4);
-    Some(Picture { page, media_type: "image/jpeg", octets: payload })
+    Some(Picture { page, media_type: "image/jpeg", bytes: payload })
 }
 
 fn raster(mut payload: Vec<u8>) -> Option<Raster> {

@@ -68,7 +68,7 @@ pub fn show(x: f32, y: f32, size: f32, text: &str) -> String {
     format!("BT /F1 {size} Tf 1 0 0 1 {x} {y} Tm ({text}) Tj ET\n")
 }
 
-/// Octets packed by deflate.
+/// Bytes packed by deflate.
 pub fn deflated(data: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
     let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
     for part in data {

@@ -128,7 +128,7 @@ fn too_many_characters_are_refused_in_every_format() {
 }
 
 #[test]
-fn octets_are_counted_first() {
+fn bytes_are_counted_first() {
     let limits = Limits { bytes: 10, ..Limits::default() };
     let too_large = ReadError::TooLarge { unit: Unit::Bytes, limit: 10, actual: Some(11) };
     assert_eq!(read(b"eleven octs", &limits), Err(too_large));

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Resident memory of this process in octets.
+/// Resident memory of this process in bytes.
 pub fn resident() -> Option<u64> {
     held("self", "VmRSS:")
 }
@@ -38,7 +38,7 @@ impl Watch {
         Self { most, ended, thread }
     }
 
-    /// The most octets that one of them has held at a time; `None` if the system does not tell.
+    /// The most bytes that one of them has held at a time; `None` if the system does not tell.
     pub fn end(self) -> Option<u64> {
         self.ended.store(true, Ordering::Relaxed);
         self.thread.join().expect("looking does not panic");

@@ -167,9 +167,9 @@ impl Recognise for Doubting {
     }
 }
 
-/// Octets that the process that reads a document may hold.
+/// Bytes that the process that reads a document may hold.
 const CHILD: u64 = 768 << 20;
-/// Octets by which this process may grow while others read.
+/// Bytes by which this process may grow while others read.
 const GROWTH: u64 = 16 << 20;
 /// Has so many documents read, each in a process of its own: broken ones, and a hostile one among ten. Whatever they
 /// are, this process goes on, none takes longer than `patience`, and neither side too much memory.
@@ -210,7 +210,7 @@ async fn campaign(documents: usize, worker: &Worker, patience: Duration) {
     let growth = resident().zip(at_rest).map(|(now, before)| now.saturating_sub(before));
     let held = watch.end();
     println!("{tally:#?}\nslowest {slowest:?}");
-    println!("a child held at most {held:?} octets, growth of this process {growth:?} octets");
+    println!("a child held at most {held:?} bytes, growth of this process {growth:?} bytes");
     // A process that holds nothing was not looked at.
     assert!(held.is_none_or(|held| (1 << 20..=CHILD).contains(&held)), "{held:?}");
     assert!(growth.is_none_or(|growth| growth <= GROWTH), "{growth:?}");

@@ -57,7 +57,7 @@ async fn pictures_of_pages_without_text_are_handed_over_as_far_as_there_is_room(
     let there = worker.read(&scan, limits, None).await.expect("it is read");
     let [picture] = &there.pictures[..] else { panic!("{} pictures", there.pictures.len()) };
     assert_eq!((picture.page, picture.media_type), (1, "image/jpeg"));
-    let seen = image::load_from_memory(&picture.octets).expect("it is a picture");
+    let seen = image::load_from_memory(&picture.bytes).expect("it is a picture");
     assert_eq!(seen.width().max(seen.height()), 1_600);
     assert_eq!(there, extraction::document::read(&scan, &limits).expect("it is read"));
     let limits = Limits { pictures: 100, ..Limits::default() };

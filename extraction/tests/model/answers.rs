@@ -181,10 +181,10 @@ async fn a_photograph_is_shown_to_a_model_that_takes_images() {
 
 #[tokio::test]
 async fn images_go_to_models_that_take_them_and_prove_nothing() {
-    let picture = |page, size| Picture { page, media_type: "image/png", octets: vec![7; size] };
+    let picture = |page, size| Picture { page, media_type: "image/png", bytes: vec![7; size] };
     let stub = Stub::says(vec![Reply::content(invoice().to_string())]).await;
     let mut config = config(&stub);
-    config.image_octets = 100;
+    config.image_bytes = 100;
     let pictures = [picture(1, 60), picture(2, 10), picture(1, 60), picture(1, 9)];
     // A model that takes none gets none.
     let plain = ModelEngine::new(config.clone()).expect("an engine");
@@ -192,7 +192,7 @@ async fn images_go_to_models_that_take_them_and_prove_nothing() {
     assert!(stub.seen()[0].body["messages"][1]["content"].is_string());
     config.images = true;
     let engine = ModelEngine::new(config).expect("an engine");
-    assert_eq!(engine.image_octets(), 100);
+    assert_eq!(engine.image_bytes(), 100);
     engine.extract(&document(INVOICE), &pictures, &schema(SCHEMA), None, PATIENCE).await.expect("an answer");
     let content = stub.seen()[1].body["messages"][1]["content"].clone();
     let parts = content.as_array().expect("parts");

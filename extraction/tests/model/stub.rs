@@ -13,11 +13,11 @@ use tokio::task::JoinHandle;
 pub enum Reply {
     /// A status with further headers and a body.
     Http(u16, Vec<(&'static str, String)>, Vec<u8>),
-    /// Octets, and then the end of the connection.
+    /// Bytes, and then the end of the connection.
     Raw(Vec<u8>),
     /// Nothing, for ever.
     Hang,
-    /// The head of an answer, and then an octet now and then, for ever.
+    /// The head of an answer, and then an byte now and then, for ever.
     Drip,
 }
 
@@ -151,8 +151,8 @@ async fn serve(
                 connection.write_all(head.as_bytes()).await.ok()?;
                 connection.write_all(&body).await.ok()?;
             }
-            Reply::Raw(octets) => {
-                connection.write_all(&octets).await.ok()?;
+            Reply::Raw(bytes) => {
+                connection.write_all(&bytes).await.ok()?;
                 connection.shutdown().await.ok()?;
                 return None;
             }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::ports::IdSource;
+use crate::ports::IdGenerator;
+use crate::validation::{ValidationCode, ValidationIssue};
 use crate::values::{Invalid, TextValue};
-use crate::violation::{Fault, Rule};
 
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const KEY_RANDOM: usize = 24;
@@ -30,7 +30,7 @@ impl KeyTag {
         if is_tag(text) {
             Ok(KeyTag(text.to_owned()))
         } else {
-            Err(Invalid(Fault::new(Rule::Pattern, "must match ^[a-z][a-z0-9]{1,7}$")))
+            Err(Invalid(ValidationIssue::new(ValidationCode::Pattern, "must match ^[a-z][a-z0-9]{1,7}$")))
         }
     }
 
@@ -106,7 +106,7 @@ impl std::borrow::Borrow<str> for ApiKey {
 impl ApiKey {
     /// A new key.
     #[must_use]
-    pub fn generate(tag: &KeyTag, ids: &dyn IdSource) -> Self {
+    pub fn generate(tag: &KeyTag, ids: &dyn IdGenerator) -> Self {
         ApiKey(generate(tag, 'k', KEY_RANDOM, |pool| ids.fill(pool)).into())
     }
 
@@ -126,17 +126,17 @@ impl ApiKey {
 impl ApiSecret {
     /// A new secret.
     #[must_use]
-    pub fn generate(tag: &KeyTag, ids: &dyn IdSource) -> Self {
+    pub fn generate(tag: &KeyTag, ids: &dyn IdGenerator) -> Self {
         ApiSecret(generate(tag, 's', SECRET_RANDOM, |pool| ids.fill(pool)))
     }
 
-    /// The secret of another kind that these octets make: the same octets, the same secret.
+    /// The secret of another kind that these bytes make: the same bytes, the same secret.
     #[must_use]
-    pub fn derived(tag: &KeyTag, kind: char, octets: &[u8; 32]) -> String {
+    pub fn derived(tag: &KeyTag, kind: char, bytes: &[u8; 32]) -> String {
         use sha2::{Digest, Sha512};
         let mut round = 0_u8;
         generate(tag, kind, SECRET_RANDOM, |pool| {
-            pool.copy_from_slice(&Sha512::digest([octets.as_slice(), &[round]].concat()));
+            pool.copy_from_slice(&Sha512::digest([bytes.as_slice(), &[round]].concat()));
             round = round.wrapping_add(1);
         })
         .into()
@@ -174,8 +174,8 @@ impl fmt::Display for ApiKey {
 }
 
 impl TextValue for ApiKey {
-    fn parse(text: &str) -> Result<Self, Fault> {
-        ApiKey::parse(text).ok_or_else(|| Fault::new(Rule::Format, "must be an API key"))
+    fn parse(text: &str) -> Result<Self, ValidationIssue> {
+        ApiKey::parse(text).ok_or_else(|| ValidationIssue::new(ValidationCode::Format, "must be an API key"))
     }
 
     fn json_schema() -> serde_json::Value {

@@ -8,8 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Actor, ApiKey, Permissions};
 use crate::agents::AgentStatus;
+use crate::validation::{ValidationCode, ValidationIssue};
 use crate::values::{AgentId, Block, Invalid, KeyId, Line, Timestamp};
-use crate::violation::{Fault, Rule};
 
 /// An API key as the operator sees it; secrets are not part of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -80,7 +80,7 @@ impl RateLimits {
     /// # Errors
     /// When a limit lies outside its range or the limit a minute exceeds the limit an hour.
     pub fn new(per_minute: u32, per_hour: u32) -> Result<Self, Invalid> {
-        let invalid = |words: String| Err(Invalid(Fault::new(Rule::Maximum, words)));
+        let invalid = |words: String| Err(Invalid(ValidationIssue::new(ValidationCode::Maximum, words)));
         if !(1..=Self::MAX_PER_MINUTE).contains(&per_minute) {
             return invalid(format!(
                 "the limit per minute is 1 to {}, not {per_minute}",
@@ -126,8 +126,8 @@ impl FromStr for AllowedAddress {
             .or_else(|_| text.parse::<ipnet::IpNet>().map(|block| block.trunc()))
             .map(AllowedAddress)
             .map_err(|_| {
-                Invalid(Fault::new(
-                    Rule::Format,
+                Invalid(ValidationIssue::new(
+                    ValidationCode::Format,
                     format!("'{text}' is not an IPv4 or IPv6 address or a block such as 192.0.2.0/24"),
                 ))
             })
@@ -191,7 +191,7 @@ pub struct StoredKey {
 
 /// A stored key with the status of its agent: what a request is authenticated against.
 #[derive(Clone, Debug, PartialEq)]
-pub struct KeyGrant {
+pub struct KeyLookup {
     /// The key.
     pub stored: StoredKey,
     /// The status of its agent.
@@ -215,8 +215,8 @@ impl FromStr for KeySelector {
             return Ok(KeySelector::Id(id));
         }
         ApiKey::parse(text).map(KeySelector::ApiKey).ok_or_else(|| {
-            Invalid(Fault::new(
-                Rule::Format,
+            Invalid(ValidationIssue::new(
+                ValidationCode::Format,
                 format!("'{text}' is neither the id of a key nor a key such as svck_…"),
             ))
         })

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::validation::{ValidationCode, ValidationIssue};
 use crate::values::Invalid;
-use crate::violation::{Fault, Rule};
 
 /// What a permission is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -162,7 +162,7 @@ impl FromStr for Permissions {
         if text == "all" {
             return Ok(Permissions::all());
         }
-        let invalid = |words: String| Invalid(Fault::new(Rule::Enum, words));
+        let invalid = |words: String| Invalid(ValidationIssue::new(ValidationCode::Enum, words));
         let (scope, actions) = text.split_once(':').ok_or_else(|| {
             invalid(format!("'{text}' is not a permission; write scope:action, scope:all or all"))
         })?;

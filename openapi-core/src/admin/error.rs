@@ -2,7 +2,7 @@
 
 use crate::ports::BlobError;
 use crate::storage::StorageError;
-use crate::violation::Violations;
+use crate::validation::Violations;
 
 /// The failure of an operator's action. Its text says what to do.
 #[derive(Debug, thiserror::Error)]

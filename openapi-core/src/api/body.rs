@@ -45,7 +45,7 @@ where
     B::Error: Into<BoxError>,
 {
     let mut body = pin!(body);
-    let declared = declared_octets(parts, &*body);
+    let declared = declared_bytes(parts, &*body);
     if body.is_end_stream() || declared == Some(0) {
         return Ok(JsonBody::Absent);
     }
@@ -89,7 +89,7 @@ where
 }
 
 /// The length of a body, where it is told beforehand.
-fn declared_octets<B: Body>(parts: &Parts, body: &B) -> Option<u64> {
+fn declared_bytes<B: Body>(parts: &Parts, body: &B) -> Option<u64> {
     body.size_hint().exact().or_else(|| {
         parts
             .headers
@@ -109,31 +109,31 @@ where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
-    let declared = declared_octets(parts, &body);
+    let declared = declared_bytes(parts, &body);
     if body.is_end_stream() || declared == Some(0) {
         return Ok(None);
     }
-    let mut octets = Octets { begin: None, body: Box::pin(body) };
+    let mut bytes = Bytes { begin: None, body: Box::pin(body) };
     if declared.is_none() {
-        match poll_fn(|cx| Pin::new(&mut octets).poll_next(cx)).await.transpose()? {
-            Some(begin) => octets.begin = Some(begin),
+        match poll_fn(|cx| Pin::new(&mut bytes).poll_next(cx)).await.transpose()? {
+            Some(begin) => bytes.begin = Some(begin),
             None => return Ok(None),
         }
     }
     let content_type = form_type(parts, part.name)?;
     part.refuse_declared(declared)?;
-    let octets: BodyStream = Box::pin(octets);
-    Form::new(content_type, octets, part).map(Some)
+    let bytes: BodyStream = Box::pin(bytes);
+    Form::new(content_type, bytes, part).map(Some)
 }
 
 /// The data of a body, no chunk of it empty, its errors as they are answered.
-struct Octets<B> {
+struct Bytes<B> {
     /// What was read already.
     begin: Option<Bytes>,
     body: Pin<Box<B>>,
 }
 
-impl<B> Stream for Octets<B>
+impl<B> Stream for Bytes<B>
 where
     B: Body<Data = Bytes>,
     B::Error: Into<BoxError>,
@@ -147,8 +147,8 @@ where
         loop {
             match ready!(self.body.as_mut().poll_frame(cx)) {
                 Some(Ok(frame)) => {
-                    if let Some(octets) = frame.into_data().ok().filter(|octets| !octets.is_empty()) {
-                        return Poll::Ready(Some(Ok(octets)));
+                    if let Some(bytes) = frame.into_data().ok().filter(|bytes| !bytes.is_empty()) {
+                        return Poll::Ready(Some(Ok(bytes)));
                     }
                 }
                 Some(Err(error)) => return Poll::Ready(Some(Err(unreadable(error.into())))),
@@ -186,11 +186,11 @@ fn refuse_encoding(parts: &Parts, accepted: &'static str) -> Result<(), ApiError
     }
 }
 
-fn refuse_larger(octets: u64, limit: u64, declared: Option<u64>) -> Result<(), ApiError> {
-    if octets <= limit {
+fn refuse_larger(bytes: u64, limit: u64, declared: Option<u64>) -> Result<(), ApiError> {
+    if bytes <= limit {
         return Ok(());
     }
-    let actual = declared.map_or(json::Json::Null, |octets| json::Json::Number(octets.into()));
+    let actual = declared.map_or(json::Json::Null, |bytes| json::Json::Number(bytes.into()));
     Err(ApiError::new(ErrorCode::PayloadTooLarge, format!("The request body exceeds {limit} bytes"))
         .with_detail("limit", limit)
         .with_detail("actual", actual)

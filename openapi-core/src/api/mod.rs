@@ -1,7 +1,7 @@
 //! The API as an embedder holds it: route → admit → read → decode → run → wrap.
 
 mod body;
-mod finish;
+mod response;
 mod router;
 mod settings;
 mod target;
@@ -21,23 +21,23 @@ use http_body::Body;
 pub use crate::limits::AddressLimits;
 pub use crate::reply::{ApiBody, ApiBodyError};
 pub use body::{BoxError, JsonTypes, open_form, read_json};
-pub use finish::Handled;
+pub use response::ResponseSummary;
 pub use settings::{PeerAddress, ReceiptTimeout, Settings};
 
 use crate::access::Caller;
+use crate::auth::{AddressRateLimiter, AuthError, Authenticator};
 use crate::extraction::DocumentForm;
 use crate::files::Upload;
-use crate::gate::{AddressGate, Gate, Refusal};
 use crate::limits::AddressClass;
 use crate::openapi::document;
 use crate::operation::{
-    Access, Answer, BodyKind, Context, Document, Endpoint, Incoming, JsonBody, Operation, Payload, Shared,
-    Visitor, lacks,
+    Access, BodyKind, Context, DecodedRequest, Document, EncodedResponse, Endpoint, JsonBody, Operation,
+    Payload, Principal, Shared, lacks,
 };
 use crate::reply::{ApiError, ErrorCode, Reply};
 use crate::service::OpenApiService;
 use crate::values::Timestamp;
-use finish::{Outcome, REQUEST_ID, Trace};
+use response::{Outcome, REQUEST_ID, RequestContext};
 use router::{Route, Router};
 use target::Target;
 
@@ -51,21 +51,29 @@ struct Inner {
     shared: Shared,
     settings: Settings,
     router: Router,
-    gate: Arc<Gate>,
-    addresses: AddressGate,
+    authenticator: Arc<Authenticator>,
+    addresses: AddressRateLimiter,
 }
 
 impl Api {
     /// An API in front of `service`, with keys and limits kept by `gate`.
     #[must_use]
-    pub fn new(settings: Settings, service: Arc<dyn OpenApiService>, gate: Arc<Gate>) -> Self {
-        let brand = settings.brand.clone();
+    pub fn new(
+        settings: Settings,
+        service: Arc<dyn OpenApiService>,
+        authenticator: Arc<Authenticator>,
+    ) -> Self {
+        let service_info = settings.service_info.clone();
         Api(Arc::new(Inner {
-            router: Router::new(brand.id_segment()),
-            addresses: AddressGate::new(settings.address_limits),
-            shared: Shared { service, brand, document: Document::new(|brand| document(brand).to_string()) },
+            router: Router::new(service_info.id_segment()),
+            addresses: AddressRateLimiter::new(settings.address_limits),
+            shared: Shared {
+                service,
+                service_info,
+                document: Document::new(|service_info| document(service_info).to_string()),
+            },
             settings,
-            gate,
+            authenticator,
         }))
     }
 
@@ -73,7 +81,7 @@ impl Api {
     ///
     /// The extensions of the request may hold a [`PeerAddress`], and a [`Caller`] that the host has authenticated
     /// itself: such a request skips authentication and rate limits. The extensions of the response hold
-    /// [`Handled`].
+    /// [`ResponseSummary`].
     pub async fn handle<B>(&self, request: Request<B>) -> Response<ApiBody>
     where
         B: Body<Data = Bytes> + Send + 'static,
@@ -88,20 +96,24 @@ impl Api {
     /// As [`Api::handle`], for servers of their own: `peer`, the client's address, takes the place of a [`PeerAddress`], and
     /// what became of the request is given beside the response. Extensions take memory of their own for each request. A
     /// [`Caller`] is looked for among them all the same.
-    pub async fn respond<B>(&self, request: Request<B>, peer: Option<IpAddr>) -> (Response<ApiBody>, Handled)
+    pub async fn respond<B>(
+        &self,
+        request: Request<B>,
+        peer: Option<IpAddr>,
+    ) -> (Response<ApiBody>, ResponseSummary)
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
         let inner = &*self.0;
         let (parts, body) = request.into_parts();
-        let now = inner.gate.clock().now();
-        let mut trace = Trace::new(request_id(&parts, inner, now), peer, now);
+        let now = inner.authenticator.clock().now();
+        let mut trace = RequestContext::new(request_id(&parts, inner, now), peer, now);
         let outcome = match inner.answer(&parts, body, &mut trace).await {
             Ok(outcome) => outcome,
             Err(error) => Outcome::Failed(error),
         };
-        finish::response(&inner.settings, &parts, outcome, trace)
+        response::response(&inner.settings, &parts, outcome, trace)
     }
 
     /// Calls one operation without HTTP, under the same rules as a request: the caller's permission is checked, the
@@ -113,31 +125,31 @@ impl Api {
     pub async fn call<Op>(&self, caller: &Op::Caller, input: Op::Input) -> Result<Reply<Op::Output>, ApiError>
     where
         Op: Operation,
-        Op::Caller: Permitted,
+        Op::Caller: Authorized,
     {
-        if let Access::Key(permission) = Op::META.access
+        if let Access::Key(permission) = Op::METADATA.access
             && !caller.may(permission)
         {
             return Err(lacks(permission));
         }
-        let Shared { service, brand, document } = &self.0.shared;
-        Op::run(Context { service: &**service, caller, brand, document }, input).await
+        let Shared { service, service_info, document } = &self.0.shared;
+        Op::run(Context { service: &**service, caller, service_info, document }, input).await
     }
 }
 
 /// A visitor whose permissions can be asked for.
-pub trait Permitted: Visitor {
+pub trait Authorized: Principal {
     /// Whether the visitor has a permission.
     fn may(&self, permission: crate::access::Permission) -> bool;
 }
 
-impl Permitted for Caller {
+impl Authorized for Caller {
     fn may(&self, permission: crate::access::Permission) -> bool {
         self.permissions.allows(permission)
     }
 }
 
-impl Permitted for crate::operation::Anyone {
+impl Authorized for crate::operation::Anonymous {
     fn may(&self, _: crate::access::Permission) -> bool {
         false
     }
@@ -145,7 +157,7 @@ impl Permitted for crate::operation::Anyone {
 
 impl Inner {
     /// The steps of contract 6.3, one after another.
-    async fn answer<B>(&self, parts: &Parts, body: B, trace: &mut Trace) -> Result<Outcome, ApiError>
+    async fn answer<B>(&self, parts: &Parts, body: B, trace: &mut RequestContext) -> Result<Outcome, ApiError>
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
@@ -170,7 +182,7 @@ impl Inner {
             }
         };
         trace.endpoint = Some(endpoint);
-        let mut incoming = Incoming {
+        let mut incoming = DecodedRequest {
             meta: endpoint.meta,
             path_values: &path_values,
             path: parts.uri.path(),
@@ -194,7 +206,7 @@ impl Inner {
             }
         };
         let caller = self.caller(parts, address, trace).await?;
-        let further = (endpoint.further_permission)(&incoming);
+        let further = (endpoint.additional_permission)(&incoming);
         for needed in [Some(permission), further].into_iter().flatten() {
             if !caller.permissions.allows(needed) {
                 return Err(lacks(needed));
@@ -221,7 +233,7 @@ impl Inner {
         endpoint: &Endpoint,
         parts: &Parts,
         body: B,
-        incoming: &mut Incoming<'_>,
+        incoming: &mut DecodedRequest<'_>,
     ) -> Result<JsonBody, ApiError>
     where
         B: Body<Data = Bytes> + Send + 'static,
@@ -230,17 +242,17 @@ impl Inner {
         match endpoint.meta.body {
             BodyKind::None => {}
             BodyKind::File => {
-                let limit = self.settings.max_file_octets;
+                let limit = self.settings.max_file_bytes;
                 let form = open_form(parts, body, Upload::part(limit)).await?;
                 incoming.upload = Mutex::new(form.map(|form| Box::new(Upload::of_form(form, limit))));
             }
             BodyKind::Document => {
-                let part = DocumentForm::part(self.settings.max_document_octets);
+                let part = DocumentForm::part(self.settings.max_document_bytes);
                 let form = open_form(parts, body, part).await?;
                 incoming.document = Mutex::new(form.map(|form| Box::new(DocumentForm::of_form(form))));
             }
             BodyKind::Required | BodyKind::Optional => {
-                let most = self.settings.max_json_octets;
+                let most = self.settings.max_json_bytes;
                 return read_json(parts, body, most, JsonTypes::Json).await;
             }
         }
@@ -251,9 +263,9 @@ impl Inner {
         &self,
         endpoint: &Endpoint,
         caller: Option<&Caller>,
-        incoming: &Incoming<'_>,
+        incoming: &DecodedRequest<'_>,
     ) -> Result<Outcome, ApiError> {
-        let Answer { reply, body } = (endpoint.run)(&self.shared, caller, incoming).await?;
+        let EncodedResponse { reply, body } = (endpoint.run)(&self.shared, caller, incoming).await?;
         let body = match body {
             Payload::Json(body) => body,
             Payload::Content { status, headers, body } => {
@@ -261,23 +273,28 @@ impl Inner {
             }
         };
         let links = match &reply.pagination {
-            Some(pagination) => finish::links(&self.settings, incoming, pagination),
+            Some(pagination) => response::links(&self.settings, incoming, pagination),
             None => None,
         };
         Ok(Outcome::Answered { reply, body, links })
     }
 
     fn refuse_oversized(&self, parts: &Parts) -> Result<(), ApiError> {
-        let uri_octets = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
-        if uri_octets > self.settings.max_uri_octets {
-            let message = format!("Path and query exceed {} octets", self.settings.max_uri_octets);
+        let uri_bytes = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
+        if uri_bytes > self.settings.max_uri_bytes {
+            let message = format!("Path and query exceed {} bytes", self.settings.max_uri_bytes);
             return Err(ApiError::new(ErrorCode::UriTooLong, message));
         }
-        refuse_headers_beyond(parts, self.settings.max_header_octets)
+        refuse_headers_beyond(parts, self.settings.max_header_bytes)
     }
 
     /// Who calls: the caller that the host authenticated, or whom the gate lets in.
-    async fn caller(&self, parts: &Parts, address: IpAddr, trace: &mut Trace) -> Result<Caller, ApiError> {
+    async fn caller(
+        &self,
+        parts: &Parts,
+        address: IpAddr,
+        trace: &mut RequestContext,
+    ) -> Result<Caller, ApiError> {
         if let Some(caller) = parts.extensions.get::<Caller>() {
             let mut caller = caller.clone();
             trace.agent = Some(caller.agent_id.clone());
@@ -289,26 +306,34 @@ impl Inner {
             return Ok(caller);
         }
         let now = trace.now;
-        match self.gate.enter(&parts.headers, address, &trace.request_id, now).await {
+        match self.authenticator.enter(&parts.headers, address, &trace.request_id, now).await {
             Ok(entry) => {
                 trace.enter(&entry);
                 Ok(entry.caller)
             }
-            Err(Refusal::Failed { error, key, agent }) => {
+            Err(AuthError::Failed { error, key, agent }) => {
                 trace.key.clone_from(&key);
                 self.addresses.admit(address, AddressClass::FailedAuthentication, now)?;
-                Box::pin(self.gate.audit_failure(&error, key, agent, address, &trace.request_id, now)).await;
+                Box::pin(self.authenticator.audit_failure(
+                    &error,
+                    key,
+                    agent,
+                    address,
+                    &trace.request_id,
+                    now,
+                ))
+                .await;
                 Err(error)
             }
-            Err(Refusal::NoCredentials(error)) => {
+            Err(AuthError::NoCredentials(error)) => {
                 self.addresses.admit(address, AddressClass::Unrouted, now)?;
                 Err(error)
             }
-            Err(Refusal::Limited { error, entry }) => {
+            Err(AuthError::Limited { error, entry }) => {
                 trace.enter(&entry);
                 Err(error)
             }
-            Err(Refusal::Other(error)) => Err(error),
+            Err(AuthError::Other(error)) => Err(error),
         }
     }
 }
@@ -319,7 +344,7 @@ fn request_id(parts: &Parts, inner: &Inner, now: Timestamp) -> String {
         (1..=128).contains(&text.len())
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
     });
-    sent.map_or_else(|| inner.gate.ids().uuid_v7(now), str::to_owned)
+    sent.map_or_else(|| inner.authenticator.ids().uuid_v7(now), str::to_owned)
 }
 
 impl<B> tower_service::Service<Request<B>> for Api
@@ -346,9 +371,9 @@ where
 /// # Errors
 /// 431 HEADERS_TOO_LARGE.
 pub fn refuse_headers_beyond(parts: &Parts, most: usize) -> Result<(), ApiError> {
-    let octets: usize = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
-    if octets > most {
-        let message = format!("The header block exceeds {most} octets");
+    let bytes: usize = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    if bytes > most {
+        let message = format!("The header block exceeds {most} bytes");
         return Err(ApiError::new(ErrorCode::HeadersTooLarge, message));
     }
     Ok(())

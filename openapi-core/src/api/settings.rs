@@ -2,25 +2,25 @@
 
 use std::net::IpAddr;
 
-use crate::brand::Brand;
 use crate::limits::AddressLimits;
+use crate::service_info::ServiceInfo;
 
 /// Settings of the API; the defaults are the contract's.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Settings {
     /// The names of the service.
-    pub brand: Brand,
-    /// The largest JSON body, in octets (1 MiB).
-    pub max_json_octets: u64,
-    /// The largest file of a contact, in octets (25 MiB); at most [`Settings::MAX_FILE_OCTETS`].
-    pub max_file_octets: u64,
-    /// The largest document of an extraction, in octets (20 MiB).
-    pub max_document_octets: u64,
-    /// The longest path and query, in octets (8 KiB).
-    pub max_uri_octets: usize,
-    /// The largest header block, in octets of names and values (16 KiB).
-    pub max_header_octets: usize,
+    pub service_info: ServiceInfo,
+    /// The largest JSON body, in bytes (1 MiB).
+    pub max_json_bytes: u64,
+    /// The largest file of a contact, in bytes (25 MiB); at most [`Settings::MAX_FILE_BYTES`].
+    pub max_file_bytes: u64,
+    /// The largest document of an extraction, in bytes (20 MiB).
+    pub max_document_bytes: u64,
+    /// The longest path and query, in bytes (8 KiB).
+    pub max_uri_bytes: usize,
+    /// The largest header block, in bytes of names and values (16 KiB).
+    pub max_header_bytes: usize,
     /// Limits per address.
     pub address_limits: AddressLimits,
     /// Origins of web pages that may call the API from a browser; `*` for all. None by default.
@@ -30,19 +30,19 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The most that [`Settings::max_file_octets`] may be: 1 GiB (contract 9).
-    pub const MAX_FILE_OCTETS: u64 = 1024 * 1024 * 1024;
+    /// The most that [`Settings::max_file_bytes`] may be: 1 GiB (contract 9).
+    pub const MAX_FILE_BYTES: u64 = 1024 * 1024 * 1024;
 
     /// The contract's settings under these names.
     #[must_use]
-    pub fn new(brand: Brand) -> Self {
+    pub fn new(service_info: ServiceInfo) -> Self {
         Settings {
-            brand,
-            max_json_octets: 1024 * 1024,
-            max_file_octets: 25 * 1024 * 1024,
-            max_document_octets: 20 * 1024 * 1024,
-            max_uri_octets: 8 * 1024,
-            max_header_octets: 16 * 1024,
+            service_info,
+            max_json_bytes: 1024 * 1024,
+            max_file_bytes: 25 * 1024 * 1024,
+            max_document_bytes: 20 * 1024 * 1024,
+            max_uri_bytes: 8 * 1024,
+            max_header_bytes: 16 * 1024,
             address_limits: AddressLimits::default(),
             cors_origins: Vec::new(),
             strict_transport_security: false,

@@ -44,7 +44,7 @@ fn bad_request(message: &'static str) -> ApiError {
     ApiError::new(ErrorCode::BadRequest, message)
 }
 
-/// Percent-decodes text; `+` is a blank in a query. `None` for a malformed escape or octets that are not UTF-8.
+/// Percent-decodes text; `+` is a blank in a query. `None` for a malformed escape or bytes that are not UTF-8.
 fn decode(text: &str, plus_is_blank: bool) -> Option<Cow<'_, str>> {
     let special = |byte: &u8| *byte == b'%' || plus_is_blank && *byte == b'+';
     if !text.as_bytes().iter().any(special) {

@@ -10,10 +10,10 @@ use triomphe::ThinArc;
 use super::{Contact, record};
 use crate::values::Timestamp;
 
-/// A text of up to so many octets lies in the record itself.
+/// A text of up to so many bytes lies in the record itself.
 const INLINE: usize = 24;
 
-/// What an allocation takes besides its octets, about.
+/// What an allocation takes besides its bytes, about.
 const ALLOCATION: usize = 16;
 
 /// A contact as a store gives it to whoever reads it: shared with what the store keeps in memory, and there with its
@@ -31,10 +31,10 @@ const ALLOCATION: usize = 16;
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct SharedContact(Held);
+pub struct SharedContact(Repr);
 
 #[derive(Clone)]
-enum Held {
+enum Repr {
     Plain(Arc<Contact>),
     /// With its JSON behind what else an answer needs, in one piece of memory: of a contact that is seldom asked for
     /// nothing is in the processor's cache, and an answer waits for this piece only.
@@ -57,15 +57,15 @@ impl SharedContact {
         let Ok(json) = serde_json::to_vec(&contact) else { return contact.into() };
         let head =
             Head { version: contact.version, updated_at: contact.updated_at, contact: Box::new(contact) };
-        SharedContact(Held::Written(ThinArc::from_header_and_slice(head, &json)))
+        SharedContact(Repr::Written(ThinArc::from_header_and_slice(head, &json)))
     }
 
     /// As [`Contact::etag`].
     #[must_use]
     pub fn etag(&self) -> String {
         match &self.0 {
-            Held::Plain(contact) => contact.etag(),
-            Held::Written(written) => {
+            Repr::Plain(contact) => contact.etag(),
+            Repr::Written(written) => {
                 record::etag(written.header.header.version, written.header.header.updated_at)
             }
         }
@@ -75,8 +75,8 @@ impl SharedContact {
     #[must_use]
     pub fn json(&self) -> Option<&[u8]> {
         match &self.0 {
-            Held::Plain(_) => None,
-            Held::Written(written) => Some(&written.slice),
+            Repr::Plain(_) => None,
+            Repr::Written(written) => Some(&written.slice),
         }
     }
 
@@ -84,22 +84,22 @@ impl SharedContact {
     #[must_use]
     pub fn into_contact(self) -> Contact {
         match self.0 {
-            Held::Plain(contact) => Arc::unwrap_or_clone(contact),
-            Held::Written(written) => Contact::clone(&written.header.header.contact),
+            Repr::Plain(contact) => Arc::unwrap_or_clone(contact),
+            Repr::Written(written) => Contact::clone(&written.header.header.contact),
         }
     }
 
-    /// About how much memory it takes, in octets.
+    /// About how much memory it takes, in bytes.
     #[must_use]
-    pub fn octets(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         // The counter and the length lie before the head.
         let written = |json: &[u8]| 2 * size_of::<usize>() + size_of::<Head>() + json.len() + ALLOCATION;
-        self.json().map_or(0, written) + octets_of(self)
+        self.json().map_or(0, written) + bytes_of(self)
     }
 }
 
-/// About how much memory a contact takes, in octets.
-fn octets_of(contact: &Contact) -> usize {
+/// About how much memory a contact takes, in bytes.
+fn bytes_of(contact: &Contact) -> usize {
     let texts = [
         contact.external_reference_id.as_ref().map(|text| text.as_str()),
         contact.salutation.as_ref().map(|text| text.as_str()),
@@ -119,12 +119,12 @@ fn octets_of(contact: &Contact) -> usize {
         if contact.custom_fields.is_empty() { 0 } else { contact.custom_fields.as_str().len() },
         size_of::<Contact>(),
     ];
-    outside.chain(whole).filter(|octets| *octets > 0).map(|octets| octets + ALLOCATION).sum()
+    outside.chain(whole).filter(|bytes| *bytes > 0).map(|bytes| bytes + ALLOCATION).sum()
 }
 
 impl From<Contact> for SharedContact {
     fn from(contact: Contact) -> Self {
-        SharedContact(Held::Plain(Arc::new(contact)))
+        SharedContact(Repr::Plain(Arc::new(contact)))
     }
 }
 
@@ -133,8 +133,8 @@ impl Deref for SharedContact {
 
     fn deref(&self) -> &Contact {
         match &self.0 {
-            Held::Plain(contact) => contact,
-            Held::Written(written) => &written.header.header.contact,
+            Repr::Plain(contact) => contact,
+            Repr::Written(written) => &written.header.header.contact,
         }
     }
 }
@@ -212,9 +212,9 @@ mod tests {
                 prop_assert_eq!(shared.etag(), contact.etag());
                 prop_assert_eq!(serde_json::to_string(shared).unwrap(), text.clone());
             }
-            prop_assert!(plain.octets() > size_of::<Contact>());
+            prop_assert!(plain.bytes() > size_of::<Contact>());
             let head = 2 * size_of::<usize>() + size_of::<Head>();
-            prop_assert_eq!(written.octets() - plain.octets(), head + text.len() + ALLOCATION);
+            prop_assert_eq!(written.bytes() - plain.bytes(), head + text.len() + ALLOCATION);
             let other = written.clone();
             prop_assert_eq!(written.into_contact(), contact.clone());
             prop_assert_eq!(other.into_contact(), contact.clone());

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::operation::{
-    Access, Answer, Anyone, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation, Payload,
+    Access, Anonymous, Base, BodyKind, Conditional, Context, DecodedRequest, EncodedResponse,
+    EndpointMetadata, Method, Operation, Payload,
 };
 use crate::reply::{ApiError, Reply};
 
@@ -11,7 +12,7 @@ use crate::reply::{ApiError, Reply};
 pub struct Description;
 
 impl Operation for Description {
-    const META: Meta = Meta {
+    const METADATA: EndpointMetadata = EndpointMetadata {
         id: "describeApi",
         method: Method::Get,
         base: Base::Origin,
@@ -27,20 +28,20 @@ impl Operation for Description {
         idempotent: false,
         conditional: Conditional::No,
     };
-    type Caller = Anyone;
+    type Caller = Anonymous;
     type Input = ();
     type Output = String;
 
-    fn decode(_: &Incoming<'_>) {}
+    fn decode(_: &DecodedRequest<'_>) {}
 
-    async fn run(cx: Context<'_, Anyone>, (): ()) -> Result<Reply<String>, ApiError> {
-        Ok(Reply::ok("", cx.document.text(cx.brand).to_owned()))
+    async fn run(cx: Context<'_, Anonymous>, (): ()) -> Result<Reply<String>, ApiError> {
+        Ok(Reply::ok("", cx.document.text(cx.service_info).to_owned()))
     }
 
     /// Bare: a description fits no envelope.
-    fn encode(mut reply: Reply<String>) -> Result<Answer, ApiError> {
+    fn encode(mut reply: Reply<String>) -> Result<EncodedResponse, ApiError> {
         let document = std::mem::take(&mut reply.data).into_bytes();
-        Ok(Answer { reply: reply.map(|_| ()), body: Payload::Json(document) })
+        Ok(EncodedResponse { reply: reply.map(|_| ()), body: Payload::Json(document) })
     }
 
     fn response_schema() -> Value {

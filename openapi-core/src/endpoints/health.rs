@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::operation::{
-    Access, Answer, Anyone, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation, Payload,
+    Access, Anonymous, Base, BodyKind, Conditional, Context, DecodedRequest, EncodedResponse,
+    EndpointMetadata, Method, Operation, Payload,
 };
 use crate::reply::{ApiError, CONTRACT_VERSION, ErrorCode, Reply};
 
@@ -11,7 +12,7 @@ use crate::reply::{ApiError, CONTRACT_VERSION, ErrorCode, Reply};
 pub struct Health;
 
 impl Operation for Health {
-    const META: Meta = Meta {
+    const METADATA: EndpointMetadata = EndpointMetadata {
         id: "health",
         method: Method::Get,
         base: Base::OpenApi,
@@ -27,21 +28,21 @@ impl Operation for Health {
         idempotent: false,
         conditional: Conditional::No,
     };
-    type Caller = Anyone;
+    type Caller = Anonymous;
     type Input = ();
     type Output = ();
 
-    fn decode(_: &Incoming<'_>) {}
+    fn decode(_: &DecodedRequest<'_>) {}
 
-    async fn run(cx: Context<'_, Anyone>, (): ()) -> Result<Reply<()>, ApiError> {
+    async fn run(cx: Context<'_, Anonymous>, (): ()) -> Result<Reply<()>, ApiError> {
         cx.service.health().await.map_err(|error| error.with_version(CONTRACT_VERSION))?;
         Ok(Reply::ok("API is healthy", ()))
     }
 
     /// Flat: there is no `data`.
-    fn encode(reply: Reply<()>) -> Result<Answer, ApiError> {
+    fn encode(reply: Reply<()>) -> Result<EncodedResponse, ApiError> {
         let body = json!({ "success": true, "message": reply.message, "version": CONTRACT_VERSION });
-        Ok(Answer { reply, body: Payload::Json(body.to_string().into_bytes()) })
+        Ok(EncodedResponse { reply, body: Payload::Json(body.to_string().into_bytes()) })
     }
 
     fn response_schema() -> Value {

@@ -20,7 +20,7 @@ use crate::values::AgentId;
 /// - A document may be hostile; no document panics, hangs or uses memory without bound.
 #[async_trait]
 pub trait DocumentExtractor: Send + Sync {
-    /// The type of a document by its content (contract 12.1): some octets of it are looked at, nothing is read.
+    /// The type of a document by its content (contract 12.1): some bytes of it are looked at, nothing is read.
     ///
     /// # Errors
     /// What it was found to be, when this extractor cannot read it.
@@ -54,7 +54,7 @@ pub trait OpenDocument: Send + Sync {
 /// A document as it was sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SentDocument {
-    /// Its octets.
+    /// Its bytes.
     pub content: Bytes,
     /// The name that the sender gives it.
     pub file_name: String,
@@ -127,7 +127,7 @@ pub struct UnsupportedDocument {
 /// What a limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DocumentUnit {
-    /// Octets, as inflated.
+    /// Bytes, as inflated.
     Bytes,
     /// Pages.
     Pages,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::json::Json;
-use crate::violation::Fault;
+use crate::validation::ValidationIssue;
 
 /// How sure a value is, from 0 to 1 in steps of 0.0001 (contract 12.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,7 +89,7 @@ pub struct Rejection {
     /// The text as written.
     pub raw: String,
     /// Why it is none.
-    pub fault: Fault,
+    pub fault: ValidationIssue,
 }
 
 /// A value with its evidence.

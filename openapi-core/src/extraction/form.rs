@@ -7,11 +7,11 @@ use sha2::{Digest, Sha256};
 
 use super::extractor::SentDocument;
 use super::schema::ExtractionSchema;
-use crate::files::{ECHOED_OCTETS, FileName, FilePart, Form, MAX_BEYOND_FILE, Piece, Sha256Digest, echo};
+use crate::files::{ECHOED_BYTES, FileName, FilePart, Form, MAX_BEYOND_FILE, Piece, Sha256Digest, echo};
 use crate::json::Json;
 use crate::reply::{ApiError, ErrorCode};
+use crate::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
 use crate::values::{Block, TextValue, parse_boolean};
-use crate::violation::{Fault, Place, Rule, Violation, Violations};
 
 /// The part that holds the document.
 const DOCUMENT: &str = "document";
@@ -70,7 +70,7 @@ struct Part {
     is_file: bool,
     /// How often its name was there before.
     earlier: usize,
-    octets: BytesMut,
+    bytes: BytesMut,
     digest: Sha256,
 }
 
@@ -87,19 +87,19 @@ impl DocumentForm {
     }
 
     /// The part of a form that holds the document.
-    pub(crate) fn part(max_octets: u64) -> FilePart {
+    pub(crate) fn part(max_bytes: u64) -> FilePart {
         FilePart {
             name: DOCUMENT,
-            max_octets,
+            max_bytes,
             max_beyond: MAX_BEYOND_FILE,
             too_large: |limit, actual| {
-                let actual = actual.map_or(Json::Null, |octets| Json::Number(octets.into()));
+                let actual = actual.map_or(Json::Null, |bytes| Json::Number(bytes.into()));
                 document_too_large("bytes", limit, actual)
             },
         }
     }
 
-    /// Reads all of the form. The document is in memory then, as a whole: `admit` is told of the octets before they are
+    /// Reads all of the form. The document is in memory then, as a whole: `admit` is told of the bytes before they are
     /// kept, and ends the reading by an error when there is no room for them.
     ///
     /// # Errors
@@ -115,10 +115,10 @@ impl DocumentForm {
             Source::Given(parts) => receipt.take_parts(parts),
             Source::Form(mut form) => {
                 while let Some(piece) = form.piece().await? {
-                    if let Piece::Octets(octets) = &piece {
-                        admit(octets.len())?;
+                    if let Piece::Bytes(bytes) = &piece {
+                        admit(bytes.len())?;
                     }
-                    receipt.take(piece, form.max_octets())?;
+                    receipt.take(piece, form.max_bytes())?;
                 }
             }
         }
@@ -181,15 +181,14 @@ impl Receipt {
         }
     }
 
-    fn take(&mut self, piece: Piece, max_octets: u64) -> Result<(), ApiError> {
+    fn take(&mut self, piece: Piece, max_bytes: u64) -> Result<(), ApiError> {
         match piece {
             Piece::Part { name, file_name, is_file } => self.begin(name, file_name, is_file),
-            Piece::Octets(octets) => {
-                self.push(&octets);
-                let is_too_large =
-                    |part: &Part| part.name == DOCUMENT && part.octets.len() as u64 > max_octets;
+            Piece::Bytes(bytes) => {
+                self.push(&bytes);
+                let is_too_large = |part: &Part| part.name == DOCUMENT && part.bytes.len() as u64 > max_bytes;
                 if self.part.as_ref().is_some_and(is_too_large) {
-                    return Err(document_too_large("bytes", max_octets, Json::Null));
+                    return Err(document_too_large("bytes", max_bytes, Json::Null));
                 }
             }
         }
@@ -203,21 +202,21 @@ impl Receipt {
         if earlier < 2 && [DOCUMENT, SCHEMA, INSTRUCTIONS, SAVE].contains(&name.as_str()) {
             self.seen.push(name.clone());
         }
-        let (octets, digest) = (BytesMut::new(), Sha256::new());
-        self.part = Some(Part { name, file_name, is_file, earlier, octets, digest });
+        let (bytes, digest) = (BytesMut::new(), Sha256::new());
+        self.part = Some(Part { name, file_name, is_file, earlier, bytes, digest });
     }
 
-    fn push(&mut self, octets: &[u8]) {
+    fn push(&mut self, bytes: &[u8]) {
         let Some(part) = &mut self.part else { return };
-        part.digest.update(octets);
+        part.digest.update(bytes);
         let is_known = self.seen.contains(&part.name) && part.earlier == 0;
-        let room = if is_known { usize::MAX } else { ECHOED_OCTETS.saturating_sub(part.octets.len()) };
-        part.octets.extend_from_slice(&octets[..room.min(octets.len())]);
+        let room = if is_known { usize::MAX } else { ECHOED_BYTES.saturating_sub(part.bytes.len()) };
+        part.bytes.extend_from_slice(&bytes[..room.min(bytes.len())]);
     }
 
     /// Takes the part that has ended for what it is.
     fn end(&mut self) {
-        let Some(Part { name, file_name, is_file, earlier, octets, digest }) = self.part.take() else {
+        let Some(Part { name, file_name, is_file, earlier, bytes, digest }) = self.part.take() else {
             return;
         };
         let digest: [u8; 32] = digest.finalize().into();
@@ -225,45 +224,54 @@ impl Receipt {
         self.fingerprint.update(&name);
         self.fingerprint.update(digest);
         let ReceivedForm { document, schema, instructions, save_to_storage, faults, .. } = &mut self.received;
-        let mut fault = |value: Option<String>, fault: Fault| {
-            faults.push(Violation::new(Place::Form, name.as_str(), value.map(Json::String).as_ref(), fault));
+        let mut fault = |value: Option<String>, fault: ValidationIssue| {
+            faults.push(ValidationError::new(
+                Location::Form,
+                name.as_str(),
+                value.map(Json::String).as_ref(),
+                fault,
+            ));
         };
         match name.as_str() {
             // A fault of one name is told once.
             DOCUMENT | SCHEMA | INSTRUCTIONS | SAVE if earlier > 1 => {}
             DOCUMENT if earlier == 1 => {
                 *document = None;
-                fault(None, Fault::new(Rule::MaxItems, "may be given only once"));
+                fault(None, ValidationIssue::new(ValidationCode::MaxItems, "may be given only once"));
             }
-            DOCUMENT if octets.is_empty() => fault(None, Fault::new(Rule::Minimum, "must not be empty")),
+            DOCUMENT if bytes.is_empty() => {
+                fault(None, ValidationIssue::new(ValidationCode::Minimum, "must not be empty"))
+            }
             DOCUMENT => {
                 let file_name = FileName::of_sent(file_name.as_deref(), "bin").to_string();
-                let sent = SentDocument { content: octets.freeze(), file_name };
+                let sent = SentDocument { content: bytes.freeze(), file_name };
                 *document = Some((sent, Sha256Digest(digest)));
             }
             SCHEMA | INSTRUCTIONS | SAVE if earlier == 1 => {
-                fault(None, Fault::new(Rule::Duplicate, "is given twice"));
+                fault(None, ValidationIssue::new(ValidationCode::Duplicate, "is given twice"));
             }
-            SCHEMA => match ExtractionSchema::parse(&octets) {
+            SCHEMA => match ExtractionSchema::parse(&bytes) {
                 Ok(read) => *schema = Some(read),
                 Err(found) => faults.extend(found),
             },
-            INSTRUCTIONS => match text(&octets).map(|text| (text, Block::parse(text))) {
+            INSTRUCTIONS => match text(&bytes).map(|text| (text, Block::parse(text))) {
                 Some((_, Ok(text))) => *instructions = Some(text),
                 // Blank is none.
-                Some((_, Err(blank))) if blank.rule == Rule::Required => {}
+                Some((_, Err(blank))) if blank.rule == ValidationCode::Required => {}
                 Some((text, Err(wrong))) => fault(Some(text.to_owned()), wrong),
-                None => fault(None, Fault::new(Rule::Format, "must be UTF-8")),
+                None => fault(None, ValidationIssue::new(ValidationCode::Format, "must be UTF-8")),
             },
-            SAVE => match text(&octets).map(|text| (text, parse_boolean(text))) {
+            SAVE => match text(&bytes).map(|text| (text, parse_boolean(text))) {
                 Some(("", _)) => {}
                 Some((_, Some(save))) => *save_to_storage = save,
-                Some((text, None)) => fault(Some(text.to_owned()), Fault::wrong_type("true or false")),
-                None => fault(None, Fault::wrong_type("true or false")),
+                Some((text, None)) => {
+                    fault(Some(text.to_owned()), ValidationIssue::wrong_type("true or false"))
+                }
+                None => fault(None, ValidationIssue::wrong_type("true or false")),
             },
             _ => {
-                let value = if is_file { None } else { echo(&octets) };
-                fault(value, Fault::new(Rule::Unknown, "is not a part of this form"));
+                let value = if is_file { None } else { echo(&bytes) };
+                fault(value, ValidationIssue::new(ValidationCode::Unknown, "is not a part of this form"));
             }
         }
     }
@@ -272,7 +280,12 @@ impl Receipt {
         self.end();
         for name in [DOCUMENT, SCHEMA] {
             if !self.seen.iter().any(|seen| seen == name) {
-                self.received.faults.push(Violation::new(Place::Form, name, None, Fault::required()));
+                self.received.faults.push(ValidationError::new(
+                    Location::Form,
+                    name,
+                    None,
+                    ValidationIssue::required(),
+                ));
             }
         }
         ReceivedForm { fingerprint: self.fingerprint.finalize().into(), ..self.received }
@@ -280,6 +293,6 @@ impl Receipt {
 }
 
 /// The text of a part, with a final line break taken off that some clients add.
-fn text(octets: &[u8]) -> Option<&str> {
-    std::str::from_utf8(octets).ok().map(|text| text.trim_end_matches(['\r', '\n']))
+fn text(bytes: &[u8]) -> Option<&str> {
+    std::str::from_utf8(bytes).ok().map(|text| text.trim_end_matches(['\r', '\n']))
 }

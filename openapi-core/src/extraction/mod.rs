@@ -26,5 +26,5 @@ pub use result::{
     DocumentFacts, Extraction, ExtractionMetadata, ExtractionWarning, Notice, Usage, Validation,
 };
 pub use schema::{
-    Bound, ExtractionField, ExtractionSchema, ExtractionType, MAX_DEPTH, MAX_FIELDS, MAX_NODES, MAX_OCTETS,
+    Bound, ExtractionField, ExtractionSchema, ExtractionType, MAX_BYTES, MAX_DEPTH, MAX_FIELDS, MAX_NODES,
 };

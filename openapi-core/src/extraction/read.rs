@@ -2,12 +2,12 @@
 //! place (contract 12.1).
 
 use super::schema::{Bound, ExtractionField, ExtractionSchema, ExtractionType, pattern};
-use super::{MAX_DEPTH, MAX_FIELDS, MAX_NODES, MAX_OCTETS};
+use super::{MAX_BYTES, MAX_DEPTH, MAX_FIELDS, MAX_NODES};
 use crate::json::{Json, Object};
 use crate::schema::properties::{flag, pattern_text};
 use crate::schema::rules;
+use crate::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
 use crate::values::{Date, TextValue, Timestamp, refuse_longer};
-use crate::violation::{Fault, Place, Rule, Violation, Violations};
 
 /// The name of the part, which begins every path.
 const PART: &str = "schema";
@@ -24,12 +24,15 @@ impl ExtractionSchema {
     /// # Errors
     /// `required` for blank text, `format` for what is not JSON, else every fault of [`ExtractionSchema::from_json`].
     pub fn parse(text: &[u8]) -> Result<Self, Violations> {
-        let fault = |fault: Fault| Violations::from(Violation::new(Place::Form, PART, None, fault));
+        let fault = |fault: ValidationIssue| {
+            Violations::from(ValidationError::new(Location::Form, PART, None, fault))
+        };
         if text.iter().all(u8::is_ascii_whitespace) {
-            return Err(fault(Fault::required()));
+            return Err(fault(ValidationIssue::required()));
         }
-        let json = crate::json::parse(text)
-            .map_err(|error| fault(Fault::new(Rule::Format, format!("must be JSON: {error}"))))?;
+        let json = crate::json::parse(text).map_err(|error| {
+            fault(ValidationIssue::new(ValidationCode::Format, format!("must be JSON: {error}")))
+        })?;
         ExtractionSchema::from_json(&json)
     }
 
@@ -42,12 +45,16 @@ impl ExtractionSchema {
         let mut reader =
             Reader { violations: Violations::new(), nodes: 0, deepest: 0, language: Language::Own };
         let Json::Object(members) = json else {
-            let fault = if *json == Json::Null { Fault::required() } else { Fault::wrong_type("an object") };
-            return Err(Violation::new(Place::Form, PART, Some(json), fault).into());
+            let fault = if *json == Json::Null {
+                ValidationIssue::required()
+            } else {
+                ValidationIssue::wrong_type("an object")
+            };
+            return Err(ValidationError::new(Location::Form, PART, Some(json), fault).into());
         };
-        if json.to_text().len() > MAX_OCTETS {
-            let fault = Fault::new(Rule::MaxSize, "must have at most 65536 octets");
-            return Err(Violation::new(Place::Form, PART, None, fault).into());
+        if json.to_text().len() > MAX_BYTES {
+            let fault = ValidationIssue::new(ValidationCode::MaxSize, "must have at most 65536 bytes");
+            return Err(ValidationError::new(Location::Form, PART, None, fault).into());
         }
         let fields = match (members.get("type"), members.get("properties")) {
             (Some(Json::String(word)), Some(_)) if word == "object" => {
@@ -74,26 +81,26 @@ struct Reader {
 }
 
 impl Reader {
-    fn fault(&mut self, path: &str, value: &Json, fault: Fault) {
-        self.violations.push(Violation::new(Place::Form, path, Some(value), fault));
+    fn fault(&mut self, path: &str, value: &Json, fault: ValidationIssue) {
+        self.violations.push(ValidationError::new(Location::Form, path, Some(value), fault));
     }
 
     /// The faults of the whole come first, one at most: it is one value.
     fn finish(self, fields: Vec<(String, ExtractionField)>) -> Result<ExtractionSchema, Violations> {
         let whole = if self.nodes > MAX_NODES {
             let words = format!("must have at most {MAX_NODES} definitions at all levels");
-            Some(Fault::new(Rule::MaxSize, words))
+            Some(ValidationIssue::new(ValidationCode::MaxSize, words))
         } else if self.deepest > MAX_DEPTH {
             let words = format!("must be nested at most {MAX_DEPTH} levels deep");
-            Some(Fault::new(Rule::MaxDepth, words))
+            Some(ValidationIssue::new(ValidationCode::MaxDepth, words))
         } else {
             None
         };
-        let counted = |violation: &Violation| violation.field == PART;
+        let counted = |violation: &ValidationError| violation.field == PART;
         let mut violations = Violations::new();
         match whole {
             Some(fault) if !self.violations.listed().iter().any(counted) => {
-                violations.push(Violation::new(Place::Form, PART, None, fault));
+                violations.push(ValidationError::new(Location::Form, PART, None, fault));
             }
             _ => {}
         }
@@ -118,7 +125,7 @@ impl Reader {
                     self.count(PART, properties);
                     fields = self.definitions(&path, properties, 1, &required);
                 }
-                ("properties", _) => self.fault(&path, value, Fault::wrong_type("an object")),
+                ("properties", _) => self.fault(&path, value, ValidationIssue::wrong_type("an object")),
                 ("description", _) => {
                     if let Err(fault) = text(value, MAX_DESCRIPTION) {
                         self.fault(&path, value, fault);
@@ -133,10 +140,14 @@ impl Reader {
 
     fn count(&mut self, path: &str, fields: &Object) {
         if fields.is_empty() {
-            self.fault(path, &Json::Null, Fault::new(Rule::MinProperties, "must have at least 1 field"));
+            self.fault(
+                path,
+                &Json::Null,
+                ValidationIssue::new(ValidationCode::MinProperties, "must have at least 1 field"),
+            );
         } else if fields.len() > MAX_FIELDS {
             let words = format!("must have at most {MAX_FIELDS} fields");
-            self.fault(path, &Json::Null, Fault::new(Rule::MaxProperties, words));
+            self.fault(path, &Json::Null, ValidationIssue::new(ValidationCode::MaxProperties, words));
         }
     }
 
@@ -147,7 +158,7 @@ impl Reader {
             None | Some(Json::Null) => return Vec::new(),
             Some(Json::Array(items)) => items,
             Some(other) => {
-                self.fault(&path, other, Fault::wrong_type("an array of names"));
+                self.fault(&path, other, ValidationIssue::wrong_type("an array of names"));
                 return Vec::new();
             }
         };
@@ -155,14 +166,16 @@ impl Reader {
         for (index, item) in items.iter().enumerate() {
             let fault = match item {
                 Json::String(name) if properties.is_some_and(|known| known.get(name).is_none()) => {
-                    Fault::new(Rule::Reference, "is not one of the properties")
+                    ValidationIssue::new(ValidationCode::Reference, "is not one of the properties")
                 }
-                Json::String(name) if names.contains(name) => Fault::new(Rule::UniqueItems, "is given twice"),
+                Json::String(name) if names.contains(name) => {
+                    ValidationIssue::new(ValidationCode::UniqueItems, "is given twice")
+                }
                 Json::String(name) => {
                     names.push(name.clone());
                     continue;
                 }
-                _ => Fault::wrong_type("a string"),
+                _ => ValidationIssue::wrong_type("a string"),
             };
             self.fault(&format!("{path}[{index}]"), item, fault);
         }
@@ -198,16 +211,16 @@ impl Reader {
             return None;
         }
         let Json::Object(members) = value else {
-            self.fault(path, value, Fault::wrong_type("an object with a type"));
+            self.fault(path, value, ValidationIssue::wrong_type("an object with a type"));
             return None;
         };
         let kind = match members.get("type").unwrap_or(&Json::Null) {
-            Json::Null => Err(Fault::required()),
+            Json::Null => Err(ValidationIssue::required()),
             Json::String(word) => ExtractionType::ALL
                 .into_iter()
                 .find(|kind| kind.as_str() == word)
-                .ok_or_else(|| Fault::not_one_of(&ExtractionType::ALL.map(ExtractionType::as_str))),
-            _ => Err(Fault::not_one_of(&ExtractionType::ALL.map(ExtractionType::as_str))),
+                .ok_or_else(|| ValidationIssue::not_one_of(&ExtractionType::ALL.map(ExtractionType::as_str))),
+            _ => Err(ValidationIssue::not_one_of(&ExtractionType::ALL.map(ExtractionType::as_str))),
         };
         let mut faulty = None;
         let kind = kind.map_err(|fault| faulty = Some(fault)).ok();
@@ -246,17 +259,21 @@ impl Reader {
                     (_, Json::Null) => Ok(()),
                     (_, Json::Object(members)) => {
                         if members.is_empty() {
-                            let fault = Fault::new(Rule::MinProperties, "must have at least 1 property");
+                            let fault = ValidationIssue::new(
+                                ValidationCode::MinProperties,
+                                "must have at least 1 property",
+                            );
                             self.fault(&path, value, fault);
                         }
                         field.properties = Some(self.definitions(&path, members, level + 1, &required));
                         Ok(())
                     }
-                    _ => Err(Fault::wrong_type("an object")),
+                    _ => Err(ValidationIssue::wrong_type("an object")),
                 },
-                "options" if is_set(members, "enum") && *value != Json::Null => {
-                    Err(Fault::new(Rule::Conflict, "says the same as enum; give one of both"))
-                }
+                "options" if is_set(members, "enum") && *value != Json::Null => Err(ValidationIssue::new(
+                    ValidationCode::Conflict,
+                    "says the same as enum; give one of both",
+                )),
                 "enum" | "options" => applies(has_options).and_then(|()| {
                     if *value != Json::Null {
                         field.options = self.options(&path, kind, value)?;
@@ -275,7 +292,7 @@ impl Reader {
                     let least = members.get("minimum").and_then(|least| super::read::bound(kind, least).ok());
                     match (&least.flatten(), &field.maximum) {
                         (Some(least), Some(most)) if above(least, most) => {
-                            Err(Fault::new(Rule::Conflict, "must not be below minimum"))
+                            Err(ValidationIssue::new(ValidationCode::Conflict, "must not be below minimum"))
                         }
                         _ => Ok(()),
                     }
@@ -299,19 +316,24 @@ impl Reader {
         path: &str,
         kind: Option<ExtractionType>,
         value: &Json,
-    ) -> Result<Vec<Json>, Fault> {
-        let Json::Array(items) = value else { return Err(Fault::wrong_type("an array")) };
+    ) -> Result<Vec<Json>, ValidationIssue> {
+        let Json::Array(items) = value else { return Err(ValidationIssue::wrong_type("an array")) };
         if items.is_empty() {
-            return Err(Fault::new(Rule::MinItems, "must have at least 1 element"));
+            return Err(ValidationIssue::new(ValidationCode::MinItems, "must have at least 1 element"));
         }
         if items.len() > MAX_OPTIONS {
-            return Err(Fault::new(Rule::MaxItems, format!("must have at most {MAX_OPTIONS} elements")));
+            return Err(ValidationIssue::new(
+                ValidationCode::MaxItems,
+                format!("must have at most {MAX_OPTIONS} elements"),
+            ));
         }
         let mut options: Vec<Json> = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             let fault = match (kind, item) {
-                (Some(kind), _) if !is_of(kind, item) => Fault::wrong_type(expected(kind)),
-                _ if options.contains(item) => Fault::new(Rule::UniqueItems, "is given twice"),
+                (Some(kind), _) if !is_of(kind, item) => ValidationIssue::wrong_type(expected(kind)),
+                _ if options.contains(item) => {
+                    ValidationIssue::new(ValidationCode::UniqueItems, "is given twice")
+                }
                 _ => {
                     options.push(item.clone());
                     continue;
@@ -341,23 +363,23 @@ fn is_set(members: &Object, name: &str) -> bool {
     members.get(name).is_some_and(|value| *value != Json::Null)
 }
 
-fn text(value: &Json, most: usize) -> Result<Option<String>, Fault> {
+fn text(value: &Json, most: usize) -> Result<Option<String>, ValidationIssue> {
     match value {
         Json::Null => Ok(None),
         Json::String(text) => {
             refuse_longer(text, most)?;
             Ok(Some(text.clone()).filter(|text| !text.trim().is_empty()))
         }
-        _ => Err(Fault::wrong_type("a string")),
+        _ => Err(ValidationIssue::wrong_type("a string")),
     }
 }
 
-fn unknown() -> Fault {
-    Fault::new(Rule::Unknown, "is not a property of a field")
+fn unknown() -> ValidationIssue {
+    ValidationIssue::new(ValidationCode::Unknown, "is not a property of a field")
 }
 
-fn not_for(kind: ExtractionType) -> Fault {
-    Fault::new(Rule::Conflict, format!("does not apply to type {}", kind.as_str()))
+fn not_for(kind: ExtractionType) -> ValidationIssue {
+    ValidationIssue::new(ValidationCode::Conflict, format!("does not apply to type {}", kind.as_str()))
 }
 
 fn has_options(kind: ExtractionType) -> bool {
@@ -376,21 +398,21 @@ fn expected(kind: ExtractionType) -> &'static str {
     if kind.is_numeric() { "a number" } else { "a string" }
 }
 
-fn bound(kind: Option<ExtractionType>, value: &Json) -> Result<Option<Bound>, Fault> {
+fn bound(kind: Option<ExtractionType>, value: &Json) -> Result<Option<Bound>, ValidationIssue> {
     match (kind, value) {
         (_, Json::Null) | (None, _) => Ok(None),
         (Some(ExtractionType::Date), Json::String(text)) => {
             Date::parse(text).map(|date| Some(Bound::Date(date)))
         }
-        (Some(ExtractionType::Date), _) => Err(Fault::wrong_type("a date as YYYY-MM-DD")),
+        (Some(ExtractionType::Date), _) => Err(ValidationIssue::wrong_type("a date as YYYY-MM-DD")),
         (Some(ExtractionType::Datetime), Json::String(text)) => {
             Timestamp::parse(text).map(|instant| Some(Bound::Instant(instant)))
         }
-        (Some(ExtractionType::Datetime), _) => Err(Fault::wrong_type("a timestamp as of RFC 3339")),
+        (Some(ExtractionType::Datetime), _) => Err(ValidationIssue::wrong_type("a timestamp as of RFC 3339")),
         (Some(kind), Json::Number(number)) if kind.is_numeric() => {
             rules::number(number).map(|()| Some(Bound::Number(number.clone())))
         }
-        (Some(kind), _) if kind.is_numeric() => Err(Fault::wrong_type("a number")),
+        (Some(kind), _) if kind.is_numeric() => Err(ValidationIssue::wrong_type("a number")),
         (Some(kind), _) => Err(not_for(kind)),
     }
 }
@@ -404,15 +426,15 @@ fn above(least: &Bound, most: &Bound) -> bool {
     }
 }
 
-fn field_name(name: &str) -> Result<(), Fault> {
+fn field_name(name: &str) -> Result<(), ValidationIssue> {
     if name == "__proto__" {
-        return Err(Fault::new(Rule::Reserved, "is a name kept by the service"));
+        return Err(ValidationIssue::new(ValidationCode::Reserved, "is a name kept by the service"));
     }
     let allowed = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ');
     let length = name.chars().count();
     if length == 0 || length > MAX_NAME || !name.chars().all(allowed) {
-        return Err(Fault::new(
-            Rule::Pattern,
+        return Err(ValidationIssue::new(
+            ValidationCode::Pattern,
             "must be a name of 1 to 64 letters, digits, underscores, hyphens, dots and spaces",
         ));
     }

@@ -7,7 +7,7 @@ use super::{
     BoundingBox, Confidence, Evidence, ExtractionField, ExtractionSchema, ExtractionType, Finding, Leaf,
 };
 use crate::json::{Json, Object};
-use crate::violation::{Fault, Rule};
+use crate::validation::{ValidationCode, ValidationIssue};
 
 /// What there is to tell beside the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub struct DocumentFacts {
     pub file_name: String,
     /// Its type by content.
     pub content_type: String,
-    /// Its octets.
+    /// Its bytes.
     pub file_size: u64,
     /// Their SHA-256 in lower-case hexadecimal.
     pub sha256: String,
@@ -195,7 +195,7 @@ struct Assembly {
 }
 
 impl Assembly {
-    fn error(&mut self, path: &str, value: Option<&str>, fault: &Fault) {
+    fn error(&mut self, path: &str, value: Option<&str>, fault: &ValidationIssue) {
         self.validation.errors.push(Notice {
             field: Some(path.to_owned()),
             message: format!("{path} {}", fault.text),
@@ -233,7 +233,7 @@ impl Assembly {
                 true => "is required, and what the document has for it cannot be used",
                 false => "was not found in the document",
             };
-            self.error(path, None, &Fault::new(Rule::Required, text));
+            self.error(path, None, &ValidationIssue::new(ValidationCode::Required, text));
         }
         found
     }
@@ -320,7 +320,7 @@ impl Assembly {
             let mut index = 0;
             self.validation.errors.retain(|error| {
                 index += 1;
-                index <= errors || error.kind != Rule::Required.as_str()
+                index <= errors || error.kind != ValidationCode::Required.as_str()
             });
             return Found::NOTHING;
         }

@@ -2,8 +2,8 @@
 
 use crate::json::{Json, Number};
 use crate::schema::Pattern;
+use crate::validation::{ValidationCode, ValidationIssue};
 use crate::values::{Date, TextValue, Timestamp};
-use crate::violation::{Fault, Rule};
 
 /// The most fields at the top.
 pub const MAX_FIELDS: usize = 100;
@@ -11,8 +11,8 @@ pub const MAX_FIELDS: usize = 100;
 pub const MAX_NODES: usize = 500;
 /// The most levels; a field at the top is level 1, and both `items` and `properties` lead to the next one.
 pub const MAX_DEPTH: usize = 5;
-/// The longest schema, in octets of JSON without white space.
-pub const MAX_OCTETS: usize = 64 * 1024;
+/// The longest schema, in bytes of JSON without white space.
+pub const MAX_BYTES: usize = 64 * 1024;
 
 /// The type of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -209,26 +209,32 @@ impl ExtractionField {
     ///
     /// # Errors
     /// The first of them that it breaks.
-    pub fn check(&self, value: &Json) -> Result<(), Fault> {
+    pub fn check(&self, value: &Json) -> Result<(), ValidationIssue> {
         if !self.options.is_empty() && !self.options.iter().any(|option| agrees(option, value)) {
             let allowed: Vec<String> = self.options.iter().map(shown).collect();
             let allowed: Vec<&str> = allowed.iter().map(String::as_str).collect();
-            return Err(Fault::not_one_of(&allowed));
+            return Err(ValidationIssue::not_one_of(&allowed));
         }
         if let (Some(pattern), Some(text)) = (&self.pattern, value.as_str())
             && !pattern.is_match(text)
         {
-            return Err(Fault::new(Rule::Pattern, format!("must match {pattern}")));
+            return Err(ValidationIssue::new(ValidationCode::Pattern, format!("must match {pattern}")));
         }
         if let Some(least) = &self.minimum
             && least.order(value) == Some(std::cmp::Ordering::Less)
         {
-            return Err(Fault::new(Rule::Minimum, format!("must be at least {}", least.text())));
+            return Err(ValidationIssue::new(
+                ValidationCode::Minimum,
+                format!("must be at least {}", least.text()),
+            ));
         }
         if let Some(most) = &self.maximum
             && most.order(value) == Some(std::cmp::Ordering::Greater)
         {
-            return Err(Fault::new(Rule::Maximum, format!("must be at most {}", most.text())));
+            return Err(ValidationIssue::new(
+                ValidationCode::Maximum,
+                format!("must be at most {}", most.text()),
+            ));
         }
         Ok(())
     }

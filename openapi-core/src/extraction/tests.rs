@@ -5,8 +5,8 @@ use sha2::{Digest, Sha256};
 
 use super::*;
 use crate::json::{Json, Object, parse};
+use crate::validation::{ValidationCode, ValidationIssue, Violations};
 use crate::values::fold;
-use crate::violation::{Fault, Rule, Violations};
 
 fn faults(text: &str) -> Vec<(String, &'static str)> {
     listed(&ExtractionSchema::parse(text.as_bytes()).unwrap_err())
@@ -158,7 +158,7 @@ fn leaf(value: &str, confidence: Confidence, page: u32, source: &str) -> Finding
 
 fn rejected(raw: &str) -> Finding {
     Finding::Leaf(Leaf {
-        value: Err(Rejection { raw: raw.to_owned(), fault: Fault::wrong_type("a number") }),
+        value: Err(Rejection { raw: raw.to_owned(), fault: ValidationIssue::wrong_type("a number") }),
         confidence: Confidence::NORMALISED,
         evidence: Evidence::default(),
         ambiguous: false,
@@ -173,7 +173,7 @@ fn line(description: &str, amount: &str, source: &str) -> Finding {
 }
 
 #[test]
-fn the_result_is_the_contracts_to_the_octet() {
+fn the_result_is_the_contracts_to_the_byte() {
     let schema = ExtractionSchema::parse(INVOICE.as_bytes()).unwrap();
     let findings = vec![
         leaf("\"INV-2043\"", Confidence::VERBATIM, 1, "INV-2043"),
@@ -285,7 +285,7 @@ fn the_examples_are_the_contracts_and_can_be_sent() {
     }
     let text = serde_json::to_string(&SchemaExamples).unwrap();
     // The digest of `data` in contract 12.4, without white space.
-    let digest: String = Sha256::digest(text).iter().map(|octet| format!("{octet:02x}")).collect();
+    let digest: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(digest, "10165a81aa37ea8187fdb1ab88046301455c311e75463bd8f1b76a1eb1a6e6e3");
 }
 
@@ -380,7 +380,7 @@ proptest! {
             prop_assert_eq!(found.fields.iter().any(|(path, _, _)| path == name), kept);
             prop_assert_eq!(found.validation.missing_required.contains(name), !kept && required[n]);
             let told = |error: &Notice| {
-                error.field.as_ref() == Some(name) && error.kind == Rule::Required.as_str()
+                error.field.as_ref() == Some(name) && error.kind == ValidationCode::Required.as_str()
             };
             prop_assert_eq!(found.validation.errors.iter().any(told), !kept && required[n]);
             prop_assert_eq!(found.validation.low_confidence.contains(name), kept && confidence.share() < 0.6);
@@ -393,6 +393,6 @@ proptest! {
         }
         let mean = counted.iter().sum::<f64>() / (counted.len().max(1) as f64);
         prop_assert!((found.confidence.share() - mean).abs() <= 0.000_051);
-        prop_assert!(found.validation.errors.iter().all(|error| error.kind == Rule::Required.as_str() || error.kind == "maximum"));
+        prop_assert!(found.validation.errors.iter().all(|error| error.kind == ValidationCode::Required.as_str() || error.kind == "maximum"));
     }
 }

@@ -4,18 +4,18 @@ use super::detected::Detected;
 use super::kind::FileKind;
 
 /// The longest signature.
-pub(super) const SIGNATURE_OCTETS: usize = 8;
+pub(super) const SIGNATURE_BYTES: usize = 8;
 
 /// How much of the end of an archive is kept: its directory, and a comment of up to 64 KiB behind it.
 const TAIL: usize = 192 * 1_024;
 
-/// The octets of the record that ends an archive, without its comment.
+/// The bytes of the record that ends an archive, without its comment.
 const END_RECORD: usize = 22;
 
-/// The octets of a directory entry, without its name.
+/// The bytes of a directory entry, without its name.
 const DIRECTORY_ENTRY: usize = 46;
 
-/// The octets of the header before a member, without its name.
+/// The bytes of the header before a member, without its name.
 const LOCAL_HEADER: usize = 30;
 
 /// A ZIP archive.
@@ -29,9 +29,9 @@ impl Archive {
         [b"PK\x03\x04", b"PK\x05\x06"].iter().any(|signature| head.starts_with(*signature))
     }
 
-    pub(super) fn push(&mut self, octets: &[u8]) {
-        let octets = &octets[octets.len().saturating_sub(TAIL)..];
-        self.tail.extend_from_slice(octets);
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        let bytes = &bytes[bytes.len().saturating_sub(TAIL)..];
+        self.tail.extend_from_slice(bytes);
         // Moved seldom: a little more than needed is kept meanwhile.
         if self.tail.len() > 2 * TAIL {
             self.tail.drain(..self.tail.len() - TAIL);
@@ -46,7 +46,10 @@ impl Archive {
         let has = |name: &str| names.iter().any(|own| own.eq_ignore_ascii_case(name));
         let below = |folder: &str| names.iter().any(|own| own.starts_with(folder));
         let ends = |end: &str| names.iter().any(|own| own.to_ascii_lowercase().ends_with(end));
-        if has("AndroidManifest.xml") || has("classes.dex") || has("META-INF/MANIFEST.MF") && ends(".class") {
+        if has("AndroidManifest.xml")
+            || has("classes.dex")
+            || has("METADATA-INF/MANIFEST.MF") && ends(".class")
+        {
             return Detected::dangerous("application/java-archive");
         }
         if has("[Content_Types].xml") {
@@ -92,19 +95,19 @@ impl Archive {
     }
 }
 
-fn u16_at(octets: &[u8], at: usize) -> Option<u16> {
-    octets.get(at..at + 2).map(|two| u16::from_le_bytes([two[0], two[1]]))
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..at + 2).map(|two| u16::from_le_bytes([two[0], two[1]]))
 }
 
-fn u32_at(octets: &[u8], at: usize) -> Option<u32> {
-    octets.get(at..at + 4).map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]]))
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..at + 4).map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]]))
 }
 
-fn name_of(octets: &[u8]) -> String {
-    String::from_utf8_lossy(octets).replace('\\', "/")
+fn name_of(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).replace('\\', "/")
 }
 
-/// The name of the member that begins here, where its content begins and how many octets it has in the file.
+/// The name of the member that begins here, where its content begins and how many bytes it has in the file.
 fn member(head: &[u8], at: usize) -> Option<(String, usize, usize)> {
     if !head.get(at..)?.starts_with(b"PK\x03\x04") {
         return None;
@@ -136,7 +139,7 @@ fn open_document(head: &[u8]) -> Option<Detected> {
     Some(Detected::of(kind))
 }
 
-/// The octets of an entry in the directory of a compound file; entries begin at multiples of it.
+/// The bytes of an entry in the directory of a compound file; entries begin at multiples of it.
 const ENTRY: usize = 128;
 
 /// The class of an installer's root.
@@ -156,18 +159,18 @@ impl Compound {
         head.starts_with(&[0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1])
     }
 
-    pub(super) fn push(&mut self, mut octets: &[u8]) {
+    pub(super) fn push(&mut self, mut bytes: &[u8]) {
         if !self.partial.is_empty() {
-            let missing = (ENTRY - self.partial.len()).min(octets.len());
-            self.partial.extend_from_slice(&octets[..missing]);
-            octets = &octets[missing..];
+            let missing = (ENTRY - self.partial.len()).min(bytes.len());
+            self.partial.extend_from_slice(&bytes[..missing]);
+            bytes = &bytes[missing..];
             if self.partial.len() < ENTRY {
                 return;
             }
             let entry = std::mem::take(&mut self.partial);
             self.entry(&entry);
         }
-        let mut entries = octets.chunks_exact(ENTRY);
+        let mut entries = bytes.chunks_exact(ENTRY);
         for entry in &mut entries {
             self.entry(entry);
         }
@@ -184,12 +187,12 @@ impl Compound {
         if kind == ROOT {
             self.installer |= entry[80..96] == INSTALLER;
         }
-        let octets = usize::from(u16::from_le_bytes([entry[64], entry[65]]));
-        if !(4..=64).contains(&octets) || octets % 2 != 0 || self.found.is_some() {
+        let bytes = usize::from(u16::from_le_bytes([entry[64], entry[65]]));
+        if !(4..=64).contains(&bytes) || bytes % 2 != 0 || self.found.is_some() {
             return;
         }
         let units: Vec<u16> =
-            entry[..octets - 2].chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
+            entry[..bytes - 2].chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
         // The streams of the document come before those of what is embedded in it.
         self.found = match String::from_utf16_lossy(&units).as_str() {
             "WordDocument" => Some(FileKind::Doc),

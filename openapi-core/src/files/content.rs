@@ -106,12 +106,12 @@ pub struct Inspector {
     text: TextScan,
     container: Container,
     active: markup::ActiveScan,
-    octets: u64,
+    bytes: u64,
 }
 
 #[derive(Debug, Default)]
 enum Container {
-    /// Fewer octets than a signature has were seen.
+    /// Fewer bytes than a signature has were seen.
     #[default]
     Undecided,
     None,
@@ -126,15 +126,15 @@ impl Inspector {
         Inspector::default()
     }
 
-    /// Takes the next octets.
-    pub fn push(&mut self, octets: &[u8]) {
-        self.octets += octets.len() as u64;
+    /// Takes the next bytes.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
         let room = HEAD - self.head.len();
-        self.head.extend_from_slice(&octets[..room.min(octets.len())]);
-        self.text.push(octets);
-        self.active.push(octets);
+        self.head.extend_from_slice(&bytes[..room.min(bytes.len())]);
+        self.text.push(bytes);
+        self.active.push(bytes);
         if let Container::Undecided = self.container
-            && self.head.len() >= super::container::SIGNATURE_OCTETS
+            && self.head.len() >= super::container::SIGNATURE_BYTES
         {
             // What came before this chunk is in the head still, because a signature is short.
             self.container = if Archive::begins(&self.head) {
@@ -144,25 +144,25 @@ impl Inspector {
             } else {
                 Container::None
             };
-            let earlier = (self.octets - octets.len() as u64) as usize;
+            let earlier = (self.bytes - bytes.len() as u64) as usize;
             let before = self.head[..earlier].to_vec();
             self.push_container(&before);
         }
-        self.push_container(octets);
+        self.push_container(bytes);
     }
 
-    fn push_container(&mut self, octets: &[u8]) {
+    fn push_container(&mut self, bytes: &[u8]) {
         match &mut self.container {
-            Container::Zip(archive) => archive.push(octets),
-            Container::Compound(compound) => compound.push(octets),
+            Container::Zip(archive) => archive.push(bytes),
+            Container::Compound(compound) => compound.push(bytes),
             Container::Undecided | Container::None => {}
         }
     }
 
-    /// How many octets were seen.
+    /// How many bytes were seen.
     #[must_use]
-    pub fn octets(&self) -> u64 {
-        self.octets
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// What the file is. `extension` is the one of its name, in lower case.
@@ -264,10 +264,10 @@ fn is_shortcut(head: &[u8]) -> bool {
     head.starts_with(&[0x4c, 0, 0, 0, 0x01, 0x14, 0x02, 0])
 }
 
-/// Octets of a text that are looked at together.
+/// Bytes of a text that are looked at together.
 const SCANNED_AT_ONCE: usize = 4_096;
 
-/// Whether octets are text: no control characters but TAB, LF, FF, CR and ESC, in an encoding of single octets, in UTF-8,
+/// Whether bytes are text: no control characters but TAB, LF, FF, CR and ESC, in an encoding of single bytes, in UTF-8,
 /// or in UTF-16 with its mark.
 #[derive(Debug, Default)]
 struct TextScan {
@@ -281,45 +281,45 @@ struct TextScan {
 enum Width {
     #[default]
     Unknown,
-    Octets,
+    Bytes,
     LittleEndian,
     BigEndian,
 }
 
 impl TextScan {
-    fn push(&mut self, octets: &[u8]) {
+    fn push(&mut self, bytes: &[u8]) {
         if self.width == Width::Unknown {
-            self.begin.extend_from_slice(octets);
+            self.begin.extend_from_slice(bytes);
             self.width = match *self.begin.as_slice() {
                 [] | [_] => return,
                 [0xff, 0xfe, ..] => Width::LittleEndian,
                 [0xfe, 0xff, ..] => Width::BigEndian,
-                _ => Width::Octets,
+                _ => Width::Bytes,
             };
             let begin = std::mem::take(&mut self.begin);
             self.scan(&begin);
         } else {
-            self.scan(octets);
+            self.scan(bytes);
         }
     }
 
-    fn scan(&mut self, octets: &[u8]) {
+    fn scan(&mut self, bytes: &[u8]) {
         if self.binary {
             return;
         }
         match self.width {
-            Width::Unknown | Width::Octets => {
-                // Every octet of a part is looked at, without a way out in between, so that many are at once.
-                self.binary = octets
+            Width::Unknown | Width::Bytes => {
+                // Every byte of a part is looked at, without a way out in between, so that many are at once.
+                self.binary = bytes
                     .chunks(SCANNED_AT_ONCE)
-                    .any(|part| part.iter().fold(false, |found, octet| found | is_binary_octet(*octet)));
+                    .any(|part| part.iter().fold(false, |found, byte| found | is_binary_byte(*byte)));
             }
             Width::LittleEndian | Width::BigEndian => {
-                for octet in octets {
+                for byte in bytes {
                     match self.odd.take() {
-                        None => self.odd = Some(*octet),
+                        None => self.odd = Some(*byte),
                         Some(first) => {
-                            let pair = [first, *octet];
+                            let pair = [first, *byte];
                             let unit = if self.width == Width::LittleEndian {
                                 u16::from_le_bytes(pair)
                             } else {
@@ -338,7 +338,7 @@ impl TextScan {
     }
 
     fn is_text(&self) -> bool {
-        let begin_is_text = !self.begin.iter().any(|octet| is_binary(u16::from(*octet)));
+        let begin_is_text = !self.begin.iter().any(|byte| is_binary(u16::from(*byte)));
         !self.binary && self.odd.is_none() && begin_is_text
     }
 
@@ -347,21 +347,21 @@ impl TextScan {
         let unit: fn([u8; 2]) -> u16 = match self.width {
             Width::LittleEndian => u16::from_le_bytes,
             Width::BigEndian => u16::from_be_bytes,
-            Width::Unknown | Width::Octets => return String::from_utf8_lossy(head).to_lowercase(),
+            Width::Unknown | Width::Bytes => return String::from_utf8_lossy(head).to_lowercase(),
         };
         let units: Vec<u16> = head.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
         String::from_utf16_lossy(&units).to_lowercase()
     }
 }
 
-/// The octets that tell binary data from text (WHATWG MIME Sniffing, "binary data byte").
+/// The bytes that tell binary data from text (WHATWG MIME Sniffing, "binary data byte").
 fn is_binary(unit: u16) -> bool {
-    u8::try_from(unit).is_ok_and(is_binary_octet)
+    u8::try_from(unit).is_ok_and(is_binary_byte)
 }
 
-/// TAB, LF, FF, CR and ESC are the control characters of text. Without branches: it is asked of every octet of a file.
-const fn is_binary_octet(octet: u8) -> bool {
-    (octet < 0x20) & (octet != 0x09) & (octet != 0x0a) & (octet != 0x0c) & (octet != 0x0d) & (octet != 0x1b)
+/// TAB, LF, FF, CR and ESC are the control characters of text. Without branches: it is asked of every byte of a file.
+const fn is_binary_byte(byte: u8) -> bool {
+    (byte < 0x20) & (byte != 0x09) & (byte != 0x0a) & (byte != 0x0c) & (byte != 0x0d) & (byte != 0x1b)
 }
 
 #[cfg(test)]

@@ -44,12 +44,12 @@ impl Disposition {
             text.push(if plain { c } else { '_' });
         }
         text.push_str("\"; filename*=UTF-8''");
-        for octet in name.as_str().bytes() {
+        for byte in name.as_str().bytes() {
             // attr-char of RFC 8187.
-            if octet.is_ascii_alphanumeric() || b"!#$&+-.^_`|~".contains(&octet) {
-                text.push(char::from(octet));
+            if byte.is_ascii_alphanumeric() || b"!#$&+-.^_`|~".contains(&byte) {
+                text.push(char::from(byte));
             } else {
-                let _ = write!(text, "%{octet:02X}");
+                let _ = write!(text, "%{byte:02X}");
             }
         }
         HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("attachment"))
@@ -87,10 +87,10 @@ mod tests {
             let quoted = quoted.strip_prefix("attachment; filename=\"").and_then(|rest| rest.strip_suffix('"'));
             let quoted = quoted.expect("quotes around the first name");
             prop_assert!(!quoted.contains(['"', '\\', '%', '\r', '\n']));
-            let mut octets = Vec::new();
+            let mut bytes = Vec::new();
             let mut rest = extended.bytes();
-            while let Some(octet) = rest.next() {
-                octets.push(match octet {
+            while let Some(byte) = rest.next() {
+                bytes.push(match byte {
                     b'%' => {
                         let digits = [rest.next().expect("digit"), rest.next().expect("digit")];
                         u8::from_str_radix(std::str::from_utf8(&digits).expect("ASCII"), 16).expect("digits")
@@ -98,7 +98,7 @@ mod tests {
                     plain => plain,
                 });
             }
-            prop_assert_eq!(String::from_utf8(octets).expect("UTF-8"), name.as_str());
+            prop_assert_eq!(String::from_utf8(bytes).expect("UTF-8"), name.as_str());
         }
     }
 }

@@ -89,7 +89,7 @@ impl Link {
         };
         let seconds = part("exp")?;
         // Another spelling of the same number is an altered link.
-        let spelled = seconds.bytes().all(|octet| octet.is_ascii_digit()) && !seconds.starts_with('0');
+        let spelled = seconds.bytes().all(|byte| byte.is_ascii_digit()) && !seconds.starts_with('0');
         let seconds: i64 = seconds.parse().ok().filter(|_| spelled && seconds.len() <= 12)?;
         let link = Link {
             file,

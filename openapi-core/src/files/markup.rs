@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex_automata::meta::Regex;
 
-use crate::schema::over_octets;
+use crate::schema::over_bytes;
 
 /// What a text begins as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,24 +92,24 @@ pub(super) struct ActiveScan {
 static ACTIVE: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = r#"(?i-u)<\s*(?:[a-z0-9_-]+:)?(?:script|foreignobject|iframe|object|embed|handler|listener)[\s>/]|javascript\s*:|vbscript\s*:|[\s"'/]on[a-z]{2,40}\s*=|<!entity|data:\s*(?:text/html|image/svg|application/)|@import"#;
     #[expect(clippy::expect_used, reason = "the pattern is a constant that the tests compile")]
-    over_octets(pattern).expect("a pattern")
+    over_bytes(pattern).expect("a pattern")
 });
 
 impl ActiveScan {
-    pub(super) fn push(&mut self, octets: &[u8]) {
+    pub(super) fn push(&mut self, bytes: &[u8]) {
         if self.active || self.unlikely {
             return;
         }
-        if !self.begun && !octets.is_empty() {
+        if !self.begun && !bytes.is_empty() {
             self.begun = true;
-            let first = octets.iter().copied().find(|octet| !octet.is_ascii_whitespace());
+            let first = bytes.iter().copied().find(|byte| !byte.is_ascii_whitespace());
             // `<`, or a byte order mark before it.
             self.unlikely = !matches!(first, None | Some(b'<' | 0xef | 0xfe | 0xff));
             if self.unlikely {
                 return;
             }
         }
-        self.rest.extend_from_slice(octets);
+        self.rest.extend_from_slice(bytes);
         self.active = ACTIVE.is_match(&self.rest);
         let keep = self.rest.len().min(OVERLAP);
         self.rest.drain(..self.rest.len() - keep);
@@ -151,7 +151,7 @@ mod tests {
     fn active_drawings_are_seen_across_chunks() {
         let active = |text: &str, chunk: usize| {
             let mut scan = ActiveScan::default();
-            text.as_bytes().chunks(chunk).for_each(|octets| scan.push(octets));
+            text.as_bytes().chunks(chunk).for_each(|bytes| scan.push(bytes));
             scan.is_active()
         };
         for text in [

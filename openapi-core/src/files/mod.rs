@@ -21,4 +21,4 @@ pub use range::{Selection, selection};
 pub(crate) use record::media_type;
 pub use record::{ContactFile, Sha256Digest};
 pub use upload::{BodyStream, FilePart, Form, Piece, Received, ReceivedFile, Upload};
-pub(crate) use upload::{ECHOED_OCTETS, MAX_BEYOND_FILE, echo};
+pub(crate) use upload::{ECHOED_BYTES, MAX_BEYOND_FILE, echo};

@@ -7,11 +7,11 @@ use http::{HeaderMap, header};
 pub enum Selection {
     /// All of it: 200.
     Whole,
-    /// From one octet to another, both included: 206.
+    /// From one byte to another, both included: 206.
     Part {
-        /// The first octet.
+        /// The first byte.
         first: u64,
-        /// The last octet.
+        /// The last byte.
         last: u64,
     },
     /// Nothing of it: 416.
@@ -39,7 +39,7 @@ pub fn selection(headers: &HeaderMap, etag: &str, length: u64) -> Selection {
         return Selection::Whole;
     };
     let number = |text: &str| {
-        let digits = !text.is_empty() && text.bytes().all(|octet| octet.is_ascii_digit());
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         digits.then(|| text.parse::<u64>().unwrap_or(u64::MAX))
     };
     match (first, number(first), number(last)) {

@@ -21,7 +21,7 @@ pub struct ContactFile {
     pub contact_id: ContactId,
     /// The name, made safe.
     pub file_name: FileName,
-    /// The size in octets.
+    /// The size in bytes.
     pub file_size: u64,
     /// The media type of the content, whatever the upload declared.
     #[serde(serialize_with = "media_type")]
@@ -63,7 +63,7 @@ pub struct Sha256Digest(pub [u8; 32]);
 
 impl fmt::Display for Sha256Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|octet| write!(f, "{octet:02x}"))
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
@@ -83,12 +83,12 @@ impl FromStr for Sha256Digest {
 
     fn from_str(text: &str) -> Result<Self, InvalidDigest> {
         let digits: &[u8; 64] = text.as_bytes().try_into().map_err(|_| InvalidDigest)?;
-        let mut octets = [0; 32];
-        for (octet, pair) in octets.iter_mut().zip(digits.chunks_exact(2)) {
+        let mut bytes = [0; 32];
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
             let digit = |digit: u8| char::from(digit).to_digit(16).ok_or(InvalidDigest);
-            *octet = (digit(pair[0])? << 4 | digit(pair[1])?) as u8;
+            *byte = (digit(pair[0])? << 4 | digit(pair[1])?) as u8;
         }
-        Ok(Sha256Digest(octets))
+        Ok(Sha256Digest(bytes))
     }
 }
 
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use crate::access::ApiKey;
 
-    /// The record of contract 2.2, to the octet.
+    /// The record of contract 2.2, to the byte.
     #[test]
     fn the_contracts_record() {
         let at: Timestamp = "2026-01-31T09:20:11.480Z".parse().expect("a time");

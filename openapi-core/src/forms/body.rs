@@ -2,8 +2,8 @@
 
 use super::{CompiledTemplate, Completeness, Submission, SubmissionStatus};
 use crate::json::{Json, Object, RawObject};
+use crate::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
 use crate::values::{Block, FileId, Opaque, TemplateId, TextValue};
-use crate::violation::{Fault, Place, Rule, Violation, Violations};
 
 /// What a submit asks for, checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,14 +39,14 @@ impl<'a> Members<'a> {
         if self.root.is_empty() { name.to_owned() } else { format!("{}.{name}", self.root) }
     }
 
-    fn fault(&mut self, name: &str, value: Option<&Json>, fault: Fault) {
-        self.found.push(Violation::new(Place::Body, self.path(name), value, fault));
+    fn fault(&mut self, name: &str, value: Option<&Json>, fault: ValidationIssue) {
+        self.found.push(ValidationError::new(Location::Body, self.path(name), value, fault));
     }
 
     fn unknown(&mut self, name: &str, value: &Json) {
         let fault = match name.contains('\0') {
-            true => Fault::invalid_characters(),
-            false => Fault::new(Rule::Unknown, "is not a member of this request"),
+            true => ValidationIssue::invalid_characters(),
+            false => ValidationIssue::new(ValidationCode::Unknown, "is not a member of this request"),
         };
         self.fault(name, Some(value), fault);
     }
@@ -56,11 +56,11 @@ impl<'a> Members<'a> {
         let read = match value {
             Json::Null => return None,
             Json::String(text) => T::parse(text),
-            _ => Err(Fault::wrong_type("a string")),
+            _ => Err(ValidationIssue::wrong_type("a string")),
         };
         match read {
             Ok(value) => Some(value),
-            Err(fault) if fault.rule == Rule::Required => None,
+            Err(fault) if fault.rule == ValidationCode::Required => None,
             Err(fault) => {
                 self.fault(name, Some(value), fault);
                 None
@@ -112,8 +112,8 @@ impl NewForm {
         has_file: &dyn Fn(FileId) -> bool,
     ) -> Result<Self, Violations> {
         let Json::Object(members) = element else {
-            let fault = Fault::wrong_type("an object");
-            return Err(Violation::new(Place::Body, root, Some(element), fault).into());
+            let fault = ValidationIssue::wrong_type("an object");
+            return Err(ValidationError::new(Location::Body, root, Some(element), fault).into());
         };
         let compiled = match template {
             ElementTemplate::Found(compiled) | ElementTemplate::Repeated(compiled) => Some(*compiled),
@@ -139,7 +139,7 @@ impl NewForm {
                         body.fault(name, Some(value), fault);
                     }
                 }
-                ("formData", Json::Null) => body.fault(name, None, Fault::required()),
+                ("formData", Json::Null) => body.fault(name, None, ValidationIssue::required()),
                 ("formData", Json::Object(data)) => {
                     let Some(template) = template else { continue };
                     match template.check(data, completeness, &body.path(name), has_file) {
@@ -147,7 +147,9 @@ impl NewForm {
                         Err(violations) => body.found.extend(violations),
                     }
                 }
-                ("formData", value) => body.fault(name, Some(value), Fault::wrong_type("an object")),
+                ("formData", value) => {
+                    body.fault(name, Some(value), ValidationIssue::wrong_type("an object"))
+                }
                 ("submissionNotes", value) => form.submission_notes = body.text(name, value),
                 ("clientId", value) => form.client_id = body.text(name, value),
                 ("status", Json::Null) => {}
@@ -155,39 +157,39 @@ impl NewForm {
                     let allowed =
                         [SubmissionStatus::Submitted, SubmissionStatus::Draft].map(SubmissionStatus::as_str);
                     if !allowed.contains(&word.as_str()) {
-                        body.fault(name, Some(value), Fault::not_one_of(&allowed));
+                        body.fault(name, Some(value), ValidationIssue::not_one_of(&allowed));
                     }
                 }
-                ("status", value) => body.fault(name, Some(value), Fault::wrong_type("a string")),
+                ("status", value) => body.fault(name, Some(value), ValidationIssue::wrong_type("a string")),
                 (name, value) => body.unknown(name, value),
             }
         }
         if element.is_some() && body.members.get("templateId").is_none() {
-            body.fault("templateId", None, Fault::required());
+            body.fault("templateId", None, ValidationIssue::required());
         }
         if body.members.get("formData").is_none() {
-            body.fault("formData", None, Fault::required());
+            body.fault("formData", None, ValidationIssue::required());
         }
         if body.found.is_empty() { Ok(form) } else { Err(body.found) }
     }
 }
 
-fn template_fault(value: &Json, template: &ElementTemplate<'_>) -> Option<Fault> {
+fn template_fault(value: &Json, template: &ElementTemplate<'_>) -> Option<ValidationIssue> {
     match (value, template) {
-        (Json::Null, _) => Some(Fault::required()),
-        (Json::String(text), _) if text.trim().is_empty() => Some(Fault::required()),
+        (Json::Null, _) => Some(ValidationIssue::required()),
+        (Json::String(text), _) if text.trim().is_empty() => Some(ValidationIssue::required()),
         (Json::String(text), _) if text.parse::<TemplateId>().is_err() => {
-            Some(Fault::new(Rule::Format, "must be 24 hexadecimal characters"))
+            Some(ValidationIssue::new(ValidationCode::Format, "must be 24 hexadecimal characters"))
         }
         (Json::String(_), ElementTemplate::Missing) => {
-            Some(Fault::new(Rule::Reference, "is not a template of this agent"))
+            Some(ValidationIssue::new(ValidationCode::Reference, "is not a template of this agent"))
         }
-        (Json::String(_), ElementTemplate::Repeated(_)) => Some(Fault::new(
-            Rule::Duplicate,
+        (Json::String(_), ElementTemplate::Repeated(_)) => Some(ValidationIssue::new(
+            ValidationCode::Duplicate,
             "is submitted by an earlier element already, which this one would supersede",
         )),
         (Json::String(_), ElementTemplate::Found(_)) => None,
-        _ => Some(Fault::wrong_type("a string")),
+        _ => Some(ValidationIssue::wrong_type("a string")),
     }
 }
 
@@ -244,7 +246,7 @@ impl Change {
         let mut change = Change::default();
         for (name, value) in body.members.iter() {
             match (name, value) {
-                ("formData" | "status", Json::Null) => body.fault(name, None, Fault::required()),
+                ("formData" | "status", Json::Null) => body.fault(name, None, ValidationIssue::required()),
                 ("formData", Json::Object(_)) => {
                     let Some(data) = data else { continue };
                     match template.check(data, completeness, name, has_file) {
@@ -252,13 +254,15 @@ impl Change {
                         Err(violations) => body.found.extend(violations),
                     }
                 }
-                ("formData", value) => body.fault(name, Some(value), Fault::wrong_type("an object")),
+                ("formData", value) => {
+                    body.fault(name, Some(value), ValidationIssue::wrong_type("an object"))
+                }
                 ("submissionNotes", value) => change.submission_notes = Some(body.text(name, value)),
                 ("reviewNotes", value) => {
                     let notes = body.text(name, value);
                     let is_blank = notes.is_none() && matches!(value, Json::Null | Json::String(_));
                     if is_blank && reopens(current, asked, template) {
-                        body.fault(name, Some(value), Fault::required());
+                        body.fault(name, Some(value), ValidationIssue::required());
                     }
                     change.review_notes = Some(notes);
                 }
@@ -266,12 +270,16 @@ impl Change {
                     Ok(status) => change.status = Some(status),
                     Err(fault) => body.fault(name, Some(value), fault),
                 },
-                ("status", value) => body.fault(name, Some(value), Fault::wrong_type("a string")),
+                ("status", value) => body.fault(name, Some(value), ValidationIssue::wrong_type("a string")),
                 ("clientId", value) => {
                     let before = body.found.total();
                     let sent: Option<Opaque<128>> = body.text(name, value);
                     if body.found.total() == before && sent != current.client_id {
-                        body.fault(name, Some(value), Fault::new(Rule::Conflict, "cannot be changed"));
+                        body.fault(
+                            name,
+                            Some(value),
+                            ValidationIssue::new(ValidationCode::Conflict, "cannot be changed"),
+                        );
                     }
                 }
                 (name, _) if RECORD.contains(&name) => {}
@@ -287,7 +295,7 @@ impl Change {
             body.found.extend(violations);
         }
         if body.members.get("reviewNotes").is_none() && reopens(current, asked, template) {
-            body.fault("reviewNotes", None, Fault::required());
+            body.fault("reviewNotes", None, ValidationIssue::required());
         }
         if body.found.is_empty() { Ok(change) } else { Err(body.found) }
     }

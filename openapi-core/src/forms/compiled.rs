@@ -8,12 +8,12 @@ use super::{FormField, FormFieldType, FormTemplate, Operator, ShowIf};
 use crate::json::{Json, Object, RawObject};
 use crate::schema::rules::{Form, Limit, Rules, too_few_items};
 use crate::schema::{InvalidPattern, Pattern};
+use crate::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
 use crate::values::FileId;
-use crate::violation::{Fault, Place, Rule, Violation, Violations};
 
 /// The longest multi-line text, in characters (contract 2.3.1).
 pub(super) const MAX_BLOCK: usize = 20_000;
-/// The most octets of `formData` as stored (contract 9).
+/// The most bytes of `formData` as stored (contract 9).
 pub const MAX_FORM_DATA: usize = 256 * 1024;
 
 /// A template made ready to check data: patterns compiled, names looked up. Made once for each version.
@@ -76,9 +76,9 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// Notes a fault; values of sensitive fields are not repeated.
-    fn fault(&mut self, path: &Path<'_>, value: Option<&Json>, is_sensitive: bool, fault: Fault) {
+    fn fault(&mut self, path: &Path<'_>, value: Option<&Json>, is_sensitive: bool, fault: ValidationIssue) {
         let value = value.filter(|_| !is_sensitive);
-        self.violations.push(Violation::new(Place::Body, path.to_string(), value, fault));
+        self.violations.push(ValidationError::new(Location::Body, path.to_string(), value, fault));
     }
 
     fn is_complete(&self) -> bool {
@@ -131,7 +131,8 @@ impl CompiledTemplate {
         let path = Path::Root(root);
         let stored = if has_null(data) { RawObject::new(&answered(data)) } else { RawObject::new(data) };
         if stored.as_str().len() > MAX_FORM_DATA {
-            let fault = Fault::new(Rule::MaxSize, "must have at most 256 KiB when serialised");
+            let fault =
+                ValidationIssue::new(ValidationCode::MaxSize, "must have at most 256 KiB when serialised");
             walk.fault(&path, None, false, fault);
         }
         self.level.check(data, &path, false, &mut walk);
@@ -154,8 +155,8 @@ impl Level {
             let path = Path::Member(path, name);
             let Some(&at) = self.names.get(name) else {
                 let fault = match name.contains('\0') {
-                    true => Fault::invalid_characters(),
-                    false => Fault::new(Rule::Unknown, "is not a field of this form"),
+                    true => ValidationIssue::invalid_characters(),
+                    false => ValidationIssue::new(ValidationCode::Unknown, "is not a field of this form"),
                 };
                 walk.fault(&path, Some(value), is_sensitive, fault);
                 continue;
@@ -164,11 +165,14 @@ impl Level {
             let is_sensitive = is_sensitive || node.field.sensitive;
             match value {
                 Json::Null if node.field.required && is_shown(at) && walk.is_complete() => {
-                    walk.fault(&path, None, is_sensitive, Fault::required());
+                    walk.fault(&path, None, is_sensitive, ValidationIssue::required());
                 }
                 Json::Null => {}
                 value if !is_shown(at) => {
-                    let fault = Fault::new(Rule::Conflict, "is not asked for by the other answers");
+                    let fault = ValidationIssue::new(
+                        ValidationCode::Conflict,
+                        "is not asked for by the other answers",
+                    );
                     walk.fault(&path, Some(value), is_sensitive, fault);
                 }
                 value => node.check(value, &path, is_sensitive, walk),
@@ -178,7 +182,7 @@ impl Level {
             for (at, node) in self.nodes.iter().enumerate() {
                 let name = node.field.name.as_str();
                 if node.field.required && is_shown(at) && members.get(name).is_none() {
-                    walk.fault(&Path::Member(path, name), None, false, Fault::required());
+                    walk.fault(&Path::Member(path, name), None, false, ValidationIssue::required());
                 }
             }
         }
@@ -290,7 +294,7 @@ impl Node {
                 self.level.check(members, path, is_sensitive, walk);
             }
             (FormFieldType::Group, _) => {
-                walk.fault(path, Some(value), is_sensitive, Fault::wrong_type("an object"));
+                walk.fault(path, Some(value), is_sensitive, ValidationIssue::wrong_type("an object"));
             }
             (FormFieldType::List, Json::Array(items)) => {
                 if let Err(fault) = rules.count(items) {
@@ -300,12 +304,22 @@ impl Node {
                     let path = Path::Item(path, index);
                     match item {
                         Json::Object(members) => self.level.check(members, &path, is_sensitive, walk),
-                        _ => walk.fault(&path, Some(item), is_sensitive, Fault::wrong_type("an object")),
+                        _ => walk.fault(
+                            &path,
+                            Some(item),
+                            is_sensitive,
+                            ValidationIssue::wrong_type("an object"),
+                        ),
                     }
                 }
             }
             (FormFieldType::List, _) => {
-                walk.fault(path, Some(value), is_sensitive, Fault::wrong_type("an array of objects"));
+                walk.fault(
+                    path,
+                    Some(value),
+                    is_sensitive,
+                    ValidationIssue::wrong_type("an array of objects"),
+                );
             }
             _ => rules.check(value, &mut |index, value, fault| match index {
                 Some(index) => walk.fault(&Path::Item(path, index), Some(value), is_sensitive, fault),
@@ -323,13 +337,20 @@ impl Node {
         walk: &mut Walk<'_>,
     ) {
         let one = |value: &Json, walk: &Walk<'_>| match value {
-            Json::String(text) if text.trim().is_empty() && rules.required => Err(Fault::required()),
+            Json::String(text) if text.trim().is_empty() && rules.required => {
+                Err(ValidationIssue::required())
+            }
             Json::String(text) => match file_id(text) {
                 Some(id) if (walk.has_file)(id) => Ok(()),
-                Some(_) => Err(Fault::new(Rule::Reference, "is not a file of this contact")),
-                None => Err(Fault::new(Rule::Format, "must be a file id of 24 lowercase hexadecimal digits")),
+                Some(_) => {
+                    Err(ValidationIssue::new(ValidationCode::Reference, "is not a file of this contact"))
+                }
+                None => Err(ValidationIssue::new(
+                    ValidationCode::Format,
+                    "must be a file id of 24 lowercase hexadecimal digits",
+                )),
             },
-            _ => Err(Fault::wrong_type("a file id")),
+            _ => Err(ValidationIssue::wrong_type("a file id")),
         };
         match value {
             Json::Array(items) if self.field.takes_many_files() => {
@@ -339,7 +360,10 @@ impl Node {
                     if let Err(fault) = one(item, walk) {
                         walk.fault(&Path::Item(path, index), Some(item), is_sensitive, fault);
                     } else if !seen.insert(item.as_str()) && whole.is_ok() {
-                        whole = Err(Fault::new(Rule::UniqueItems, "must not repeat an element"));
+                        whole = Err(ValidationIssue::new(
+                            ValidationCode::UniqueItems,
+                            "must not repeat an element",
+                        ));
                     }
                 }
                 if let Err(fault) = whole {
@@ -359,7 +383,7 @@ impl Node {
     }
 
     /// The first fault of a value on its own, files taken to be there: whether an example is one.
-    pub(super) fn refuse(&self, value: &Json) -> Option<Violation> {
+    pub(super) fn refuse(&self, value: &Json) -> Option<ValidationError> {
         let mut walk =
             Walk { completeness: Completeness::Complete, has_file: &|_| true, violations: Violations::new() };
         self.check(value, &Path::Root("example"), false, &mut walk);

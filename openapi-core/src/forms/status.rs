@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::validation::ValidationIssue;
 use crate::values::{Invalid, TextValue};
-use crate::violation::Fault;
 
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident, $count:literal { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)* }) => {
@@ -25,9 +25,9 @@ macro_rules! words {
         }
 
         impl TextValue for $name {
-            fn parse(text: &str) -> Result<Self, Fault> {
+            fn parse(text: &str) -> Result<Self, ValidationIssue> {
                 let known = Self::ALL.into_iter().find(|known| known.as_str() == text);
-                known.ok_or_else(|| Fault::not_one_of(&Self::ALL.map(Self::as_str)))
+                known.ok_or_else(|| ValidationIssue::not_one_of(&Self::ALL.map(Self::as_str)))
             }
 
             fn json_schema() -> serde_json::Value {

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::endpoints::forms::intake_definition;
 use crate::json::{Json, Object};
+use crate::validation::Violations;
 use crate::values::{FileId, Timestamp};
-use crate::violation::Violations;
 
 fn object(value: &Value) -> Object {
     match Json::from(value) {
@@ -254,11 +254,11 @@ fn sensitive_answers_are_not_repeated() {
 fn data_may_have_256_kib() {
     let template = defined(&json!({ "name": "T", "fields": [
         { "name": "l", "type": "list", "fields": [{ "name": "a", "type": "textarea" }] } ] }));
-    let of = |octets: usize| {
+    let of = |bytes: usize| {
         let full = 20_000;
         let frame = r#"{"l":[]}"#.len();
         let mut items = Vec::new();
-        let mut left = octets - frame;
+        let mut left = bytes - frame;
         while left > 0 {
             // `{"a":"…"},`
             let comma = usize::from(!items.is_empty());

@@ -23,7 +23,7 @@ impl ParseError {
         self.line
     }
 
-    /// The octet of the line at which the fault stands, from 1.
+    /// The byte of the line at which the fault stands, from 1.
     #[must_use]
     pub fn column(&self) -> usize {
         self.column
@@ -51,7 +51,7 @@ fn position(bytes: &[u8], start: usize, at: usize, reason: String) -> ParseError
     ParseError { reason, line, column }
 }
 
-struct Fault {
+struct Rejection {
     at: usize,
     reason: Reason,
 }
@@ -76,7 +76,7 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    fn document(&mut self) -> Result<Json, Fault> {
+    fn document(&mut self) -> Result<Json, Rejection> {
         let value = self.value(0)?;
         self.skip_space();
         if self.at < self.text.len() {
@@ -85,8 +85,8 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    fn fault<T>(&self, reason: &'static str) -> Result<T, Fault> {
-        Err(Fault { at: self.at, reason: Reason::Text(reason) })
+    fn fault<T>(&self, reason: &'static str) -> Result<T, Rejection> {
+        Err(Rejection { at: self.at, reason: Reason::Text(reason) })
     }
 
     fn peek(&self) -> Option<u8> {
@@ -100,7 +100,7 @@ impl Parser<'_> {
     }
 
     /// Recursion is bounded by [`MAX_DEPTH`].
-    fn value(&mut self, depth: usize) -> Result<Json, Fault> {
+    fn value(&mut self, depth: usize) -> Result<Json, Rejection> {
         self.skip_space();
         match self.peek() {
             Some(b'{') => self.object(depth + 1),
@@ -115,7 +115,7 @@ impl Parser<'_> {
         }
     }
 
-    fn word(&mut self, word: &str, value: Json) -> Result<Json, Fault> {
+    fn word(&mut self, word: &str, value: Json) -> Result<Json, Rejection> {
         if self.text[self.at..].starts_with(word) {
             self.at += word.len();
             Ok(value)
@@ -124,11 +124,11 @@ impl Parser<'_> {
         }
     }
 
-    fn deeper(&self, depth: usize) -> Result<(), Fault> {
+    fn deeper(&self, depth: usize) -> Result<(), Rejection> {
         if depth > MAX_DEPTH { self.fault("nested deeper than 32 levels") } else { Ok(()) }
     }
 
-    fn array(&mut self, depth: usize) -> Result<Json, Fault> {
+    fn array(&mut self, depth: usize) -> Result<Json, Rejection> {
         self.deeper(depth)?;
         self.at += 1;
         let mut items = Vec::new();
@@ -151,7 +151,7 @@ impl Parser<'_> {
         }
     }
 
-    fn object(&mut self, depth: usize) -> Result<Json, Fault> {
+    fn object(&mut self, depth: usize) -> Result<Json, Rejection> {
         self.deeper(depth)?;
         self.at += 1;
         let mut members = Object::new();
@@ -169,7 +169,7 @@ impl Parser<'_> {
             let name = self.string()?;
             if members.get(&name).is_some() {
                 let shown = name.chars().take(64).collect();
-                return Err(Fault { at: name_at, reason: Reason::Repeated(shown) });
+                return Err(Rejection { at: name_at, reason: Reason::Repeated(shown) });
             }
             self.skip_space();
             if self.peek() != Some(b':') {
@@ -190,7 +190,7 @@ impl Parser<'_> {
         }
     }
 
-    fn digits(&mut self) -> Result<(), Fault> {
+    fn digits(&mut self) -> Result<(), Rejection> {
         let start = self.at;
         while matches!(self.peek(), Some(b'0'..=b'9')) {
             self.at += 1;
@@ -198,7 +198,7 @@ impl Parser<'_> {
         if self.at == start { self.fault("expected a digit") } else { Ok(()) }
     }
 
-    fn number(&mut self) -> Result<Json, Fault> {
+    fn number(&mut self) -> Result<Json, Rejection> {
         let start = self.at;
         if self.peek() == Some(b'-') {
             self.at += 1;
@@ -225,7 +225,7 @@ impl Parser<'_> {
         Ok(Json::Number(Number::from_checked(&self.text[start..self.at])))
     }
 
-    fn string(&mut self) -> Result<String, Fault> {
+    fn string(&mut self) -> Result<String, Rejection> {
         self.at += 1;
         let mut text = String::new();
         loop {
@@ -247,7 +247,7 @@ impl Parser<'_> {
         }
     }
 
-    fn escape(&mut self) -> Result<char, Fault> {
+    fn escape(&mut self) -> Result<char, Rejection> {
         let start = self.at;
         let kind = self.text.as_bytes().get(self.at + 1).copied();
         self.at += 2;
@@ -269,8 +269,8 @@ impl Parser<'_> {
         Ok(plain)
     }
 
-    fn unicode_escape(&mut self, start: usize) -> Result<char, Fault> {
-        let lone = Fault { at: start, reason: Reason::Text("lone surrogate in an escape") };
+    fn unicode_escape(&mut self, start: usize) -> Result<char, Rejection> {
+        let lone = Rejection { at: start, reason: Reason::Text("lone surrogate in an escape") };
         let first = self.hex(start)?;
         if !(0xD800..0xE000).contains(&first) {
             return char::from_u32(first).ok_or(lone);
@@ -286,7 +286,7 @@ impl Parser<'_> {
         char::from_u32(0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00)).ok_or(lone)
     }
 
-    fn hex(&mut self, start: usize) -> Result<u32, Fault> {
+    fn hex(&mut self, start: usize) -> Result<u32, Rejection> {
         let digits = self.text.as_bytes().get(self.at..self.at + 4);
         let code = digits
             .filter(|digits| digits.iter().all(u8::is_ascii_hexdigit))
@@ -296,7 +296,9 @@ impl Parser<'_> {
                 self.at += 4;
                 Ok(code)
             }
-            None => Err(Fault { at: start, reason: Reason::Text("an escape needs four hexadecimal digits") }),
+            None => {
+                Err(Rejection { at: start, reason: Reason::Text("an escape needs four hexadecimal digits") })
+            }
         }
     }
 }
@@ -319,7 +321,7 @@ mod tests {
         assert_eq!(fault("[01]").0, "a number has no leading zeros");
         assert_eq!(fault("").0, "unexpected end of the text");
         assert_eq!(parse(b"\"\xff\"").unwrap_err().to_string(), "invalid UTF-8");
-        assert_eq!(parse("\"é\u{1}\"".as_bytes()).unwrap_err().column(), 4, "columns count octets");
+        assert_eq!(parse("\"é\u{1}\"".as_bytes()).unwrap_err().column(), 4, "columns count bytes");
         let many: String = (0..40).map(|i| format!("\"n{}\":1,", i % 39)).collect();
         assert!(
             fault(&format!("{{{}}}", &many[..many.len() - 1])).0.contains("'n0'"),

@@ -16,7 +16,9 @@ use super::log::{HOUR, MINUTE};
 use super::{Decision, SlidingLog};
 use crate::access::RateLimits;
 use crate::ports::Clock;
-use crate::storage::{AccessStore, RateShare, RateWindow, RateWindowStore, Result, StorageErrorKind};
+use crate::storage::{
+    AccessStore, RateLimitLease, RateLimitStore, RateLimitWindow, Result, StorageErrorKind,
+};
 use crate::values::{AgentId, KeyId, PlatformId, Timestamp};
 
 /// A lease covers this part of the hour's limit: one write for so many requests, and after a crash at most so many
@@ -89,7 +91,7 @@ enum Step {
 struct Ledger {
     version: u64,
     /// The shares of the others.
-    others: Vec<RateShare>,
+    others: Vec<RateLimitLease>,
     read_at: i64,
 }
 
@@ -120,7 +122,7 @@ impl KeyLimiter {
     /// Counts a request of a key at `now`, if there is room; later when it had to wait for the store.
     pub(crate) async fn admit(
         &self,
-        store: &dyn RateWindowStore,
+        store: &dyn RateLimitStore,
         window: &KeyWindow,
         limits: RateLimits,
         address: IpAddr,
@@ -137,7 +139,7 @@ impl KeyLimiter {
     /// The same where the store has to be asked first.
     async fn admit_by_store(
         &self,
-        store: &dyn RateWindowStore,
+        store: &dyn RateLimitStore,
         window: &KeyWindow,
         limits: RateLimits,
         address: IpAddr,
@@ -228,10 +230,10 @@ impl KeyWindow {
     }
 
     /// Reads the ledger.
-    async fn read(&self, store: &dyn RateWindowStore, now: Timestamp) -> Result<()> {
-        let ledger = store.rate_window(&self.agent, self.key).await?.unwrap_or_default();
-        let is_other = |share: &RateShare| share.server != self.server;
-        let others: Vec<RateShare> = ledger.shares.into_iter().filter(is_other).collect();
+    async fn read(&self, store: &dyn RateLimitStore, now: Timestamp) -> Result<()> {
+        let ledger = store.rate_limit_window(&self.agent, self.key).await?.unwrap_or_default();
+        let is_other = |share: &RateLimitLease| share.server != self.server;
+        let others: Vec<RateLimitLease> = ledger.shares.into_iter().filter(is_other).collect();
         let mut state = self.state();
         let leases = others.iter().map(|share| (share.lease_ends, share.leased));
         let counted = others.iter().flat_map(|share| share.counted.iter().copied()).chain(leases);
@@ -241,12 +243,7 @@ impl KeyWindow {
     }
 
     /// Takes a lease. The caller holds `renewal`, knows the ledger and found room.
-    async fn take_lease(
-        &self,
-        store: &dyn RateWindowStore,
-        limits: RateLimits,
-        now: Timestamp,
-    ) -> Result<()> {
+    async fn take_lease(&self, store: &dyn RateLimitStore, limits: RateLimits, now: Timestamp) -> Result<()> {
         let (lease, lasts) = {
             let mut state = self.state();
             let room = state.log.peek(now, limits);
@@ -266,7 +263,7 @@ impl KeyWindow {
     /// caller holds `renewal`.
     async fn save(
         &self,
-        store: &dyn RateWindowStore,
+        store: &dyn RateLimitStore,
         lease: u32,
         now: Timestamp,
         lease_ends: i64,
@@ -277,7 +274,7 @@ impl KeyWindow {
             // it was written.
             state.lease = 0;
             state.is_lent |= lease > 0;
-            let own = RateShare {
+            let own = RateLimitLease {
                 server: self.server,
                 counted: state.log.counted(now),
                 leased: lease,
@@ -286,9 +283,9 @@ impl KeyWindow {
             let Some(ledger) = state.ledger.take() else { return Ok(()) };
             let others = ledger.others.into_iter().filter(|share| !share.is_past(now));
             let shares = others.chain((!own.is_past(now)).then_some(own)).collect();
-            RateWindow { version: ledger.version.saturating_add(1), shares }
+            RateLimitWindow { version: ledger.version.saturating_add(1), shares }
         };
-        match store.save_rate_window(&self.agent, self.key, &window).await {
+        match store.save_rate_limit_window(&self.agent, self.key, &window).await {
             Ok(()) => {}
             Err(error) if error.kind == StorageErrorKind::Stale => return Ok(()),
             Err(error) => return Err(error),
@@ -315,7 +312,7 @@ impl KeyWindow {
         Ok(())
     }
 
-    async fn give_back(&self, store: &dyn RateWindowStore, now: Timestamp) -> Result<()> {
+    async fn give_back(&self, store: &dyn RateLimitStore, now: Timestamp) -> Result<()> {
         let _renewal = self.renewal.lock().await;
         for _ in 0..MAX_ATTEMPTS {
             let (is_lent, is_known) = {
@@ -335,7 +332,7 @@ impl KeyWindow {
     }
 }
 
-impl RateShare {
+impl RateLimitLease {
     /// Whether the server admits nothing of the key at present.
     fn rests(&self, now: Timestamp) -> bool {
         let is_long_ago = |at: Timestamp| at.millis() + MINUTE <= now.millis();

@@ -15,7 +15,7 @@ pub(super) const HOUR: i64 = 3_600_000;
 pub struct SlidingLog {
     /// What the offsets count from, in milliseconds since the epoch.
     base: i64,
-    /// Instants of the last hour as offsets from `base`, oldest first. Four octets each: a key of 1,000 requests an
+    /// Instants of the last hour as offsets from `base`, oldest first. Four bytes each: a key of 1,000 requests an
     /// hour costs 4 KB.
     times: VecDeque<u32>,
     /// How many of the oldest lie outside the last minute.

@@ -9,4 +9,4 @@ pub(crate) use addresses::{AddressClass, AddressLimiter};
 pub use addresses::{AddressLimits, network};
 pub(crate) use keys::{KeyLimiter, KeyWindow};
 pub use log::{Decision, SlidingLog, WindowState};
-pub use windows::{Full, Standing, Window, Windows, fits};
+pub use windows::{Full, Window, WindowUsage, Windows, fits};

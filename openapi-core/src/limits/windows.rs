@@ -74,7 +74,7 @@ impl<K> Default for Windows<K> {
 
 /// How one key stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Standing {
+pub struct WindowUsage {
     /// How full the fullest window is, 0 to 1.
     pub share: f64,
 }
@@ -84,7 +84,7 @@ impl<K: Hash + Eq> Windows<K> {
     ///
     /// # Errors
     /// The window that is full.
-    pub fn peek(&self, key: &K, windows: &[Window], now: Timestamp) -> Result<Standing, Full> {
+    pub fn peek(&self, key: &K, windows: &[Window], now: Timestamp) -> Result<WindowUsage, Full> {
         let now = now.millis();
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let none = VecDeque::new();
@@ -97,9 +97,9 @@ impl<K: Hash + Eq> Windows<K> {
     ///
     /// # Errors
     /// The window that is full.
-    pub fn admit(&self, key: K, windows: &[Window], now: Timestamp) -> Result<Standing, Full> {
+    pub fn admit(&self, key: K, windows: &[Window], now: Timestamp) -> Result<WindowUsage, Full> {
         let longest = windows.iter().filter(|window| window.limit > 0).map(|window| window.millis).max();
-        let Some(longest) = longest else { return Ok(Standing { share: 0.0 }) };
+        let Some(longest) = longest else { return Ok(WindowUsage { share: 0.0 }) };
         let now = now.millis();
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if seen.len() >= MAX_TRACKED && !seen.contains_key(&key) {
@@ -118,12 +118,12 @@ impl<K: Hash + Eq> Windows<K> {
 }
 
 /// How full the fullest window is with so many more.
-fn standing(times: &VecDeque<i64>, more: usize, windows: &[Window], now: i64) -> Standing {
+fn standing(times: &VecDeque<i64>, more: usize, windows: &[Window], now: i64) -> WindowUsage {
     let share = windows.iter().filter(|window| window.limit > 0).map(|window| {
         let used = times.iter().rev().take_while(|at| **at + window.millis > now).count();
         (used + more) as f64 / f64::from(window.limit)
     });
-    Standing { share: share.fold(0.0, f64::max) }
+    WindowUsage { share: share.fold(0.0, f64::max) }
 }
 
 fn make_room<K: Hash + Eq>(seen: &mut HashMap<K, VecDeque<i64>>, since: i64) {

@@ -61,7 +61,7 @@ fn references(names: &[&str]) -> Value {
     headers.into()
 }
 
-const COUNTED: [&str; 5] = crate::gate::RATE_HEADER_NAMES;
+const COUNTED: [&str; 5] = crate::auth::RATE_HEADER_NAMES;
 
 /// The headers of a success.
 pub(super) fn of_success(endpoint: &Endpoint, status: u16) -> Value {

@@ -7,17 +7,17 @@ pub mod reference;
 use serde_json::{Map, Value, json};
 
 use crate::access::Scope;
-use crate::brand::Brand;
 use crate::endpoints::{ENDPOINTS, contacts, extraction, files, forms};
 use crate::reply::{CONTRACT_VERSION, ErrorCode};
-use crate::violation::{Place, Rule};
+use crate::service_info::ServiceInfo;
+use crate::validation::{Location, ValidationCode};
 
 /// The document of a service with these names.
 #[must_use]
-pub fn document(brand: &Brand) -> Value {
+pub fn document(service_info: &ServiceInfo) -> Value {
     let mut paths: Map<String, Value> = Map::new();
     for endpoint in ENDPOINTS {
-        let path = endpoint.meta.template(brand.id_segment());
+        let path = endpoint.meta.template(service_info.id_segment());
         let item = paths.entry(path).or_insert_with(|| json!({}));
         item[endpoint.meta.method.as_str().to_lowercase()] = operations::operation(endpoint);
     }
@@ -25,13 +25,13 @@ pub fn document(brand: &Brand) -> Value {
         "openapi": "3.1.0",
         "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
         "info": {
-            "title": format!("{} Open API", brand.service_name()),
+            "title": format!("{} Open API", service_info.service_name()),
             "version": CONTRACT_VERSION,
             "summary": "Contacts of AI chat agents with a built-in CRM",
             "description": description(),
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
-        "servers": [{ "url": brand.public_url() }],
+        "servers": [{ "url": service_info.public_url() }],
         "tags": [
             { "name": "Contacts", "description": "People in the CRM of an agent." },
             { "name": "Files", "description": "Files of contacts." },
@@ -93,7 +93,8 @@ fn schemas() -> Value {
             },
         }),
     );
-    let places = [Place::Body, Place::Query, Place::Path, Place::Header, Place::Form].map(Place::as_str);
+    let places = [Location::Body, Location::Query, Location::Path, Location::Header, Location::Form]
+        .map(Location::as_str);
     schemas.insert(
         "ValidationError".to_owned(),
         json!({
@@ -103,7 +104,7 @@ fn schemas() -> Value {
                 "field": { "type": "string", "description": "The offending field, with dots and `[i]`." },
                 "message": { "type": "string" },
                 "value": { "description": "The offending scalar; `null` for objects, arrays, missing and sensitive values." },
-                "type": { "type": "string", "enum": Rule::ALL.map(Rule::as_str) },
+                "type": { "type": "string", "enum": ValidationCode::ALL.map(ValidationCode::as_str) },
                 "in": { "type": "string", "enum": places },
             },
         }),

@@ -4,14 +4,14 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::brand::Brand;
 use crate::endpoints::ENDPOINTS;
 use crate::operation::{Access, BodyKind, Endpoint};
 use crate::reply::ErrorCode;
+use crate::service_info::ServiceInfo;
 
 /// The pages by file name: one for each tag, one for errors, an index.
 #[must_use]
-pub fn pages(brand: &Brand) -> Vec<(String, String)> {
+pub fn pages(service_info: &ServiceInfo) -> Vec<(String, String)> {
     let mut tags: Vec<&str> = Vec::new();
     for endpoint in ENDPOINTS {
         if !tags.contains(&endpoint.meta.tag) {
@@ -32,7 +32,7 @@ pub fn pages(brand: &Brand) -> Vec<(String, String)> {
                 Access::Link => "a signed link".to_owned(),
                 Access::Key(permission) => format!("`{permission}`"),
             };
-            let path = meta.template(brand.id_segment());
+            let path = meta.template(service_info.id_segment());
             let anchor: String =
                 meta.summary.to_lowercase().chars().map(|c| if c == ' ' { '-' } else { c }).collect();
             let method = meta.method.as_str();

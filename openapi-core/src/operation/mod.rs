@@ -1,7 +1,7 @@
 //! Operations: everything about an endpoint in one place, and what is made from it.
 
-mod incoming;
-mod meta;
+mod decoded_request;
+mod metadata;
 mod parameters;
 
 use std::future::Future;
@@ -12,36 +12,36 @@ use http::HeaderMap;
 use serde::Serialize;
 use serde_json::Value;
 
-pub(crate) use incoming::{
+pub(crate) use decoded_request::{
     Creation, creation, idempotency, if_match, page_request, reason_member, sort_order,
 };
-pub use incoming::{Incoming, JsonBody, Query};
-pub use meta::{Access, Base, BodyKind, Conditional, Meta, Method};
+pub use decoded_request::{DecodedRequest, JsonBody, Query};
+pub use metadata::{Access, Base, BodyKind, Conditional, EndpointMetadata, Method};
 pub use parameters::Parameter;
 
 use crate::access::{Caller, Permission};
-use crate::brand::Brand;
 use crate::reply::{ApiBody, ApiError, ErrorCode, Reply, success_body};
 use crate::service::OpenApiService;
+use crate::service_info::ServiceInfo;
 
 /// One endpoint: its description, how a request becomes its input, and what it does.
 pub trait Operation: 'static {
     /// What the description, the router and the guards need to know.
-    const META: Meta;
+    const METADATA: EndpointMetadata;
     /// Whether another endpoint takes the place of this one (contract 10).
     const DEPRECATED: bool = false;
-    /// Who calls: [`Caller`] behind the key headers, [`Anyone`] without. Must agree with [`Meta::access`].
-    type Caller: Visitor;
+    /// Who calls: [`Caller`] behind the key headers, [`Anonymous`] without. Must agree with [`EndpointMetadata::access`].
+    type Caller: Principal;
     /// The typed request. What is wrong with it travels inside, so that absent resources are answered first.
     type Input: Send;
     /// What `data` holds.
     type Output: Serialize + Send;
 
     /// Makes the input of a request.
-    fn decode(incoming: &Incoming<'_>) -> Self::Input;
+    fn decode(incoming: &DecodedRequest<'_>) -> Self::Input;
 
-    /// Permissions beyond the one of [`Meta::access`] that this request needs.
-    fn further_permission(_: &Incoming<'_>) -> Option<Permission> {
+    /// Permissions beyond the one of [`EndpointMetadata::access`] that this request needs.
+    fn additional_permission(_: &DecodedRequest<'_>) -> Option<Permission> {
         None
     }
 
@@ -55,9 +55,9 @@ pub trait Operation: 'static {
     ///
     /// # Errors
     /// INTERNAL_ERROR when the output cannot be serialised.
-    fn encode(reply: Reply<Self::Output>) -> Result<Answer, ApiError> {
+    fn encode(reply: Reply<Self::Output>) -> Result<EncodedResponse, ApiError> {
         let body = success_body(&reply.message, &reply.data, reply.pagination.as_ref())?;
-        Ok(Answer { reply: reply.map(|_| ()), body: Payload::Json(body) })
+        Ok(EncodedResponse { reply: reply.map(|_| ()), body: Payload::Json(body) })
     }
 
     /// The JSON Schema of the request body, if there is one.
@@ -89,7 +89,7 @@ pub struct Context<'a, C> {
     /// Who calls.
     pub caller: &'a C,
     /// The names of the service.
-    pub brand: &'a Brand,
+    pub service_info: &'a ServiceInfo,
     /// The OpenAPI document.
     pub document: &'a Document,
 }
@@ -97,23 +97,23 @@ pub struct Context<'a, C> {
 /// The OpenAPI document of a service, made when it is first asked for.
 pub struct Document {
     text: OnceLock<String>,
-    write: fn(&Brand) -> String,
+    write: fn(&ServiceInfo) -> String,
 }
 
 impl Document {
     /// A document that `write` makes.
-    pub(crate) const fn new(write: fn(&Brand) -> String) -> Self {
+    pub(crate) const fn new(write: fn(&ServiceInfo) -> String) -> Self {
         Document { text: OnceLock::new(), write }
     }
 
     /// The document under the names of the service.
-    pub(crate) fn text(&self, brand: &Brand) -> &str {
-        self.text.get_or_init(|| (self.write)(brand))
+    pub(crate) fn text(&self, service_info: &ServiceInfo) -> &str {
+        self.text.get_or_init(|| (self.write)(service_info))
     }
 }
 
 /// Who may call an operation.
-pub trait Visitor: Send + Sync + Sized + 'static {
+pub trait Principal: Send + Sync + Sized + 'static {
     /// Whether the operation needs no key.
     const PUBLIC: bool;
 
@@ -121,7 +121,7 @@ pub trait Visitor: Send + Sync + Sized + 'static {
     fn of(caller: Option<&Caller>) -> Option<&Self>;
 }
 
-impl Visitor for Caller {
+impl Principal for Caller {
     const PUBLIC: bool = false;
 
     fn of(caller: Option<&Caller>) -> Option<&Self> {
@@ -129,15 +129,15 @@ impl Visitor for Caller {
     }
 }
 
-/// Anyone, without a key.
+/// Anonymous, without a key.
 #[derive(Clone, Copy, Debug)]
-pub struct Anyone;
+pub struct Anonymous;
 
-impl Visitor for Anyone {
+impl Principal for Anonymous {
     const PUBLIC: bool = true;
 
     fn of(_: Option<&Caller>) -> Option<&Self> {
-        Some(&Anyone)
+        Some(&Anonymous)
     }
 }
 
@@ -148,7 +148,7 @@ pub(crate) fn lacks(permission: Permission) -> ApiError {
 }
 
 /// What an operation answered, its output already written.
-pub struct Answer {
+pub struct EncodedResponse {
     /// The outcome without its data.
     pub reply: Reply<()>,
     /// The body.
@@ -165,7 +165,7 @@ pub enum Payload {
         status: u16,
         /// The headers, `Content-Length` included.
         headers: HeaderMap,
-        /// The octets.
+        /// The bytes.
         body: ApiBody,
     },
 }
@@ -173,21 +173,24 @@ pub enum Payload {
 /// What all operations of one `Api` share.
 pub(crate) struct Shared {
     pub(crate) service: Arc<dyn OpenApiService>,
-    pub(crate) brand: Brand,
+    pub(crate) service_info: ServiceInfo,
     pub(crate) document: Document,
 }
 
-type Run =
-    for<'a> fn(&'a Shared, Option<&'a Caller>, &Incoming<'_>) -> BoxFuture<'a, Result<Answer, ApiError>>;
+type Run = for<'a> fn(
+    &'a Shared,
+    Option<&'a Caller>,
+    &DecodedRequest<'_>,
+) -> BoxFuture<'a, Result<EncodedResponse, ApiError>>;
 
 /// An operation in the table: the same for all, whatever their types.
 pub struct Endpoint {
     /// Its description.
-    pub meta: &'static Meta,
+    pub meta: &'static EndpointMetadata,
     /// Whether another endpoint takes its place.
     pub deprecated: bool,
     pub(crate) run: Run,
-    pub(crate) further_permission: fn(&Incoming<'_>) -> Option<Permission>,
+    pub(crate) additional_permission: fn(&DecodedRequest<'_>) -> Option<Permission>,
     pub(crate) request_schema: fn() -> Option<Value>,
     pub(crate) response_schema: fn() -> Value,
     pub(crate) dry_run_schema: fn() -> Option<Value>,
@@ -201,15 +204,15 @@ impl Endpoint {
     pub const fn of<Op: Operation>() -> Self {
         const {
             assert!(
-                Op::META.access.is_public() == Op::Caller::PUBLIC,
+                Op::METADATA.access.is_public() == Op::Caller::PUBLIC,
                 "access and caller of an operation disagree"
             );
         };
         Endpoint {
-            meta: &Op::META,
+            meta: &Op::METADATA,
             deprecated: Op::DEPRECATED,
             run: run::<Op>,
-            further_permission: Op::further_permission,
+            additional_permission: Op::additional_permission,
             request_schema: Op::request_schema,
             response_schema: Op::response_schema,
             dry_run_schema: Op::dry_run_schema,
@@ -222,21 +225,21 @@ impl Endpoint {
 fn run<'a, Op: Operation>(
     shared: &'a Shared,
     caller: Option<&'a Caller>,
-    incoming: &Incoming<'_>,
-) -> BoxFuture<'a, Result<Answer, ApiError>> {
+    incoming: &DecodedRequest<'_>,
+) -> BoxFuture<'a, Result<EncodedResponse, ApiError>> {
     let input = Op::decode(incoming);
     Box::pin(async move {
         let Some(caller) = Op::Caller::of(caller) else {
             tracing::error!(
-                operation = Op::META.id,
+                operation = Op::METADATA.id,
                 "an operation behind the key headers was called without a caller"
             );
             return Err(ApiError::internal());
         };
-        let Shared { service, brand, document } = shared;
-        let reply = Op::run(Context { service: &**service, caller, brand, document }, input).await?;
+        let Shared { service, service_info, document } = shared;
+        let reply = Op::run(Context { service: &**service, caller, service_info, document }, input).await?;
         if reply.replay.is_some() {
-            return Ok(Answer { reply: reply.map(|_| ()), body: Payload::Json(Vec::new()) });
+            return Ok(EncodedResponse { reply: reply.map(|_| ()), body: Payload::Json(Vec::new()) });
         }
         Op::encode(reply)
     })

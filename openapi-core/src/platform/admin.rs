@@ -19,8 +19,8 @@ use crate::storage::{
     StoredDocument, SubmissionFilter, SubmissionPosition, SubmissionQuery, TemplatePosition, TemplateQuery,
     Window,
 };
+use crate::validation::Violations;
 use crate::values::{AgentId, FileId, SubmissionId, TemplateId};
-use crate::violation::Violations;
 
 /// Rows that one step of a purge removes, so that no step holds the store for long.
 const PURGE_ROWS: u32 = 1_000;
@@ -55,7 +55,7 @@ impl Platform {
         };
         let audit = self.operator_audit(by, action, id, id.as_str(), &Object::new(), now);
         self.storage.update_agent(&agent, &audit).await?;
-        self.gate.forget(id);
+        self.authenticator.forget(id);
         Ok(agent)
     }
 
@@ -214,7 +214,8 @@ impl Admin for Platform {
         loop {
             let now = self.now();
             let current = Admin::contact_schema(self, agent).await?;
-            let schema = current.redefined(definition, &self.brand, now).map_err(AdminError::Invalid)?;
+            let schema =
+                current.redefined(definition, &self.service_info, now).map_err(AdminError::Invalid)?;
             let unchanged =
                 ContactSchema { version: current.version, updated_at: current.updated_at, ..schema.clone() };
             if unchanged == current {
@@ -435,7 +436,7 @@ impl Admin for Platform {
         let now = self.now();
         let action = AuditAction::FilePurge;
         let audit = self.operator_audit(by, action, agent, agent.as_str(), &Object::new(), now);
-        let hastened = self.storage.hasten_purges(agent, now, &audit).await?;
+        let hastened = self.storage.expedite_purges(agent, now, &audit).await?;
         self.purge_due_contents().await?;
         Ok(hastened)
     }

@@ -17,9 +17,11 @@ use crate::service::{
     ArchiveContact, ContactListQuery, ContactTarget, CreateContact, Created, ListContacts, Page,
     UpdateContact, Updated, Upsert,
 };
-use crate::storage::{ContactFilter, ContactQuery, ContactWrite, Effects, Replay, StorageErrorKind};
+use crate::storage::{
+    ContactFilter, ContactQuery, ContactWrite, Effects, IdempotencyRecord, StorageErrorKind,
+};
+use crate::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
 use crate::values::{AgentId, Timestamp};
-use crate::violation::{Fault, Place, Rule, Violation, Violations};
 
 pub(super) async fn find(
     platform: &Platform,
@@ -75,7 +77,7 @@ pub(super) async fn create(
             refuse_duplicate(platform, &schema, &contact).await?;
             return Ok(Created::Preview(contact));
         }
-        let replay: Option<Replay> = match &claimed {
+        let replay: Option<IdempotencyRecord> = match &claimed {
             Some(claim) => Some(claim.replay(&contact, Some(contact.id), now)?),
             None => None,
         };
@@ -212,7 +214,7 @@ async fn create_by_upsert(
                 }
             })
         } else {
-            created.map_err(|violations| violations.moved("externalReferenceId", Place::Path))
+            created.map_err(|violations| violations.moved("externalReferenceId", Location::Path))
         }
     })?;
     if request.if_match.is_some() {
@@ -236,7 +238,12 @@ async fn create_by_upsert(
 fn invalid_path(target: &ContactTarget) -> Option<Violations> {
     let fault = target.resolve().err()?;
     let mut violations = Violations::new();
-    violations.push(Violation::new(Place::Path, "externalReferenceId", Some(&target.as_str().into()), fault));
+    violations.push(ValidationError::new(
+        Location::Path,
+        "externalReferenceId",
+        Some(&target.as_str().into()),
+        fault,
+    ));
     Some(violations)
 }
 
@@ -252,9 +259,9 @@ fn same_external_id<T>(
     if !violations
         .listed()
         .iter()
-        .any(|violation| violation.field == "externalReferenceId" && violation.place == Place::Body)
+        .any(|violation| violation.field == "externalReferenceId" && violation.place == Location::Body)
     {
-        let fault = Fault::new(Rule::Conflict, "must be the external id of the path");
+        let fault = ValidationIssue::new(ValidationCode::Conflict, "must be the external id of the path");
         violations.body("externalReferenceId", Some(other), fault);
     }
     Err(violations)

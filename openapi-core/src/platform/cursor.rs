@@ -16,8 +16,8 @@ use crate::storage::{
 };
 use crate::values::{AgentId, ContactId, Timestamp};
 
-/// Octets of the signature that a cursor carries.
-const TAG_OCTETS: usize = 16;
+/// Bytes of the signature that a cursor carries.
+const TAG_BYTES: usize = 16;
 
 /// What a cursor says.
 #[derive(Serialize, Deserialize)]
@@ -41,7 +41,7 @@ fn seal(keys: &ServerKeys, list: &str, parameters: &impl Serialize, payload: &im
     let payload = URL_SAFE_NO_PAD.encode(serde_json::to_vec(payload).unwrap_or_default());
     let message = serde_json::to_vec(&(&payload, parameters)).unwrap_or_default();
     let tag = keys.tag(list, &message);
-    format!("{payload}.{}", URL_SAFE_NO_PAD.encode(&tag[..TAG_OCTETS]))
+    format!("{payload}.{}", URL_SAFE_NO_PAD.encode(&tag[..TAG_BYTES]))
 }
 
 /// The payload of a cursor; `None` when it was altered or issued for other parameters.
@@ -52,7 +52,7 @@ fn unseal<T: DeserializeOwned>(
     cursor: &str,
 ) -> Option<T> {
     let (payload, tag) = cursor.split_once('.')?;
-    let tag = URL_SAFE_NO_PAD.decode(tag).ok().filter(|tag| tag.len() == TAG_OCTETS)?;
+    let tag = URL_SAFE_NO_PAD.decode(tag).ok().filter(|tag| tag.len() == TAG_BYTES)?;
     let message = serde_json::to_vec(&(payload, parameters)).ok()?;
     if !keys.verifies(list, &message, &tag) {
         return None;
@@ -143,7 +143,7 @@ impl FileCursors<'_> {
         let (number, text) = match key {
             FileSortKey::Time(time) => (Some(time.millis()), None),
             FileSortKey::Name(name) => (None, Some(name)),
-            FileSortKey::Size(octets) => (i64::try_from(octets).ok(), None),
+            FileSortKey::Size(bytes) => (i64::try_from(bytes).ok(), None),
         };
         let payload = Payload { number, text, id: id.to_string(), page };
         seal(self.keys, Self::LIST, &self.parameters(), &payload)

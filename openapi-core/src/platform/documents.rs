@@ -68,7 +68,7 @@ impl Platform {
         new: NewDocument<'_>,
     ) -> Result<StoredDocument, ApiError> {
         let document = self.store_sealed(agent, new).await?;
-        let write = DocumentWrite { document, max_octets: self.files.max_octets_of_agent };
+        let write = DocumentWrite { document, max_bytes: self.files.max_bytes_of_agent };
         let Err(error) = self.storage.insert_document(agent, &write).await else {
             return Ok(write.document);
         };

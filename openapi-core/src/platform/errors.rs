@@ -10,9 +10,9 @@ use crate::ports::ScanError;
 use crate::reply::{ApiError, ErrorCode};
 use crate::schema::ContactSchema;
 use crate::service::ContactTarget;
-use crate::storage::{Duplicate, Excess, ExcessUnit};
+use crate::storage::{Duplicate, QuotaExcess, QuotaUnit};
+use crate::validation::ValidationCode;
 use crate::values::{ContactId, FileId, SubmissionId, TemplateId};
-use crate::violation::Rule;
 
 pub(super) fn contact_not_found(target: &ContactTarget) -> ApiError {
     let malformed = matches!(target, ContactTarget::Id(text) if text.parse::<ContactId>().is_err());
@@ -103,7 +103,7 @@ pub(super) fn transition_refused(
     let words = format!("cannot change from {from} to {to}");
     let allowed = allowed.iter().map(|status| Json::from(status.as_str())).collect();
     ApiError::new(ErrorCode::InvalidStatusTransition, format!("A submission cannot go from {from} to {to}"))
-        .with_violation("status", to.as_str().into(), Rule::Transition, words)
+        .with_violation("status", to.as_str().into(), ValidationCode::Transition, words)
         .with_detail("from", from.as_str())
         .with_detail("to", to.as_str())
         .with_detail("allowed", Json::Array(allowed))
@@ -131,10 +131,10 @@ fn refused_file(message: &'static str, detected: &Detected, types: &FileTypes) -
         .with_detail("allowed", Json::Array(allowed))
 }
 
-pub(super) fn quota_exceeded(excess: Excess) -> ApiError {
+pub(super) fn quota_exceeded(excess: QuotaExcess) -> ApiError {
     let message = match excess.unit {
-        ExcessUnit::Files => format!("The contact may have {} files", excess.limit),
-        ExcessUnit::Bytes => format!("The files of the agent may have {} bytes in all", excess.limit),
+        QuotaUnit::Files => format!("The contact may have {} files", excess.limit),
+        QuotaUnit::Bytes => format!("The files of the agent may have {} bytes in all", excess.limit),
     };
     ApiError::new(ErrorCode::StorageQuotaExceeded, message)
         .with_detail("limit", excess.limit)
@@ -148,7 +148,7 @@ pub(super) fn scanner_failed(error: &ScanError) -> ApiError {
     ApiError::new(ErrorCode::ServiceUnavailable, "The file could not be scanned; try again")
 }
 
-/// What was refused when the upload began would be accepted now, but its octets were not kept.
+/// What was refused when the upload began would be accepted now, but its bytes were not kept.
 pub(super) fn upload_overtaken() -> ApiError {
     ApiError::new(ErrorCode::ServiceUnavailable, "The contact changed during the upload; try again")
 }
@@ -180,7 +180,7 @@ pub(super) fn duplicate(found: &Duplicate, contact: &Contact, schema: &ContactSc
         .with_detail("field", found.field.as_str())
     };
     error
-        .with_violation(&found.field, value, Rule::Unique, "is already used")
+        .with_violation(&found.field, value, ValidationCode::Unique, "is already used")
         .with_detail("existingContactId", found.existing.to_string().as_str())
         .with_detail("archived", found.archived)
 }

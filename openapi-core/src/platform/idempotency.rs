@@ -8,7 +8,7 @@ use super::Platform;
 use crate::access::Caller;
 use crate::reply::{ApiError, ErrorCode, StoredReply};
 use crate::service::{Idempotency, ReplyEncoder};
-use crate::storage::{Replay, ReplayKey};
+use crate::storage::{IdempotencyKey, IdempotencyRecord};
 use crate::values::{ContactId, Timestamp};
 
 /// How long answers are kept.
@@ -17,7 +17,7 @@ const RETENTION_MILLIS: i64 = 24 * 3_600_000;
 /// A request that holds its idempotency key while it runs.
 pub(super) struct Claim<'a, T> {
     platform: &'a Platform,
-    key: ReplayKey,
+    key: IdempotencyKey,
     fingerprint: [u8; 32],
     encoder: ReplyEncoder<T>,
 }
@@ -81,9 +81,9 @@ impl<T> Claim<'_, T> {
         made: &T,
         resource: Option<ContactId>,
         now: Timestamp,
-    ) -> Result<Replay, ApiError> {
-        let reply = self.encoder.encode(&self.platform.brand, made)?;
-        Ok(Replay {
+    ) -> Result<IdempotencyRecord, ApiError> {
+        let reply = self.encoder.encode(&self.platform.service_info, made)?;
+        Ok(IdempotencyRecord {
             key: self.key,
             fingerprint: self.fingerprint,
             status: reply.status,
@@ -96,12 +96,12 @@ impl<T> Claim<'_, T> {
 }
 
 /// Bound to whoever calls, the method and the path.
-fn replay_key<T>(caller: &Caller, idempotency: &Idempotency<T>) -> ReplayKey {
+fn replay_key<T>(caller: &Caller, idempotency: &Idempotency<T>) -> IdempotencyKey {
     let mut hash = Sha256::new();
     let actor = serde_json::to_string(&caller.actor).unwrap_or_default();
     for part in [caller.agent_id.as_str(), &actor, &idempotency.operation, &idempotency.key] {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }
-    ReplayKey(hash.finalize().into())
+    IdempotencyKey(hash.finalize().into())
 }

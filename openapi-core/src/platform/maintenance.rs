@@ -1,6 +1,6 @@
 //! Work that is due from time to time, and the orderly end.
 
-use super::extraction::Of;
+use super::extraction::JobSource;
 use super::files::MaintainError;
 use super::state::Platform;
 use crate::storage::StorageError;
@@ -15,10 +15,10 @@ impl Platform {
     /// # Errors
     /// When the store fails; the next call goes on.
     pub async fn maintain(&self) -> Result<(), MaintainError> {
-        self.gate.maintain().await?;
-        let abandoned = self.settle_abandoned(Of::All).await;
+        self.authenticator.maintain().await?;
+        let abandoned = self.settle_abandoned(JobSource::All).await;
         const BATCH: u32 = 500;
-        while self.storage.sweep_replays(self.now(), BATCH).await? >= u64::from(BATCH) {}
+        while self.storage.sweep_idempotency_records(self.now(), BATCH).await? >= u64::from(BATCH) {}
         self.maintain_contents().await?;
         Ok(abandoned?)
     }
@@ -29,8 +29,8 @@ impl Platform {
     /// # Errors
     /// When the store fails; leases then count as used.
     pub async fn drain(&self) -> Result<(), StorageError> {
-        let abandoned = self.settle_abandoned(Of::All).await;
-        self.gate.drain().await?;
+        let abandoned = self.settle_abandoned(JobSource::All).await;
+        self.authenticator.drain().await?;
         abandoned
     }
 }

@@ -3,7 +3,7 @@
 use crate::reply::{ApiError, Pagination};
 use crate::service::{Page, PageRequest, PageStart};
 use crate::storage::Window;
-use crate::violation::{Fault, Place, Rule, Violation, Violations};
+use crate::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
 
 /// A part of a list that is asked for, with the cursor read.
 pub(super) struct Part<P> {
@@ -66,6 +66,6 @@ impl<P: Clone> Part<P> {
 }
 
 fn bad_cursor(text: &str) -> ApiError {
-    let fault = Fault::new(Rule::Format, "was not issued for these parameters");
-    Violations::from(Violation::new(Place::Query, "cursor", Some(&text.into()), fault)).into()
+    let fault = ValidationIssue::new(ValidationCode::Format, "was not issued for these parameters");
+    Violations::from(ValidationError::new(Location::Query, "cursor", Some(&text.into()), fault)).into()
 }

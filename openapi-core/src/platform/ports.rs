@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::extraction::{DocumentExtractor, NoExtractor};
 use crate::ports::{
-    BlobStore, Clock, FileScanner, IdSource, InPlace, NoBlobs, NoScanner, NoTimer, Offload, Timer,
+    BlobStore, BlockingExecutor, Clock, FileScanner, IdGenerator, Inline, NoBlobs, NoScanner, NoTimer, Timer,
 };
 use crate::server_keys::ServerKeys;
 
@@ -14,7 +14,7 @@ pub struct Ports {
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Randomness.
-    pub ids: Arc<dyn IdSource>,
+    pub ids: Arc<dyn IdGenerator>,
     /// The keys of the server.
     pub server_keys: ServerKeys,
     /// Where contents of files are kept; [`NoBlobs`] where none was given: uploads are then refused.
@@ -25,14 +25,14 @@ pub struct Ports {
     pub extractor: Arc<dyn DocumentExtractor>,
     /// Waiting; [`NoTimer`] where no deadline is to be enforced: the health check then waits for the store.
     pub timer: Arc<dyn Timer>,
-    /// Hashes parts of uploads beside their arrival; [`InPlace`] where no thread is lent.
-    pub offload: Arc<dyn Offload>,
+    /// Hashes parts of uploads beside their arrival; [`Inline`] where no thread is lent.
+    pub offload: Arc<dyn BlockingExecutor>,
 }
 
 impl Ports {
     /// Ports without deadlines, a store of file contents or a scanner.
     #[must_use]
-    pub fn new(clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>, server_keys: ServerKeys) -> Self {
+    pub fn new(clock: Arc<dyn Clock>, ids: Arc<dyn IdGenerator>, server_keys: ServerKeys) -> Self {
         Ports {
             clock,
             ids,
@@ -41,7 +41,7 @@ impl Ports {
             scanner: Arc::new(NoScanner),
             extractor: Arc::new(NoExtractor),
             timer: Arc::new(NoTimer),
-            offload: Arc::new(InPlace),
+            offload: Arc::new(Inline),
         }
     }
 
@@ -83,7 +83,7 @@ impl Ports {
 
     /// Sets who hashes beside the caller.
     #[must_use]
-    pub fn with_offload(mut self, offload: Arc<dyn Offload>) -> Self {
+    pub fn with_blocking_executor(mut self, offload: Arc<dyn BlockingExecutor>) -> Self {
         self.offload = offload;
         self
     }

@@ -11,14 +11,14 @@ use crate::server_keys::ServerKeys;
 /// What a sealed content begins with: the form it has.
 const VERSION: u8 = 1;
 /// The id of the server's key, as hexadecimal digits.
-const KEY_ID_OCTETS: usize = 12;
-const TAG_OCTETS: usize = 16;
+const KEY_ID_BYTES: usize = 12;
+const TAG_BYTES: usize = 16;
 /// How much longer a sealed content is than what is in it.
-pub(super) const SEAL_OCTETS: usize = 1 + KEY_ID_OCTETS + TAG_OCTETS;
+pub(super) const SEAL_BYTES: usize = 1 + KEY_ID_BYTES + TAG_BYTES;
 
 const PURPOSE: &str = "document at rest";
 
-/// What keys and authenticates a document beside its octets: it opens only as what it was sealed.
+/// What keys and authenticates a document beside its bytes: it opens only as what it was sealed.
 fn name(key: &BlobKey) -> Vec<u8> {
     [key.agent.as_str().as_bytes(), key.file.as_bytes()].concat()
 }
@@ -50,7 +50,7 @@ pub(super) enum Sealed {
 /// Opens what was sealed under this key.
 pub(super) fn open(keys: &ServerKeys, key: &BlobKey, sealed: &[u8]) -> Result<Vec<u8>, Sealed> {
     let rest = sealed.strip_prefix(&[VERSION]).ok_or(Sealed::Damaged)?;
-    let (id, content) = rest.split_at_checked(KEY_ID_OCTETS).ok_or(Sealed::Damaged)?;
+    let (id, content) = rest.split_at_checked(KEY_ID_BYTES).ok_or(Sealed::Damaged)?;
     let id = std::str::from_utf8(id).map_err(|_| Sealed::Damaged)?;
     let name = name(key);
     let of_document = keys.tag_with(id, PURPOSE, &name).ok_or_else(|| Sealed::KeyGone(id.to_owned()))?;
@@ -67,12 +67,12 @@ mod tests {
     use crate::server_keys::ServerKey;
     use crate::values::FileId;
 
-    fn keys(octet: u8) -> ServerKeys {
-        ServerKeys::new(ServerKey::new(&[octet; 32]), Vec::new())
+    fn keys(byte: u8) -> ServerKeys {
+        ServerKeys::new(ServerKey::new(&[byte; 32]), Vec::new())
     }
 
-    fn key(agent: &str, octet: u8) -> BlobKey {
-        BlobKey::new(agent.parse().unwrap(), FileId::from_bytes([octet; 12]))
+    fn key(agent: &str, byte: u8) -> BlobKey {
+        BlobKey::new(agent.parse().unwrap(), FileId::from_bytes([byte; 12]))
     }
 
     proptest! {
@@ -80,7 +80,7 @@ mod tests {
         fn what_was_sealed_opens_as_what_it_was(content: Vec<u8>, at: prop::sample::Index, bit in 0..8_u8) {
             let (keys, key) = (keys(1), key("one", 1));
             let sealed = seal(&keys, &key, &content).unwrap();
-            prop_assert_eq!(sealed.len(), content.len() + SEAL_OCTETS);
+            prop_assert_eq!(sealed.len(), content.len() + SEAL_BYTES);
             prop_assert_eq!(open(&keys, &key, &sealed), Ok(content));
             let mut changed = sealed.to_vec();
             changed[at.index(sealed.len())] ^= 1 << bit;

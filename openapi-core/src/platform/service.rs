@@ -11,7 +11,7 @@ use crate::access::Caller;
 use crate::contacts::{Contact, SharedContact};
 use crate::files::ContactFile;
 use crate::forms::{CompiledTemplate, Submission, TemplateSummary};
-use crate::ports::within;
+use crate::ports::timeout;
 use crate::reply::ApiError;
 use crate::schema::ContactSchema;
 use crate::service::{
@@ -27,7 +27,7 @@ const HEALTH_MILLIS: u64 = 1_000;
 #[async_trait]
 impl OpenApiService for Platform {
     async fn health(&self) -> Result<(), ApiError> {
-        match within(&*self.ports.timer, HEALTH_MILLIS, self.storage.probe()).await {
+        match timeout(&*self.ports.timer, HEALTH_MILLIS, self.storage.probe()).await {
             Some(Ok(())) => Ok(()),
             Some(Err(error)) => {
                 tracing::warn!(%error, source = ?error.source, "the data store does not pass the health check");

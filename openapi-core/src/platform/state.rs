@@ -9,13 +9,13 @@ use super::extraction::{ExtractionSettings, Extractions};
 use super::files::{FileSettings, Sweeps};
 use super::ports::Ports;
 use crate::api::{Api, Settings};
-use crate::brand::Brand;
+use crate::auth::Authenticator;
 use crate::forms::CompiledTemplate;
-use crate::gate::Gate;
 use crate::reply::ApiError;
 use crate::schema::{CompiledSchema, ContactSchema};
 use crate::service::OpenApiService;
-use crate::storage::{ReplayKey, Storage};
+use crate::service_info::ServiceInfo;
+use crate::storage::{IdempotencyKey, Storage};
 use crate::values::{AgentId, TemplateId, Timestamp};
 
 /// How often a write is tried again after losing a race.
@@ -34,34 +34,38 @@ pub trait AgentObserver: Send + Sync {
 pub struct Platform {
     pub(super) storage: Arc<dyn Storage>,
     pub(super) ports: Ports,
-    pub(super) brand: Brand,
+    pub(super) service_info: ServiceInfo,
     pub(super) files: FileSettings,
     pub(super) sweeps: Sweeps,
     pub(super) extraction: ExtractionSettings,
     pub(super) extractions: Extractions,
-    pub(super) gate: Arc<Gate>,
+    pub(super) authenticator: Arc<Authenticator>,
     pub(super) schemas: Cache<AgentId, CompiledSchema>,
     pub(super) templates: Templates,
-    pub(super) running: Mutex<HashSet<ReplayKey>>,
+    pub(super) running: Mutex<HashSet<IdempotencyKey>>,
     observers: Mutex<Vec<Weak<dyn AgentObserver>>>,
 }
 
 impl Platform {
     /// A platform over a store.
     #[must_use]
-    pub fn new(storage: Arc<dyn Storage>, ports: Ports, brand: Brand) -> Self {
+    pub fn new(storage: Arc<dyn Storage>, ports: Ports, service_info: ServiceInfo) -> Self {
         let access = Arc::clone(&storage);
-        let gate =
-            Gate::new(access, Arc::clone(&ports.clock), Arc::clone(&ports.ids), ports.server_keys.clone());
+        let authenticator = Authenticator::new(
+            access,
+            Arc::clone(&ports.clock),
+            Arc::clone(&ports.ids),
+            ports.server_keys.clone(),
+        );
         Platform {
             storage,
             ports,
-            brand,
+            service_info,
             files: FileSettings::default(),
             sweeps: Sweeps::default(),
             extraction: ExtractionSettings::default(),
             extractions: Extractions::default(),
-            gate: Arc::new(gate),
+            authenticator: Arc::new(authenticator),
             schemas: Cache::default(),
             templates: Templates::default(),
             running: Mutex::default(),
@@ -83,25 +87,25 @@ impl Platform {
         self
     }
 
-    /// The API over this platform, under the platform's own names: `settings.brand` is replaced by them.
+    /// The API over this platform, under the platform's own names: `settings.service_info` is replaced by them.
     #[must_use]
     pub fn api(self: &Arc<Self>, mut settings: Settings) -> Api {
         let service: Arc<dyn OpenApiService> = Arc::clone(self) as _;
-        settings.brand = self.brand.clone();
-        Api::new(settings, service, self.gate())
+        settings.service_info = self.service_info.clone();
+        Api::new(settings, service, self.authenticator())
     }
 
-    /// The platform's gate, for a host that answers with a service of its own and leaves keys and limits to the
-    /// platform: `Api::new(settings, service, platform.gate())`.
+    /// The platform's authenticator, for a host that answers with a service of its own and leaves keys and limits to the
+    /// platform: `Api::new(settings, service, platform.authenticator())`.
     #[must_use]
-    pub fn gate(&self) -> Arc<Gate> {
-        Arc::clone(&self.gate)
+    pub fn authenticator(&self) -> Arc<Authenticator> {
+        Arc::clone(&self.authenticator)
     }
 
     /// The names of the service.
     #[must_use]
-    pub fn brand(&self) -> &Brand {
-        &self.brand
+    pub fn service_info(&self) -> &ServiceInfo {
+        &self.service_info
     }
 
     /// The store.
@@ -155,7 +159,7 @@ impl Platform {
     ) -> Result<Arc<CompiledSchema>, ApiError> {
         let agent = schema.agent_id.clone();
         let same = schema.clone();
-        let compile = || CompiledSchema::new(schema, &self.brand);
+        let compile = || CompiledSchema::new(schema, &self.service_info);
         self.schemas.keep(agent.clone(), now, |known| *known.schema() == same, compile).map_err(|error| {
             tracing::error!(%agent, %error, "a stored contact schema has a pattern that does not compile");
             ApiError::internal()

@@ -7,10 +7,10 @@ use crate::values::{PlatformId, Timestamp};
 /// Draws randomness.
 ///
 /// # Contract
-/// `fill` writes octets that nobody can foresee: keys, secrets and ids are made from them.
-pub trait IdSource: Send + Sync {
-    /// Fills `octets`.
-    fn fill(&self, octets: &mut [u8]);
+/// `fill` writes bytes that nobody can foresee: keys, secrets and ids are made from them.
+pub trait IdGenerator: Send + Sync {
+    /// Fills `bytes`.
+    fn fill(&self, bytes: &mut [u8]);
 
     /// A platform id of `at`.
     fn platform_id(&self, at: Timestamp) -> PlatformId {
@@ -21,18 +21,18 @@ pub trait IdSource: Send + Sync {
 
     /// A UUIDv7 of `at` (RFC 9562): the id of a request.
     fn uuid_v7(&self, at: Timestamp) -> String {
-        let mut octets = [0; 16];
-        self.fill(&mut octets[6..]);
+        let mut bytes = [0; 16];
+        self.fill(&mut bytes[6..]);
         let millis = u64::try_from(at.millis()).unwrap_or(0).to_be_bytes();
-        octets[..6].copy_from_slice(&millis[2..]);
-        octets[6] = 0x70 | octets[6] & 0x0f;
-        octets[8] = 0x80 | octets[8] & 0x3f;
+        bytes[..6].copy_from_slice(&millis[2..]);
+        bytes[6] = 0x70 | bytes[6] & 0x0f;
+        bytes[8] = 0x80 | bytes[8] & 0x3f;
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         const PLACES: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
         let mut text = *b"........-....-....-....-............";
-        for (octet, place) in octets.into_iter().zip(PLACES) {
-            text[place] = DIGITS[usize::from(octet >> 4)];
-            text[place + 1] = DIGITS[usize::from(octet & 15)];
+        for (byte, place) in bytes.into_iter().zip(PLACES) {
+            text[place] = DIGITS[usize::from(byte >> 4)];
+            text[place + 1] = DIGITS[usize::from(byte & 15)];
         }
         std::str::from_utf8(&text).unwrap_or_default().to_owned()
     }
@@ -42,10 +42,10 @@ pub trait IdSource: Send + Sync {
 #[derive(Debug, Default)]
 pub struct SequentialIds(AtomicU64);
 
-impl IdSource for SequentialIds {
-    fn fill(&self, octets: &mut [u8]) {
+impl IdGenerator for SequentialIds {
+    fn fill(&self, bytes: &mut [u8]) {
         // SplitMix64: spreads a counter over all bits, so that keys made from it look like keys.
-        for chunk in octets.chunks_mut(8) {
+        for chunk in bytes.chunks_mut(8) {
             let mut word =
                 self.0.fetch_add(1, Ordering::SeqCst).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

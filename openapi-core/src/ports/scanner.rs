@@ -6,7 +6,7 @@ use bytes::Bytes;
 /// Looks at every file before it is accepted: the place for a virus scanner.
 ///
 /// # Contract
-/// - A scan sees all octets of one file, in order, while they arrive.
+/// - A scan sees all bytes of one file, in order, while they arrive.
 /// - A scan that fails refuses the file: the upload is answered SERVICE_UNAVAILABLE, and nothing of it is kept.
 #[async_trait]
 pub trait FileScanner: Send + Sync {
@@ -20,10 +20,10 @@ pub trait FileScanner: Send + Sync {
 /// The scan of one file.
 #[async_trait]
 pub trait FileScan: Send {
-    /// Takes the next octets.
-    async fn push(&mut self, octets: &Bytes) -> Result<(), ScanError>;
+    /// Takes the next bytes.
+    async fn push(&mut self, bytes: &Bytes) -> Result<(), ScanError>;
 
-    /// The verdict, once all octets were taken.
+    /// The verdict, once all bytes were taken.
     async fn finish(self: Box<Self>) -> Result<Verdict, ScanError>;
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::{Clock, IdSource};
+use super::{Clock, IdGenerator};
 use crate::values::Timestamp;
 
 /// The machine's wall clock.
@@ -22,38 +22,38 @@ impl Clock for SystemClock {
     }
 }
 
-/// Octets drawn ahead, so that not every id costs a call into the kernel.
+/// Bytes drawn ahead, so that not every id costs a call into the kernel.
 const POOL: usize = 1_024;
 
 /// The operating system's randomness.
 pub struct SystemIds(Mutex<Pool>);
 
 struct Pool {
-    octets: [u8; POOL],
+    bytes: [u8; POOL],
     used: usize,
 }
 
 impl Default for SystemIds {
     fn default() -> Self {
-        SystemIds(Mutex::new(Pool { octets: [0; POOL], used: POOL }))
+        SystemIds(Mutex::new(Pool { bytes: [0; POOL], used: POOL }))
     }
 }
 
-impl IdSource for SystemIds {
+impl IdGenerator for SystemIds {
     /// # Panics
     /// When the operating system has no randomness to give: no id or secret may be made without it.
-    fn fill(&self, octets: &mut [u8]) {
+    fn fill(&self, bytes: &mut [u8]) {
         let mut pool = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        for octet in octets {
+        for byte in bytes {
             if pool.used == POOL {
-                if let Err(error) = getrandom::fill(&mut pool.octets) {
+                if let Err(error) = getrandom::fill(&mut pool.bytes) {
                     panic!("the operating system gives no randomness: {error}");
                 }
                 pool.used = 0;
             }
             let at = pool.used;
             // A secret must not stay behind in the pool.
-            *octet = std::mem::take(&mut pool.octets[at]);
+            *byte = std::mem::take(&mut pool.bytes[at]);
             pool.used += 1;
         }
     }

@@ -21,7 +21,7 @@ impl Timer for NoTimer {
 }
 
 /// What `work` returns, or `None` when it takes longer than `millis`.
-pub async fn within<T>(timer: &dyn Timer, millis: u64, work: impl Future<Output = T>) -> Option<T> {
+pub async fn timeout<T>(timer: &dyn Timer, millis: u64, work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
     let mut deadline = timer.sleep(millis);
     std::future::poll_fn(|cx| {

@@ -10,7 +10,7 @@ use http_body::{Body, Frame, SizeHint};
 
 use crate::ports::BlobStream;
 
-/// The body of a reply: known as a whole before the first octet is sent, the content of a file of known length, or
+/// The body of a reply: known as a whole before the first byte is sent, the content of a file of known length, or
 /// events as they come.
 #[derive(Default)]
 pub struct ApiBody(Source);
@@ -40,9 +40,9 @@ impl ApiBody {
         ApiBody::default()
     }
 
-    /// The content of a file, of exactly `octets` octets.
-    pub(crate) fn content(stream: BlobStream, octets: u64) -> Self {
-        ApiBody(Source::Content { stream, left: octets })
+    /// The content of a file, of exactly `bytes` bytes.
+    pub(crate) fn content(stream: BlobStream, bytes: u64) -> Self {
+        ApiBody(Source::Content { stream, left: bytes })
     }
 
     /// Events, each piece sent as it comes.
@@ -51,7 +51,7 @@ impl ApiBody {
         ApiBody(Source::Events(Box::pin(stream)))
     }
 
-    /// The octets that are left to be sent; `None` of what is read or made as it is sent.
+    /// The bytes that are left to be sent; `None` of what is read or made as it is sent.
     #[must_use]
     pub fn as_bytes(&self) -> Option<&[u8]> {
         match &self.0 {
@@ -60,7 +60,7 @@ impl ApiBody {
         }
     }
 
-    /// Takes the octets; `None` of what is read or made as it is sent.
+    /// Takes the bytes; `None` of what is read or made as it is sent.
     #[must_use]
     pub fn into_bytes(self) -> Option<Bytes> {
         match self.0 {
@@ -87,8 +87,8 @@ impl From<Bytes> for ApiBody {
 }
 
 impl From<Vec<u8>> for ApiBody {
-    fn from(octets: Vec<u8>) -> Self {
-        ApiBody(Source::Known(octets.into()))
+    fn from(bytes: Vec<u8>) -> Self {
+        ApiBody(Source::Known(bytes.into()))
     }
 }
 
@@ -112,15 +112,15 @@ impl Body for ApiBody {
                 return Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))));
             }
             Source::Events(stream) => {
-                return stream.as_mut().poll_next(cx).map(|octets| octets.map(Frame::data).map(Ok));
+                return stream.as_mut().poll_next(cx).map(|bytes| bytes.map(Frame::data).map(Ok));
             }
             Source::Content { left: 0, .. } => return Poll::Ready(None),
             Source::Content { stream, left } => (stream, left),
         };
         let read = match ready!(stream.as_mut().poll_next(cx)) {
-            Some(Ok(octets)) if octets.len() as u64 <= *left => {
-                *left -= octets.len() as u64;
-                return Poll::Ready(Some(Ok(Frame::data(octets))));
+            Some(Ok(bytes)) if bytes.len() as u64 <= *left => {
+                *left -= bytes.len() as u64;
+                return Poll::Ready(Some(Ok(Frame::data(bytes))));
             }
             Some(Ok(_)) => "the content is longer than its record says".to_owned(),
             None => "the content is shorter than its record says".to_owned(),

@@ -54,7 +54,7 @@ error_codes! {
         IpNotAllowed = 403 "IP_NOT_ALLOWED", "The address is outside the key's allowlist.";
         InsufficientPermissions = 403 "INSUFFICIENT_PERMISSIONS", "The key lacks the scope or action; `details` has `required`.";
         AgentForbidden = 403 "AGENT_FORBIDDEN", "The agent in the path is not the key's agent, whether or not it exists.";
-        StorageQuotaExceeded = 403 "STORAGE_QUOTA_EXCEEDED", "The contact has as many files, or the agent as many octets, as it may have; `details` has `limit`, `actual` and `unit`.";
+        StorageQuotaExceeded = 403 "STORAGE_QUOTA_EXCEEDED", "The contact has as many files, or the agent as many bytes, as it may have; `details` has `limit`, `actual` and `unit`.";
         SignedUrlInvalid = 403 "SIGNED_URL_INVALID", "The link was altered, or the key it was issued to is revoked, disabled or expired.";
         SignedUrlExpired = 403 "SIGNED_URL_EXPIRED", "The link is over.";
         RouteNotFound = 404 "ROUTE_NOT_FOUND", "No such path.";

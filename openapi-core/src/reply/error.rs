@@ -8,7 +8,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use super::ErrorCode;
 use crate::json::Json;
 use crate::ports::{BlobError, BlobErrorKind};
-use crate::violation::{MAX_LISTED, Place, Rule, Violation, Violations};
+use crate::validation::{Location, MAX_LISTED, ValidationCode, ValidationError, Violations};
 
 /// A failed request: what becomes the error envelope (contract 6).
 #[derive(Clone, Debug, PartialEq)]
@@ -77,7 +77,7 @@ impl ApiError {
 
     /// The violations of a VALIDATION_ERROR, and of the conflicts that stem from one field.
     #[must_use]
-    pub fn violations(&self) -> &[Violation] {
+    pub fn violations(&self) -> &[ValidationError] {
         self.0.violations.as_ref().map_or(&[], Violations::listed)
     }
 
@@ -141,12 +141,12 @@ impl ApiError {
         mut self,
         field: &str,
         value: Json,
-        rule: Rule,
+        rule: ValidationCode,
         words: impl Into<Cow<'static, str>>,
     ) -> Self {
-        let fault = crate::violation::Fault::new(rule, words);
+        let fault = crate::validation::ValidationIssue::new(rule, words);
         let mut violations = Violations::new();
-        violations.push(Violation::new(Place::Body, field, Some(&value), fault));
+        violations.push(ValidationError::new(Location::Body, field, Some(&value), fault));
         self.0.violations = Some(violations);
         self
     }

@@ -6,10 +6,10 @@ use std::collections::HashSet;
 use super::check::key;
 use super::properties::{flag, label, option_list, pattern_text, text};
 use super::{CompiledSchema, ContactSchema, FieldDefinition, FieldOption, FieldType, Identity};
-use crate::brand::Brand;
 use crate::json::{Json, Object};
+use crate::service_info::ServiceInfo;
+use crate::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
 use crate::values::{ContactId, ContactStatus, Date, TextValue, Timestamp};
-use crate::violation::{Fault, Place, Rule, Violation, Violations};
 
 const MAX_CUSTOM_FIELDS: usize = 100;
 const MAX_LABEL: usize = 100;
@@ -24,7 +24,7 @@ impl ContactSchema {
     pub fn redefined(
         &self,
         definition: &Object,
-        brand: &Brand,
+        service_info: &ServiceInfo,
         at: Timestamp,
     ) -> Result<ContactSchema, Violations> {
         let mut reader = Reader { violations: Violations::new() };
@@ -37,24 +37,24 @@ impl ContactSchema {
                     schema.custom_fields = reader.custom(definitions);
                 }
                 ("fields" | "customFields", _) => {
-                    reader.fault(name, value, Fault::wrong_type("an array of field definitions"));
+                    reader.fault(name, value, ValidationIssue::wrong_type("an array of field definitions"));
                 }
                 ("allowUndeclaredCustomFields", Json::Bool(allowed)) => {
                     schema.allow_undeclared_custom_fields = *allowed;
                 }
                 ("allowUndeclaredCustomFields", _) => {
-                    reader.fault(name, value, Fault::wrong_type("true or false"));
+                    reader.fault(name, value, ValidationIssue::wrong_type("true or false"));
                 }
                 ("agentId" | "version" | "updatedAt" | "jsonSchema", _) => {}
                 _ => reader.fault(
                     name,
                     value,
-                    Fault::new(Rule::Unknown, "is not a member of a contact schema"),
+                    ValidationIssue::new(ValidationCode::Unknown, "is not a member of a contact schema"),
                 ),
             }
         }
         if reader.violations.is_empty() {
-            reader.defaults(&schema, brand, at);
+            reader.defaults(&schema, service_info, at);
         }
         if reader.violations.is_empty() { Ok(schema) } else { Err(reader.violations) }
     }
@@ -65,8 +65,8 @@ struct Reader {
 }
 
 impl Reader {
-    fn fault(&mut self, path: &str, value: &Json, fault: Fault) {
-        self.violations.push(Violation::new(Place::Body, path, Some(value), fault));
+    fn fault(&mut self, path: &str, value: &Json, fault: ValidationIssue) {
+        self.violations.push(ValidationError::new(Location::Body, path, Some(value), fault));
     }
 
     fn named<'a>(
@@ -76,22 +76,22 @@ impl Reader {
         seen: &mut HashSet<String>,
     ) -> Option<(&'a Object, &'a str)> {
         let Json::Object(members) = value else {
-            self.fault(path, value, Fault::wrong_type("an object"));
+            self.fault(path, value, ValidationIssue::wrong_type("an object"));
             return None;
         };
         let path = format!("{path}.name");
         match members.get("name") {
             Some(Json::String(name)) if seen.insert(name.clone()) => Some((members, name)),
             Some(value @ Json::String(_)) => {
-                self.fault(&path, value, Fault::new(Rule::Duplicate, "is defined twice"));
+                self.fault(&path, value, ValidationIssue::new(ValidationCode::Duplicate, "is defined twice"));
                 None
             }
             Some(value) => {
-                self.fault(&path, value, Fault::wrong_type("a string"));
+                self.fault(&path, value, ValidationIssue::wrong_type("a string"));
                 None
             }
             None => {
-                self.fault(&path, &Json::Null, Fault::required());
+                self.fault(&path, &Json::Null, ValidationIssue::required());
                 None
             }
         }
@@ -107,8 +107,8 @@ impl Reader {
                 None => self.fault(
                     &format!("{path}.name"),
                     &name.into(),
-                    Fault::new(
-                        Rule::Reference,
+                    ValidationIssue::new(
+                        ValidationCode::Reference,
                         "is not a standard field; declare your own fields under customFields",
                     ),
                 ),
@@ -121,7 +121,7 @@ impl Reader {
             self.fault(
                 "customFields",
                 &Json::Null,
-                Fault::new(Rule::MaxItems, "must have at most 100 elements"),
+                ValidationIssue::new(ValidationCode::MaxItems, "must have at most 100 elements"),
             );
             return Vec::new();
         }
@@ -140,7 +140,7 @@ impl Reader {
                 self.fault(
                     &name_path,
                     &name.into(),
-                    Fault::new(Rule::Reserved, "is the name of a standard field"),
+                    ValidationIssue::new(ValidationCode::Reserved, "is the name of a standard field"),
                 );
                 continue;
             }
@@ -150,8 +150,8 @@ impl Reader {
                 .and_then(|word| FieldType::ALL.into_iter().find(|kind| kind.as_str() == word));
             let Some(kind) = kind else {
                 let fault = match members.get("type") {
-                    None => Fault::required(),
-                    Some(_) => Fault::not_one_of(&FieldType::ALL.map(FieldType::as_str)),
+                    None => ValidationIssue::required(),
+                    Some(_) => ValidationIssue::not_one_of(&FieldType::ALL.map(FieldType::as_str)),
                 };
                 self.fault(&format!("{path}.type"), members.get("type").unwrap_or(&Json::Null), fault);
                 continue;
@@ -206,7 +206,10 @@ impl Reader {
                     field.default = Some(value.clone()).filter(|value| *value != Json::Null);
                     Ok(())
                 }
-                _ => Err(Fault::new(Rule::Unknown, "is not a property of a field definition")),
+                _ => Err(ValidationIssue::new(
+                    ValidationCode::Unknown,
+                    "is not a property of a field definition",
+                )),
             };
             if let Err(fault) = read {
                 self.fault(&path, value, fault);
@@ -224,8 +227,8 @@ impl Reader {
     }
 
     /// Each default must pass the rules of its own field.
-    fn defaults(&mut self, schema: &ContactSchema, brand: &Brand, at: Timestamp) {
-        let Ok(compiled) = CompiledSchema::new(schema.clone(), brand) else { return };
+    fn defaults(&mut self, schema: &ContactSchema, service_info: &ServiceInfo, at: Timestamp) {
+        let Ok(compiled) = CompiledSchema::new(schema.clone(), service_info) else { return };
         let identity =
             Identity { id: ContactId::from_bytes([0; 12]), agent_id: schema.agent_id.clone(), now: at };
         for (list, fields) in [("fields", &schema.fields), ("customFields", &schema.custom_fields)] {
@@ -264,7 +267,7 @@ impl Reader {
                     self.fault(
                         &format!("{list}[{index}].default"),
                         default,
-                        Fault::new(violation.rule, words),
+                        ValidationIssue::new(violation.rule, words),
                     );
                 }
             }
@@ -272,57 +275,67 @@ impl Reader {
     }
 }
 
-fn fixed(value: &Json, known: &Json) -> Result<(), Fault> {
-    if value == known { Ok(()) } else { Err(Fault::new(Rule::Conflict, "cannot be changed")) }
-}
-
-/// A read-only field takes no rules; what was read from the service may be passed back.
-fn unchanged(base: &FieldDefinition, name: &str, value: &Json) -> Result<(), Fault> {
-    let known = serde_json::to_value(base).ok().and_then(|base| base.get(name).map(Json::from));
-    match known {
-        Some(known) if known.same(value) => Ok(()),
-        Some(_) => Err(Fault::new(Rule::Conflict, "cannot be changed on a read-only field")),
-        None => Err(Fault::new(Rule::Unknown, "is not a property of a field definition")),
+fn fixed(value: &Json, known: &Json) -> Result<(), ValidationIssue> {
+    if value == known {
+        Ok(())
+    } else {
+        Err(ValidationIssue::new(ValidationCode::Conflict, "cannot be changed"))
     }
 }
 
-fn required(base: &FieldDefinition, value: &Json) -> Result<bool, Fault> {
-    match flag(value)? {
-        false if base.name == "primaryEmail" && !base.custom => {
-            Err(Fault::new(Rule::Conflict, "cannot be false: every contact has an address"))
+/// A read-only field takes no rules; what was read from the service may be passed back.
+fn unchanged(base: &FieldDefinition, name: &str, value: &Json) -> Result<(), ValidationIssue> {
+    let known = serde_json::to_value(base).ok().and_then(|base| base.get(name).map(Json::from));
+    match known {
+        Some(known) if known.same(value) => Ok(()),
+        Some(_) => {
+            Err(ValidationIssue::new(ValidationCode::Conflict, "cannot be changed on a read-only field"))
         }
+        None => Err(ValidationIssue::new(ValidationCode::Unknown, "is not a property of a field definition")),
+    }
+}
+
+fn required(base: &FieldDefinition, value: &Json) -> Result<bool, ValidationIssue> {
+    match flag(value)? {
+        false if base.name == "primaryEmail" && !base.custom => Err(ValidationIssue::new(
+            ValidationCode::Conflict,
+            "cannot be false: every contact has an address",
+        )),
         required => Ok(required),
     }
 }
 
-fn unique(base: &FieldDefinition, value: &Json) -> Result<bool, Fault> {
+fn unique(base: &FieldDefinition, value: &Json) -> Result<bool, ValidationIssue> {
     match flag(value)? {
         false if base.name == "externalReferenceId" && !base.custom => {
-            Err(Fault::new(Rule::Conflict, "cannot be false"))
+            Err(ValidationIssue::new(ValidationCode::Conflict, "cannot be false"))
         }
-        true if !base.kind.is_scalar() => {
-            Err(Fault::new(Rule::Conflict, format!("cannot be true for type {}", base.kind.as_str())))
-        }
+        true if !base.kind.is_scalar() => Err(ValidationIssue::new(
+            ValidationCode::Conflict,
+            format!("cannot be true for type {}", base.kind.as_str()),
+        )),
         unique => Ok(unique),
     }
 }
 
-fn length(base: &FieldDefinition, value: &Json) -> Result<Option<u32>, Fault> {
+fn length(base: &FieldDefinition, value: &Json) -> Result<Option<u32>, ValidationIssue> {
     match value {
         Json::Null => Ok(None),
-        Json::Number(number) if base.kind.is_text() => {
-            number.as_str().parse().map(Some).map_err(|_| Fault::wrong_type("a whole number of characters"))
-        }
+        Json::Number(number) if base.kind.is_text() => number
+            .as_str()
+            .parse()
+            .map(Some)
+            .map_err(|_| ValidationIssue::wrong_type("a whole number of characters")),
         Json::Number(_) => Err(not_for(base)),
-        _ => Err(Fault::wrong_type("a whole number of characters")),
+        _ => Err(ValidationIssue::wrong_type("a whole number of characters")),
     }
 }
 
-fn not_for(base: &FieldDefinition) -> Fault {
-    Fault::new(Rule::Conflict, format!("does not apply to type {}", base.kind.as_str()))
+fn not_for(base: &FieldDefinition) -> ValidationIssue {
+    ValidationIssue::new(ValidationCode::Conflict, format!("does not apply to type {}", base.kind.as_str()))
 }
 
-fn pattern(base: &FieldDefinition, value: &Json) -> Result<Option<String>, Fault> {
+fn pattern(base: &FieldDefinition, value: &Json) -> Result<Option<String>, ValidationIssue> {
     match value {
         Json::Null => Ok(None),
         Json::String(_) if !base.kind.is_text() => Err(not_for(base)),
@@ -330,23 +343,27 @@ fn pattern(base: &FieldDefinition, value: &Json) -> Result<Option<String>, Fault
     }
 }
 
-fn bound(base: &FieldDefinition, value: &Json) -> Result<Option<Json>, Fault> {
+fn bound(base: &FieldDefinition, value: &Json) -> Result<Option<Json>, ValidationIssue> {
     match (base.kind, value) {
         (_, Json::Null) => Ok(None),
         (FieldType::Integer | FieldType::Number, Json::Number(number)) if number.as_f64().is_finite() => {
             Ok(Some(value.clone()))
         }
-        (FieldType::Integer | FieldType::Number, _) => Err(Fault::wrong_type("a number")),
+        (FieldType::Integer | FieldType::Number, _) => Err(ValidationIssue::wrong_type("a number")),
         (FieldType::Date, Json::String(text)) => Date::parse(text).map(|_| Some(value.clone())),
         (FieldType::Datetime, Json::String(text)) => Timestamp::parse(text).map(|_| Some(value.clone())),
-        (FieldType::Date | FieldType::Datetime, _) => Err(Fault::wrong_type("a string")),
+        (FieldType::Date | FieldType::Datetime, _) => Err(ValidationIssue::wrong_type("a string")),
         _ => Err(not_for(base)),
     }
 }
 
-fn options(base: &FieldDefinition, value: &Json) -> Result<Option<Vec<FieldOption>>, Fault> {
+fn options(base: &FieldDefinition, value: &Json) -> Result<Option<Vec<FieldOption>>, ValidationIssue> {
     let Json::Array(items) = value else {
-        return if *value == Json::Null { Ok(None) } else { Err(Fault::wrong_type("an array of options")) };
+        return if *value == Json::Null {
+            Ok(None)
+        } else {
+            Err(ValidationIssue::wrong_type("an array of options"))
+        };
     };
     let takes_options = matches!(base.kind, FieldType::Select | FieldType::Multiselect)
         || base.kind == FieldType::String && !base.custom && base.name != "externalReferenceId";
@@ -356,14 +373,18 @@ fn options(base: &FieldDefinition, value: &Json) -> Result<Option<Vec<FieldOptio
     let options = option_list(items)?;
     let is_unknown_status = |option: &FieldOption| ContactStatus::parse(&option.value).is_err();
     if base.name == "status" && !base.custom && options.iter().any(is_unknown_status) {
-        return Err(Fault::new(Rule::Conflict, "may only leave out values of active, inactive and blocked"));
+        return Err(ValidationIssue::new(
+            ValidationCode::Conflict,
+            "may only leave out values of active, inactive and blocked",
+        ));
     }
     Ok(Some(options))
 }
 
 /// What holds between the properties of a field, and between the field and its built-in rule.
-fn whole(base: &FieldDefinition, field: &FieldDefinition) -> Result<(), (&'static str, Fault)> {
-    let conflict = |name, words: &'static str| Err((name, Fault::new(Rule::Conflict, words)));
+fn whole(base: &FieldDefinition, field: &FieldDefinition) -> Result<(), (&'static str, ValidationIssue)> {
+    let conflict =
+        |name, words: &'static str| Err((name, ValidationIssue::new(ValidationCode::Conflict, words)));
     let loosened = "must not loosen the built-in limit";
     if base.read_only {
         return Ok(());
@@ -386,7 +407,9 @@ fn whole(base: &FieldDefinition, field: &FieldDefinition) -> Result<(), (&'stati
         return conflict("maximum", "must not be below minimum");
     }
     match (&field.options, field.kind) {
-        (None, FieldType::Select | FieldType::Multiselect) => return Err(("options", Fault::required())),
+        (None, FieldType::Select | FieldType::Multiselect) => {
+            return Err(("options", ValidationIssue::required()));
+        }
         (Some(options), FieldType::String)
             if options.iter().any(|option| {
                 field.max_length.is_some_and(|most| option.value.chars().count() > most as usize)

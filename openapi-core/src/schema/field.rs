@@ -131,7 +131,7 @@ pub struct FieldDefinition {
     pub custom: bool,
     /// The fewest characters.
     pub min_length: Option<u32>,
-    /// The most characters; of an address octets.
+    /// The most characters; of an address bytes.
     pub max_length: Option<u32>,
     /// A linear-time regular expression, anchored only as written.
     pub pattern: Option<String>,

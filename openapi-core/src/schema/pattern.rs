@@ -12,8 +12,8 @@ use regex_automata::util::syntax;
 /// Threads that match one pattern at a time with memory of their own; more of them share it.
 const THREADS: usize = 8;
 
-/// The most that a pattern may take, in octets: once for its program and once for what matching remembers.
-const MAX_OCTETS: usize = 256 * 1024;
+/// The most that a pattern may take, in bytes: once for its program and once for what matching remembers.
+const MAX_BYTES: usize = 256 * 1024;
 
 /// A compiled pattern: linear time, anchored only as written, bounded in size.
 #[derive(Clone, Debug)]
@@ -34,8 +34,8 @@ impl Pattern {
     /// What is wrong with it, over several lines where a place in it is shown.
     pub fn new(text: &str) -> Result<Self, InvalidPattern> {
         let limits = meta::Config::new()
-            .nfa_size_limit(Some(MAX_OCTETS))
-            .hybrid_cache_capacity(MAX_OCTETS)
+            .nfa_size_limit(Some(MAX_BYTES))
+            .hybrid_cache_capacity(MAX_BYTES)
             .pool_capacity(THREADS);
         let regex = meta::Builder::new().configure(limits).build(text).map_err(|error| said(&error))?;
         Ok(Pattern { text: text.to_owned(), regex })
@@ -62,17 +62,17 @@ impl fmt::Display for Pattern {
 
 fn said(error: &BuildError) -> InvalidPattern {
     InvalidPattern(match (error.size_limit(), error.syntax_error()) {
-        (Some(limit), _) => format!("the compiled pattern exceeds {limit} octets"),
+        (Some(limit), _) => format!("the compiled pattern exceeds {limit} bytes"),
         (None, Some(error)) => error.to_string(),
         (None, None) => error.to_string(),
     })
 }
 
-/// Compiles a pattern over octets, whatever they are.
-pub(crate) fn over_octets(pattern: &str) -> Result<meta::Regex, InvalidPattern> {
-    let any_octets = meta::Config::new().utf8_empty(false).pool_capacity(THREADS);
+/// Compiles a pattern over bytes, whatever they are.
+pub(crate) fn over_bytes(pattern: &str) -> Result<meta::Regex, InvalidPattern> {
+    let any_bytes = meta::Config::new().utf8_empty(false).pool_capacity(THREADS);
     meta::Builder::new()
-        .configure(any_octets)
+        .configure(any_bytes)
         .syntax(syntax::Config::new().utf8(false))
         .build(pattern)
         .map_err(|error| said(&error))
@@ -98,6 +98,6 @@ mod tests {
         let said = |text: &str| Pattern::new(text).unwrap_err().to_string();
         assert!(said("(").contains("unclosed group"), "{}", said("("));
         assert!(said("(?=a)").contains("look-around"), "{}", said("(?=a)"));
-        assert_eq!(said("(a{1000}){1000}"), "the compiled pattern exceeds 262144 octets");
+        assert_eq!(said("(a{1000}){1000}"), "the compiled pattern exceeds 262144 bytes");
     }
 }

@@ -3,25 +3,25 @@
 use super::FieldOption;
 use super::pattern::Pattern;
 use crate::json::Json;
+use crate::validation::{ValidationCode, ValidationIssue};
 use crate::values::{refuse_controls, refuse_longer};
-use crate::violation::{Fault, Rule};
 
 const MAX_OPTIONS: usize = 500;
 const MAX_PATTERN: usize = 500;
 
 /// `true` or `false`.
-pub(crate) fn flag(value: &Json) -> Result<bool, Fault> {
+pub(crate) fn flag(value: &Json) -> Result<bool, ValidationIssue> {
     match value {
         Json::Bool(flag) => Ok(*flag),
-        _ => Err(Fault::wrong_type("true or false")),
+        _ => Err(ValidationIssue::wrong_type("true or false")),
     }
 }
 
 /// A name for people: a line of text that is not blank.
-pub(crate) fn label(value: &Json, most: usize) -> Result<String, Fault> {
-    let text = value.as_str().ok_or_else(|| Fault::wrong_type("a string"))?;
+pub(crate) fn label(value: &Json, most: usize) -> Result<String, ValidationIssue> {
+    let text = value.as_str().ok_or_else(|| ValidationIssue::wrong_type("a string"))?;
     if text.trim().is_empty() {
-        return Err(Fault::required());
+        return Err(ValidationIssue::required());
     }
     refuse_controls(text)?;
     refuse_longer(text, most)?;
@@ -29,25 +29,25 @@ pub(crate) fn label(value: &Json, most: usize) -> Result<String, Fault> {
 }
 
 /// Text, or `null` for none.
-pub(crate) fn text(value: &Json, most: usize) -> Result<Option<String>, Fault> {
+pub(crate) fn text(value: &Json, most: usize) -> Result<Option<String>, ValidationIssue> {
     match value {
         Json::Null => Ok(None),
         Json::String(text) => {
             refuse_longer(text, most)?;
             Ok(Some(text.clone()))
         }
-        _ => Err(Fault::wrong_type("a string")),
+        _ => Err(ValidationIssue::wrong_type("a string")),
     }
 }
 
 /// A regular expression.
-pub(crate) fn pattern_text(value: &Json) -> Result<String, Fault> {
-    let text = value.as_str().ok_or_else(|| Fault::wrong_type("a string"))?;
+pub(crate) fn pattern_text(value: &Json) -> Result<String, ValidationIssue> {
+    let text = value.as_str().ok_or_else(|| ValidationIssue::wrong_type("a string"))?;
     refuse_longer(text, MAX_PATTERN)?;
     match Pattern::new(text) {
         Ok(_) => Ok(text.to_owned()),
-        Err(error) => Err(Fault::new(
-            Rule::Format,
+        Err(error) => Err(ValidationIssue::new(
+            ValidationCode::Format,
             format!(
                 "must be a linear-time regular expression, without back-references and look-around: {error}"
             ),
@@ -56,12 +56,15 @@ pub(crate) fn pattern_text(value: &Json) -> Result<String, Fault> {
 }
 
 /// What may be chosen: values, or values with labels.
-pub(crate) fn option_list(items: &[Json]) -> Result<Vec<FieldOption>, Fault> {
+pub(crate) fn option_list(items: &[Json]) -> Result<Vec<FieldOption>, ValidationIssue> {
     if items.is_empty() {
-        return Err(Fault::new(Rule::MinItems, "must have at least 1 option"));
+        return Err(ValidationIssue::new(ValidationCode::MinItems, "must have at least 1 option"));
     }
     if items.len() > MAX_OPTIONS {
-        return Err(Fault::new(Rule::MaxItems, format!("must have at most {MAX_OPTIONS} options")));
+        return Err(ValidationIssue::new(
+            ValidationCode::MaxItems,
+            format!("must have at most {MAX_OPTIONS} options"),
+        ));
     }
     let mut options: Vec<FieldOption> = Vec::with_capacity(items.len());
     for item in items {
@@ -69,10 +72,11 @@ pub(crate) fn option_list(items: &[Json]) -> Result<Vec<FieldOption>, Fault> {
             Json::String(value) => FieldOption { value: value.clone(), label: value.clone() },
             Json::Object(members) if members.iter().all(|(name, _)| matches!(name, "value" | "label")) => {
                 let text = |name: &str| members.get(name).and_then(Json::as_str).map(str::to_owned);
-                let value = text("value").ok_or_else(|| Fault::wrong_type("an array of { value, label }"))?;
+                let value = text("value")
+                    .ok_or_else(|| ValidationIssue::wrong_type("an array of { value, label }"))?;
                 FieldOption { label: text("label").unwrap_or_else(|| value.clone()), value }
             }
-            _ => return Err(Fault::wrong_type("an array of { value, label }")),
+            _ => return Err(ValidationIssue::wrong_type("an array of { value, label }")),
         };
         let value = option.value.as_str();
         if value.trim() != value
@@ -80,13 +84,16 @@ pub(crate) fn option_list(items: &[Json]) -> Result<Vec<FieldOption>, Fault> {
             || value.chars().count() > 200
             || value.chars().any(char::is_control)
         {
-            return Err(Fault::new(
-                Rule::Pattern,
+            return Err(ValidationIssue::new(
+                ValidationCode::Pattern,
                 "must have values of 1 to 200 characters without white space around them",
             ));
         }
         if options.iter().any(|known| known.value == value) {
-            return Err(Fault::new(Rule::UniqueItems, format!("must not repeat the value '{value}'")));
+            return Err(ValidationIssue::new(
+                ValidationCode::UniqueItems,
+                format!("must not repeat the value '{value}'"),
+            ));
         }
         options.push(option);
     }

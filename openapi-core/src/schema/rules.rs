@@ -5,10 +5,10 @@ use std::collections::HashSet;
 
 use super::{FieldOption, Pattern};
 use crate::json::{Json, Number};
+use crate::validation::{ValidationCode, ValidationIssue};
 use crate::values::{
     Date, Email, Phone, PhoneCode, Tag, TextValue, Timestamp, refuse_controls, refuse_longer,
 };
-use crate::violation::{Fault, Rule};
 
 /// The longest single-line text without a lower limit, in characters (contract 2.3.1).
 pub(crate) const MAX_LINE: usize = 1_000;
@@ -94,7 +94,7 @@ pub(crate) enum Limit<'a> {
 }
 
 /// Notes a fault of the value, or of the element of this index.
-pub(crate) type Note<'a> = dyn FnMut(Option<usize>, &Json, Fault) + 'a;
+pub(crate) type Note<'a> = dyn FnMut(Option<usize>, &Json, ValidationIssue) + 'a;
 
 impl<'a> Rules<'a> {
     /// The rules of a form alone.
@@ -124,21 +124,25 @@ impl<'a> Rules<'a> {
             Form::Integer | Form::Number => self.numeric(value),
             Form::Boolean => match value {
                 Json::Bool(_) => Ok(()),
-                _ => Err(Fault::wrong_type("true or false")),
+                _ => Err(ValidationIssue::wrong_type("true or false")),
             },
             Form::Date | Form::Time | Form::Datetime => self.moment(value),
             Form::Choice => match value {
-                Json::String(text) if text.trim().is_empty() && self.required => Err(Fault::required()),
+                Json::String(text) if text.trim().is_empty() && self.required => {
+                    Err(ValidationIssue::required())
+                }
                 Json::String(text) if self.options.iter().any(|option| option.value == *text) => Ok(()),
                 Json::String(_) => Err(not_an_option(self.options)),
-                _ => Err(Fault::wrong_type("a string")),
+                _ => Err(ValidationIssue::wrong_type("a string")),
             },
             Form::Choices => return self.choices(value, note),
             Form::Tags => return self.tags(value, note),
             Form::Object => match value {
-                Json::Object(members) if members.is_empty() && self.required => Err(Fault::required()),
+                Json::Object(members) if members.is_empty() && self.required => {
+                    Err(ValidationIssue::required())
+                }
                 Json::Object(_) => Ok(()),
-                _ => Err(Fault::wrong_type("an object")),
+                _ => Err(ValidationIssue::wrong_type("an object")),
             },
         };
         if let Err(fault) = checked {
@@ -146,15 +150,15 @@ impl<'a> Rules<'a> {
         }
     }
 
-    fn text(&self, value: &Json) -> Result<(), Fault> {
-        let text = value.as_str().ok_or_else(|| Fault::wrong_type("a string"))?;
+    fn text(&self, value: &Json) -> Result<(), ValidationIssue> {
+        let text = value.as_str().ok_or_else(|| ValidationIssue::wrong_type("a string"))?;
         if self.required && text.trim().is_empty() {
-            return Err(Fault::required());
+            return Err(ValidationIssue::required());
         }
         match self.form {
             Form::Block(most) => {
                 if text.chars().any(|c| c.is_control() && !matches!(c, '\t' | '\n' | '\r')) {
-                    return Err(Fault::invalid_characters());
+                    return Err(ValidationIssue::invalid_characters());
                 }
                 refuse_longer(text, most)?;
             }
@@ -176,23 +180,25 @@ impl<'a> Rules<'a> {
     }
 
     /// The lengths that were set.
-    pub(crate) fn lengths(&self, text: &str) -> Result<(), Fault> {
+    pub(crate) fn lengths(&self, text: &str) -> Result<(), ValidationIssue> {
         if self.min_length.is_none() && self.max_length.is_none() {
             return Ok(());
         }
         let characters = text.chars().count();
         match (self.min_length, self.max_length) {
-            (Some(least), _) if characters < least as usize => Err(Fault::min_length(least as usize)),
-            (_, Some(most)) if characters > most as usize => Err(Fault::max_length(most as usize)),
+            (Some(least), _) if characters < least as usize => {
+                Err(ValidationIssue::min_length(least as usize))
+            }
+            (_, Some(most)) if characters > most as usize => Err(ValidationIssue::max_length(most as usize)),
             _ => Ok(()),
         }
     }
 
     /// The pattern that was set.
-    pub(crate) fn matches(&self, text: &str) -> Result<(), Fault> {
+    pub(crate) fn matches(&self, text: &str) -> Result<(), ValidationIssue> {
         match self.pattern {
-            Some(pattern) if !pattern.is_match(text) => Err(Fault::new(
-                Rule::Pattern,
+            Some(pattern) if !pattern.is_match(text) => Err(ValidationIssue::new(
+                ValidationCode::Pattern,
                 match self.pattern_message {
                     Some(message) => format!("is not valid: {message}"),
                     None => format!("must match {pattern}"),
@@ -202,35 +208,42 @@ impl<'a> Rules<'a> {
         }
     }
 
-    fn numeric(&self, value: &Json) -> Result<(), Fault> {
+    fn numeric(&self, value: &Json) -> Result<(), ValidationIssue> {
         let expected = if self.form == Form::Integer { "an integer" } else { "a number" };
-        let Json::Number(sent) = value else { return Err(Fault::wrong_type(expected)) };
+        let Json::Number(sent) = value else { return Err(ValidationIssue::wrong_type(expected)) };
         number(sent)?;
         if self.form == Form::Integer && !sent.is_integer() {
-            return Err(Fault::wrong_type(expected));
+            return Err(ValidationIssue::wrong_type(expected));
         }
         if let Some(Limit::Number(least)) = self.minimum
             && sent.compare(least) == Ordering::Less
         {
-            return Err(Fault::new(Rule::Minimum, format!("must be at least {}", least.as_str())));
+            return Err(ValidationIssue::new(
+                ValidationCode::Minimum,
+                format!("must be at least {}", least.as_str()),
+            ));
         }
         if let Some(Limit::Number(most)) = self.maximum
             && sent.compare(most) == Ordering::Greater
         {
-            return Err(Fault::new(Rule::Maximum, format!("must be at most {}", most.as_str())));
+            return Err(ValidationIssue::new(
+                ValidationCode::Maximum,
+                format!("must be at most {}", most.as_str()),
+            ));
         }
         match self.multiple_of {
-            Some(step) if !sent.is_multiple_of(step) => {
-                Err(Fault::new(Rule::MultipleOf, format!("must be a multiple of {}", step.as_str())))
-            }
+            Some(step) if !sent.is_multiple_of(step) => Err(ValidationIssue::new(
+                ValidationCode::MultipleOf,
+                format!("must be a multiple of {}", step.as_str()),
+            )),
             _ => Ok(()),
         }
     }
 
-    fn moment(&self, value: &Json) -> Result<(), Fault> {
-        let text = value.as_str().ok_or_else(|| Fault::wrong_type("a string"))?;
+    fn moment(&self, value: &Json) -> Result<(), ValidationIssue> {
+        let text = value.as_str().ok_or_else(|| ValidationIssue::wrong_type("a string"))?;
         if self.required && text.trim().is_empty() {
-            return Err(Fault::required());
+            return Err(ValidationIssue::required());
         }
         match self.form {
             Form::Date => Date::parse(text).map(|_| ())?,
@@ -241,24 +254,24 @@ impl<'a> Rules<'a> {
     }
 
     /// The bounds of a date, a time or a timestamp.
-    pub(crate) fn within(&self, text: &str) -> Result<(), Fault> {
+    pub(crate) fn within(&self, text: &str) -> Result<(), ValidationIssue> {
         if let Some(Limit::Moment(least)) = self.minimum
             && is_before(self.form, text, least)
         {
-            return Err(Fault::new(Rule::Minimum, format!("must be {least} or later")));
+            return Err(ValidationIssue::new(ValidationCode::Minimum, format!("must be {least} or later")));
         }
         if let Some(Limit::Moment(most)) = self.maximum
             && is_before(self.form, most, text)
         {
-            return Err(Fault::new(Rule::Maximum, format!("must be {most} or earlier")));
+            return Err(ValidationIssue::new(ValidationCode::Maximum, format!("must be {most} or earlier")));
         }
         Ok(())
     }
 
     /// What an array must keep as a whole: that it is answered, and the number of its elements.
-    pub(crate) fn count(&self, items: &[Json]) -> Result<(), Fault> {
+    pub(crate) fn count(&self, items: &[Json]) -> Result<(), ValidationIssue> {
         if items.is_empty() && self.required {
-            return Err(Fault::required());
+            return Err(ValidationIssue::required());
         }
         match (self.min_items, self.max_items) {
             (Some(least), _) if items.len() < least as usize => Err(too_few_items(least as usize)),
@@ -269,7 +282,7 @@ impl<'a> Rules<'a> {
 
     fn choices(&self, value: &Json, note: &mut Note<'_>) {
         let Json::Array(items) = value else {
-            return note(None, value, Fault::wrong_type("an array of strings"));
+            return note(None, value, ValidationIssue::wrong_type("an array of strings"));
         };
         let mut whole = self.count(items);
         let allowed: HashSet<&str> = self.options.iter().map(|option| option.value.as_str()).collect();
@@ -278,12 +291,15 @@ impl<'a> Rules<'a> {
             let fault = match item {
                 Json::String(text) if allowed.contains(text.as_str()) => {
                     if !chosen.insert(text.as_str()) && whole.is_ok() {
-                        whole = Err(Fault::new(Rule::UniqueItems, "must not repeat an element"));
+                        whole = Err(ValidationIssue::new(
+                            ValidationCode::UniqueItems,
+                            "must not repeat an element",
+                        ));
                     }
                     continue;
                 }
                 Json::String(_) => not_an_option(self.options),
-                _ => Fault::wrong_type("a string"),
+                _ => ValidationIssue::wrong_type("a string"),
             };
             note(Some(index), item, fault);
         }
@@ -294,16 +310,17 @@ impl<'a> Rules<'a> {
 
     fn tags(&self, value: &Json, note: &mut Note<'_>) {
         let Json::Array(items) = value else {
-            return note(None, value, Fault::wrong_type("an array of strings"));
+            return note(None, value, ValidationIssue::wrong_type("an array of strings"));
         };
         if items.is_empty() && self.required {
-            return note(None, value, Fault::required());
+            return note(None, value, ValidationIssue::required());
         }
         if items.len() > Tag::MAX_COUNT {
             return note(None, value, too_many_items(Tag::MAX_COUNT));
         }
         for (index, item) in items.iter().enumerate() {
-            let read = item.as_str().ok_or_else(|| Fault::wrong_type("a string")).and_then(Tag::parse);
+            let read =
+                item.as_str().ok_or_else(|| ValidationIssue::wrong_type("a string")).and_then(Tag::parse);
             if let Err(fault) = read {
                 note(Some(index), item, fault);
             }
@@ -313,20 +330,20 @@ impl<'a> Rules<'a> {
 
 /// A value that is stored as sent: white space around it, which a standard field trims, is a fault of form here, and a
 /// blank value has the wrong form; it is not missing.
-fn as_sent<T: TextValue>(text: &str, words: &'static str) -> Result<(), Fault> {
-    let form = || Fault::new(Rule::Format, words);
+fn as_sent<T: TextValue>(text: &str, words: &'static str) -> Result<(), ValidationIssue> {
+    let form = || ValidationIssue::new(ValidationCode::Format, words);
     refuse_controls(text)?;
     match T::parse(text) {
         Ok(_) if text.trim() != text => Err(form()),
         Ok(_) => Ok(()),
-        Err(fault) if fault.rule == Rule::Required => Err(form()),
+        Err(fault) if fault.rule == ValidationCode::Required => Err(form()),
         Err(fault) => Err(fault),
     }
 }
 
 /// An absolute http or https URL.
-fn url(text: &str) -> Result<(), Fault> {
-    let invalid = || Fault::new(Rule::Format, "must be an absolute http or https URL");
+fn url(text: &str) -> Result<(), ValidationIssue> {
+    let invalid = || ValidationIssue::new(ValidationCode::Format, "must be an absolute http or https URL");
     let lower = text.get(..8).unwrap_or(text).to_ascii_lowercase();
     let has_scheme = lower.starts_with("http://") || lower.starts_with("https://");
     if !has_scheme || text.chars().any(char::is_whitespace) {
@@ -336,12 +353,15 @@ fn url(text: &str) -> Result<(), Fault> {
 }
 
 /// A number that can be kept as written.
-pub(crate) fn number(number: &Number) -> Result<(), Fault> {
+pub(crate) fn number(number: &Number) -> Result<(), ValidationIssue> {
     if number.as_str().len() > MAX_NUMBER {
-        return Err(Fault::new(Rule::MaxLength, "must be written in at most 64 characters"));
+        return Err(ValidationIssue::new(
+            ValidationCode::MaxLength,
+            "must be written in at most 64 characters",
+        ));
     }
     if number.as_f64().abs() > MAX_MAGNITUDE {
-        return Err(Fault::new(Rule::Maximum, "must have a magnitude of at most 1e308"));
+        return Err(ValidationIssue::new(ValidationCode::Maximum, "must have a magnitude of at most 1e308"));
     }
     Ok(())
 }
@@ -350,7 +370,7 @@ pub(crate) fn number(number: &Number) -> Result<(), Fault> {
 pub(crate) const TIME_PATTERN: &str = "^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$";
 
 /// A time of day: `HH:MM` or `HH:MM:SS`.
-pub(crate) fn time(text: &str) -> Result<(), Fault> {
+pub(crate) fn time(text: &str) -> Result<(), ValidationIssue> {
     let part = |text: &[u8], below: u8| {
         let [tens @ b'0'..=b'9', ones @ b'0'..=b'9'] = text else { return false };
         (tens - b'0') * 10 + (ones - b'0') < below
@@ -362,7 +382,11 @@ pub(crate) fn time(text: &str) -> Result<(), Fault> {
         }
         _ => false,
     };
-    if valid { Ok(()) } else { Err(Fault::new(Rule::Format, "must be a time as HH:MM or HH:MM:SS")) }
+    if valid {
+        Ok(())
+    } else {
+        Err(ValidationIssue::new(ValidationCode::Format, "must be a time as HH:MM or HH:MM:SS"))
+    }
 }
 
 /// Whether one date, time or timestamp lies before another.
@@ -379,19 +403,19 @@ pub(crate) fn is_before(form: Form, a: &str, b: &str) -> bool {
 }
 
 /// A value that is none of the options.
-pub(crate) fn not_an_option(options: &[FieldOption]) -> Fault {
+pub(crate) fn not_an_option(options: &[FieldOption]) -> ValidationIssue {
     let values: Vec<&str> = options.iter().map(|option| option.value.as_str()).collect();
-    Fault::not_one_of(&values)
+    ValidationIssue::not_one_of(&values)
 }
 
 /// Too many elements.
-pub(crate) fn too_many_items(most: usize) -> Fault {
+pub(crate) fn too_many_items(most: usize) -> ValidationIssue {
     let noun = if most == 1 { "element" } else { "elements" };
-    Fault::new(Rule::MaxItems, format!("must have at most {most} {noun}"))
+    ValidationIssue::new(ValidationCode::MaxItems, format!("must have at most {most} {noun}"))
 }
 
 /// Too few elements.
-pub(crate) fn too_few_items(least: usize) -> Fault {
+pub(crate) fn too_few_items(least: usize) -> ValidationIssue {
     let noun = if least == 1 { "element" } else { "elements" };
-    Fault::new(Rule::MinItems, format!("must have at least {least} {noun}"))
+    ValidationIssue::new(ValidationCode::MinItems, format!("must have at least {least} {noun}"))
 }

@@ -3,12 +3,12 @@
 use super::idempotency::Idempotency;
 use super::page::PageRequest;
 use super::tags::TagMatch;
-use super::unchecked::Unchecked;
+use super::unvalidated::Unvalidated;
 use crate::contacts::{Contact, ContactFields, ContactRef};
 use crate::json::Object;
 use crate::storage::{ContactSort, Order};
+use crate::validation::ValidationIssue;
 use crate::values::{Block, ContactId, ContactStatus, Email, ExternalId, TextValue, Timestamp};
-use crate::violation::Fault;
 
 /// How a request names a contact; the text is as sent, percent-decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl ContactTarget {
     ///
     /// # Errors
     /// The fault of the text: there can be no such contact.
-    pub fn resolve(&self) -> Result<ContactRef, Fault> {
+    pub fn resolve(&self) -> Result<ContactRef, ValidationIssue> {
         match self {
             ContactTarget::Id(text) => {
                 text.parse::<ContactId>().map(ContactRef::Id).map_err(|invalid| invalid.0)
@@ -55,7 +55,7 @@ impl From<&ContactRef> for ContactTarget {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CreateContact {
     /// The contact fields.
-    pub fields: Unchecked<Object>,
+    pub fields: Unvalidated<Object>,
     /// Whether everything runs and nothing is stored (contract 4.2).
     pub dry_run: bool,
     /// The idempotency of the request; a dry run has none.
@@ -72,7 +72,7 @@ impl From<ContactFields> for CreateContact {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ListContacts {
     /// What is asked for.
-    pub query: Unchecked<ContactListQuery>,
+    pub query: Unvalidated<ContactListQuery>,
 }
 
 /// The query of a contact list (contract 4.2).
@@ -106,7 +106,7 @@ pub struct UpdateContact {
     /// Which contact.
     pub target: ContactTarget,
     /// The contact fields; what is absent stays.
-    pub fields: Unchecked<Object>,
+    pub fields: Unvalidated<Object>,
     /// The `If-Match` header.
     pub if_match: Option<TagMatch>,
     /// Whether an unknown external id creates the contact, and whether a known one is refused.
@@ -128,7 +128,7 @@ pub struct ArchiveContact {
     /// Which contact.
     pub target: ContactTarget,
     /// Why; kept in the audit log only.
-    pub reason: Unchecked<Option<Block<500>>>,
+    pub reason: Unvalidated<Option<Block<500>>>,
     /// The `If-Match` header.
     pub if_match: Option<TagMatch>,
 }

@@ -3,7 +3,7 @@
 use super::Idempotency;
 use crate::extraction::{DocumentForm, Extraction, ExtractionMetadata};
 use crate::reply::StoredReply;
-use crate::violation::Violations;
+use crate::validation::Violations;
 
 /// `POST /document-extraction/extract`
 #[derive(Debug, Default)]

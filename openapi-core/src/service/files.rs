@@ -5,12 +5,12 @@ use std::fmt;
 use http::HeaderMap;
 use serde::{Serialize, Serializer};
 
-use super::{ContactTarget, Idempotency, PageRequest, TagMatch, Unchecked};
+use super::{ContactTarget, Idempotency, PageRequest, TagMatch, Unvalidated};
 use crate::files::{ContactFile, Disposition, FileKind, FileName, Selection, Upload};
 use crate::ports::BlobStream;
 use crate::storage::{FileSort, Order};
+use crate::validation::Violations;
 use crate::values::{Block, FileId, Timestamp};
-use crate::violation::Violations;
 
 /// Which file of which contact; the texts are as sent, percent-decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub struct ListFiles {
     /// The contact, by platform id.
     pub contact: ContactTarget,
     /// What is asked for.
-    pub query: Unchecked<FileListQuery>,
+    pub query: Unvalidated<FileListQuery>,
 }
 
 /// The query of a list of files (contract 4.3).
@@ -69,7 +69,7 @@ pub struct SignUrl {
     /// The file.
     pub target: FileTarget,
     /// What is asked for.
-    pub query: Unchecked<SignUrlQuery>,
+    pub query: Unvalidated<SignUrlQuery>,
 }
 
 /// What a signed URL is to allow.
@@ -98,7 +98,7 @@ pub struct SignedUrl {
     /// The media type of its content.
     #[serde(serialize_with = "crate::files::media_type")]
     pub content_type: FileKind,
-    /// Its size in octets.
+    /// Its size in bytes.
     pub file_size: u64,
 }
 
@@ -108,7 +108,7 @@ pub struct DeleteFile {
     /// The file.
     pub target: FileTarget,
     /// Why.
-    pub reason: Unchecked<Option<Block<500>>>,
+    pub reason: Unvalidated<Option<Block<500>>>,
     /// The `If-Match` header.
     pub if_match: Option<TagMatch>,
 }
@@ -148,11 +148,11 @@ pub struct FileContent {
     pub disposition: Disposition,
     /// Which part of it.
     pub selection: Selection,
-    /// The octets of the part.
-    pub octets: ContentSource,
+    /// The bytes of the part.
+    pub bytes: ContentSource,
 }
 
-/// Where the octets of a download come from.
+/// Where the bytes of a download come from.
 pub enum ContentSource {
     /// Nowhere: only the head is wanted.
     None,

@@ -2,7 +2,7 @@
 
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-use super::{ContactTarget, Idempotency, PageRequest, TagMatch, Unchecked};
+use super::{ContactTarget, Idempotency, PageRequest, TagMatch, Unvalidated};
 use crate::forms::{Submission, SubmissionPreview, SubmissionStatus};
 use crate::json::Object;
 use crate::reply::ApiError;
@@ -16,7 +16,7 @@ pub struct SubmitForm {
     /// The contact, by external id.
     pub contact: ContactTarget,
     /// The body: `formData`, `submissionNotes`, `clientId`, `status`.
-    pub body: Unchecked<Object>,
+    pub body: Unvalidated<Object>,
     /// Whether everything runs and nothing is stored (contract 4.2).
     pub dry_run: bool,
     /// The idempotency of the request; a dry run has none.
@@ -29,7 +29,7 @@ pub struct SubmitForms {
     /// The contact, by external id.
     pub contact: ContactTarget,
     /// The body: `submissions`, `allOrNone`.
-    pub body: Unchecked<Object>,
+    pub body: Unvalidated<Object>,
     /// Whether everything runs and nothing is stored.
     pub dry_run: bool,
     /// The idempotency of the request; a dry run has none.
@@ -129,7 +129,7 @@ pub struct ListSubmissions {
     /// The contact, by external id.
     pub contact: ContactTarget,
     /// What is asked for.
-    pub query: Unchecked<SubmissionListQuery>,
+    pub query: Unvalidated<SubmissionListQuery>,
 }
 
 /// The query of a list of submissions (contract 4.4).
@@ -153,7 +153,7 @@ pub struct UpdateSubmission {
     /// The submission, as sent.
     pub submission: String,
     /// The body: `formData`, `submissionNotes`, `status`, `reviewNotes`.
-    pub body: Unchecked<Object>,
+    pub body: Unvalidated<Object>,
     /// The `If-Match` header.
     pub if_match: Option<TagMatch>,
 }
@@ -166,12 +166,12 @@ pub struct LatestSubmission {
     /// The template, as sent.
     pub template: String,
     /// Whether drafts take part.
-    pub include_drafts: Unchecked<bool>,
+    pub include_drafts: Unvalidated<bool>,
 }
 
 /// `GET /forms/templates/chatbots/<A>`
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ListTemplates {
     /// Which part.
-    pub page: Unchecked<PageRequest>,
+    pub page: Unvalidated<PageRequest>,
 }

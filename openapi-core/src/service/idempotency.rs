@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::brand::Brand;
 use crate::reply::{ApiError, StoredReply};
+use crate::service_info::ServiceInfo;
 
 /// What makes a repeated request recognisable (contract 5.5).
 #[derive(Clone, Debug, PartialEq)]
@@ -20,15 +20,15 @@ pub struct Idempotency<T> {
 
 /// Writes the reply to a request that has made a `T`, as an idempotency key stores it. It comes with the call, because
 /// the endpoint knows what its replies look like, and the service does not.
-pub struct ReplyEncoder<T>(pub fn(&Brand, &T) -> Result<StoredReply, ApiError>);
+pub struct ReplyEncoder<T>(pub fn(&ServiceInfo, &T) -> Result<StoredReply, ApiError>);
 
 impl<T> ReplyEncoder<T> {
     /// The reply, under the names of the service.
     ///
     /// # Errors
     /// INTERNAL_ERROR when the value cannot be written as JSON.
-    pub fn encode(&self, brand: &Brand, value: &T) -> Result<StoredReply, ApiError> {
-        (self.0)(brand, value)
+    pub fn encode(&self, service_info: &ServiceInfo, value: &T) -> Result<StoredReply, ApiError> {
+        (self.0)(service_info, value)
     }
 }
 

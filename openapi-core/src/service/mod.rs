@@ -8,7 +8,7 @@ mod idempotency;
 mod open_api;
 mod page;
 mod tags;
-mod unchecked;
+mod unvalidated;
 
 pub use contacts::{
     ArchiveContact, ContactListQuery, ContactTarget, CreateContact, ListContacts, UpdateContact, Upsert,
@@ -26,4 +26,4 @@ pub use idempotency::{Created, Idempotency, ReplyEncoder, Updated};
 pub use open_api::OpenApiService;
 pub use page::{Page, PageRequest, PageStart};
 pub use tags::TagMatch;
-pub use unchecked::Unchecked;
+pub use unvalidated::Unvalidated;

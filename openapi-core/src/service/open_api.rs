@@ -26,9 +26,9 @@ use crate::schema::ContactSchema;
 ///
 /// # Contract
 /// - A method sees only the caller's agent.
-/// - Requests whose form may be broken come as [`Unchecked`](super::Unchecked): their content is reached only through a check, which
+/// - Requests whose form may be broken come as [`Unvalidated`](super::Unvalidated): their content is reached only through a check, which
 ///   returns every violation at once. A resource of the path that is absent is answered before (contract 6.3).
-/// - Errors carry the codes that the contract names for the endpoint: [`Meta::error_codes`](crate::operation::Meta)
+/// - Errors carry the codes that the contract names for the endpoint: [`EndpointMetadata::error_codes`](crate::operation::EndpointMetadata)
 ///   of its row in [`crate::endpoints::ENDPOINTS`].
 #[async_trait]
 pub trait OpenApiService: Send + Sync {

@@ -25,18 +25,18 @@ pub struct Effects {
     /// The entry of the audit log.
     pub audit: AuditEntry,
     /// The answer to be given again under the same idempotency key.
-    pub replay: Option<Replay>,
+    pub replay: Option<IdempotencyRecord>,
 }
 
 /// What an idempotency key is bound to: SHA-256 of API key, method, path and the `Idempotency-Key`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ReplayKey(pub [u8; 32]);
+pub struct IdempotencyKey(pub [u8; 32]);
 
 /// A stored answer (contract 5.5).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Replay {
+pub struct IdempotencyRecord {
     /// What it is stored under.
-    pub key: ReplayKey,
+    pub key: IdempotencyKey,
     /// SHA-256 of the parsed body.
     pub fingerprint: [u8; 32],
     /// The HTTP status.
@@ -57,17 +57,17 @@ pub struct Replay {
 /// the ledger counts a lease as if it were used up when it ends: so no server ever admits what another one may have
 /// admitted, and after a crash no more is lost than the lease.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RateWindow {
+pub struct RateLimitWindow {
     /// How often it was saved.
     pub version: u64,
     /// The shares of servers that admitted something in the last hour, or may have.
-    pub shares: Vec<RateShare>,
+    pub shares: Vec<RateLimitLease>,
 }
 
 /// What one server has admitted of a key's requests, and what it may still admit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct RateShare {
+pub struct RateLimitLease {
     /// The server: drawn anew at each start.
     pub server: PlatformId,
     /// Requests counted in the last hour: the end of a stretch and how many fell into it, by time. A stretch is at most

@@ -1,6 +1,6 @@
 //! The error of every storage method: few kinds, each saying what the caller does next.
 
-use super::Excess;
+use super::QuotaExcess;
 use crate::reply::{ApiError, ErrorCode};
 use crate::values::ContactId;
 
@@ -35,7 +35,7 @@ pub enum StorageErrorKind {
     AlreadyExists,
     /// A file more would exceed what may be stored: answer so.
     #[error("more files would be stored than may be")]
-    QuotaExceeded(Excess),
+    QuotaExceeded(QuotaExcess),
     /// The store does not answer now, or is out of space: try later.
     #[error("the data store is not available")]
     Unavailable,

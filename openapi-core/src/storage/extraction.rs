@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Replay;
+use super::IdempotencyRecord;
 use crate::access::Actor;
 use crate::audit::AuditEntry;
 use crate::credits::{CreditAccount, CreditEntry};
@@ -21,7 +21,7 @@ pub struct CreditWrite {
     /// What goes into the audit log.
     pub audit: Option<AuditEntry>,
     /// The answer to be given again under the same idempotency key.
-    pub replay: Option<Replay>,
+    pub replay: Option<IdempotencyRecord>,
     /// The document that is kept with it. Its content is in the blob store already; without this record it is an orphan.
     pub document: Option<DocumentWrite>,
 }
@@ -31,8 +31,8 @@ pub struct CreditWrite {
 pub struct DocumentWrite {
     /// Its record; the content is due from its `expires_at` on.
     pub document: StoredDocument,
-    /// How many octets the files and documents of the agent may have together.
-    pub max_octets: Option<u64>,
+    /// How many bytes the files and documents of the agent may have together.
+    pub max_bytes: Option<u64>,
 }
 
 /// A part of the ledger of an agent, the newest entries first.
@@ -57,11 +57,11 @@ pub struct StoredDocument {
     pub file_name: String,
     /// Its type by content.
     pub content_type: String,
-    /// Its octets.
+    /// Its bytes.
     pub file_size: u64,
     /// Their SHA-256.
     pub sha256: Sha256Digest,
-    /// Octets of the sealed content: what the blob store holds and the quota counts.
+    /// Bytes of the sealed content: what the blob store holds and the quota counts.
     pub stored_size: u64,
     /// Who sent it.
     pub uploaded_by: Actor,

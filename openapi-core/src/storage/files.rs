@@ -37,8 +37,8 @@ impl FileWrite {
 pub struct FileQuota {
     /// Files of one contact.
     pub files_of_contact: u64,
-    /// Octets of all files of one agent; none is no bound.
-    pub octets_of_agent: Option<u64>,
+    /// Bytes of all files of one agent; none is no bound.
+    pub bytes_of_agent: Option<u64>,
 }
 
 /// How much is stored.
@@ -46,15 +46,15 @@ pub struct FileQuota {
 pub struct FileUsage {
     /// Files of one contact.
     pub files_of_contact: u64,
-    /// Octets of all files of one agent.
-    pub octets_of_agent: u64,
+    /// Bytes of all files of one agent.
+    pub bytes_of_agent: u64,
 }
 
 /// What a file more would exceed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Excess {
+pub struct QuotaExcess {
     /// What is counted.
-    pub unit: ExcessUnit,
+    pub unit: QuotaUnit,
     /// The bound.
     pub limit: u64,
     /// What it would come to.
@@ -63,37 +63,37 @@ pub struct Excess {
 
 /// What a quota counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExcessUnit {
+pub enum QuotaUnit {
     /// Files of the contact.
     Files,
-    /// Octets of the agent.
+    /// Bytes of the agent.
     Bytes,
 }
 
-impl ExcessUnit {
+impl QuotaUnit {
     /// The word on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            ExcessUnit::Files => "files",
-            ExcessUnit::Bytes => "bytes",
+            QuotaUnit::Files => "files",
+            QuotaUnit::Bytes => "bytes",
         }
     }
 }
 
 impl FileQuota {
-    /// Whether a file of this many octets may be added: the definition that backends follow.
+    /// Whether a file of this many bytes may be added: the definition that backends follow.
     ///
     /// # Errors
-    /// What it would exceed; the number of files before the octets.
-    pub fn admit(&self, usage: FileUsage, octets: u64) -> Result<(), Excess> {
+    /// What it would exceed; the number of files before the bytes.
+    pub fn admit(&self, usage: FileUsage, bytes: u64) -> Result<(), QuotaExcess> {
         let files = usage.files_of_contact.saturating_add(1);
         if files > self.files_of_contact {
-            return Err(Excess { unit: ExcessUnit::Files, limit: self.files_of_contact, actual: files });
+            return Err(QuotaExcess { unit: QuotaUnit::Files, limit: self.files_of_contact, actual: files });
         }
-        let octets = usage.octets_of_agent.saturating_add(octets);
-        match self.octets_of_agent {
-            Some(limit) if octets > limit => Err(Excess { unit: ExcessUnit::Bytes, limit, actual: octets }),
+        let bytes = usage.bytes_of_agent.saturating_add(bytes);
+        match self.bytes_of_agent {
+            Some(limit) if bytes > limit => Err(QuotaExcess { unit: QuotaUnit::Bytes, limit, actual: bytes }),
             _ => Ok(()),
         }
     }

@@ -4,7 +4,7 @@ use crate::audit::AuditEntry;
 use crate::forms::{FormDataRevision, Submission, SubmissionStatus, TemplateSummary};
 use crate::values::{ContactId, SubmissionId, TemplateId, Timestamp};
 
-use super::{Replay, Window};
+use super::{IdempotencyRecord, Window};
 
 /// A list of templates, by [`FormTemplate::name_key`](crate::forms::FormTemplate::name_key), then id, ascending.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,7 +51,7 @@ pub struct SubmissionsWrite {
     /// The submissions, in order; no two of them enter the succession of one template.
     pub submissions: Vec<NewSubmission>,
     /// The answer to be given again under the same idempotency key.
-    pub replay: Option<Replay>,
+    pub replay: Option<IdempotencyRecord>,
     /// When this is written.
     pub at: Timestamp,
 }
@@ -64,7 +64,7 @@ pub struct NewSubmission {
     /// The generation of the template that the caller has seen.
     pub template_generation: u64,
     /// How it takes its place among the others; none for a draft and where all stay.
-    pub succession: Option<Succession>,
+    pub succession: Option<Supersession>,
     /// The entry of the audit log.
     pub audit: AuditEntry,
 }
@@ -73,7 +73,7 @@ pub struct NewSubmission {
 /// `submittedAt` and is not superseded becomes superseded by it, at the time of its entry ([`Submission::updated_at`]
 /// of the new one), with `updated_at` at that time, unless it is later already, and one version more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Succession {
+pub struct Supersession {
     /// The head that the caller has seen ([`FormStore::head_submission`](super::FormStore::head_submission)): when
     /// another one is stored, the write is stale.
     pub head: Option<SubmissionId>,
@@ -93,7 +93,7 @@ pub struct SubmissionChange {
     /// transitions: where the status changes.
     pub template_generation: Option<u64>,
     /// How it takes its place among the others, where it is handed in.
-    pub succession: Option<Succession>,
+    pub succession: Option<Supersession>,
     /// The data before, where it changes.
     pub replaced: Option<FormDataRevision>,
     /// The entry of the audit log.

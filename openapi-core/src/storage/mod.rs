@@ -6,37 +6,39 @@
 //! - A write that returned is durable as far as the backend promises durability at all.
 //! - Inputs are complete: ids, instants, versions and keys come in as arguments; a backend reads no clock and draws no
 //!   randomness.
-//! - Nothing of one agent is visible to another: only [`KeyStore::key_grant`] and the operator's own methods
+//! - Nothing of one agent is visible to another: only [`KeyStore::look_up_key`] and the operator's own methods
 //!   ([`AgentStore`], [`KeyStore::find_key`], [`AuditStore::audit_entries`]) take no agent.
 //! - A dropped future leaves the store either unchanged or completely changed.
 
-mod agent_records;
 mod effects;
 mod error;
 mod extraction;
 mod files;
 mod forms;
 mod query;
+mod records;
 
 use async_trait::async_trait;
 
-pub use agent_records::{AgentRecord, AgentRecordKind};
-pub use effects::{ContactWrite, Effects, RateShare, RateWindow, Replay, ReplayKey};
+pub use effects::{
+    ContactWrite, Effects, IdempotencyKey, IdempotencyRecord, RateLimitLease, RateLimitWindow,
+};
 pub use error::{Duplicate, StorageError, StorageErrorKind};
 pub use extraction::{CreditWrite, DocumentWrite, LedgerQuery, StoredDocument};
 pub use files::{
-    Excess, ExcessUnit, FileDeletion, FilePage, FilePosition, FileQuery, FileQuota, FileSort, FileSortKey,
-    FileTombstone, FileUsage, FileWrite,
+    FileDeletion, FilePage, FilePosition, FileQuery, FileQuota, FileSort, FileSortKey, FileTombstone,
+    FileUsage, FileWrite, QuotaExcess, QuotaUnit,
 };
 pub use forms::{
     LatestQuery, NewSubmission, SubmissionChange, SubmissionFilter, SubmissionPage, SubmissionPosition,
-    SubmissionQuery, SubmissionsWrite, Succession, TemplatePage, TemplatePosition, TemplateQuery,
+    SubmissionQuery, SubmissionsWrite, Supersession, TemplatePage, TemplatePosition, TemplateQuery,
 };
 pub use query::{
     AuditQuery, ContactFilter, ContactPage, ContactQuery, ContactSort, Order, SortKey, SortPosition, Window,
 };
+pub use records::{RecordKind, StoredRecord};
 
-use crate::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
+use crate::access::{ApiKey, KeyLookup, KeySelector, StoredKey};
 use crate::agents::Agent;
 use crate::audit::AuditEntry;
 use crate::contacts::{ContactRef, SharedContact, UniqueValue};
@@ -60,8 +62,8 @@ pub trait Storage:
     + FormStore
     + CreditStore
     + DocumentStore
-    + AgentRecordStore
-    + ReplayStore
+    + RecordStore
+    + IdempotencyStore
     + HealthProbe
 {
 }
@@ -75,16 +77,16 @@ impl<S> Storage for S where
         + FormStore
         + CreditStore
         + DocumentStore
-        + AgentRecordStore
-        + ReplayStore
+        + RecordStore
+        + IdempotencyStore
         + HealthProbe
 {
 }
 
 /// What letting a request in needs: keys, rate windows, the audit log.
-pub trait AccessStore: KeyStore + RateWindowStore + AuditStore {}
+pub trait AccessStore: KeyStore + RateLimitStore + AuditStore {}
 
-impl<S> AccessStore for S where S: KeyStore + RateWindowStore + AuditStore {}
+impl<S> AccessStore for S where S: KeyStore + RateLimitStore + AuditStore {}
 
 /// Agents. All methods are the operator's own.
 #[async_trait]
@@ -111,7 +113,7 @@ pub trait AgentStore: Send + Sync {
     /// Removes up to `at_most` rows of a deleted agent (contacts, files, documents, submissions, templates, keys,
     /// schemas, replays, rate windows, credits with their ledger, conversations with their messages, knowledge with its
     /// passages, small records, and the payloads of audit entries, not the tombstone) and returns how many; 0 when
-    /// nothing is left. The contents of its files and documents are due at once ([`FileStore::due_blobs`]).
+    /// nothing is left. The contents of its files and documents are due at once ([`FileStore::blobs_due_for_deletion`]).
     async fn purge_agent(&self, id: &AgentId, at_most: u32) -> Result<u64>;
 }
 
@@ -119,7 +121,7 @@ pub trait AgentStore: Send + Sync {
 #[async_trait]
 pub trait KeyStore: Send + Sync {
     /// The key of this public string with its agent's status: the look-up that authenticates a request.
-    async fn key_grant(&self, api_key: &ApiKey) -> Result<Option<KeyGrant>>;
+    async fn look_up_key(&self, api_key: &ApiKey) -> Result<Option<KeyLookup>>;
 
     /// One key, by either of its names; the operator's own. Keys of deleted agents are absent.
     async fn find_key(&self, selector: &KeySelector) -> Result<Option<StoredKey>>;
@@ -226,8 +228,8 @@ pub trait ContactStore: Send + Sync {
 
     /// Removes a contact with everything that belongs to it: its submissions with their revision log; its conversations
     /// with their messages; its files, deleted ones included, whose contents are due from the time of `audit` on
-    /// ([`FileStore::due_blobs`]); of audit entries about the contact or something of it ([`AuditEntry::contact_id`]) the
-    /// payload is emptied, and stored answers ([`ReplayStore`]) whose [`Replay::resource`] is the contact go too.
+    /// ([`FileStore::blobs_due_for_deletion`]); of audit entries about the contact or something of it ([`AuditEntry::contact_id`]) the
+    /// payload is emptied, and stored answers ([`IdempotencyStore`]) whose [`IdempotencyRecord::resource`] is the contact go too.
     ///
     /// # Errors
     /// [`Missing`](StorageErrorKind::Missing) when the contact is not there.
@@ -268,22 +270,22 @@ pub trait FileStore: Send + Sync {
 
     /// Makes all contents of deleted files and of documents of an agent due at `now`; returns how many that were not.
     /// The operator's own.
-    async fn hasten_purges(&self, agent: &AgentId, now: Timestamp, audit: &AuditEntry) -> Result<u64>;
+    async fn expedite_purges(&self, agent: &AgentId, now: Timestamp, audit: &AuditEntry) -> Result<u64>;
 
     /// Up to `at_most` contents of all agents that are to be removed by `now`, those due longest first.
-    async fn due_blobs(&self, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>>;
+    async fn blobs_due_for_deletion(&self, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>>;
 
     /// Forgets contents that are gone, with the tombstones of their files and the records of documents. Keys of files
     /// that are not deleted change nothing.
-    async fn forget_blobs(&self, keys: &[BlobKey]) -> Result<()>;
+    async fn remove_blob_records(&self, keys: &[BlobKey]) -> Result<()>;
 
     /// Of each key, whether the store knows of it: as the content of a file, deleted or not, of a document, or as one
     /// that is to go. What no store knows of is an orphan.
-    async fn known_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>>;
+    async fn existing_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>>;
 
     /// Up to `at_most` files of all agents that are not deleted, behind `after`, by key: which contents there must be.
     /// Documents are not among them: an operator may purge them at any time.
-    async fn needed_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>>;
+    async fn referenced_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>>;
 }
 
 /// Form templates and submissions. A submission is shown with the external id that its contact has at the time of the
@@ -394,7 +396,7 @@ pub trait CreditStore: Send + Sync {
     /// [`ReplayExists`](StorageErrorKind::ReplayExists), [`Stale`](StorageErrorKind::Stale) when the version of the
     /// stored account is not `account.version - 1`, 0 standing for none,
     /// [`QuotaExceeded`](StorageErrorKind::QuotaExceeded) when the files and documents of the agent would have more
-    /// octets than `document.max_octets`, [`AlreadyExists`](StorageErrorKind::AlreadyExists) when the ledger of the
+    /// bytes than `document.max_bytes`, [`AlreadyExists`](StorageErrorKind::AlreadyExists) when the ledger of the
     /// agent has an entry of this time and id, or the agent a file or document of the document's id.
     async fn save_credits(&self, agent: &AgentId, write: &CreditWrite) -> Result<()>;
 
@@ -404,9 +406,9 @@ pub trait CreditStore: Send + Sync {
 
 /// Documents that are kept: of extractions (contract 12.3), whose records come with the answers of the extractions
 /// ([`CreditWrite::document`]), and those that visitors send in the widget. The contents themselves are in a
-/// [`BlobStore`](crate::ports::BlobStore), and due at the end of each record's time ([`FileStore::due_blobs`]). The
-/// `stored_size` of each counts among the octets of the agent's files ([`FileUsage::octets_of_agent`]) until its content
-/// is forgotten ([`FileStore::forget_blobs`]), which removes the record too.
+/// [`BlobStore`](crate::ports::BlobStore), and due at the end of each record's time ([`FileStore::blobs_due_for_deletion`]). The
+/// `stored_size` of each counts among the bytes of the agent's files ([`FileUsage::bytes_of_agent`]) until its content
+/// is forgotten ([`FileStore::remove_blob_records`]), which removes the record too.
 #[async_trait]
 pub trait DocumentStore: Send + Sync {
     /// Stores the record of a document by itself.
@@ -414,7 +416,7 @@ pub trait DocumentStore: Send + Sync {
     /// # Errors
     /// In this order: [`Missing`](StorageErrorKind::Missing) without such an agent,
     /// [`QuotaExceeded`](StorageErrorKind::QuotaExceeded) when the files and documents of the agent would have more
-    /// octets than `max_octets`, [`AlreadyExists`](StorageErrorKind::AlreadyExists) for a used id.
+    /// bytes than `max_bytes`, [`AlreadyExists`](StorageErrorKind::AlreadyExists) for a used id.
     async fn insert_document(&self, agent: &AgentId, write: &DocumentWrite) -> Result<()>;
 
     /// Removes the record of a document; its content is due at `now`. Nothing happens without such a document.
@@ -434,45 +436,55 @@ pub trait DocumentStore: Send + Sync {
 
 /// Small records of agents: settings and the like.
 #[async_trait]
-pub trait AgentRecordStore: Send + Sync {
+pub trait RecordStore: Send + Sync {
     /// One record.
-    async fn agent_record(&self, agent: &AgentId, kind: AgentRecordKind) -> Result<Option<AgentRecord>>;
+    async fn record(&self, agent: &AgentId, kind: RecordKind) -> Result<Option<StoredRecord>>;
 
     /// Replaces a record if the stored version is `record.version - 1`, 0 standing for none.
     ///
     /// # Errors
     /// In this order: [`Missing`](StorageErrorKind::Missing) without such an agent,
     /// [`Stale`](StorageErrorKind::Stale) when another version is stored.
-    async fn save_agent_record(
+    async fn save_record(
         &self,
         agent: &AgentId,
-        record: &AgentRecord,
+        record: &StoredRecord,
         audit: Option<&AuditEntry>,
     ) -> Result<()>;
 }
 
 /// Stored answers of idempotent requests (contract 5.5). They are written with the change they answer.
 #[async_trait]
-pub trait ReplayStore: Send + Sync {
+pub trait IdempotencyStore: Send + Sync {
     /// The stored answer, unless it expired by `now`.
-    async fn replay(&self, agent: &AgentId, key: &ReplayKey, now: Timestamp) -> Result<Option<Replay>>;
+    async fn replay(
+        &self,
+        agent: &AgentId,
+        key: &IdempotencyKey,
+        now: Timestamp,
+    ) -> Result<Option<IdempotencyRecord>>;
 
     /// Removes up to `at_most` answers of all agents that expired by `now` and returns how many.
-    async fn sweep_replays(&self, now: Timestamp, at_most: u32) -> Result<u64>;
+    async fn sweep_idempotency_records(&self, now: Timestamp, at_most: u32) -> Result<u64>;
 }
 
 /// What the rate limits of several servers, and of one after a restart, have in common (contract 8.1).
 #[async_trait]
-pub trait RateWindowStore: Send + Sync {
+pub trait RateLimitStore: Send + Sync {
     /// What was last saved for a key.
-    async fn rate_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateWindow>>;
+    async fn rate_limit_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateLimitWindow>>;
 
     /// Replaces what is stored if its version is `window.version - 1`, 0 standing for nothing stored. Of an absent agent
     /// nothing is saved, and nothing said.
     ///
     /// # Errors
     /// [`Stale`](StorageErrorKind::Stale) when another version is stored.
-    async fn save_rate_window(&self, agent: &AgentId, key: KeyId, window: &RateWindow) -> Result<()>;
+    async fn save_rate_limit_window(
+        &self,
+        agent: &AgentId,
+        key: KeyId,
+        window: &RateLimitWindow,
+    ) -> Result<()>;
 }
 
 /// The audit log.

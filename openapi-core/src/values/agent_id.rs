@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{PlatformId, TextValue, text_value};
-use crate::violation::{Fault, Rule};
+use crate::validation::{ValidationCode, ValidationIssue};
 
 /// The id of an agent: 1 to 64 of `[A-Za-z0-9_-]`, case-sensitive, chosen by the operator or generated. Cheap
 /// to clone: every record and every request carries one.
@@ -13,11 +13,14 @@ pub struct AgentId(Arc<str>);
 text_value!(AgentId);
 
 impl TextValue for AgentId {
-    fn parse(text: &str) -> Result<Self, Fault> {
+    fn parse(text: &str) -> Result<Self, ValidationIssue> {
         let valid = (1..=64).contains(&text.len())
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
         if !valid {
-            return Err(Fault::new(Rule::Pattern, "must be 1 to 64 letters, digits, _ or -"));
+            return Err(ValidationIssue::new(
+                ValidationCode::Pattern,
+                "must be 1 to 64 letters, digits, _ or -",
+            ));
         }
         Ok(AgentId(text.into()))
     }

@@ -3,7 +3,7 @@
 use compact_str::CompactString;
 
 use super::{TextValue, text_value};
-use crate::violation::{Fault, Rule};
+use crate::validation::{ValidationCode, ValidationIssue};
 
 /// A real calendar date of the years 0000 to 9999, as `YYYY-MM-DD`; its text sorts as the dates do.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -21,7 +21,7 @@ impl Date {
     ///
     /// # Errors
     /// `format` for everything else.
-    pub fn parse_lenient(text: &str) -> Result<Self, Fault> {
+    pub fn parse_lenient(text: &str) -> Result<Self, ValidationIssue> {
         let (date, time) = match text.split_at_checked(10) {
             Some((date, time)) => (date, time),
             None => (text, ""),
@@ -38,8 +38,8 @@ impl Date {
     }
 }
 
-fn invalid() -> Fault {
-    Fault::new(Rule::Format, "must be a calendar date as YYYY-MM-DD")
+fn invalid() -> ValidationIssue {
+    ValidationIssue::new(ValidationCode::Format, "must be a calendar date as YYYY-MM-DD")
 }
 
 /// The civil date of `YYYY-MM-DD`.
@@ -59,7 +59,7 @@ pub(super) fn number(digits: &[u8]) -> Option<i16> {
 }
 
 impl TextValue for Date {
-    fn parse(text: &str) -> Result<Self, Fault> {
+    fn parse(text: &str) -> Result<Self, ValidationIssue> {
         civil(text.as_bytes()).map(|_| Date(text.into())).ok_or_else(invalid)
     }
 
@@ -87,7 +87,7 @@ mod tests {
             "-990-05-17",
             "１990-05-17",
         ] {
-            assert_eq!(Date::parse(bad).unwrap_err().rule, Rule::Format, "{bad}");
+            assert_eq!(Date::parse(bad).unwrap_err().rule, ValidationCode::Format, "{bad}");
         }
         for midnight in ["1990-05-17T00:00:00.000Z", "1990-05-17T00:00:00Z", "1990-05-17t00:00:00+00:00"] {
             assert_eq!(Date::parse_lenient(midnight).unwrap().as_str(), "1990-05-17");

@@ -4,7 +4,7 @@ use compact_str::CompactString;
 
 use super::fold::fold_case;
 use super::{TextValue, refuse_controls, text_value};
-use crate::violation::{Fault, Rule};
+use crate::validation::{ValidationCode, ValidationIssue};
 
 /// One address: dot-atom local part, non-ASCII allowed, a domain of at least two labels valid under IDNA. Stored as
 /// sent (trimmed), compared by [`Email::normalized`].
@@ -13,10 +13,10 @@ pub struct Email(CompactString);
 
 text_value!(Email);
 
-/// The longest address, in octets.
-const MAX_OCTETS: usize = 254;
-/// The longest local part, in octets.
-const MAX_LOCAL_OCTETS: usize = 64;
+/// The longest address, in bytes.
+const MAX_BYTES: usize = 254;
+/// The longest local part, in bytes.
+const MAX_LOCAL_BYTES: usize = 64;
 
 impl Email {
     /// The form under which addresses are equal: case folded, the domain in A-label form.
@@ -59,20 +59,20 @@ fn ascii_domain(domain: &str) -> Option<String> {
 }
 
 impl TextValue for Email {
-    fn parse(text: &str) -> Result<Self, Fault> {
+    fn parse(text: &str) -> Result<Self, ValidationIssue> {
         let text = text.trim();
         refuse_controls(text)?;
         if text.is_empty() {
-            return Err(Fault::required());
+            return Err(ValidationIssue::required());
         }
-        if text.len() > MAX_OCTETS {
-            return Err(Fault::new(Rule::MaxLength, "must have at most 254 octets"));
+        if text.len() > MAX_BYTES {
+            return Err(ValidationIssue::new(ValidationCode::MaxLength, "must have at most 254 bytes"));
         }
-        let invalid = || Fault::new(Rule::Format, "must be a valid email address");
+        let invalid = || ValidationIssue::new(ValidationCode::Format, "must be a valid email address");
         let (local, domain) = text.rsplit_once('@').ok_or_else(invalid)?;
         let local_is_dot_atom =
             local.split('.').all(|atom| !atom.is_empty() && atom.chars().all(is_atom_char));
-        if local.len() > MAX_LOCAL_OCTETS || !local_is_dot_atom {
+        if local.len() > MAX_LOCAL_BYTES || !local_is_dot_atom {
             return Err(invalid());
         }
         if !domain.chars().all(|c| c == '.' || is_atom_char(c))
@@ -84,7 +84,7 @@ impl TextValue for Email {
     }
 
     fn json_schema() -> serde_json::Value {
-        serde_json::json!({ "type": "string", "format": "idn-email", "maxLength": MAX_OCTETS })
+        serde_json::json!({ "type": "string", "format": "idn-email", "maxLength": MAX_BYTES })
     }
 }
 
@@ -132,10 +132,13 @@ mod tests {
             &format!("{}@example.com", "l".repeat(65)),
             &format!("a@{}.com", "d".repeat(64)),
         ] {
-            assert_eq!(Email::parse(bad).unwrap_err().rule, Rule::Format, "{bad}");
+            assert_eq!(Email::parse(bad).unwrap_err().rule, ValidationCode::Format, "{bad}");
         }
-        assert_eq!(Email::parse(&format!("a@{}", "d".repeat(260))).unwrap_err().rule, Rule::MaxLength);
-        assert_eq!(Email::parse("a\u{7}@b.co").unwrap_err().rule, Rule::InvalidCharacters);
+        assert_eq!(
+            Email::parse(&format!("a@{}", "d".repeat(260))).unwrap_err().rule,
+            ValidationCode::MaxLength
+        );
+        assert_eq!(Email::parse("a\u{7}@b.co").unwrap_err().rule, ValidationCode::InvalidCharacters);
         assert_eq!(Email::parse(" a@b.co ").unwrap().as_str(), "a@b.co");
     }
 

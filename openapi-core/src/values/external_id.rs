@@ -3,12 +3,12 @@
 use compact_str::CompactString;
 
 use super::{TextValue, refuse_longer, text_value};
-use crate::violation::{Fault, Rule};
+use crate::validation::{ValidationCode, ValidationIssue};
 
 /// `externalReferenceId`: 1 to 255 characters, exact and case-sensitive, never trimmed or normalised.
 ///
 /// The configured id segment is reserved as well; that check needs the settings and is made where they are known
-/// ([`crate::brand::Brand::refuse_reserved`]).
+/// ([`crate::service_info::ServiceInfo::refuse_reserved`]).
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExternalId(CompactString);
 
@@ -23,25 +23,28 @@ impl ExternalId {
 
     /// The fault of a reserved id.
     #[must_use]
-    pub fn reserved() -> Fault {
-        Fault::new(Rule::Reserved, "is a name kept by the service")
+    pub fn reserved() -> ValidationIssue {
+        ValidationIssue::new(ValidationCode::Reserved, "is a name kept by the service")
     }
 }
 
 impl TextValue for ExternalId {
-    fn parse(text: &str) -> Result<Self, Fault> {
+    fn parse(text: &str) -> Result<Self, ValidationIssue> {
         if text.chars().any(|c| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')) {
-            return Err(Fault::new(
-                Rule::InvalidCharacters,
+            return Err(ValidationIssue::new(
+                ValidationCode::InvalidCharacters,
                 "must not contain control characters or line separators",
             ));
         }
         if text.is_empty() {
-            return Err(Fault::min_length(1));
+            return Err(ValidationIssue::min_length(1));
         }
         refuse_longer(text, Self::MAX_LENGTH)?;
         if text.starts_with(char::is_whitespace) || text.ends_with(char::is_whitespace) {
-            return Err(Fault::new(Rule::Pattern, "must not begin or end with white space"));
+            return Err(ValidationIssue::new(
+                ValidationCode::Pattern,
+                "must not begin or end with white space",
+            ));
         }
         if Self::RESERVED.contains(&text) {
             return Err(Self::reserved());

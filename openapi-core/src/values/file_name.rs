@@ -4,18 +4,18 @@ use compact_str::CompactString;
 use unicode_normalization::UnicodeNormalization;
 
 use super::{TextValue, fold_case, text_value};
-use crate::violation::{Fault, Rule};
+use crate::validation::{ValidationCode, ValidationIssue};
 
-/// The name of a file: 1 to 255 octets, a single path component that no common file system gives a meaning of its own.
+/// The name of a file: 1 to 255 bytes, a single path component that no common file system gives a meaning of its own.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileName(CompactString);
 
 text_value!(FileName);
 
-/// The longest name, in octets.
-const MAX_OCTETS: usize = 255;
+/// The longest name, in bytes.
+const MAX_BYTES: usize = 255;
 
-/// The longest extension that shortening keeps, in octets; what is longer is no extension but a name with a dot.
+/// The longest extension that shortening keeps, in bytes; what is longer is no extension but a name with a dot.
 const MAX_KEPT_EXTENSION: usize = 64;
 
 /// Stems that name devices on some systems, whatever follows the first dot.
@@ -24,7 +24,7 @@ const DEVICES: [&str; 4] = ["con", "prn", "aux", "nul"];
 impl FileName {
     /// The name made of what was sent, or `file.<extension>` when nothing is left of it: the last component after `/`
     /// and `\` without control, zero-width and bidirectional control characters, in NFC, with `_` for `< > : " | ? *`,
-    /// without dots and blanks at both ends, with `_` before the stem of a device, of at most 255 octets.
+    /// without dots and blanks at both ends, with `_` before the stem of a device, of at most 255 bytes.
     ///
     /// Making a name of a name changes nothing.
     #[must_use]
@@ -49,15 +49,18 @@ impl FileName {
 }
 
 impl TextValue for FileName {
-    fn parse(text: &str) -> Result<Self, Fault> {
+    fn parse(text: &str) -> Result<Self, ValidationIssue> {
         if text.is_empty() || cleaned(text) != text {
-            return Err(Fault::new(Rule::Format, "must be a plain file name of at most 255 octets"));
+            return Err(ValidationIssue::new(
+                ValidationCode::Format,
+                "must be a plain file name of at most 255 bytes",
+            ));
         }
         Ok(FileName(text.into()))
     }
 
     fn json_schema() -> serde_json::Value {
-        serde_json::json!({ "type": "string", "minLength": 1, "maxLength": MAX_OCTETS })
+        serde_json::json!({ "type": "string", "minLength": 1, "maxLength": MAX_BYTES })
     }
 }
 
@@ -100,16 +103,16 @@ fn is_device(stem: &str) -> bool {
         || numbered.is_some_and(|number| matches!(number.as_bytes(), [b'1'..=b'9']))
 }
 
-/// At most 255 octets, the extension kept.
+/// At most 255 bytes, the extension kept.
 fn shortened(name: &str) -> String {
-    if name.len() <= MAX_OCTETS {
+    if name.len() <= MAX_BYTES {
         return name.to_owned();
     }
     let (stem, extension) = match name.rsplit_once('.') {
         Some((stem, extension)) if extension.len() <= MAX_KEPT_EXTENSION => (stem, extension),
         _ => (name, ""),
     };
-    let room = MAX_OCTETS - if extension.is_empty() { 0 } else { extension.len() + 1 };
+    let room = MAX_BYTES - if extension.is_empty() { 0 } else { extension.len() + 1 };
     let mut end = room.min(stem.len());
     while !stem.is_char_boundary(end) {
         end -= 1;

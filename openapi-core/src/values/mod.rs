@@ -31,7 +31,7 @@ pub use status::ContactStatus;
 pub use text::{Block, Line, Opaque, Tag};
 pub use timestamp::Timestamp;
 
-use crate::violation::Fault;
+use crate::validation::ValidationIssue;
 
 /// A value that is read from text.
 ///
@@ -43,7 +43,7 @@ pub trait TextValue: Sized {
     ///
     /// # Errors
     /// The first rule that the text breaks, in the order of contract 6.2: characters, length, format, range.
-    fn parse(text: &str) -> Result<Self, Fault>;
+    fn parse(text: &str) -> Result<Self, ValidationIssue>;
 
     /// The JSON Schema (2020-12) of the text.
     fn json_schema() -> serde_json::Value;
@@ -106,14 +106,18 @@ pub(crate) use text_value;
 /// Text that a value's rule refuses: the broken rule and its words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Invalid(pub Fault);
+pub struct Invalid(pub ValidationIssue);
 
 /// Refuses control characters (general category Cc).
-pub(crate) fn refuse_controls(text: &str) -> Result<(), Fault> {
-    if text.chars().any(char::is_control) { Err(Fault::invalid_characters()) } else { Ok(()) }
+pub(crate) fn refuse_controls(text: &str) -> Result<(), ValidationIssue> {
+    if text.chars().any(char::is_control) { Err(ValidationIssue::invalid_characters()) } else { Ok(()) }
 }
 
 /// Refuses text over `most` characters.
-pub(crate) fn refuse_longer(text: &str, most: usize) -> Result<(), Fault> {
-    if text.len() > most && text.chars().count() > most { Err(Fault::max_length(most)) } else { Ok(()) }
+pub(crate) fn refuse_longer(text: &str, most: usize) -> Result<(), ValidationIssue> {
+    if text.len() > most && text.chars().count() > most {
+        Err(ValidationIssue::max_length(most))
+    } else {
+        Ok(())
+    }
 }

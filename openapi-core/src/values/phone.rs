@@ -3,7 +3,7 @@
 use compact_str::CompactString;
 
 use super::{TextValue, refuse_controls, refuse_longer, text_value};
-use crate::violation::{Fault, Rule};
+use crate::validation::{ValidationCode, ValidationIssue};
 
 /// A telephone number: 3 to 15 digits among spaces and `( ) - . /`, an optional leading `+`; stored as sent (trimmed).
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -30,19 +30,19 @@ pub(crate) fn digits(text: &str) -> String {
 }
 
 impl TextValue for Phone {
-    fn parse(text: &str) -> Result<Self, Fault> {
+    fn parse(text: &str) -> Result<Self, ValidationIssue> {
         let text = text.trim();
         refuse_controls(text)?;
         if text.is_empty() {
-            return Err(Fault::required());
+            return Err(ValidationIssue::required());
         }
         refuse_longer(text, 32)?;
         let number = text.strip_prefix('+').unwrap_or(text);
         let allowed = number.chars().all(|c| c.is_ascii_digit() || " ()-./".contains(c));
         let count = number.bytes().filter(u8::is_ascii_digit).count();
         if !allowed || !(3..=15).contains(&count) {
-            return Err(Fault::new(
-                Rule::Format,
+            return Err(ValidationIssue::new(
+                ValidationCode::Format,
                 "must be a telephone number of 3 to 15 digits, spaces and ( ) - . / with an optional leading +",
             ));
         }
@@ -66,11 +66,11 @@ impl PhoneCode {
 }
 
 impl TextValue for PhoneCode {
-    fn parse(text: &str) -> Result<Self, Fault> {
+    fn parse(text: &str) -> Result<Self, ValidationIssue> {
         let text = text.trim();
         refuse_controls(text)?;
         if text.is_empty() {
-            return Err(Fault::required());
+            return Err(ValidationIssue::required());
         }
         let plain: String = text.chars().filter(|c| !matches!(c, ' ' | '-')).collect();
         let number = plain.strip_prefix('+').unwrap_or(&plain);
@@ -78,7 +78,10 @@ impl TextValue for PhoneCode {
             && number.bytes().all(|byte| byte.is_ascii_digit())
             && !number.starts_with('0');
         if !valid {
-            return Err(Fault::new(Rule::Format, "must be a country calling code such as +44"));
+            return Err(ValidationIssue::new(
+                ValidationCode::Format,
+                "must be a country calling code such as +44",
+            ));
         }
         Ok(PhoneCode(format!("+{number}").into()))
     }
@@ -98,14 +101,14 @@ mod tests {
             assert!(Phone::parse(good).is_ok(), "{good}");
         }
         for bad in ["12", "1234567890123456", "12+34", "++123", "123 ext 4", "١٢٣"] {
-            assert_eq!(Phone::parse(bad).unwrap_err().rule, Rule::Format, "{bad}");
+            assert_eq!(Phone::parse(bad).unwrap_err().rule, ValidationCode::Format, "{bad}");
         }
-        assert_eq!(Phone::parse(&"1 ".repeat(20)).unwrap_err().rule, Rule::MaxLength);
+        assert_eq!(Phone::parse(&"1 ".repeat(20)).unwrap_err().rule, ValidationCode::MaxLength);
         for (text, stored) in [("44", "+44"), ("+1-684", "+1684"), ("+ 44", "+44"), ("1", "+1")] {
             assert_eq!(PhoneCode::parse(text).unwrap().as_str(), stored);
         }
         for bad in ["0", "+0", "12345", "+", "4a", "-"] {
-            assert_eq!(PhoneCode::parse(bad).unwrap_err().rule, Rule::Format, "{bad}");
+            assert_eq!(PhoneCode::parse(bad).unwrap_err().rule, ValidationCode::Format, "{bad}");
         }
         let agrees = |phone: &str| Phone::parse(phone).unwrap().agrees_with(&PhoneCode::parse("44").unwrap());
         assert!(agrees("+44 20 7946") && agrees("20 7946") && !agrees("+49 20 7946"));

@@ -1,4 +1,4 @@
-//! Platform ids: 24 hexadecimal digits, 4 octets of creation time and 8 random octets (contract 2).
+//! Platform ids: 24 hexadecimal digits, 4 bytes of creation time and 8 random bytes (contract 2).
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,9 +6,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Invalid, Timestamp};
-use crate::violation::{Fault, Rule};
+use crate::validation::{ValidationCode, ValidationIssue};
 
-/// Twelve octets, shown as 24 lowercase hexadecimal digits. Ids of one kind sort by their creation time.
+/// Twelve bytes, shown as 24 lowercase hexadecimal digits. Ids of one kind sort by their creation time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PlatformId([u8; 12]);
 
@@ -17,16 +17,16 @@ impl PlatformId {
     #[must_use]
     pub fn new(at: Timestamp, random: [u8; 8]) -> Self {
         let seconds = u32::try_from(at.seconds()).unwrap_or(if at.seconds() < 0 { 0 } else { u32::MAX });
-        let mut octets = [0; 12];
-        octets[..4].copy_from_slice(&seconds.to_be_bytes());
-        octets[4..].copy_from_slice(&random);
-        PlatformId(octets)
+        let mut bytes = [0; 12];
+        bytes[..4].copy_from_slice(&seconds.to_be_bytes());
+        bytes[4..].copy_from_slice(&random);
+        PlatformId(bytes)
     }
 
-    /// The id of these octets.
+    /// The id of these bytes.
     #[must_use]
-    pub const fn from_bytes(octets: [u8; 12]) -> Self {
-        PlatformId(octets)
+    pub const fn from_bytes(bytes: [u8; 12]) -> Self {
+        PlatformId(bytes)
     }
 
     /// When the id was made, in whole seconds.
@@ -36,7 +36,7 @@ impl PlatformId {
         Timestamp::from_millis(u32::from_be_bytes([a, b, c, d]) as i64 * 1_000)
     }
 
-    /// The octets.
+    /// The bytes.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 12] {
         &self.0
@@ -45,18 +45,18 @@ impl PlatformId {
     /// The id that sorts right behind this one; itself where it is the last.
     #[must_use]
     pub(crate) fn next(self) -> Self {
-        let mut octets = self.0;
-        for octet in octets.iter_mut().rev() {
-            *octet = octet.wrapping_add(1);
-            if *octet > 0 {
-                return PlatformId(octets);
+        let mut bytes = self.0;
+        for byte in bytes.iter_mut().rev() {
+            *byte = byte.wrapping_add(1);
+            if *byte > 0 {
+                return PlatformId(bytes);
             }
         }
         self
     }
 
-    fn parse(text: &str) -> Result<Self, Fault> {
-        let invalid = || Fault::new(Rule::Format, "must be 24 hexadecimal characters");
+    fn parse(text: &str) -> Result<Self, ValidationIssue> {
+        let invalid = || ValidationIssue::new(ValidationCode::Format, "must be 24 hexadecimal characters");
         let digits: &[u8; 24] = text.as_bytes().try_into().map_err(|_| invalid())?;
         let nibble = |digit: u8| match digit {
             b'0'..=b'9' => Ok(digit - b'0'),
@@ -64,19 +64,19 @@ impl PlatformId {
             b'A'..=b'F' => Ok(digit - b'A' + 10),
             _ => Err(invalid()),
         };
-        let mut octets = [0; 12];
-        for (octet, pair) in octets.iter_mut().zip(digits.chunks_exact(2)) {
-            *octet = nibble(pair[0])? << 4 | nibble(pair[1])?;
+        let mut bytes = [0; 12];
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            *byte = nibble(pair[0])? << 4 | nibble(pair[1])?;
         }
-        Ok(PlatformId(octets))
+        Ok(PlatformId(bytes))
     }
 
     fn with_hex<T>(&self, use_text: impl FnOnce(&str) -> T) -> T {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut text = [b'0'; 24];
-        for (pair, octet) in text.chunks_exact_mut(2).zip(self.0) {
-            pair[0] = DIGITS[usize::from(octet >> 4)];
-            pair[1] = DIGITS[usize::from(octet & 15)];
+        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
+            pair[0] = DIGITS[usize::from(byte >> 4)];
+            pair[1] = DIGITS[usize::from(byte & 15)];
         }
         use_text(std::str::from_utf8(&text).unwrap_or_default())
     }
@@ -124,16 +124,16 @@ macro_rules! platform_ids {
         pub struct $name(PlatformId);
 
         impl $name {
-            /// The octets.
+            /// The bytes.
             #[must_use]
             pub const fn as_bytes(&self) -> &[u8; 12] {
                 self.0.as_bytes()
             }
 
-            /// The id of these octets.
+            /// The id of these bytes.
             #[must_use]
-            pub const fn from_bytes(octets: [u8; 12]) -> Self {
-                $name(PlatformId::from_bytes(octets))
+            pub const fn from_bytes(bytes: [u8; 12]) -> Self {
+                $name(PlatformId::from_bytes(bytes))
             }
 
             /// When the id was made, in whole seconds.
@@ -198,9 +198,9 @@ mod tests {
 
     #[test]
     fn the_next_id_sorts_right_behind() {
-        let ending = |octets: [u8; 3]| {
+        let ending = |bytes: [u8; 3]| {
             let mut id = [7; 12];
-            id[9..].copy_from_slice(&octets);
+            id[9..].copy_from_slice(&bytes);
             PlatformId::from_bytes(id)
         };
         for (id, next) in [([1, 2, 3], [1, 2, 4]), ([1, 2, 255], [1, 3, 0]), ([1, 255, 255], [2, 0, 0])] {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Invalid, TextValue};
-use crate::violation::Fault;
+use crate::validation::ValidationIssue;
 
 /// `status`: any value may follow any other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -35,11 +35,11 @@ impl ContactStatus {
 }
 
 impl TextValue for ContactStatus {
-    fn parse(text: &str) -> Result<Self, Fault> {
+    fn parse(text: &str) -> Result<Self, ValidationIssue> {
         Self::ALL
             .into_iter()
             .find(|status| status.as_str() == text)
-            .ok_or_else(|| Fault::not_one_of(&Self::ALL.map(Self::as_str)))
+            .ok_or_else(|| ValidationIssue::not_one_of(&Self::ALL.map(Self::as_str)))
     }
 
     fn json_schema() -> serde_json::Value {

@@ -3,7 +3,7 @@
 use compact_str::CompactString;
 
 use super::{TextValue, fold, refuse_controls, refuse_longer, text_value};
-use crate::violation::{Fault, Rule};
+use crate::validation::{ValidationCode, ValidationIssue};
 
 /// Single-line text of 1 to `MAX` characters without control characters; stored trimmed.
 ///
@@ -14,11 +14,11 @@ pub struct Line<const MAX: usize>(CompactString);
 text_value!(Line<MAX>, const MAX);
 
 impl<const MAX: usize> TextValue for Line<MAX> {
-    fn parse(text: &str) -> Result<Self, Fault> {
+    fn parse(text: &str) -> Result<Self, ValidationIssue> {
         let text = text.trim();
         refuse_controls(text)?;
         if text.is_empty() {
-            return Err(Fault::required());
+            return Err(ValidationIssue::required());
         }
         refuse_longer(text, MAX)?;
         Ok(Line(text.into()))
@@ -36,12 +36,12 @@ pub struct Block<const MAX: usize>(CompactString);
 text_value!(Block<MAX>, const MAX);
 
 impl<const MAX: usize> TextValue for Block<MAX> {
-    fn parse(text: &str) -> Result<Self, Fault> {
+    fn parse(text: &str) -> Result<Self, ValidationIssue> {
         if text.chars().any(|c| c.is_control() && !matches!(c, '\t' | '\n' | '\r')) {
-            return Err(Fault::invalid_characters());
+            return Err(ValidationIssue::invalid_characters());
         }
         if text.trim().is_empty() {
-            return Err(Fault::required());
+            return Err(ValidationIssue::required());
         }
         refuse_longer(text, MAX)?;
         Ok(Block(text.into()))
@@ -59,10 +59,10 @@ pub struct Opaque<const MAX: usize>(CompactString);
 text_value!(Opaque<MAX>, const MAX);
 
 impl<const MAX: usize> TextValue for Opaque<MAX> {
-    fn parse(text: &str) -> Result<Self, Fault> {
+    fn parse(text: &str) -> Result<Self, ValidationIssue> {
         refuse_controls(text)?;
         if text.trim().is_empty() {
-            return Err(Fault::required());
+            return Err(ValidationIssue::required());
         }
         refuse_longer(text, MAX)?;
         Ok(Opaque(text.into()))
@@ -97,11 +97,11 @@ impl Tag {
 }
 
 impl TextValue for Tag {
-    fn parse(text: &str) -> Result<Self, Fault> {
+    fn parse(text: &str) -> Result<Self, ValidationIssue> {
         let text = text.trim();
         refuse_controls(text)?;
         if text.is_empty() {
-            return Err(Fault::new(Rule::MinLength, "must not be blank"));
+            return Err(ValidationIssue::new(ValidationCode::MinLength, "must not be blank"));
         }
         refuse_longer(text, 64)?;
         Ok(Tag(text.into()))

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::date::{civil, number};
 use super::{Date, Invalid, TextValue};
-use crate::violation::{Fault, Rule};
+use crate::validation::{ValidationCode, ValidationIssue};
 
 /// An instant in milliseconds since 1970-01-01T00:00:00Z, within the years 0000 to 9999.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -141,10 +141,10 @@ impl Timestamp {
 }
 
 impl TextValue for Timestamp {
-    fn parse(text: &str) -> Result<Self, Fault> {
+    fn parse(text: &str) -> Result<Self, ValidationIssue> {
         Timestamp::read(text.as_bytes()).ok_or_else(|| {
-            Fault::new(
-                Rule::Format,
+            ValidationIssue::new(
+                ValidationCode::Format,
                 "must be an RFC 3339 timestamp with an offset, such as 2026-01-31T09:15:00Z",
             )
         })
@@ -218,7 +218,7 @@ mod tests {
             "2026-01-31T09:15:02Z[UTC]",
             "+002026-01-31T09:15:02Z",
         ] {
-            assert_eq!(Timestamp::parse(bad).unwrap_err().rule, Rule::Format, "{bad}");
+            assert_eq!(Timestamp::parse(bad).unwrap_err().rule, ValidationCode::Format, "{bad}");
         }
     }
 

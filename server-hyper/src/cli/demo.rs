@@ -13,7 +13,7 @@ use sha2::Digest;
 
 use super::output::print;
 use crate::assemble::{StoreUrl, operator};
-use crate::failure::Failure;
+use crate::error::CliError;
 
 /// Examples of `demo`.
 pub const EXAMPLES: &str = "Examples:\n  \
@@ -52,7 +52,7 @@ pub async fn prepare(
     conversations: &Conversations,
     places: &Places<'_>,
     store: &StoreUrl,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let platform = conversations.platform();
     let agents = platform.agents().await?;
     if !agents.is_empty() {
@@ -107,10 +107,10 @@ pub async fn prepare(
     print(&what_to_try(&issued, &agent, &contact, &template, places))
 }
 
-fn object(line: &str) -> Result<Object, Failure> {
+fn object(line: &str) -> Result<Object, CliError> {
     match parse(line.as_bytes()) {
         Ok(Json::Object(object)) => Ok(object),
-        _ => Err(Failure::new("something of the demo is not JSON")),
+        _ => Err(CliError::new("something of the demo is not JSON")),
     }
 }
 

@@ -23,8 +23,8 @@ use sha2::{Digest, Sha256};
 use super::output::{complain, note, optional, print_json, print_table};
 use super::with_conversations;
 use crate::assemble::{Contents, confined, operator};
-use crate::config::flags::{EveryFlags, KnowledgeFlags};
-use crate::failure::Failure;
+use crate::config::flags::{GlobalArgs, KnowledgeArgs};
+use crate::error::CliError;
 
 /// Examples of `knowledge add`.
 pub const EXAMPLES: &str = "Examples:\n  \
@@ -63,7 +63,7 @@ pub struct Add {
     #[arg(long, value_name = "LANGUAGE", value_delimiter = ',', default_value = "eng")]
     ocr_languages: Vec<String>,
     #[command(flatten)]
-    limits: KnowledgeFlags,
+    limits: KnowledgeArgs,
 }
 
 /// What was added and what was not.
@@ -88,7 +88,7 @@ struct Source {
 }
 
 impl Add {
-    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
         let json = every.json;
         let (sources, failed) = self.sources()?;
         let mut summary = Summary { added: Vec::new(), failed };
@@ -105,7 +105,7 @@ impl Add {
                     }
                     let new = self.document(source, &reading).await?;
                     let added = chat.add_knowledge(&operator(), &self.agent, new).await;
-                    added.map_err(|error| Failure::from(error).to_string())
+                    added.map_err(|error| CliError::from(error).to_string())
                 };
                 match outcome.await {
                     Ok(added) => {
@@ -136,13 +136,13 @@ impl Add {
         }
         match summary.failed.len() {
             0 => Ok(()),
-            1 => Err(Failure::new("1 document was not added")),
-            failed => Err(Failure::new(format!("{failed} documents were not added"))),
+            1 => Err(CliError::new("1 document was not added")),
+            failed => Err(CliError::new(format!("{failed} documents were not added"))),
         }
     }
 
     /// The files to add, and what cannot even be found.
-    fn sources(&self) -> Result<(Vec<Source>, Vec<Failed>), Failure> {
+    fn sources(&self) -> Result<(Vec<Source>, Vec<Failed>), CliError> {
         let (mut sources, mut failed) = (Vec::new(), Vec::new());
         for path in &self.files {
             let mut lost = |path: &Path, message: String| {
@@ -160,15 +160,17 @@ impl Add {
             }
         }
         if sources.len() > 1 && (self.title.is_some() || self.url.is_some()) {
-            return Err(Failure::usage("--title and --url are of one document; add the others without them"));
+            return Err(CliError::usage(
+                "--title and --url are of one document; add the others without them",
+            ));
         }
         Ok((sources, failed))
     }
 
     /// Reads and cuts a document.
     async fn document(&self, source: &Source, reading: &Reading) -> Result<NewKnowledge, String> {
-        let octets = read(&source.path, reading.most.octets).map_err(|error| error.to_string())?;
-        let text = reading.text(&octets, source).await?;
+        let bytes = read(&source.path, reading.most.bytes).map_err(|error| error.to_string())?;
+        let text = reading.text(&bytes, source).await?;
         let pages: Vec<&str> = text.pages.iter().map(String::as_str).collect();
         let cut = chat::cut(&pages, text.format);
         let file_name = source.name.rsplit('/').next().unwrap_or_default();
@@ -180,7 +182,7 @@ impl Add {
             url: self.url.clone(),
             language: self.language.clone(),
             content_type: text.content_type.to_owned(),
-            sha256: Sha256Digest(Sha256::digest(&octets).into()),
+            sha256: Sha256Digest(Sha256::digest(&bytes).into()),
             characters: cut.text.chars().count() as u64,
             pages: text.page_count,
             passages: cut.passages,
@@ -241,7 +243,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn new(languages: &[String], most: KnowledgeLimits) -> Result<Self, Failure> {
+    fn new(languages: &[String], most: KnowledgeLimits) -> Result<Self, CliError> {
         let languages: Vec<&str> = languages.iter().map(String::as_str).collect();
         Ok(Reading {
             reader: Reader::Worker(confined(Worker::own()?).with_patience(PATIENCE)),
@@ -250,23 +252,23 @@ impl Reading {
         })
     }
 
-    async fn text(&self, octets: &Arc<[u8]>, source: &Source) -> Result<Text, String> {
-        if octets.is_empty() {
+    async fn text(&self, bytes: &Arc<[u8]>, source: &Source) -> Result<Text, String> {
+        if bytes.is_empty() {
             return Err("the file is empty".to_owned());
         }
-        let kind = Kind::of(octets);
+        let kind = Kind::of(bytes);
         match kind {
-            Some(Kind::Text) => plain(octets, &ending(&source.path)),
+            Some(Kind::Text) => plain(bytes, &ending(&source.path)),
             // Of what is no document at all the reader says why.
             Some(Kind::Pdf | Kind::Docx) | None => {
                 let limits = Limits {
-                    bytes: self.most.octets,
+                    bytes: self.most.bytes,
                     pages: self.most.pages,
                     characters: self.most.characters,
                     ..Limits::default()
                 };
                 let recognise = Some(Arc::clone(&self.recognise));
-                let document = self.reader.read(Arc::clone(octets), limits, recognise).await;
+                let document = self.reader.read(Arc::clone(bytes), limits, recognise).await;
                 let document = document.map_err(|error| error.to_string())?;
                 warn(&source.name, &document.warnings);
                 Ok(Text {
@@ -282,7 +284,7 @@ impl Reading {
 }
 
 /// Plain text, if its name says that it is meant to be read as such.
-fn plain(octets: &[u8], ending: &str) -> Result<Text, String> {
+fn plain(bytes: &[u8], ending: &str) -> Result<Text, String> {
     let (format, content_type) = match ending {
         "md" | "markdown" => (Format::Markdown, "text/markdown"),
         "txt" | "text" | "" => (Format::Plain, "text/plain"),
@@ -292,7 +294,7 @@ fn plain(octets: &[u8], ending: &str) -> Result<Text, String> {
             ));
         }
     };
-    let text = decode(octets).replace("\r\n", "\n").replace('\r', "\n");
+    let text = decode(bytes).replace("\r\n", "\n").replace('\r', "\n");
     Ok(Text { pages: vec![text], page_count: None, format, content_type })
 }
 
@@ -345,9 +347,9 @@ fn language_tag(text: &str) -> Result<String, String> {
     let mut parts = text.split('-');
     let first = parts.next().unwrap_or_default();
     let is_tag = (2..=8).contains(&first.len())
-        && first.bytes().all(|octet| octet.is_ascii_alphabetic())
+        && first.bytes().all(|byte| byte.is_ascii_alphabetic())
         && parts.all(|part| {
-            (1..=8).contains(&part.len()) && part.bytes().all(|octet| octet.is_ascii_alphanumeric())
+            (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric())
         });
     if is_tag {
         Ok(text.to_owned())

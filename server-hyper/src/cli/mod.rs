@@ -42,9 +42,9 @@ use openapi_core::ports::NoBlobs;
 use tracing_subscriber::filter::Targets;
 
 use crate::assemble::{self, Contents, Decisions};
-use crate::config::flags::{EveryFlags, ServingFlags};
+use crate::config::flags::{GlobalArgs, ServeArgs};
 use crate::config::layers::FlagValues;
-use crate::failure::Failure;
+use crate::error::CliError;
 
 /// The Open API of AI chat agents with a built-in CRM: the server and what its operator does.
 #[derive(Debug, Parser)]
@@ -62,7 +62,7 @@ use crate::failure::Failure;
 )]
 struct Cli {
     #[command(flatten)]
-    every: EveryFlags,
+    every: GlobalArgs,
     #[command(subcommand)]
     command: Command,
 }
@@ -71,10 +71,10 @@ struct Cli {
 enum Command {
     /// Run the service
     #[command(after_help = serve::EXAMPLES)]
-    Serve(ServingFlags),
+    Serve(ServeArgs),
     /// Run the service; in an empty store make an agent, a key, two form templates and ten contacts to try it with
     #[command(after_help = demo::EXAMPLES)]
-    Demo(ServingFlags),
+    Demo(ServeArgs),
     /// Agents: the tenants
     #[command(subcommand)]
     Agents(agents::Agents),
@@ -107,7 +107,7 @@ enum Command {
     Knowledge(knowledge::Knowledge),
     /// What visitors and agents said: read, answer, export, erase
     #[command(subcommand)]
-    Conversations(conversations::Conversations),
+    Conversations(::conversations::Conversations),
     /// The audit log
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -170,7 +170,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 impl Cli {
-    fn run(self) -> Result<(), Failure> {
+    fn run(self) -> Result<(), CliError> {
         let every = &self.every;
         match self.command {
             Command::Serve(flags) => serve::run(every, &flags, false),
@@ -210,8 +210,8 @@ fn with_default_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
             flag if flag.starts_with('-') => {
                 let name = flag.trim_start_matches('-').replace('-', "_");
                 let every = name == "config"
-                    || crate::config::table::SETTINGS.iter().any(|setting| {
-                        setting.scope == crate::config::table::Scope::Every
+                    || crate::config::registry::SETTINGS.iter().any(|setting| {
+                        setting.scope == crate::config::registry::Scope::Global
                             && (name == setting.key || name == format!("{}_file", setting.key))
                     });
                 // A flag that every command takes may stand in front of the command, with its value.
@@ -231,34 +231,34 @@ fn with_default_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
 
 /// Runs an operator's command on a platform over the configured stores.
 fn with_platform(
-    every: &EveryFlags,
+    every: &GlobalArgs,
     contents: Contents,
-    work: impl AsyncFnOnce(&Platform) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    work: impl AsyncFnOnce(&Platform) -> Result<(), CliError>,
+) -> Result<(), CliError> {
     with_conversations(every, None, contents, async |conversations| work(conversations.platform()).await)
 }
 
 /// Runs an operator's command on the chat over the configured stores; `further` are the flags of further settings.
 fn with_conversations(
-    every: &EveryFlags,
+    every: &GlobalArgs,
     further: Option<&FlagValues>,
     contents: Contents,
-    work: impl AsyncFnOnce(&Conversations) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    work: impl AsyncFnOnce(&Conversations) -> Result<(), CliError>,
+) -> Result<(), CliError> {
     let config = crate::config::Config::read(every, further)?;
     let names = crate::config::typed::Names::of(&config)?;
     let _log = Logged::install(&config)?;
     on_runtime(async {
-        let brand = names.brand_without_listener();
-        work(&*assemble::conversations(&config, brand, contents).await?).await
+        let service_info = names.brand_without_listener();
+        work(&*assemble::conversations(&config, service_info, contents).await?).await
     })
 }
 
 /// The same for a command that reads the store itself as well.
 fn with_store(
-    every: &EveryFlags,
-    work: impl AsyncFnOnce(&Conversations, Arc<dyn ConversationStorage>) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    every: &GlobalArgs,
+    work: impl AsyncFnOnce(&Conversations, Arc<dyn ConversationStorage>) -> Result<(), CliError>,
+) -> Result<(), CliError> {
     let config = crate::config::Config::read(every, None)?;
     let names = crate::config::typed::Names::of(&config)?;
     let _log = Logged::install(&config)?;
@@ -266,15 +266,15 @@ fn with_store(
         let url = assemble::StoreUrl::parse(config.store())?;
         let storage = assemble::open(&url).await?;
         let stores = assemble::Stores { storage: Arc::clone(&storage), blobs: Arc::new(NoBlobs) };
-        let brand = names.brand_without_listener();
+        let service_info = names.brand_without_listener();
         let keys = url.key_source(&config);
-        let conversations = assemble::conversations_over(&stores, &keys, brand, Decisions::default())?;
+        let conversations = assemble::conversations_over(&stores, &keys, service_info, Decisions::default())?;
         work(&conversations, storage).await
     })
 }
 
 /// Runs a future to its end.
-fn on_runtime<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+fn on_runtime<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(work);
     // What still runs in the background, such as cut connections, does not hold up the end.
@@ -283,19 +283,19 @@ fn on_runtime<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Fa
 }
 
 /// The log of a command; flushed at its end.
-struct Logged(Arc<crate::logging::Sink>);
+struct Logged(Arc<crate::logging::LogWriter>);
 
 impl Logged {
     /// The log of `serve`.
-    fn install_for_service(config: &crate::config::Config) -> Result<Self, Failure> {
+    fn install_for_service(config: &crate::config::Config) -> Result<Self, CliError> {
         Ok(Logged(crate::logging::install(&crate::config::typed::Logging::of(config)?)))
     }
 
-    fn sink(&self) -> &crate::logging::Sink {
+    fn sink(&self) -> &crate::logging::LogWriter {
         &self.0
     }
 
-    fn install(config: &crate::config::Config) -> Result<Self, Failure> {
+    fn install(config: &crate::config::Config) -> Result<Self, CliError> {
         let mut logging = crate::config::typed::Logging::of(config)?;
         if config.value("log").origin == crate::config::layers::Origin::Default {
             // A command says what it did by itself.

@@ -14,8 +14,8 @@ use super::{Config, ConfigError, endpoints, values};
 const BUILTIN: &str = "builtin";
 /// No engine at all.
 const OFF: &str = "off";
-/// The largest document that may be allowed for an agent to answer from, in octets.
-const MAX_OCTETS: u64 = 256 << 20;
+/// The largest document that may be allowed for an agent to answer from, in bytes.
+const MAX_BYTES: u64 = 256 << 20;
 /// What an endpoint without a name is called.
 const MODEL: &str = "model";
 
@@ -94,7 +94,7 @@ impl EngineChoice {
 pub fn knowledge_limits(config: &Config) -> Result<KnowledgeLimits, ConfigError> {
     let mut reader = Reader::new(config);
     let mut limits = KnowledgeLimits::default();
-    limits.octets = reader.octets("max_knowledge_size", limits.octets, 1, MAX_OCTETS);
+    limits.bytes = reader.bytes("max_knowledge_size", limits.bytes, 1, MAX_BYTES);
     limits.pages = reader.count("max_knowledge_pages", 1, u64::from(u32::MAX)) as u32;
     limits.characters = reader.count("max_knowledge_characters", 1, u64::MAX);
     limits.documents = reader.count("knowledge_documents", 1, u64::from(u32::MAX)) as u32;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::table::{Kind, SETTINGS, Setting};
+use super::registry::{Kind, SETTINGS, Setting};
 
 /// The values of a file by key, each with its line.
 pub type FileValues = BTreeMap<String, (Vec<String>, usize)>;

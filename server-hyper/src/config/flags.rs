@@ -6,11 +6,11 @@ use clap::error::Error;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
 use super::layers::FlagValues;
-use super::table::{Kind, SETTINGS, Scope, Setting};
+use super::registry::{Kind, SETTINGS, Scope, Setting};
 
 /// The flags that every command takes.
 #[derive(Clone, Debug, Default)]
-pub struct EveryFlags {
+pub struct GlobalArgs {
     /// The settings file.
     pub config: Option<PathBuf>,
     /// Whether records are printed as JSON.
@@ -21,21 +21,21 @@ pub struct EveryFlags {
 
 /// The flags of `serve` and `demo`.
 #[derive(Clone, Debug, Default)]
-pub struct ServingFlags {
+pub struct ServeArgs {
     /// The settings.
     pub values: FlagValues,
 }
 
 /// Those of them that a command takes which reads documents without a server.
 #[derive(Clone, Debug, Default)]
-pub struct ExtractingFlags {
+pub struct ExtractArgs {
     /// The settings.
     pub values: FlagValues,
 }
 
 /// The flags of settings that `knowledge add` goes by.
 #[derive(Clone, Debug, Default)]
-pub struct KnowledgeFlags {
+pub struct KnowledgeArgs {
     /// The settings.
     pub values: FlagValues,
 }
@@ -70,9 +70,9 @@ fn flags_of(setting: &'static Setting) -> impl Iterator<Item = Arg> {
         Arg::new(key).long(format!("{}-file", setting.flag())).value_name("FILE").help(help)
     });
     plain.into_iter().chain(in_file).map(|arg| match setting.scope {
-        Scope::Every => arg.global(true).help_heading(FILE_HEADING).hide_short_help(setting.key != "store"),
-        Scope::Serving => arg.help_heading("Settings of the server"),
-        Scope::Extracting => arg.help_heading("Settings of extraction"),
+        Scope::Global => arg.global(true).help_heading(FILE_HEADING).hide_short_help(setting.key != "store"),
+        Scope::Serve => arg.help_heading("Settings of the server"),
+        Scope::Extract => arg.help_heading("Settings of extraction"),
         Scope::Knowledge => arg.help_heading("Limits"),
     })
 }
@@ -95,7 +95,7 @@ fn values(matches: &ArgMatches, scope: Scope) -> FlagValues {
     values
 }
 
-impl Args for EveryFlags {
+impl Args for GlobalArgs {
     fn augment_args(command: Command) -> Command {
         let config = Arg::new("config")
             .long("config")
@@ -110,7 +110,7 @@ impl Args for EveryFlags {
             .action(ArgAction::SetTrue)
             .global(true)
             .help_heading(FILE_HEADING);
-        augment(command.args([config, json]), Scope::Every)
+        augment(command.args([config, json]), Scope::Global)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -118,12 +118,12 @@ impl Args for EveryFlags {
     }
 }
 
-impl FromArgMatches for EveryFlags {
+impl FromArgMatches for GlobalArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        Ok(EveryFlags {
+        Ok(GlobalArgs {
             config: matches.get_one::<PathBuf>("config").cloned(),
             json: matches.get_flag("json"),
-            values: values(matches, Scope::Every),
+            values: values(matches, Scope::Global),
         })
     }
 
@@ -162,6 +162,6 @@ macro_rules! flags_of_scopes {
     };
 }
 
-flags_of_scopes!(ServingFlags: Serving, Extracting);
-flags_of_scopes!(ExtractingFlags: Extracting);
-flags_of_scopes!(KnowledgeFlags: Knowledge);
+flags_of_scopes!(ServeArgs: Serve, Extract);
+flags_of_scopes!(ExtractArgs: Extract);
+flags_of_scopes!(KnowledgeArgs: Knowledge);

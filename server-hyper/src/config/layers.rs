@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::file::FileValues;
-use super::table::{Kind, SETTINGS, Setting};
+use super::registry::{Kind, SETTINGS, Setting};
 
 /// Values of flags by the setting's key, or its key with `_file` behind.
 pub type FlagValues = BTreeMap<String, Vec<String>>;

@@ -1,11 +1,11 @@
-//! Settings: flag > environment > file > default. Reading order: table → flags, file → layers → typed.
+//! Settings: flag > environment > file > default. Reading order: registry → flags, file → layers → typed.
 
 pub mod documents;
 mod endpoints;
 pub mod file;
 pub mod flags;
 pub mod layers;
-pub mod table;
+pub mod registry;
 pub mod typed;
 pub mod values;
 pub mod widget;
@@ -13,9 +13,9 @@ pub mod widget;
 use std::fmt;
 use std::path::Path;
 
-use flags::EveryFlags;
+use flags::GlobalArgs;
 use layers::{FlagValues, Origin, Sources, Value};
-use table::{Kind, Setting};
+use registry::{Kind, Setting};
 
 /// All settings with their values and origins, and what is worth a warning.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ impl Config {
     ///
     /// # Errors
     /// When a source cannot be read, contradicts itself or names what is no setting.
-    pub fn read(every: &EveryFlags, further: Option<&FlagValues>) -> Result<Self, ConfigError> {
+    pub fn read(every: &GlobalArgs, further: Option<&FlagValues>) -> Result<Self, ConfigError> {
         let config_variable = variable("OPENAPI_CONFIG");
         let path = every.config.clone().or_else(|| config_variable.map(Into::into));
         let file = path.as_deref().map(read_file).transpose()?;

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use openapi_core::access::KeyTag;
 use openapi_core::api::{AddressLimits, Settings};
-use openapi_core::brand::Brand;
 use openapi_core::files::FileTypes;
 use openapi_core::platform::{ExtractionSettings, FileSettings};
+use openapi_core::service_info::ServiceInfo;
 use tracing_subscriber::filter::Targets;
 
 use super::documents::EngineChoice;
@@ -73,7 +73,7 @@ pub struct Serving {
     pub max_connections: usize,
     /// Connections at a time from one address.
     pub max_connections_per_address: usize,
-    /// What contacts that were read may take in memory, in octets, where the store is SQLite's.
+    /// What contacts that were read may take in memory, in bytes, where the store is SQLite's.
     pub contact_cache: u64,
     /// What is decided about files.
     pub files: FileSettings,
@@ -89,11 +89,11 @@ pub struct Serving {
 
 #[derive(Clone, Debug)]
 struct Limits {
-    max_json_octets: u64,
-    max_file_octets: u64,
-    max_document_octets: u64,
-    max_uri_octets: usize,
-    max_header_octets: usize,
+    max_json_bytes: u64,
+    max_file_bytes: u64,
+    max_document_bytes: u64,
+    max_uri_bytes: usize,
+    max_header_bytes: usize,
     address_limits: AddressLimits,
     cors_origins: Vec<String>,
 }
@@ -160,7 +160,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    pub(super) fn octets(&mut self, key: &str, otherwise: u64, least: u64, most: u64) -> u64 {
+    pub(super) fn bytes(&mut self, key: &str, otherwise: u64, least: u64, most: u64) -> u64 {
         self.one(key, otherwise, |text| {
             let size = values::size(text)?;
             if (least..=most).contains(&size) {
@@ -185,20 +185,22 @@ impl Names {
     /// Every name outside its allowed form (contract 1).
     pub fn of(config: &Config) -> Result<Self, ConfigError> {
         let mut reader = Reader::new(config);
-        let brand = Brand::new(PLACEHOLDER_URL).unwrap_or_else(|_| unreachable!("the placeholder is a URL"));
+        let service_info =
+            ServiceInfo::new(PLACEHOLDER_URL).unwrap_or_else(|_| unreachable!("the placeholder is a URL"));
         let words = |error: openapi_core::values::Invalid| error.to_string();
         let names = Names {
             service_name: reader.one("service_name", "Service".to_owned(), |text| {
-                brand.clone().with_service_name(text).map_err(words).map(|_| text.to_owned())
+                service_info.clone().with_service_name(text).map_err(words).map(|_| text.to_owned())
             }),
             id_segment: reader.one("id_segment", "platformid".to_owned(), |text| {
-                brand.clone().with_id_segment(text).map_err(words).map(|_| text.to_owned())
+                service_info.clone().with_id_segment(text).map_err(words).map(|_| text.to_owned())
             }),
             key_tag: reader.one("key_tag", KeyTag::default(), |text| {
                 KeyTag::new(text).map_err(|error| format!("the key tag {error}"))
             }),
-            public_url: reader
-                .optional("public_url", |text| Brand::new(text).map_err(words).map(|_| text.to_owned())),
+            public_url: reader.optional("public_url", |text| {
+                ServiceInfo::new(text).map_err(words).map(|_| text.to_owned())
+            }),
             widget_public_url: reader.optional("widget_public_url", super::widget::public_origin),
         };
         reader.done(names)
@@ -206,20 +208,20 @@ impl Names {
 
     /// The names with {origin} at the configured address, else at `listening`.
     #[must_use]
-    pub fn brand(&self, listening: &str) -> Brand {
+    pub fn service_info(&self, listening: &str) -> ServiceInfo {
         let url = self.public_url.as_deref().unwrap_or(listening);
         // Every part was checked when it was read; the address of a listener makes a valid URL.
-        Brand::new(url)
-            .and_then(|brand| brand.with_service_name(&self.service_name))
-            .and_then(|brand| brand.with_id_segment(&self.id_segment))
-            .map(|brand| brand.with_key_tag(self.key_tag.clone()))
+        ServiceInfo::new(url)
+            .and_then(|service_info| service_info.with_service_name(&self.service_name))
+            .and_then(|service_info| service_info.with_id_segment(&self.id_segment))
+            .map(|service_info| service_info.with_key_tag(self.key_tag.clone()))
             .unwrap_or_else(|_| unreachable!("the names were checked when they were read"))
     }
 
     /// The names for commands that answer no requests.
     #[must_use]
-    pub fn brand_without_listener(&self) -> Brand {
-        self.brand(PLACEHOLDER_URL)
+    pub fn brand_without_listener(&self) -> ServiceInfo {
+        self.service_info(PLACEHOLDER_URL)
     }
 }
 
@@ -273,7 +275,7 @@ impl Serving {
         };
         let mut files = FileSettings::default();
         files.max_files_of_contact = reader.number("files_per_contact", 0);
-        files.max_octets_of_agent = reader.optional("storage_quota", values::size);
+        files.max_bytes_of_agent = reader.optional("storage_quota", values::size);
         if let Some(types) =
             reader.optional("file_types", |text| text.parse::<FileTypes>().map_err(|error| error.to_string()))
         {
@@ -310,17 +312,17 @@ impl Serving {
             drain: reader.one("drain_timeout", Duration::ZERO, values::duration),
             max_connections: reader.number("max_connections", 1),
             max_connections_per_address: reader.number("max_connections_per_address", 0),
-            contact_cache: reader.octets("contact_cache", 0, 0, 1 << 40),
+            contact_cache: reader.bytes("contact_cache", 0, 0, 1 << 40),
             files,
             extraction,
             engine,
             widget,
             limits: Limits {
-                max_json_octets: reader.octets("max_json_size", 0, 1024, 1 << 30),
-                max_file_octets: reader.octets("max_file_size", 0, 1, Settings::MAX_FILE_OCTETS),
-                max_document_octets: reader.octets("max_document_size", 0, 1, 256 << 20),
-                max_uri_octets: octets(reader.octets("max_uri_size", 0, 256, 32 * 1024)),
-                max_header_octets: octets(reader.octets("max_header_size", 0, 1024, 60 * 1024)),
+                max_json_bytes: reader.bytes("max_json_size", 0, 1024, 1 << 30),
+                max_file_bytes: reader.bytes("max_file_size", 0, 1, Settings::MAX_FILE_BYTES),
+                max_document_bytes: reader.bytes("max_document_size", 0, 1, 256 << 20),
+                max_uri_bytes: bytes(reader.bytes("max_uri_size", 0, 256, 32 * 1024)),
+                max_header_bytes: bytes(reader.bytes("max_header_size", 0, 1024, 60 * 1024)),
                 address_limits,
                 cors_origins: reader.many("cors_origin", values::web_origin),
             },
@@ -347,13 +349,13 @@ impl Serving {
 
     /// The settings of the API under these names.
     #[must_use]
-    pub fn api_settings(&self, brand: Brand) -> Settings {
-        let mut settings = Settings::new(brand);
-        settings.max_json_octets = self.limits.max_json_octets;
-        settings.max_file_octets = self.limits.max_file_octets;
-        settings.max_document_octets = self.limits.max_document_octets;
-        settings.max_uri_octets = self.limits.max_uri_octets;
-        settings.max_header_octets = self.limits.max_header_octets;
+    pub fn api_settings(&self, service_info: ServiceInfo) -> Settings {
+        let mut settings = Settings::new(service_info);
+        settings.max_json_bytes = self.limits.max_json_bytes;
+        settings.max_file_bytes = self.limits.max_file_bytes;
+        settings.max_document_bytes = self.limits.max_document_bytes;
+        settings.max_uri_bytes = self.limits.max_uri_bytes;
+        settings.max_header_bytes = self.limits.max_header_bytes;
         settings.address_limits = self.limits.address_limits;
         settings.cors_origins.clone_from(&self.limits.cors_origins);
         settings.strict_transport_security = self.tls.is_some();
@@ -365,7 +367,7 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn octets(size: u64) -> usize {
+fn bytes(size: u64) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX)
 }
 
@@ -388,9 +390,9 @@ mod tests {
         let config = config(&[]);
         let serving = Serving::of(&config).unwrap();
         let names = Names::of(&config).unwrap();
-        let brand = names.brand("http://127.0.0.1:1");
-        let ours = serving.api_settings(brand.clone());
-        let standard = Settings::new(brand);
+        let service_info = names.service_info("http://127.0.0.1:1");
+        let ours = serving.api_settings(service_info.clone());
+        let standard = Settings::new(service_info);
         assert_eq!(format!("{ours:?}"), format!("{standard:?}"));
         assert_eq!(serving.files, FileSettings::default());
         assert_eq!(serving.extraction, ExtractionSettings::default());

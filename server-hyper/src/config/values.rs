@@ -7,14 +7,14 @@ use bytesize::ByteSize;
 use ipnet::IpNet;
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 
-/// A size in octets: `25MiB`, `8 KiB`, `1048576`.
+/// A size in bytes: `25MiB`, `8 KiB`, `1048576`.
 ///
 /// # Errors
 /// What to write instead.
 pub fn size(text: &str) -> Result<u64, String> {
     text.parse::<ByteSize>()
         .map(|size| size.as_u64())
-        .map_err(|_| format!("'{text}' is not a size; write 8KiB, 25MiB or a number of octets"))
+        .map_err(|_| format!("'{text}' is not a size; write 8KiB, 25MiB or a number of bytes"))
 }
 
 /// A duration: `0s`, `90s`, `24h`, `7d`.
@@ -23,7 +23,7 @@ pub fn size(text: &str) -> Result<u64, String> {
 /// What to write instead.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let invalid = || format!("'{text}' is not a duration; write 90s, 15m, 24h or 7d");
-    if text.starts_with('-') || text.bytes().all(|octet| octet.is_ascii_digit()) {
+    if text.starts_with('-') || text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(invalid());
     }
     let span = text.parse::<Span>().map_err(|_| invalid())?;
@@ -80,7 +80,7 @@ pub fn web_origin(text: &str) -> Result<String, String> {
     let (scheme, rest) = text.split_once("://").ok_or_else(invalid)?;
     let is_origin = !scheme.is_empty()
         && !rest.is_empty()
-        && !text.bytes().any(|octet| octet.is_ascii_uppercase() || octet.is_ascii_whitespace())
+        && !text.bytes().any(|byte| byte.is_ascii_uppercase() || byte.is_ascii_whitespace())
         && rest.parse::<http::uri::Authority>().is_ok()
         && !rest.contains('@');
     if is_origin { Ok(text.to_owned()) } else { Err(invalid()) }

@@ -25,7 +25,7 @@ pub struct WidgetServing {
     pub endpoints: BTreeMap<String, LlmEndpoint>,
     /// Credits for each 1,000 tokens begun.
     pub credits_per_thousand_tokens: u32,
-    /// What search indexes may take, in octets.
+    /// What search indexes may take, in bytes.
     pub knowledge_memory: usize,
 }
 
@@ -40,7 +40,7 @@ impl WidgetServing {
             deadlines: deadlines(reader),
             endpoints: llm_endpoints(reader),
             credits_per_thousand_tokens: reader.number("llm_credits", 1),
-            knowledge_memory: usize::try_from(reader.octets("knowledge_memory", 256 << 20, 1 << 20, 1 << 40))
+            knowledge_memory: usize::try_from(reader.bytes("knowledge_memory", 256 << 20, 1 << 20, 1 << 40))
                 .unwrap_or(usize::MAX),
         }
     }

@@ -92,14 +92,13 @@ impl<'a> Line<'a> {
 
     fn text(&mut self, field: &Field, text: &str) {
         self.name(field);
-        let is_word =
-            || !text.is_empty() && text.bytes().all(|octet| octet.is_ascii_graphic() && octet != b'"');
+        let is_word = || !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"');
         match self.format {
             LogFormat::Json => {
                 let escaped =
-                    |octet: u8| u8::from(octet < b' ') | u8::from(octet == b'"') | u8::from(octet == b'\\');
-                // Without a branch for each octet, and so many octets at once.
-                if text.bytes().fold(0, |found, octet| found | escaped(octet)) != 0 {
+                    |byte: u8| u8::from(byte < b' ') | u8::from(byte == b'"') | u8::from(byte == b'\\');
+                // Without a branch for each byte, and so many bytes at once.
+                if text.bytes().fold(0, |found, byte| found | escaped(byte)) != 0 {
                     // A string is always JSON.
                     let _ = serde_json::to_writer(&mut *self.buffer, text);
                 } else {
@@ -192,8 +191,8 @@ mod tests {
     fn logged(format: LogFormat, log: impl FnOnce()) -> String {
         let kept = Kept(format, Arc::default());
         tracing::subscriber::with_default(tracing_subscriber::registry().with(kept.clone()), log);
-        let octets = kept.1.lock().unwrap().clone();
-        String::from_utf8(octets).unwrap()
+        let bytes = kept.1.lock().unwrap().clone();
+        String::from_utf8(bytes).unwrap()
     }
 
     fn say() {

@@ -14,13 +14,13 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use crate::config::typed::{LogFormat, Logging};
 use crate::ports::since_epoch;
 use line::Line;
-pub use sink::Sink;
+pub use sink::LogWriter;
 
 /// Turns events into lines. Spans are not noted: every event says by itself what it is about.
 struct Lines {
     format: LogFormat,
     coloured: bool,
-    sink: Arc<Sink>,
+    sink: Arc<LogWriter>,
 }
 
 impl<S: Subscriber> Layer<S> for Lines {
@@ -43,10 +43,10 @@ thread_local! {
 
 /// Installs logging for the whole process. The sink is to be flushed before the process ends.
 #[must_use]
-pub fn install(logging: &Logging) -> Arc<Sink> {
+pub fn install(logging: &Logging) -> Arc<LogWriter> {
     let terminal = std::io::stderr().is_terminal();
     let format = logging.format.unwrap_or(if terminal { LogFormat::Text } else { LogFormat::Json });
-    let sink = Sink::start(std::io::stderr());
+    let sink = LogWriter::start(std::io::stderr());
     let lines = Lines { format, coloured: terminal, sink: Arc::clone(&sink) };
     let subscriber = tracing_subscriber::registry().with(logging.filter.clone()).with(lines);
     // Fails only when something was installed before, as in a test: then that is used.

@@ -18,7 +18,7 @@ const FULL: usize = 64 * 1024;
 
 /// Takes lines and has them written.
 #[derive(Debug)]
-pub struct Sink {
+pub struct LogWriter {
     state: Mutex<State>,
     /// There is something to write.
     filled: Condvar,
@@ -42,10 +42,10 @@ impl State {
     }
 }
 
-impl Sink {
+impl LogWriter {
     /// A sink with a thread of its own that writes to `output`.
     pub fn start(output: impl Write + Send + 'static) -> Arc<Self> {
-        let sink = Arc::new(Sink {
+        let sink = Arc::new(LogWriter {
             state: Mutex::default(),
             filled: Condvar::new(),
             emptied: Condvar::new(),
@@ -130,9 +130,9 @@ mod tests {
     struct Output(Arc<Mutex<Vec<u8>>>);
 
     impl Write for Output {
-        fn write(&mut self, octets: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(octets);
-            Ok(octets.len())
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
         }
 
         fn flush(&mut self) -> std::io::Result<()> {
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn every_line_is_written_whole_and_in_order() {
         let output = Output::default();
-        let sink = Sink::start(output.clone());
+        let sink = LogWriter::start(output.clone());
         std::thread::scope(|scope| {
             for writer in 0..4 {
                 let sink = &sink;
@@ -169,16 +169,16 @@ mod tests {
     fn an_output_that_hangs_costs_lines_not_memory() {
         struct Hanging(std::sync::mpsc::Receiver<()>);
         impl Write for Hanging {
-            fn write(&mut self, octets: &[u8]) -> std::io::Result<usize> {
+            fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
                 let _ = self.0.recv();
-                Ok(octets.len())
+                Ok(bytes.len())
             }
             fn flush(&mut self) -> std::io::Result<()> {
                 Ok(())
             }
         }
         let (release, hold) = std::sync::mpsc::channel();
-        let sink = Sink::start(Hanging(hold));
+        let sink = LogWriter::start(Hanging(hold));
         for _ in 0..20_000 {
             sink.write(false, &[b'x'; 1_000]);
         }

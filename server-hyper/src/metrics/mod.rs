@@ -127,7 +127,7 @@ impl Collector for Process {
         };
         gauge("process_start_time_seconds", "Start of the process", self.started.as_secs_f64())?;
         if let Some(usage) = usage() {
-            gauge("process_resident_memory_bytes", "Resident memory", usage.resident_octets)?;
+            gauge("process_resident_memory_bytes", "Resident memory", usage.resident_bytes)?;
             gauge("process_open_fds", "Open file descriptors", usage.open_files)?;
             let cpu = ConstCounter::new(usage.cpu_seconds);
             cpu.encode(encoder.encode_descriptor(
@@ -142,7 +142,7 @@ impl Collector for Process {
 }
 
 struct Usage {
-    resident_octets: f64,
+    resident_bytes: f64,
     cpu_seconds: f64,
     open_files: f64,
 }
@@ -157,7 +157,7 @@ fn usage() -> Option<Usage> {
     let mut ticks = || fields.next()?.parse::<f64>().ok();
     let ticks = ticks()? + ticks()?;
     Some(Usage {
-        resident_octets: pages * rustix::param::page_size() as f64,
+        resident_bytes: pages * rustix::param::page_size() as f64,
         cpu_seconds: ticks / rustix::param::clock_ticks_per_second() as f64,
         open_files: std::fs::read_dir("/proc/self/fd").map_or(0.0, |files| files.count() as f64),
     })

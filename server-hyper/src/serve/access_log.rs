@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use http::Method;
 use openapi_core::access::ApiKey;
-use openapi_core::api::Handled;
+use openapi_core::api::ResponseSummary;
 use openapi_core::values::AgentId;
 
 use crate::metrics::{Answered, Metrics};
@@ -18,7 +18,7 @@ pub fn note(
     address: &str,
     begun: Instant,
     status: u16,
-    handled: Option<&Handled>,
+    handled: Option<&ResponseSummary>,
 ) {
     let took = monotonic() - begun;
     let method = label(method);

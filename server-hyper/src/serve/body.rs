@@ -126,8 +126,8 @@ impl<B: Body> AnswerBody<B> {
     }
 
     /// A body of the server's own.
-    pub fn own(octets: Bytes) -> Self {
-        AnswerBody { source: Source::Own { body: Full::new(octets) } }
+    pub fn own(bytes: Bytes) -> Self {
+        AnswerBody { source: Source::Own { body: Full::new(bytes) } }
     }
 }
 
@@ -187,11 +187,11 @@ mod tests {
             mut self: Pin<&mut Self>,
             cx: &mut Context<'_>,
         ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-            self.0.poll_recv(cx).map(|octets| octets.map(|octets| Ok(Frame::data(octets))))
+            self.0.poll_recv(cx).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
         }
     }
 
-    /// Sends an octet every `pause`, `count` times, and returns what the watched body came to.
+    /// Sends an byte every `pause`, `count` times, and returns what the watched body came to.
     async fn send(count: usize, pause: Duration) -> Result<usize, BoxError> {
         let (sender, receiver) = mpsc::channel(1);
         tokio::spawn(async move {

@@ -13,7 +13,7 @@ use tower_http::compression::predicate::SizeAbove;
 
 use super::body::{AnswerBody, BoxError};
 
-/// Answers of more octets than this are compressed.
+/// Answers of more bytes than this are compressed.
 const WORTH_COMPRESSING: u64 = 1024;
 
 /// Quick rather than small: the answer is compressed while the client waits.
@@ -41,7 +41,7 @@ where
         return response.map(AnswerBody::of_handler);
     }
     let headers = response.headers();
-    // A strong ETag names the octets as they are; compressing would change them.
+    // A strong ETag names the bytes as they are; compressing would change them.
     let is_strong = headers.get(ETAG).is_some_and(|tag| !tag.as_bytes().starts_with(b"W/"));
     // Events are sent as they come; a compressor would hold them back.
     let is_fixed = headers.get_all(CACHE_CONTROL).iter().any(|value| {

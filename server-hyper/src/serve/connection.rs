@@ -1,4 +1,4 @@
-//! One connection from its first octet to its last.
+//! One connection from its first byte to its last.
 
 use std::io;
 use std::pin::{Pin, pin};
@@ -76,7 +76,7 @@ pub enum ConnectionError {
     Broken(#[from] hyper::Error),
 }
 
-/// Looks at the first octets without taking them: HTTP/2 begins with `PRI`, which no method does.
+/// Looks at the first bytes without taking them: HTTP/2 begins with `PRI`, which no method does.
 async fn begins_with_http2(stream: &TcpStream, timeouts: Timeouts) -> Result<bool, ConnectionError> {
     let mut first = [0; 3];
     let look = async {
@@ -111,7 +111,7 @@ where
     H: Handler,
 {
     let peer = Arc::new(peer);
-    let link = Arc::clone(&peer.link);
+    let state = Arc::clone(&peer.state);
     let service = service_fn(move |request| {
         let peer = Arc::clone(&peer);
         async move { Ok::<_, std::convert::Infallible>(answer(peer, request).await) }
@@ -128,7 +128,7 @@ where
         Box::pin(async { run(pin!(connection), |connection| connection.graceful_shutdown(), &drain).await })
             .await
     } else {
-        let stream = TokioIo::new(Watched::new(stream, timeouts, Some(link)));
+        let stream = TokioIo::new(Watched::new(stream, timeouts, Some(state)));
         let connection = http1::Builder::new()
             // `Watched` limits the time for heads and between them, without a timer for each request.
             .header_read_timeout(None)

@@ -1,8 +1,8 @@
-//! Watches the octets of an HTTP/1.1 connection for what hyper hides: a request head with several `Content-Length`
+//! Watches the bytes of an HTTP/1.1 connection for what hyper hides: a request head with several `Content-Length`
 //! lines, or with `Content-Length` beside `Transfer-Encoding`.
 //!
 //! hyper drops the lines it does not use before a handler sees the head, as RFC 9112 allows. The contract (6.1) refuses
-//! such a head, because a proxy in front may have read the other line. So the octets are walked a second time,
+//! such a head, because a proxy in front may have read the other line. So the bytes are walked a second time,
 //! following the same framing rules. Where this walk cannot follow, hyper refuses the connection by itself.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,11 +32,11 @@ impl Ambiguity {
 enum State {
     /// In a request head, or before one.
     Head,
-    /// In a body of known length, with so many octets left.
+    /// In a body of known length, with so many bytes left.
     Body(u64),
     /// In the line with the size of a chunk: the digits read so far.
     ChunkSize { size: u64, digits: bool },
-    /// In a chunk, with so many octets left.
+    /// In a chunk, with so many bytes left.
     Chunk(u64),
     /// In the line break behind a chunk.
     ChunkEnd,
@@ -57,7 +57,7 @@ pub struct Framing {
     requests: u64,
     /// The start of the present line of a head.
     line: [u8; KEPT],
-    /// Octets of the present line, its end apart.
+    /// Bytes of the present line, its end apart.
     line_len: usize,
     /// Whether the head has begun.
     begun: bool,
@@ -101,40 +101,40 @@ impl Framing {
     }
 
     /// Walks over what was read.
-    pub fn feed(&mut self, mut octets: &[u8], ambiguity: &Ambiguity) {
-        while !octets.is_empty() {
-            octets = match self.state {
-                State::Head => self.head(octets, ambiguity),
+    pub fn feed(&mut self, mut bytes: &[u8], ambiguity: &Ambiguity) {
+        while !bytes.is_empty() {
+            bytes = match self.state {
+                State::Head => self.head(bytes, ambiguity),
                 State::Body(left) => {
-                    let (rest, left) = pass(octets, left);
+                    let (rest, left) = pass(bytes, left);
                     self.state = if left == 0 { State::Head } else { State::Body(left) };
                     rest
                 }
-                State::ChunkSize { size, digits } => self.chunk_size(octets, size, digits),
+                State::ChunkSize { size, digits } => self.chunk_size(bytes, size, digits),
                 State::Chunk(left) => {
-                    let (rest, left) = pass(octets, left);
+                    let (rest, left) = pass(bytes, left);
                     self.state = if left == 0 { State::ChunkEnd } else { State::Chunk(left) };
                     rest
                 }
-                State::ChunkEnd => match memchr(b'\n', octets) {
+                State::ChunkEnd => match memchr(b'\n', bytes) {
                     Some(at) => {
                         self.state = State::ChunkSize { size: 0, digits: true };
-                        &octets[at + 1..]
+                        &bytes[at + 1..]
                     }
                     None => return,
                 },
-                State::Trailers { content } => self.trailers(octets, content),
+                State::Trailers { content } => self.trailers(bytes, content),
                 State::Lost => return,
             };
         }
     }
 
-    fn head<'a>(&mut self, octets: &'a [u8], ambiguity: &Ambiguity) -> &'a [u8] {
-        let Some(end) = memchr(b'\n', octets) else {
-            self.keep(octets);
+    fn head<'a>(&mut self, bytes: &'a [u8], ambiguity: &Ambiguity) -> &'a [u8] {
+        let Some(end) = memchr(b'\n', bytes) else {
+            self.keep(bytes);
             return &[];
         };
-        let (line, rest) = (&octets[..end], &octets[end + 1..]);
+        let (line, rest) = (&bytes[..end], &bytes[end + 1..]);
         if self.line_len == 0 {
             self.line(line, line.len(), ambiguity);
         } else {
@@ -147,7 +147,7 @@ impl Framing {
         rest
     }
 
-    /// A whole line of a head, of so many octets, of which at least the first [`KEPT`] are there.
+    /// A whole line of a head, of so many bytes, of which at least the first [`KEPT`] are there.
     fn line(&mut self, line: &[u8], length: usize, ambiguity: &Ambiguity) {
         if !matches!(line, b"" | b"\r") {
             self.begun = true;
@@ -157,12 +157,12 @@ impl Framing {
         }
     }
 
-    fn keep(&mut self, octets: &[u8]) {
+    fn keep(&mut self, bytes: &[u8]) {
         if self.line_len < KEPT {
-            let take = octets.len().min(KEPT - self.line_len);
-            self.line[self.line_len..self.line_len + take].copy_from_slice(&octets[..take]);
+            let take = bytes.len().min(KEPT - self.line_len);
+            self.line[self.line_len..self.line_len + take].copy_from_slice(&bytes[..take]);
         }
-        self.line_len = self.line_len.saturating_add(octets.len());
+        self.line_len = self.line_len.saturating_add(bytes.len());
     }
 
     fn note_line(&mut self, line: &[u8], length: usize) {
@@ -200,13 +200,13 @@ impl Framing {
         self.chunked = false;
     }
 
-    fn chunk_size<'a>(&mut self, octets: &'a [u8], mut size: u64, mut digits: bool) -> &'a [u8] {
-        for (at, octet) in octets.iter().enumerate() {
-            match (octet, char::from(*octet).to_digit(16)) {
+    fn chunk_size<'a>(&mut self, bytes: &'a [u8], mut size: u64, mut digits: bool) -> &'a [u8] {
+        for (at, byte) in bytes.iter().enumerate() {
+            match (byte, char::from(*byte).to_digit(16)) {
                 (b'\n', _) => {
                     self.state =
                         if size == 0 { State::Trailers { content: false } } else { State::Chunk(size) };
-                    return &octets[at + 1..];
+                    return &bytes[at + 1..];
                 }
                 (_, Some(digit)) if digits => match size.checked_mul(16) {
                     Some(shifted) => size = shifted + u64::from(digit),
@@ -223,12 +223,12 @@ impl Framing {
         &[]
     }
 
-    fn trailers<'a>(&mut self, octets: &'a [u8], mut content: bool) -> &'a [u8] {
-        for (at, octet) in octets.iter().enumerate() {
-            match octet {
+    fn trailers<'a>(&mut self, bytes: &'a [u8], mut content: bool) -> &'a [u8] {
+        for (at, byte) in bytes.iter().enumerate() {
+            match byte {
                 b'\n' if !content => {
                     self.state = State::Head;
-                    return &octets[at + 1..];
+                    return &bytes[at + 1..];
                 }
                 b'\n' => content = false,
                 b'\r' => {}
@@ -240,11 +240,11 @@ impl Framing {
     }
 }
 
-/// What is left of `octets` behind `left` octets, and how many of them are still to come.
-fn pass(octets: &[u8], left: u64) -> (&[u8], u64) {
+/// What is left of `bytes` behind `left` bytes, and how many of them are still to come.
+fn pass(bytes: &[u8], left: u64) -> (&[u8], u64) {
     match usize::try_from(left) {
-        Ok(left) if left <= octets.len() => (&octets[left..], 0),
-        _ => (&[], left - octets.len() as u64),
+        Ok(left) if left <= bytes.len() => (&bytes[left..], 0),
+        _ => (&[], left - bytes.len() as u64),
     }
 }
 
@@ -258,7 +258,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The number of complete heads and the first ambiguous one, with the octets cut at `cut`.
+    /// The number of complete heads and the first ambiguous one, with the bytes cut at `cut`.
     fn walk(text: &[u8], cut: usize) -> (u64, Option<u64>, bool) {
         let (mut framing, ambiguity) = (Framing::default(), Ambiguity::default());
         let cut = cut.min(text.len());
@@ -300,7 +300,7 @@ mod tests {
     ];
 
     #[test]
-    fn heads_and_bodies_are_told_apart_wherever_the_octets_are_cut() {
+    fn heads_and_bodies_are_told_apart_wherever_the_bytes_are_cut() {
         for (text, requests, ambiguous, between) in CASES {
             for cut in 0..=text.len() {
                 assert_eq!(
@@ -314,8 +314,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_octets_are_walked(octets in proptest::collection::vec(any::<u8>(), 0..600), cut in 0..600usize) {
-            prop_assert_eq!(walk(&octets, cut), walk(&octets, 0));
+        fn any_bytes_are_walked(bytes in proptest::collection::vec(any::<u8>(), 0..600), cut in 0..600usize) {
+            prop_assert_eq!(walk(&bytes, cut), walk(&bytes, 0));
         }
 
         #[test]

@@ -62,7 +62,7 @@ fn host(headers: &HeaderMap, version: Version) -> Result<(), &'static str> {
 fn is_host(host: &[u8]) -> bool {
     let is_name = |name: &[u8]| {
         !name.is_empty()
-            && name.iter().all(|octet| octet.is_ascii_alphanumeric() || matches!(octet, b'.' | b'-' | b'_'))
+            && name.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_'))
     };
     let is_port = |port: &[u8]| {
         let text = std::str::from_utf8(port).unwrap_or("x");
@@ -70,7 +70,7 @@ fn is_host(host: &[u8]) -> bool {
             && port.iter().all(u8::is_ascii_digit)
             && (text.is_empty() || text.parse::<u16>().is_ok())
     };
-    let (name, port) = match host.iter().rposition(|octet| *octet == b':') {
+    let (name, port) = match host.iter().rposition(|byte| *byte == b':') {
         Some(colon) if !host.ends_with(b"]") => (&host[..colon], &host[colon + 1..]),
         _ => (host, &b""[..]),
     };

@@ -10,19 +10,19 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
+use super::connection_state::ConnectionState;
 use super::framing::Framing;
-use super::link::Link;
 use super::timeouts::Timeouts;
 
-/// At most so many octets are read and thrown away at the end of a connection.
-const LINGER_OCTETS: u64 = 64 * 1024 * 1024;
+/// At most so many bytes are read and thrown away at the end of a connection.
+const LINGER_BYTES: u64 = 64 * 1024 * 1024;
 
 /// A stream that watches its peer.
 pub struct Watched<S> {
     stream: S,
     timeouts: Timeouts,
     /// The framing of HTTP/1.1; unset where HTTP/2 is spoken, which has pings of its own.
-    framing: Option<(Framing, Arc<Link>)>,
+    framing: Option<(Framing, Arc<ConnectionState>)>,
     reading: Reading,
     write: Deadline,
     linger: Linger,
@@ -97,12 +97,12 @@ impl Reading {
 }
 
 impl<S> Watched<S> {
-    /// Watches `stream`; with `link` also the framing of HTTP/1.1.
-    pub fn new(stream: S, timeouts: Timeouts, link: Option<Arc<Link>>) -> Self {
+    /// Watches `stream`; with `state` also the framing of HTTP/1.1.
+    pub fn new(stream: S, timeouts: Timeouts, state: Option<Arc<ConnectionState>>) -> Self {
         Watched {
             stream,
             timeouts,
-            framing: link.map(|link| (Framing::default(), link)),
+            framing: state.map(|state| (Framing::default(), state)),
             reading: Reading::default(),
             write: Deadline::default(),
             linger: Linger::No,
@@ -111,10 +111,10 @@ impl<S> Watched<S> {
 
     /// What the client has to send next, and how long it may take. A body has limits of its own.
     fn awaited(&self) -> Option<(Awaited, Duration)> {
-        let (framing, link) = self.framing.as_ref()?;
+        let (framing, state) = self.framing.as_ref()?;
         if framing.in_head() || framing.requests() == 0 {
             Some((Awaited::Head, self.timeouts.head))
-        } else if !link.is_busy() {
+        } else if !state.is_busy() {
             Some((Awaited::Request, self.timeouts.idle))
         } else {
             None
@@ -128,9 +128,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         let before = buf.filled().len();
         match Pin::new(&mut this.stream).poll_read(cx, buf) {
             Poll::Ready(result) => {
-                if let Some((framing, link)) = &mut this.framing {
+                if let Some((framing, state)) = &mut this.framing {
                     let requests = framing.requests();
-                    framing.feed(&buf.filled()[before..], &link.ambiguity);
+                    framing.feed(&buf.filled()[before..], &state.ambiguity);
                     // A head that trickles in keeps the limit it began with.
                     if framing.requests() > requests {
                         this.reading.since = None;
@@ -175,7 +175,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Watched<S> {
         self.reading.since = self.reading.since.filter(|(awaited, _)| *awaited == Awaited::Head);
     }
 
-    /// Reads what the client still sends and throws it away. Closing a socket with unread octets resets the connection,
+    /// Reads what the client still sends and throws it away. Closing a socket with unread bytes resets the connection,
     /// and the client would lose the answer that told it to stop.
     fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
@@ -189,7 +189,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Watched<S> {
                         Linger::Done
                     } else {
                         let deadline = Box::pin(tokio::time::sleep(self.timeouts.linger));
-                        Linger::Reading { deadline, left: LINGER_OCTETS }
+                        Linger::Reading { deadline, left: LINGER_BYTES }
                     };
                 }
                 Linger::Reading { deadline, left } => {
@@ -215,9 +215,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Watched<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        let result = Pin::new(&mut this.stream).poll_write(cx, octets);
+        let result = Pin::new(&mut this.stream).poll_write(cx, bytes);
         if let Poll::Ready(Ok(1..)) = result {
             this.answered();
         }

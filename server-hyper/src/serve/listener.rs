@@ -13,9 +13,9 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::connection::{self, ConnectionError, Protocols};
+use super::connection_limit::{ConnectionLimiter, LimitExceeded};
 use super::drain::Drain;
-use super::places::{NoPlace, Places};
-use super::service::{Handler, Peer, Site};
+use super::service::{Handler, ListenerContext, Peer};
 use crate::metrics::Refused;
 
 /// Connections the system holds until they are accepted.
@@ -46,9 +46,9 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 /// Serves what connects to `listener` until the drain begins; connections that are open then end by themselves.
 pub async fn serve<H: Handler>(
     listener: TcpListener,
-    site: Arc<Site<H>>,
+    context: Arc<ListenerContext<H>>,
     protocols: Arc<Protocols>,
-    places: Arc<Places>,
+    limiter: Arc<ConnectionLimiter>,
     drain: Arc<Drain>,
 ) {
     let apologies = Arc::new(Semaphore::new(APOLOGIES));
@@ -69,22 +69,22 @@ pub async fn serve<H: Handler>(
                 continue;
             }
         };
-        match places.take(address.ip()) {
+        match limiter.take(address.ip()) {
             Ok(place) => {
-                let (site, protocols) = (Arc::clone(&site), Arc::clone(&protocols));
+                let (context, protocols) = (Arc::clone(&context), Arc::clone(&protocols));
                 let (open, drain) = (drain.open(), Arc::clone(&drain));
                 tokio::spawn(async move {
-                    site.metrics.connections.inc();
-                    let peer = Peer::new(Arc::clone(&site), address.ip().to_canonical());
-                    let ended = connection::serve(stream, site.timeouts, peer, protocols, drain).await;
-                    site.metrics.connections.dec();
+                    context.metrics.connections.inc();
+                    let peer = Peer::new(Arc::clone(&context), address.ip().to_canonical());
+                    let ended = connection::serve(stream, context.timeouts, peer, protocols, drain).await;
+                    context.metrics.connections.dec();
                     if let Err(error) = ended {
-                        note_end(&site, address, &error);
+                        note_end(&context, address, &error);
                     }
                     drop((place, open));
                 });
             }
-            Err(reason) => refuse(stream, reason, &site, &protocols, &apologies),
+            Err(reason) => refuse(stream, reason, &context, &protocols, &apologies),
         }
     }
 }
@@ -94,9 +94,9 @@ fn is_clients_doing(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }
 
-fn note_end<H>(site: &Site<H>, address: SocketAddr, error: &ConnectionError) {
+fn note_end<H>(context: &ListenerContext<H>, address: SocketAddr, error: &ConnectionError) {
     if matches!(error, ConnectionError::Handshake(_)) {
-        site.metrics.refused_connections.get_or_create(&Refused { reason: "handshake" }).inc();
+        context.metrics.refused_connections.get_or_create(&Refused { reason: "handshake" }).inc();
     }
     tracing::debug!(%address, %error, "a connection broke");
 }
@@ -104,26 +104,26 @@ fn note_end<H>(site: &Site<H>, address: SocketAddr, error: &ConnectionError) {
 /// Answers 503 and closes: whoever connects learns why, as long as there are not too many to tell.
 fn refuse<H: Handler>(
     mut stream: TcpStream,
-    reason: NoPlace,
-    site: &Arc<Site<H>>,
+    reason: LimitExceeded,
+    context: &Arc<ListenerContext<H>>,
     protocols: &Protocols,
     apologies: &Arc<Semaphore>,
 ) {
-    site.metrics.refused_connections.get_or_create(&Refused { reason: reason.as_str() }).inc();
+    context.metrics.refused_connections.get_or_create(&Refused { reason: reason.as_str() }).inc();
     let Ok(permit) = Arc::clone(apologies).try_acquire_owned() else { return };
     if protocols.tls.is_some() {
         // A handshake would cost more than the place that is not there.
         return;
     }
-    let response = site.own.unavailable(match reason {
-        NoPlace::Total => "The server has too many connections",
-        NoPlace::Address => "Too many connections from this address",
+    let response = context.responses.unavailable(match reason {
+        LimitExceeded::Total => "The server has too many connections",
+        LimitExceeded::Address => "Too many connections from this address",
     });
     tokio::spawn(async move {
         let _ = timeout(APOLOGY_TIME, async {
-            stream.write_all(&as_octets(&response)).await?;
+            stream.write_all(&as_bytes(&response)).await?;
             stream.shutdown().await?;
-            // Closing with unread octets would reset the connection and take the answer with it.
+            // Closing with unread bytes would reset the connection and take the answer with it.
             let mut scratch = [0; 4096];
             while stream.read(&mut scratch).await? > 0 {}
             io::Result::Ok(())
@@ -134,17 +134,17 @@ fn refuse<H: Handler>(
 }
 
 /// An answer in HTTP/1.1, for a connection that hyper does not get to see.
-fn as_octets(response: &Response<Bytes>) -> Vec<u8> {
+fn as_bytes(response: &Response<Bytes>) -> Vec<u8> {
     let status = response.status();
-    let mut octets =
+    let mut bytes =
         format!("HTTP/1.1 {} {}\r\n", status.as_u16(), status.canonical_reason().unwrap_or("")).into_bytes();
     for (name, value) in response.headers() {
-        octets.extend_from_slice(name.as_str().as_bytes());
-        octets.extend_from_slice(b": ");
-        octets.extend_from_slice(value.as_bytes());
-        octets.extend_from_slice(b"\r\n");
+        bytes.extend_from_slice(name.as_str().as_bytes());
+        bytes.extend_from_slice(b": ");
+        bytes.extend_from_slice(value.as_bytes());
+        bytes.extend_from_slice(b"\r\n");
     }
-    octets.extend_from_slice(format!("content-length: {}\r\n\r\n", response.body().len()).as_bytes());
-    octets.extend_from_slice(response.body());
-    octets
+    bytes.extend_from_slice(format!("content-length: {}\r\n\r\n", response.body().len()).as_bytes());
+    bytes.extend_from_slice(response.body());
+    bytes
 }

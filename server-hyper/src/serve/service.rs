@@ -11,16 +11,16 @@ use http::request::Parts;
 use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
-use openapi_core::api::Handled;
+use openapi_core::api::ResponseSummary;
 
 use super::access_log;
 use super::body::{AnswerBody, BoxError, Received};
+use super::catch_unwind::CatchUnwind;
 use super::compress::{Accepted, compress};
+use super::connection_state::ConnectionState;
 use super::head::{self, Verdict};
-use super::link::Link;
-use super::own::Own;
-use super::panic::Contained;
 use super::proxies::TrustedProxies;
+use super::responses::ServerResponses;
 use super::timeouts::Timeouts;
 use crate::metrics::Metrics;
 use crate::ports::monotonic;
@@ -48,11 +48,11 @@ pub trait Handler: Send + Sync + 'static {
 }
 
 /// An answer, and what became of the request; nothing is told of pages that are no part of the API.
-pub type Answered<B> = (Response<B>, Option<Handled>);
+pub type Answered<B> = (Response<B>, Option<ResponseSummary>);
 
 /// What all connections of a listener share.
 #[derive(Debug)]
-pub struct Site<H> {
+pub struct ListenerContext<H> {
     /// What answers.
     pub handler: H,
     /// The counters.
@@ -62,7 +62,7 @@ pub struct Site<H> {
     /// Whose word about a client's address is taken.
     pub proxies: TrustedProxies,
     /// What the server answers by itself.
-    pub own: Own,
+    pub responses: ServerResponses,
 }
 
 /// One connection, as its requests see it. What all connections share is reached through it, so that a request touches
@@ -70,13 +70,13 @@ pub struct Site<H> {
 #[derive(Debug)]
 pub struct Peer<H> {
     /// What all connections share.
-    site: Arc<Site<H>>,
+    context: Arc<ListenerContext<H>>,
     /// The address of the socket.
     address: IpAddr,
     /// The same, for the log.
     address_text: Box<str>,
     /// What the stream below and the requests above know of each other.
-    pub link: Arc<Link>,
+    pub state: Arc<ConnectionState>,
     /// Requests so far.
     requests: AtomicU64,
 }
@@ -84,9 +84,9 @@ pub struct Peer<H> {
 impl<H> Peer<H> {
     /// A connection from `address`.
     #[must_use]
-    pub fn new(site: Arc<Site<H>>, address: IpAddr) -> Self {
+    pub fn new(context: Arc<ListenerContext<H>>, address: IpAddr) -> Self {
         let address_text = address.to_string().into();
-        Peer { site, address, address_text, link: Arc::default(), requests: AtomicU64::new(0) }
+        Peer { context, address, address_text, state: Arc::default(), requests: AtomicU64::new(0) }
     }
 
     /// An address as text: mostly that of the socket, which need not be written anew for each request.
@@ -104,40 +104,42 @@ pub async fn answer<H: Handler>(
     peer: Arc<Peer<H>>,
     request: Request<Incoming>,
 ) -> Response<AnswerBody<H::Body>> {
-    let site = &*peer.site;
+    let context = &*peer.context;
     let begun = monotonic();
     let under_way = UnderWay::begin(&peer);
     let number = peer.requests.fetch_add(1, Ordering::Relaxed);
     let (mut parts, body) = request.into_parts();
-    let verdict = head::judge(&mut parts, peer.link.ambiguity.reached(number));
+    let verdict = head::judge(&mut parts, peer.state.ambiguity.reached(number));
     let method = parts.method.clone();
-    let address = site.proxies.client(peer.address, &parts.headers);
+    let address = context.proxies.client(peer.address, &parts.headers);
     let accepted = Accepted::of(&parts.headers);
     let (response, handled) = match verdict {
         Verdict::Pass => {
-            let request_id = parts.headers.get(super::own::REQUEST_ID).cloned();
-            let total = site.handler.body_time(&parts).unwrap_or(site.timeouts.body_total);
-            let request = Request::from_parts(parts, Received::new(body, site.timeouts.body_idle, total));
+            let request_id = parts.headers.get(super::responses::REQUEST_ID).cloned();
+            let total = context.handler.body_time(&parts).unwrap_or(context.timeouts.body_total);
+            let request = Request::from_parts(parts, Received::new(body, context.timeouts.body_idle, total));
             // The future of a handler is large: from its box it is not moved again.
-            match Box::pin(Contained::new(site.handler.handle(request, address))).await {
+            match Box::pin(CatchUnwind::new(context.handler.handle(request, address))).await {
                 Ok((response, handled)) => (compress(accepted, response).await, handled),
                 // What panicked and where is in the log already, by the panic hook.
                 Err(_) => {
-                    site.metrics.panics.inc();
-                    own(site.own.internal_error(request_id.as_ref()))
+                    context.metrics.panics.inc();
+                    own(context.responses.internal_error(request_id.as_ref()))
                 }
             }
         }
-        Verdict::AboutTheServer => own(site.own.options(parts.headers.get(super::own::REQUEST_ID))),
-        Verdict::Refuse(reason) => own(site.own.bad_request(reason, &parts)),
+        Verdict::AboutTheServer => {
+            own(context.responses.options(parts.headers.get(super::responses::REQUEST_ID)))
+        }
+        Verdict::Refuse(reason) => own(context.responses.bad_request(reason, &parts)),
     };
     let status = response.status().as_u16();
-    access_log::note(&site.metrics, &method, &peer.text_of(address), begun, status, handled.as_ref());
+    access_log::note(&context.metrics, &method, &peer.text_of(address), begun, status, handled.as_ref());
     under_way.end();
     response
 }
 
-fn own<B: Body>((response, handled): (Response<Bytes>, Handled)) -> Answered<AnswerBody<B>> {
+fn own<B: Body>((response, handled): (Response<Bytes>, ResponseSummary)) -> Answered<AnswerBody<B>> {
     (response.map(AnswerBody::own), Some(handled))
 }
 
@@ -149,8 +151,8 @@ struct UnderWay<'a, H> {
 
 impl<'a, H> UnderWay<'a, H> {
     fn begin(peer: &'a Peer<H>) -> Self {
-        peer.link.set_busy(true);
-        peer.site.metrics.tally().begin();
+        peer.state.set_busy(true);
+        peer.context.metrics.tally().begin();
         UnderWay { peer, ended: false }
     }
 
@@ -161,10 +163,10 @@ impl<'a, H> UnderWay<'a, H> {
 
 impl<H> Drop for UnderWay<'_, H> {
     fn drop(&mut self) {
-        self.peer.link.set_busy(false);
-        self.peer.site.metrics.tally().end();
+        self.peer.state.set_busy(false);
+        self.peer.context.metrics.tally().end();
         if !self.ended {
-            self.peer.site.metrics.abandoned.inc();
+            self.peer.context.metrics.abandoned.inc();
         }
     }
 }

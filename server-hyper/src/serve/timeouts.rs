@@ -5,15 +5,15 @@ use std::time::Duration;
 /// The patience of the server with a client.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {
-    /// From the first octet of a request head (of a new connection: from its start) to its end.
+    /// From the first byte of a request head (of a new connection: from its start) to its end.
     pub head: Duration,
     /// Between two requests of a connection.
     pub idle: Duration,
-    /// Without an octet of a request body (contract 9).
+    /// Without an byte of a request body (contract 9).
     pub body_idle: Duration,
     /// For a request body as a whole (contract 9).
     pub body_total: Duration,
-    /// Without a client taking an octet of an answer.
+    /// Without a client taking an byte of an answer.
     pub write: Duration,
     /// For a TLS handshake.
     pub handshake: Duration,

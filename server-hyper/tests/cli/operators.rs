@@ -243,9 +243,9 @@ fn server_keys_are_made_once_kept_secret_and_rotated_by_adding() {
     let key = place.with_key();
     let first = place.json(&["server-key", "list"]);
     let file = place.read("data/server-keys");
-    let octets =
+    let bytes =
         file.lines().find(|line| !line.starts_with('#')).unwrap().split(' ').next().unwrap().to_owned();
-    assert_eq!(octets.len(), 64);
+    assert_eq!(bytes.len(), 64);
     {
         use std::os::unix::fs::PermissionsExt;
         let mode = std::fs::metadata(place.path("data/server-keys")).unwrap().permissions().mode();
@@ -275,19 +275,19 @@ fn server_keys_are_made_once_kept_secret_and_rotated_by_adding() {
     assert_eq!((get(&key), get(&second)), (200, 200));
     assert_eq!(server.end(), 0);
     // A key given by the environment needs no file; without the right one no secret is accepted.
-    let server = place.run_with(&[("OPENAPI_SERVER_KEY", &octets)], &["server-key", "list", "--json"]).done();
+    let server = place.run_with(&[("OPENAPI_SERVER_KEY", &bytes)], &["server-key", "list", "--json"]).done();
     assert_eq!(serde_json::from_str::<Value>(&server).unwrap()[0]["id"], first[0]["id"]);
-    place.write("key", &format!("{octets}\n"));
+    place.write("key", &format!("{bytes}\n"));
     let from_file = place.run(&["server-key", "list", "--json", "--server-key-file", "key"]).done();
     assert_eq!(serde_json::from_str::<Value>(&from_file).unwrap()[0]["id"], first[0]["id"]);
     assert!(
         place
-            .run_with(&[("OPENAPI_SERVER_KEY", &octets)], &["server-key", "rotate"])
+            .run_with(&[("OPENAPI_SERVER_KEY", &bytes)], &["server-key", "rotate"])
             .failed(1)
             .contains("OPENAPI_SERVER_KEY")
     );
-    let said = place.run_with(&[("OPENAPI_SERVER_KEY", &octets[1..])], &["agents", "list"]).failed(1);
-    assert!(said.contains("64 hexadecimal digits") && !said.contains(&octets[10..]), "{said}");
+    let said = place.run_with(&[("OPENAPI_SERVER_KEY", &bytes[1..])], &["agents", "list"]).failed(1);
+    assert!(said.contains("64 hexadecimal digits") && !said.contains(&bytes[10..]), "{said}");
     place.write("data/server-keys", "");
     assert!(place.run(&["agents", "list"]).failed(1).contains("holds no server key"));
 }

@@ -9,9 +9,9 @@ use bytes::Bytes;
 use chat::{IndexSettings, KnowledgeIndex, KnowledgeResponder};
 use http::Request;
 use http_body_util::{BodyExt, Full};
-use openapi_core::brand::Brand;
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::ports::{Clock, FixedClock};
+use openapi_core::service_info::ServiceInfo;
 use serde_json::{Value, json};
 use server_hyper::ports::{SystemClock, SystemRandom};
 use server_hyper::server_keys::KeySource;
@@ -49,8 +49,8 @@ impl Visitor {
         let ports = Ports::new(clock, Arc::new(SystemRandom), keys);
         let chat =
             ChatPorts::new().with_responder(Arc::new(KnowledgeResponder)).with_retriever(Arc::new(index));
-        let brand = Brand::new("http://127.0.0.1:8080").unwrap();
-        let platform = Arc::new(Platform::new(storage.clone(), ports, brand));
+        let service_info = ServiceInfo::new("http://127.0.0.1:8080").unwrap();
+        let platform = Arc::new(Platform::new(storage.clone(), ports, service_info));
         let chat = Arc::new(Conversations::new(platform, storage, chat));
         Visitor {
             api: chat.widget_api(WidgetSettings::default()),
@@ -104,8 +104,8 @@ impl Visitor {
             .unwrap();
         self.runtime.block_on(async {
             let (head, body) = self.api.handle(request).await.into_parts();
-            let octets = body.collect().await.unwrap().to_bytes();
-            (head.status.as_u16(), serde_json::from_slice(&octets).unwrap_or(Value::Null))
+            let bytes = body.collect().await.unwrap().to_bytes();
+            (head.status.as_u16(), serde_json::from_slice(&bytes).unwrap_or(Value::Null))
         })
     }
 

@@ -100,9 +100,9 @@ fn the_widgets_listener_takes_smaller_heads_than_the_api() {
     let place = Place::new();
     agent(&place, "acme", &[]);
     let server = place.serve(&["--widget-listen", "127.0.0.1:0"]);
-    let long = |octets: usize| "x".repeat(octets);
+    let long = |bytes: usize| "x".repeat(bytes);
     for path in ["/embed.js", "/demo/acme", "/widget/v1/config?agentId=acme"] {
-        let get = |octets: usize| ask(&server, "GET", path, &[("X-Long", &long(octets))], "");
+        let get = |bytes: usize| ask(&server, "GET", path, &[("X-Long", &long(bytes))], "");
         assert_eq!(get(8_000).status, 200, "{path}");
         let refused = get(8_192);
         assert_eq!((refused.status, refused.code().as_str()), (431, "HEADERS_TOO_LARGE"), "{path}");
@@ -303,7 +303,7 @@ fn scripts_are_compressed_and_streams_never() {
         assert_eq!(script.header("access-control-allow-origin").as_deref(), Some("*"));
         assert!(script.header("etag").is_some());
         // The whole script in clear is several times larger.
-        assert_eq!(script.body.len() > 25_000, coding.is_none(), "{} octets", script.body.len());
+        assert_eq!(script.body.len() > 25_000, coding.is_none(), "{} bytes", script.body.len());
     }
     for (number, accept) in (1..).zip(["gzip", "br", "zstd", all]) {
         let body = turn(number, &Value::Null);

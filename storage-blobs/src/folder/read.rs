@@ -13,7 +13,7 @@ use super::ahead::{Ahead, Source, step};
 /// What is read at once; a stream holds at most two of them.
 const CHUNK: u64 = 256 * 1024;
 
-/// A file, and how many octets of it are still to be read.
+/// A file, and how many bytes of it are still to be read.
 pub(super) struct Reader {
     file: File,
     left: u64,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use openapi_core::values::FileId;
 
-/// After how many octets the disk is told to begin.
+/// After how many bytes the disk is told to begin.
 const TOLD_EVERY: u64 = 2 * 1024 * 1024;
 
 /// How many writers of one key at once are given a name of their own.
@@ -19,7 +19,7 @@ const NAMES: u32 = 1_000;
 pub(super) struct Unfinished {
     pub(super) file: Arc<File>,
     pub(super) path: PathBuf,
-    /// Octets written so far, and how many of these the disk was told to take.
+    /// Bytes written so far, and how many of these the disk was told to take.
     written: u64,
     told: u64,
 }
@@ -45,7 +45,7 @@ impl Unfinished {
 }
 
 impl Unfinished {
-    /// Writes the next octets.
+    /// Writes the next bytes.
     pub(super) fn write(&mut self, pieces: &[Bytes]) -> io::Result<()> {
         let mut slices: Vec<IoSlice<'_>> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
         let mut rest = slices.as_mut_slice();
@@ -84,7 +84,7 @@ pub(super) struct WriteBack {
 }
 
 impl WriteBack {
-    /// Lets the system write it, without waiting for the disk. Octets that are not there yet stay in memory: only clean
+    /// Lets the system write it, without waiting for the disk. Bytes that are not there yet stay in memory: only clean
     /// ones could be dropped.
     pub(super) fn run(self) {
         #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! Writing a blob: batches of octets that go to the system, then the step into its place.
+//! Writing a blob: batches of bytes that go to the system, then the step into its place.
 //!
 //! A system takes a batch into its memory in some tens of microseconds, less than handing it to another thread and
 //! back costs. So it is written where it is, until a write shows that the disk makes writers wait; then threads do it
@@ -24,7 +24,7 @@ use super::{Folder, blocking, failed, stopped, sync_content, sync_folder};
 /// between two pages of the file cost the system more.
 const BATCH: usize = 128 * 1024;
 
-/// Smaller pieces are copied together: a list of many would hold more memory than their octets.
+/// Smaller pieces are copied together: a list of many would hold more memory than their bytes.
 const SMALL: usize = 16 * 1024;
 
 /// A write that takes longer has waited for the disk. A shorter one may have, or its thread had to make way for others,
@@ -75,22 +75,22 @@ enum State {
     Idle(Unfinished),
     /// A batch on its way to the disk.
     Writing(JoinHandle<(io::Result<()>, Unfinished)>),
-    /// A write failed, or its future was dropped: octets may be missing.
+    /// A write failed, or its future was dropped: bytes may be missing.
     Broken,
 }
 
-/// Octets that are written together, in the pieces they came in.
+/// Bytes that are written together, in the pieces they came in.
 #[derive(Default)]
 struct Batch {
     pieces: Vec<Bytes>,
     /// The last ones, copied together.
     small: BytesMut,
-    octets: usize,
+    bytes: usize,
 }
 
 impl Batch {
     fn push(&mut self, piece: Bytes) {
-        self.octets += piece.len();
+        self.bytes += piece.len();
         if piece.len() < SMALL {
             self.small.extend_from_slice(&piece);
         } else {
@@ -134,11 +134,11 @@ impl Writer {
 
 #[async_trait]
 impl BlobWriter for Writer {
-    async fn write(&mut self, mut octets: Bytes) -> BlobResult<()> {
-        while !octets.is_empty() {
-            let room = BATCH - self.waiting.octets;
-            self.waiting.push(octets.split_to(octets.len().min(room)));
-            if self.waiting.octets == BATCH {
+    async fn write(&mut self, mut bytes: Bytes) -> BlobResult<()> {
+        while !bytes.is_empty() {
+            let room = BATCH - self.waiting.bytes;
+            self.waiting.push(bytes.split_to(bytes.len().min(room)));
+            if self.waiting.bytes == BATCH {
                 let mut file = self.idle().await?;
                 let pieces = std::mem::take(&mut self.waiting).into_pieces();
                 if self.folder.pace.needs_thread() {
@@ -262,7 +262,7 @@ mod tests {
             all.extend_from_slice(&piece);
             batch.push(piece.into());
         }
-        assert_eq!(batch.octets, all.len());
+        assert_eq!(batch.bytes, all.len());
         let pieces = batch.into_pieces();
         assert_eq!(pieces.len(), 5);
         assert_eq!(pieces.concat(), all);

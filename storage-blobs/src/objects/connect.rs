@@ -16,10 +16,10 @@ use rustls_platform_verifier::BuilderVerifierExt as _;
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(3);
 
-/// How long an answer may take, besides the time for the request's octets.
+/// How long an answer may take, besides the time for the request's bytes.
 const ANSWER: Duration = Duration::from_secs(8);
 
-/// The slowest upload that is waited for, in octets a second.
+/// The slowest upload that is waited for, in bytes a second.
 const SLOWEST: u64 = 256 * 1024;
 
 /// How long a body may rest while it is read.

@@ -33,9 +33,9 @@ fn key(agent: &str) -> BlobKey {
     format!("{agent}/697e00000000000000000001").parse().unwrap()
 }
 
-async fn write(blobs: &FolderBlobs, key: &BlobKey, octets: &'static [u8]) -> BlobResult<()> {
+async fn write(blobs: &FolderBlobs, key: &BlobKey, bytes: &'static [u8]) -> BlobResult<()> {
     let mut writer = blobs.create(key, &FileName::of_sent(None, "bin")).await?;
-    writer.write(Bytes::from_static(octets)).await?;
+    writer.write(Bytes::from_static(bytes)).await?;
     writer.finish().await
 }
 
@@ -71,7 +71,7 @@ fn kind<T>(result: BlobResult<T>) -> Option<BlobErrorKind> {
 fn a_blob_is_one_file_and_nothing_else_is_left() {
     let place = Place::new();
     wait(async {
-        write(&place.blobs, &key("Acme"), b"octets").await.unwrap();
+        write(&place.blobs, &key("Acme"), b"bytes").await.unwrap();
         let mut dropped = place.blobs.create(&key("acme"), &FileName::of_sent(None, "bin")).await.unwrap();
         dropped.write(vec![7; 600_000].into()).await.unwrap();
         assert!(place.path(".unfinished/697e00000000000000000001.0").exists());
@@ -81,7 +81,7 @@ fn a_blob_is_one_file_and_nothing_else_is_left() {
     let (agent, unfinished) = (place.path("acme+1"), place.path(".unfinished"));
     // The runtime has ended, and with it what it had to remove.
     assert_eq!(everything(&place.path("")), [unfinished, agent, file.clone()]);
-    assert_eq!(fs::read(file).unwrap(), b"octets");
+    assert_eq!(fs::read(file).unwrap(), b"bytes");
 }
 
 #[cfg(unix)]
@@ -89,7 +89,7 @@ fn a_blob_is_one_file_and_nothing_else_is_left() {
 fn nobody_else_may_read() {
     use std::os::unix::fs::PermissionsExt as _;
     let place = Place::new();
-    wait(write(&place.blobs, &key("a"), b"octets")).unwrap();
+    wait(write(&place.blobs, &key("a"), b"bytes")).unwrap();
     for path in everything(place.folder.path()) {
         let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, if path.is_dir() { 0o700 } else { 0o600 }, "{}", path.display());
@@ -115,7 +115,7 @@ fn a_blob_is_never_replaced() {
 fn foreign_names_are_left_alone() {
     let place = Place::new();
     wait(async {
-        write(&place.blobs, &key("a"), b"octets").await.unwrap();
+        write(&place.blobs, &key("a"), b"bytes").await.unwrap();
         for name in ["a/notes.txt", "a/697E00000000000000000001", "lost+found", ".DS_Store", "b"] {
             fs::write(place.path(name), b"x").unwrap();
         }
@@ -140,7 +140,7 @@ fn only_old_unfinished_files_are_swept() {
         file.set_modified(now - age).unwrap();
     }
     wait(async {
-        write(&place.blobs, &key("a"), b"octets").await.unwrap();
+        write(&place.blobs, &key("a"), b"bytes").await.unwrap();
         let before = Timestamp::from_millis(millis(now - day));
         assert_eq!(place.blobs.sweep_unfinished(before).await.unwrap(), 2);
         assert_eq!(place.blobs.sweep_unfinished(before).await.unwrap(), 0);
@@ -166,7 +166,7 @@ fn an_unfinished_file_that_was_swept_fails() {
 fn a_folder_that_is_gone_is_unavailable_and_not_empty() {
     let place = Place::new();
     wait(async {
-        write(&place.blobs, &key("a"), b"octets").await.unwrap();
+        write(&place.blobs, &key("a"), b"bytes").await.unwrap();
         let writer = place.blobs.create(&key("b"), &FileName::of_sent(None, "bin")).await.unwrap();
         let root = place.path("");
         fs::rename(&root, place.folder.path().join("elsewhere")).unwrap();
@@ -177,7 +177,7 @@ fn a_folder_that_is_gone_is_unavailable_and_not_empty() {
         assert_eq!(kind(place.blobs.size(&key("a")).await), gone);
         assert_eq!(kind(place.blobs.remove(&key("a")).await), gone);
         assert_eq!(kind(place.blobs.probe().await), gone);
-        assert_eq!(kind(write(&place.blobs, &key("c"), b"octets").await), gone);
+        assert_eq!(kind(write(&place.blobs, &key("c"), b"bytes").await), gone);
         assert_eq!(kind(writer.finish().await), gone);
         assert_eq!(kind(place.blobs.sweep_unfinished(Timestamp::from_millis(0)).await), gone);
         assert_eq!(everything(&root), Vec::<PathBuf>::new());
@@ -188,7 +188,7 @@ fn a_folder_that_is_gone_is_unavailable_and_not_empty() {
 fn an_agents_folder_that_was_removed_is_made_again() {
     let place = Place::new();
     wait(async {
-        write(&place.blobs, &key("a"), b"octets").await.unwrap();
+        write(&place.blobs, &key("a"), b"bytes").await.unwrap();
         fs::remove_dir_all(place.path("a")).unwrap();
         assert_eq!(place.blobs.size(&key("a")).await.unwrap(), None);
         write(&place.blobs, &key("a"), b"again").await.unwrap();
@@ -260,7 +260,7 @@ fn on_a_full_disk() {
     let Some(folder) = std::env::var_os("FULL_DISK") else { return };
     let blobs = FolderBlobs::open(Path::new(&folder).join("blobs")).unwrap();
     wait(async {
-        write(&blobs, &key("a"), b"octets").await.unwrap();
+        write(&blobs, &key("a"), b"bytes").await.unwrap();
         let mut writer = blobs.create(&key("b"), &FileName::of_sent(None, "bin")).await.unwrap();
         let mut failed = None;
         for _ in 0..20 {
@@ -274,6 +274,6 @@ fn on_a_full_disk() {
         assert_eq!(listed(&blobs).await, ["a/697e00000000000000000001"]);
     });
     // Room again, once what was unfinished is removed.
-    wait(write(&blobs, &key("c"), b"octets")).unwrap();
+    wait(write(&blobs, &key("c"), b"bytes")).unwrap();
     assert_eq!(everything(&Path::new(&folder).join("blobs/.unfinished")), Vec::<PathBuf>::new());
 }

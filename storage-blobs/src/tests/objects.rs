@@ -21,9 +21,9 @@ fn name() -> FileName {
     FileName::of_sent(Some("Résumé \"final\" 50%.pdf"), "pdf")
 }
 
-async fn write(blobs: &dyn BlobStore, key: &BlobKey, octets: Vec<u8>) -> BlobResult<()> {
+async fn write(blobs: &dyn BlobStore, key: &BlobKey, bytes: Vec<u8>) -> BlobResult<()> {
     let mut writer = blobs.create(key, &name()).await?;
-    writer.write(octets.into()).await?;
+    writer.write(bytes.into()).await?;
     writer.finish().await
 }
 
@@ -54,7 +54,7 @@ async fn get(link: &str) -> (String, Vec<u8>) {
     connection.write_all(request.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
     connection.read_to_end(&mut answer).await.unwrap();
-    let end = answer.windows(4).position(|octets| octets == b"\r\n\r\n").unwrap();
+    let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap();
     let body = answer.split_off(end + 4);
     (String::from_utf8(answer).unwrap().to_lowercase(), body)
 }
@@ -73,7 +73,7 @@ fn a_link_serves_the_file_under_its_name_for_a_while() {
             assert!(head.contains("content-type: application/octet-stream"), "{head}");
             let disposition = "attachment; filename=\"r_sum_ _final_ 50_.pdf\"; filename*=utf-8''r%c3%a9sum%c3%a9%20_final_%2050%25.pdf";
             assert!(head.contains(disposition), "{head}");
-            assert!(body == vec![7; length], "{} octets", body.len());
+            assert!(body == vec![7; length], "{} bytes", body.len());
             // Somebody else's key, or a later end, is not signed.
             for forged in [link.replace("0001?", "0002?"), link.replace("Expires=60", "Expires=61")] {
                 assert_ne!(forged, link);
@@ -93,12 +93,12 @@ fn objects_lie_under_the_prefix_and_others_are_left_alone() {
     wait(async {
         let server = S3Server::start().await;
         let (blobs, other, all) = (server.blobs("here"), server.blobs("here2"), server.blobs(""));
-        write(blobs.as_ref(), &key("a"), b"octets".into()).await.unwrap();
-        write(other.as_ref(), &key("b"), b"octets".into()).await.unwrap();
-        write(all.as_ref(), &key("c"), b"octets".into()).await.unwrap();
+        write(blobs.as_ref(), &key("a"), b"bytes".into()).await.unwrap();
+        write(other.as_ref(), &key("b"), b"bytes".into()).await.unwrap();
+        write(all.as_ref(), &key("c"), b"bytes".into()).await.unwrap();
         fs::write(server.object("here/notes.txt"), b"x").unwrap();
         fs::write(server.object("here/a/697E00000000000000000001"), b"x").unwrap();
-        assert_eq!(fs::read(server.object("here/a/697e00000000000000000001")).unwrap(), b"octets");
+        assert_eq!(fs::read(server.object("here/a/697e00000000000000000001")).unwrap(), b"bytes");
         assert_eq!(listed(blobs.as_ref()).await, ["a/697e00000000000000000001"]);
         assert_eq!(listed(other.as_ref()).await, ["b/697e00000000000000000001"]);
         assert_eq!(listed(all.as_ref()).await, ["c/697e00000000000000000001"]);
@@ -145,7 +145,7 @@ fn a_dead_store_is_unavailable_within_ten_seconds() {
     wait(async {
         let server = S3Server::start().await;
         let blobs = server.blobs("");
-        write(blobs.as_ref(), &key("a"), b"octets".into()).await.unwrap();
+        write(blobs.as_ref(), &key("a"), b"bytes".into()).await.unwrap();
         server.silent.store(true, Ordering::SeqCst);
         let (a, b) = (key("a"), key("b"));
         let begun = now();
@@ -153,7 +153,7 @@ fn a_dead_store_is_unavailable_within_ten_seconds() {
             blobs.size(&a),
             blobs.read(&a, 0..1),
             blobs.probe(),
-            write(blobs.as_ref(), &b, b"octets".into()),
+            write(blobs.as_ref(), &b, b"bytes".into()),
             blobs.remove(&a),
         );
         let unavailable = Some(BlobErrorKind::Unavailable);
@@ -186,7 +186,7 @@ fn nobody_listening_and_wrong_keys_and_no_bucket_are_unavailable() {
         ] {
             let begun = now();
             assert_eq!(kind(blobs.probe().await), Some(BlobErrorKind::Unavailable));
-            let written = write(blobs.as_ref(), &key("a"), b"octets".into()).await;
+            let written = write(blobs.as_ref(), &key("a"), b"bytes".into()).await;
             assert_eq!(kind(written), Some(BlobErrorKind::Unavailable));
             assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
         }

@@ -154,11 +154,11 @@ mod cuts {
 
     async fn read(blobs: &FolderBlobs, key: &BlobKey, size: u64) -> Vec<u8> {
         let mut stream = blobs.read(key, 0..size).await.unwrap();
-        let mut octets = Vec::new();
+        let mut bytes = Vec::new();
         while let Some(chunk) = std::future::poll_fn(|context| stream.as_mut().poll_next(context)).await {
-            octets.extend_from_slice(&chunk.unwrap());
+            bytes.extend_from_slice(&chunk.unwrap());
         }
-        octets
+        bytes
     }
 
     /// What is wrong with the folder after a cut; `said` is what had been said before it.

@@ -69,7 +69,7 @@ pub struct Copied {
 pub enum Step {
     /// So many records of a kind were put.
     Records(TransferKind, u64),
-    /// A content of so many octets was copied.
+    /// A content of so many bytes was copied.
     Content(u64),
     /// Both stores are compared now.
     Comparing,
@@ -125,11 +125,11 @@ pub async fn digest(store: &dyn TransferStore, agent: &AgentId) -> Result<AgentD
             let Some(last) = records.last() else { break };
             after = Some(last.key());
             for record in &records {
-                let octets = record
+                let bytes = record
                     .canonical()
                     .map_err(|error| StorageError::new(StorageErrorKind::Internal, error))?;
-                hash.update((octets.len() as u64).to_be_bytes());
-                hash.update(&octets);
+                hash.update((bytes.len() as u64).to_be_bytes());
+                hash.update(&bytes);
                 count += 1;
             }
         }
@@ -240,8 +240,8 @@ async fn copy_contents(
             after = Some(last.key());
             for record in &records {
                 let Some(content) = Content::of(agent, record) else { continue };
-                if let Some(octets) = content.copy(contents).await? {
-                    progress(Step::Content(octets));
+                if let Some(bytes) = content.copy(contents).await? {
+                    progress(Step::Content(bytes));
                 }
             }
         }
@@ -249,7 +249,7 @@ async fn copy_contents(
     Ok(())
 }
 
-/// Copies the content of a file, unless it is there with the digest of its record; how many octets were copied.
+/// Copies the content of a file, unless it is there with the digest of its record; how many bytes were copied.
 ///
 /// # Errors
 /// [`CopyError::Missing`], [`CopyError::Broken`], [`CopyError::Content`].
@@ -257,7 +257,7 @@ pub async fn copy_content(contents: Contents<'_>, file: &ContactFile) -> Result<
     Content::of_file(file).copy(contents).await
 }
 
-/// Copies the content of a document that is kept, unless as many octets are there; how many octets were copied.
+/// Copies the content of a document that is kept, unless as many bytes are there; how many bytes were copied.
 ///
 /// # Errors
 /// [`CopyError::Missing`], [`CopyError::Content`].
@@ -273,7 +273,7 @@ pub async fn copy_document(
 struct Content {
     key: BlobKey,
     name: FileName,
-    octets: u64,
+    bytes: u64,
     /// None of a sealed content, which tells by itself whether it is whole.
     sha256: Option<Sha256Digest>,
 }
@@ -283,7 +283,7 @@ impl Content {
         Content {
             key: BlobKey::new(file.agent_id.clone(), file.id),
             name: file.file_name.clone(),
-            octets: file.file_size,
+            bytes: file.file_size,
             sha256: Some(file.sha256),
         }
     }
@@ -292,7 +292,7 @@ impl Content {
         Content {
             key: BlobKey::new(agent.clone(), document.id),
             name: FileName::of_sent(None, "bin"),
-            octets: document.stored_size,
+            bytes: document.stored_size,
             sha256: None,
         }
     }
@@ -308,17 +308,17 @@ impl Content {
 
     async fn copy(&self, contents: Contents<'_>) -> Result<Option<u64>, CopyError> {
         let Contents { from, to } = contents;
-        let Content { key, name, octets, sha256 } = self;
+        let Content { key, name, bytes, sha256 } = self;
         let failed = |source: BlobError| CopyError::Content { key: key.clone(), source };
-        if to.size(key).await.map_err(failed)? == Some(*octets) {
+        if to.size(key).await.map_err(failed)? == Some(*bytes) {
             let Some(sha256) = sha256 else { return Ok(None) };
-            let there = to.read(key, 0..*octets).await.map_err(failed)?;
+            let there = to.read(key, 0..*bytes).await.map_err(failed)?;
             if hash(there, None).await.map_err(failed)? == *sha256 {
                 return Ok(None);
             }
         }
         to.remove(key).await.map_err(failed)?;
-        let content = match from.read(key, 0..*octets).await {
+        let content = match from.read(key, 0..*bytes).await {
             Err(error) if error.kind == BlobErrorKind::Missing => {
                 return Err(CopyError::Missing(key.clone()));
             }
@@ -331,14 +331,14 @@ impl Content {
             return Err(CopyError::Broken(key.clone()));
         }
         writer.finish().await.map_err(failed)?;
-        Ok(Some(*octets))
+        Ok(Some(*bytes))
     }
 }
 
 /// The digest of a content, which is also given to a writer.
-async fn hash(mut octets: BlobStream, mut writer: Option<&mut dyn BlobWriter>) -> BlobResult<Sha256Digest> {
+async fn hash(mut bytes: BlobStream, mut writer: Option<&mut dyn BlobWriter>) -> BlobResult<Sha256Digest> {
     let mut digest = Sha256::new();
-    while let Some(chunk) = poll_fn(|cx| octets.as_mut().poll_next(cx)).await.transpose()? {
+    while let Some(chunk) = poll_fn(|cx| bytes.as_mut().poll_next(cx)).await.transpose()? {
         digest.update(&chunk);
         if let Some(writer) = writer.as_deref_mut() {
             writer.write(chunk).await?;

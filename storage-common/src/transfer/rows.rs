@@ -13,7 +13,9 @@ use openapi_core::credits::{CreditAccount, CreditEntry};
 use openapi_core::files::ContactFile;
 use openapi_core::forms::{FormDataRevision, FormTemplate, Submission, WithHistory};
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{AgentRecord, FileTombstone, RateWindow, Replay, Result, StoredDocument};
+use openapi_core::storage::{
+    FileTombstone, IdempotencyRecord, RateLimitWindow, Result, StoredDocument, StoredRecord,
+};
 use openapi_core::values::{AgentId, ConversationId, FileId, KeyId, KnowledgeId, SubmissionId, Timestamp};
 use serde::Serialize;
 
@@ -77,9 +79,9 @@ pub enum TransferKind {
     /// What the data of a submission was, by the submission's id and version.
     Revision,
     /// A stored answer, by its key.
-    Replay,
+    IdempotencyRecord,
     /// What is counted of an API key's requests, by the key's id.
-    RateWindow,
+    RateLimitWindow,
     /// The credits of the agent, under the number 0.
     CreditAccount,
     /// An entry of the ledger of credits, by time and id.
@@ -93,7 +95,7 @@ pub enum TransferKind {
     /// A message of one, by the conversation's id and its number.
     Message,
     /// A small record of the agent, by the number of its kind.
-    AgentRecord,
+    StoredRecord,
     /// An entry of the audit log, by time and id.
     Audit,
     /// An API key, by id. The last kind: nobody is let in before everything else is there.
@@ -112,15 +114,15 @@ impl TransferKind {
         TransferKind::Purge,
         TransferKind::Submission,
         TransferKind::Revision,
-        TransferKind::Replay,
-        TransferKind::RateWindow,
+        TransferKind::IdempotencyRecord,
+        TransferKind::RateLimitWindow,
         TransferKind::CreditAccount,
         TransferKind::CreditEntry,
         TransferKind::Knowledge,
         TransferKind::Passage,
         TransferKind::Conversation,
         TransferKind::Message,
-        TransferKind::AgentRecord,
+        TransferKind::StoredRecord,
         TransferKind::Audit,
         TransferKind::Key,
     ];
@@ -138,15 +140,15 @@ impl TransferKind {
             TransferKind::Purge => "purges",
             TransferKind::Submission => "submissions",
             TransferKind::Revision => "revisions",
-            TransferKind::Replay => "stored answers",
-            TransferKind::RateWindow => "rate windows",
+            TransferKind::IdempotencyRecord => "stored answers",
+            TransferKind::RateLimitWindow => "rate windows",
             TransferKind::CreditAccount => "credit accounts",
             TransferKind::CreditEntry => "credit entries",
             TransferKind::Knowledge => "knowledge documents",
             TransferKind::Passage => "passages",
             TransferKind::Conversation => "conversations",
             TransferKind::Message => "messages",
-            TransferKind::AgentRecord => "agent records",
+            TransferKind::StoredRecord => "agent records",
             TransferKind::Audit => "audit entries",
             TransferKind::Key => "keys",
         }
@@ -159,7 +161,7 @@ impl TransferKind {
             TransferKind::TemplateVersion | TransferKind::Template => 16,
             TransferKind::Submission
             | TransferKind::Revision
-            | TransferKind::Replay
+            | TransferKind::IdempotencyRecord
             | TransferKind::Message => 64,
             _ => 500,
         }
@@ -172,8 +174,8 @@ impl fmt::Display for TransferKind {
     }
 }
 
-/// What tells a record from the others of its kind and agent: octets that sort as the records do. Numbers are eight
-/// octets, the highest first; times likewise, with the highest bit turned over.
+/// What tells a record from the others of its kind and agent: bytes that sort as the records do. Numbers are eight
+/// bytes, the highest first; times likewise, with the highest bit turned over.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TransferKey(pub Vec<u8>);
 
@@ -256,13 +258,13 @@ pub enum TransferRow {
         revision: FormDataRevision,
     },
     /// A stored answer.
-    Replay(Replay),
+    IdempotencyRecord(IdempotencyRecord),
     /// What is counted of a key's requests.
-    RateWindow {
+    RateLimitWindow {
         /// The key.
         key: KeyId,
         /// What is counted.
-        window: RateWindow,
+        window: RateLimitWindow,
     },
     /// The credits of the agent.
     CreditAccount(CreditAccount),
@@ -287,7 +289,7 @@ pub enum TransferRow {
         message: Message,
     },
     /// A small record of the agent.
-    AgentRecord(AgentRecord),
+    StoredRecord(StoredRecord),
     /// An entry of the audit log.
     Audit(AuditEntry),
     /// An API key.
@@ -308,15 +310,15 @@ impl TransferRow {
             TransferRow::Purge { .. } => TransferKind::Purge,
             TransferRow::Submission(_) => TransferKind::Submission,
             TransferRow::Revision { .. } => TransferKind::Revision,
-            TransferRow::Replay(_) => TransferKind::Replay,
-            TransferRow::RateWindow { .. } => TransferKind::RateWindow,
+            TransferRow::IdempotencyRecord(_) => TransferKind::IdempotencyRecord,
+            TransferRow::RateLimitWindow { .. } => TransferKind::RateLimitWindow,
             TransferRow::CreditAccount(_) => TransferKind::CreditAccount,
             TransferRow::CreditEntry(_) => TransferKind::CreditEntry,
             TransferRow::Knowledge(_) => TransferKind::Knowledge,
             TransferRow::Passage { .. } => TransferKind::Passage,
             TransferRow::Conversation(_) => TransferKind::Conversation,
             TransferRow::Message { .. } => TransferKind::Message,
-            TransferRow::AgentRecord(_) => TransferKind::AgentRecord,
+            TransferRow::StoredRecord(_) => TransferKind::StoredRecord,
             TransferRow::Audit(_) => TransferKind::Audit,
             TransferRow::Key(_) => TransferKind::Key,
         }
@@ -340,8 +342,8 @@ impl TransferRow {
             TransferRow::Revision { submission, revision } => {
                 TransferKey::of_version(submission.as_bytes(), revision.version)
             }
-            TransferRow::Replay(replay) => TransferKey(replay.key.0.to_vec()),
-            TransferRow::RateWindow { key, .. } => of_id(key.as_bytes()),
+            TransferRow::IdempotencyRecord(replay) => TransferKey(replay.key.0.to_vec()),
+            TransferRow::RateLimitWindow { key, .. } => of_id(key.as_bytes()),
             TransferRow::CreditAccount(_) => TransferKey::of_number(0),
             TransferRow::CreditEntry(entry) => TransferKey::of_time(entry.at, entry.id.as_bytes()),
             TransferRow::Knowledge(document) => of_id(document.id.as_bytes()),
@@ -352,7 +354,7 @@ impl TransferRow {
             TransferRow::Message { conversation, message } => {
                 TransferKey::of_version(conversation.as_bytes(), message.seq)
             }
-            TransferRow::AgentRecord(record) => TransferKey::of_number(u64::from(record.kind.number())),
+            TransferRow::StoredRecord(record) => TransferKey::of_number(u64::from(record.kind.number())),
             TransferRow::Audit(entry) => TransferKey::of_time(entry.at, entry.id.as_bytes()),
             TransferRow::Key(stored) => of_id(stored.key.id.as_bytes()),
         }
@@ -382,18 +384,18 @@ impl TransferRow {
                 json(&(WithHistory(submission.clone()), submission.version, submission.revision))
             }
             TransferRow::Revision { submission, revision } => json(&(submission, revision)),
-            TransferRow::Replay(it) => json(&(
+            TransferRow::IdempotencyRecord(it) => json(&(
                 (it.key.0, it.fingerprint, it.status),
                 (&it.location, &it.body, it.resource, it.expires_at),
             )),
-            TransferRow::RateWindow { key, window } => json(&(key, window)),
+            TransferRow::RateLimitWindow { key, window } => json(&(key, window)),
             TransferRow::CreditAccount(account) => json(account),
             TransferRow::CreditEntry(entry) => json(entry),
             TransferRow::Knowledge(document) => json(document),
             TransferRow::Passage { document, passage } => json(&(document, passage)),
             TransferRow::Conversation(conversation) => json(conversation),
             TransferRow::Message { conversation, message } => json(&(conversation, message)),
-            TransferRow::AgentRecord(record) => json(record),
+            TransferRow::StoredRecord(record) => json(record),
             TransferRow::Audit(entry) => json(entry),
             TransferRow::Key(stored) => json(stored),
         }

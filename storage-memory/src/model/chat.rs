@@ -4,14 +4,14 @@ use std::cmp::Reverse;
 
 use super::{Tenant, World};
 use conversations::storage::{
-    ConversationPage, ConversationQuery, ConversationWrite, KnowledgeWrite, MessageQuery, WhichMessages,
+    ConversationPage, ConversationQuery, ConversationWrite, KnowledgeWrite, MessageQuery, MessageSelector,
 };
 use conversations::{Conversation, KnowledgeDocument, Message, Passage};
 use openapi_core::agents::AgentStatus;
 use openapi_core::audit::AuditEntry;
 use openapi_core::json::RawObject;
 use openapi_core::ports::BlobKey;
-use openapi_core::storage::{AgentRecord, AgentRecordKind, Result, StorageErrorKind};
+use openapi_core::storage::{RecordKind, Result, StorageErrorKind, StoredRecord};
 use openapi_core::values::{AgentId, ConversationId, FileId, KnowledgeId, Timestamp};
 
 /// Whether `version` comes right behind what is stored.
@@ -69,10 +69,12 @@ impl World {
         let all = tenant.messages.range((id, 0)..=(id, u64::MAX)).map(|(_, message)| message);
         let limit = query.limit as usize;
         let mut found: Vec<Message> = match &query.which {
-            WhichMessages::After(seq) => all.filter(|it| it.seq > *seq).take(limit).cloned().collect(),
-            WhichMessages::Before(seq) => all.filter(|it| it.seq < *seq).rev().take(limit).cloned().collect(),
-            WhichMessages::Id(id) => all.filter(|it| it.id == *id).take(limit).cloned().collect(),
-            WhichMessages::Turn(turn) => {
+            MessageSelector::After(seq) => all.filter(|it| it.seq > *seq).take(limit).cloned().collect(),
+            MessageSelector::Before(seq) => {
+                all.filter(|it| it.seq < *seq).rev().take(limit).cloned().collect()
+            }
+            MessageSelector::Id(id) => all.filter(|it| it.id == *id).take(limit).cloned().collect(),
+            MessageSelector::Turn(turn) => {
                 all.filter(|it| it.turn.as_ref() == Some(turn)).take(limit).cloned().collect()
             }
         };
@@ -149,7 +151,7 @@ impl World {
 
     pub(crate) fn change_knowledge(&mut self, agent: &AgentId, write: &KnowledgeWrite) -> Result<()> {
         let tenant = self.tenant_mut(agent)?;
-        let stored = tenant.records.get(&AgentRecordKind::Knowledge).map(|record| record.version);
+        let stored = tenant.records.get(&RecordKind::Knowledge).map(|record| record.version);
         refuse_stale(stored, write.version)?;
         if let Some((document, _)) = &write.add
             && tenant.knowledge.contains_key(&document.id)
@@ -166,21 +168,21 @@ impl World {
             let placed = passages.iter().map(|it| ((document.id, it.position), it.clone()));
             tenant.passages.extend(placed);
         }
-        let kind = AgentRecordKind::Knowledge;
-        let record = AgentRecord { kind, version: write.version, body: RawObject::default() };
+        let kind = RecordKind::Knowledge;
+        let record = StoredRecord { kind, version: write.version, body: RawObject::default() };
         tenant.records.insert(kind, record);
         self.append_audit(&write.audit);
         Ok(())
     }
 
-    pub(crate) fn agent_record(&self, agent: &AgentId, kind: AgentRecordKind) -> Option<AgentRecord> {
+    pub(crate) fn record(&self, agent: &AgentId, kind: RecordKind) -> Option<StoredRecord> {
         self.tenant(agent)?.records.get(&kind).cloned()
     }
 
-    pub(crate) fn save_agent_record(
+    pub(crate) fn save_record(
         &mut self,
         agent: &AgentId,
-        record: &AgentRecord,
+        record: &StoredRecord,
         audit: Option<&AuditEntry>,
     ) -> Result<()> {
         let tenant = self.tenant_mut(agent)?;

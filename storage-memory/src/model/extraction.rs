@@ -4,17 +4,17 @@ use super::{Tenant, World};
 use openapi_core::credits::{CreditAccount, CreditEntry};
 use openapi_core::ports::BlobKey;
 use openapi_core::storage::{
-    CreditWrite, DocumentWrite, Excess, ExcessUnit, LedgerQuery, Result, StorageErrorKind, StoredDocument,
+    CreditWrite, DocumentWrite, LedgerQuery, QuotaExcess, QuotaUnit, Result, StorageErrorKind, StoredDocument,
 };
 use openapi_core::values::{AgentId, FileId, Timestamp};
 
 impl Tenant {
     /// Refuses a document for which there is no room, or whose id a document or a file has: they share the place where
     /// their contents are.
-    fn refuse_document(&self, DocumentWrite { document, max_octets }: &DocumentWrite) -> Result<()> {
-        let actual = self.octets().saturating_add(document.stored_size);
-        if let Some(limit) = max_octets.filter(|limit| actual > *limit) {
-            let excess = Excess { unit: ExcessUnit::Bytes, limit, actual };
+    fn refuse_document(&self, DocumentWrite { document, max_bytes }: &DocumentWrite) -> Result<()> {
+        let actual = self.bytes().saturating_add(document.stored_size);
+        if let Some(limit) = max_bytes.filter(|limit| actual > *limit) {
+            let excess = QuotaExcess { unit: QuotaUnit::Bytes, limit, actual };
             return Err(StorageErrorKind::QuotaExceeded(excess).into());
         }
         if self.documents.contains_key(&document.id) || self.files.contains_key(&document.id) {

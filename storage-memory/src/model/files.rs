@@ -16,8 +16,8 @@ impl Tenant {
         self.files.values().filter(|stored| stored.tombstone.is_none()).map(|stored| &stored.file)
     }
 
-    /// Octets of all files and documents.
-    pub(super) fn octets(&self) -> u64 {
+    /// Bytes of all files and documents.
+    pub(super) fn bytes(&self) -> u64 {
         let documents: u64 = self.documents.values().map(|document| document.stored_size).sum();
         self.live_files().map(|file| file.file_size).sum::<u64>() + documents
     }
@@ -25,7 +25,7 @@ impl Tenant {
     fn usage(&self, contact: ContactId) -> FileUsage {
         FileUsage {
             files_of_contact: self.live_files().filter(|file| file.contact_id == contact).count() as u64,
-            octets_of_agent: self.octets(),
+            bytes_of_agent: self.bytes(),
         }
     }
 
@@ -99,7 +99,7 @@ impl World {
         self.tenant(agent)?.files.get(&file)?.tombstone.clone()
     }
 
-    pub(crate) fn hasten_purges(&mut self, agent: &AgentId, now: Timestamp, audit: &AuditEntry) -> u64 {
+    pub(crate) fn expedite_purges(&mut self, agent: &AgentId, now: Timestamp, audit: &AuditEntry) -> u64 {
         let mut hastened = 0;
         for (key, due) in &mut self.purges {
             if key.agent == *agent && *due > now {
@@ -111,14 +111,14 @@ impl World {
         hastened
     }
 
-    pub(crate) fn due_blobs(&self, now: Timestamp, at_most: u32) -> Vec<BlobKey> {
+    pub(crate) fn blobs_due_for_deletion(&self, now: Timestamp, at_most: u32) -> Vec<BlobKey> {
         let mut due: Vec<(Timestamp, &BlobKey)> =
             self.purges.iter().filter(|(_, due)| **due <= now).map(|(key, due)| (*due, key)).collect();
         due.sort();
         due.into_iter().take(at_most as usize).map(|(_, key)| key.clone()).collect()
     }
 
-    pub(crate) fn forget_blobs(&mut self, keys: &[BlobKey]) {
+    pub(crate) fn remove_blob_records(&mut self, keys: &[BlobKey]) {
         for key in keys {
             self.purges.remove(key);
             if let Some(tenant) = self.agents.get_mut(&key.agent) {
@@ -128,7 +128,7 @@ impl World {
         }
     }
 
-    pub(crate) fn known_blobs(&self, keys: &[BlobKey]) -> Vec<bool> {
+    pub(crate) fn existing_blobs(&self, keys: &[BlobKey]) -> Vec<bool> {
         keys.iter()
             .map(|key| {
                 let tenant = self.agents.get(&key.agent);
@@ -140,7 +140,7 @@ impl World {
             .collect()
     }
 
-    pub(crate) fn needed_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Vec<BlobEntry> {
+    pub(crate) fn referenced_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Vec<BlobEntry> {
         let mut agents: Vec<&AgentId> = self.agents.keys().collect();
         agents.sort();
         agents

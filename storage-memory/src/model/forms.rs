@@ -8,7 +8,7 @@ use openapi_core::audit::AuditEntry;
 use openapi_core::forms::{FormDataRevision, FormTemplate, Submission, TemplateStatus, TemplateSummary};
 use openapi_core::storage::{
     LatestQuery, NewSubmission, Result, StorageErrorKind, SubmissionChange, SubmissionPage,
-    SubmissionPosition, SubmissionQuery, SubmissionsWrite, Succession, TemplatePage, TemplatePosition,
+    SubmissionPosition, SubmissionQuery, SubmissionsWrite, Supersession, TemplatePage, TemplatePosition,
     TemplateQuery,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, SubmissionId, TemplateId};
@@ -34,7 +34,7 @@ impl Tenant {
         &self,
         contact: ContactId,
         template: TemplateId,
-        succession: Option<Succession>,
+        succession: Option<Supersession>,
     ) -> Result<()> {
         let head = self.head(contact, template).map(|head| head.id);
         match succession {

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 
 use conversations::{Conversation, KnowledgeDocument, Message, Passage};
-use openapi_core::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
+use openapi_core::access::{ApiKey, KeyLookup, KeySelector, StoredKey};
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::AuditEntry;
 use openapi_core::contacts::{Contact, ContactKeys, ContactRef, UniqueValue};
@@ -21,8 +21,9 @@ use openapi_core::json::RawObject;
 use openapi_core::ports::BlobKey;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    AgentRecord, AgentRecordKind, AuditQuery, ContactPage, ContactQuery, ContactWrite, Duplicate, RateWindow,
-    Replay, ReplayKey, Result, SortPosition, StorageErrorKind, StoredDocument, Window,
+    AuditQuery, ContactPage, ContactQuery, ContactWrite, Duplicate, IdempotencyKey, IdempotencyRecord,
+    RateLimitWindow, RecordKind, Result, SortPosition, StorageErrorKind, StoredDocument, StoredRecord,
+    Window,
 };
 use openapi_core::values::{
     AgentId, AuditId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, PlatformId,
@@ -53,15 +54,15 @@ struct Tenant {
     documents: BTreeMap<FileId, StoredDocument>,
     templates: BTreeMap<TemplateId, StoredTemplate>,
     submissions: BTreeMap<SubmissionId, StoredSubmission>,
-    replays: HashMap<ReplayKey, Replay>,
-    windows: HashMap<KeyId, RateWindow>,
+    replays: HashMap<IdempotencyKey, IdempotencyRecord>,
+    windows: HashMap<KeyId, RateLimitWindow>,
     credits: Option<CreditAccount>,
     ledger: BTreeMap<(Timestamp, PlatformId), CreditEntry>,
     knowledge: BTreeMap<KnowledgeId, KnowledgeDocument>,
     passages: BTreeMap<(KnowledgeId, u32), Passage>,
     conversations: BTreeMap<ConversationId, Conversation>,
     messages: BTreeMap<(ConversationId, u64), Message>,
-    records: BTreeMap<AgentRecordKind, AgentRecord>,
+    records: BTreeMap<RecordKind, StoredRecord>,
 }
 
 impl Tenant {
@@ -107,7 +108,7 @@ impl Tenant {
         }
     }
 
-    fn refuse_replayed(&self, replay: Option<&Replay>, at: Timestamp) -> Result<()> {
+    fn refuse_replayed(&self, replay: Option<&IdempotencyRecord>, at: Timestamp) -> Result<()> {
         let stored = replay.and_then(|replay| self.replays.get(&replay.key));
         if stored.is_some_and(|known| known.expires_at > at) {
             return Err(StorageErrorKind::ReplayExists.into());
@@ -236,7 +237,7 @@ impl World {
         }
         let schemas = take(tenant.schemas.len());
         tenant.schemas.drain(..schemas);
-        let replays: Vec<ReplayKey> =
+        let replays: Vec<IdempotencyKey> =
             tenant.replays.keys().copied().take(take(tenant.replays.len())).collect();
         replays.iter().for_each(|key| {
             tenant.replays.remove(key);
@@ -279,10 +280,10 @@ impl World {
         removed
     }
 
-    pub(crate) fn key_grant(&self, api_key: &ApiKey) -> Option<KeyGrant> {
+    pub(crate) fn look_up_key(&self, api_key: &ApiKey) -> Option<KeyLookup> {
         let (agent, id) = self.api_keys.get(api_key)?;
         let tenant = self.agents.get(agent)?;
-        Some(KeyGrant { stored: tenant.keys.get(id)?.clone(), agent_status: tenant.agent.status })
+        Some(KeyLookup { stored: tenant.keys.get(id)?.clone(), agent_status: tenant.agent.status })
     }
 
     pub(crate) fn find_key(&self, selector: &KeySelector) -> Option<StoredKey> {
@@ -480,11 +481,16 @@ impl World {
         Ok(())
     }
 
-    pub(crate) fn replay(&self, agent: &AgentId, key: &ReplayKey, now: Timestamp) -> Option<Replay> {
+    pub(crate) fn replay(
+        &self,
+        agent: &AgentId,
+        key: &IdempotencyKey,
+        now: Timestamp,
+    ) -> Option<IdempotencyRecord> {
         self.tenant(agent)?.replays.get(key).filter(|replay| replay.expires_at > now).cloned()
     }
 
-    pub(crate) fn sweep_replays(&mut self, now: Timestamp, at_most: u32) -> u64 {
+    pub(crate) fn sweep_idempotency_records(&mut self, now: Timestamp, at_most: u32) -> u64 {
         let mut removed = 0;
         for tenant in self.agents.values_mut() {
             tenant.replays.retain(|_, replay| {
@@ -496,15 +502,15 @@ impl World {
         removed
     }
 
-    pub(crate) fn rate_window(&self, agent: &AgentId, key: KeyId) -> Option<RateWindow> {
+    pub(crate) fn rate_limit_window(&self, agent: &AgentId, key: KeyId) -> Option<RateLimitWindow> {
         self.tenant(agent)?.windows.get(&key).cloned()
     }
 
-    pub(crate) fn save_rate_window(
+    pub(crate) fn save_rate_limit_window(
         &mut self,
         agent: &AgentId,
         key: KeyId,
-        window: &RateWindow,
+        window: &RateLimitWindow,
     ) -> Result<()> {
         let Ok(tenant) = self.tenant_mut(agent) else { return Ok(()) };
         let stored = tenant.windows.get(&key).map_or(0, |stored| stored.version);

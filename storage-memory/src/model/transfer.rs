@@ -78,11 +78,13 @@ impl World {
                 all.map(|stored| TransferRow::Submission(tenant.shown(&stored.submission))).collect()
             }
             TransferKind::Revision => tenant.submissions.values().flat_map(revisions).collect(),
-            TransferKind::Replay => tenant.replays.values().cloned().map(TransferRow::Replay).collect(),
-            TransferKind::RateWindow => {
+            TransferKind::IdempotencyRecord => {
+                tenant.replays.values().cloned().map(TransferRow::IdempotencyRecord).collect()
+            }
+            TransferKind::RateLimitWindow => {
                 let windows = tenant.windows.iter();
                 windows
-                    .map(|(key, window)| TransferRow::RateWindow { key: *key, window: window.clone() })
+                    .map(|(key, window)| TransferRow::RateLimitWindow { key: *key, window: window.clone() })
                     .collect()
             }
             TransferKind::CreditAccount => {
@@ -116,8 +118,8 @@ impl World {
                     })
                     .collect()
             }
-            TransferKind::AgentRecord => {
-                tenant.records.values().cloned().map(TransferRow::AgentRecord).collect()
+            TransferKind::StoredRecord => {
+                tenant.records.values().cloned().map(TransferRow::StoredRecord).collect()
             }
             TransferKind::Audit => {
                 let own = self.audit.values().filter(|entry| entry.agent_id.as_ref() == Some(id));
@@ -215,8 +217,12 @@ impl World {
                 stored.revisions.push(revision.clone());
                 is_new
             }
-            TransferRow::Replay(replay) => tenant.replays.insert(replay.key, replay.clone()).is_none(),
-            TransferRow::RateWindow { key, window } => tenant.windows.insert(*key, window.clone()).is_none(),
+            TransferRow::IdempotencyRecord(replay) => {
+                tenant.replays.insert(replay.key, replay.clone()).is_none()
+            }
+            TransferRow::RateLimitWindow { key, window } => {
+                tenant.windows.insert(*key, window.clone()).is_none()
+            }
             TransferRow::CreditAccount(account) => tenant.credits.replace(account.clone()).is_none(),
             TransferRow::CreditEntry(entry) => {
                 tenant.ledger.insert((entry.at, entry.id), entry.clone()).is_none()
@@ -231,7 +237,7 @@ impl World {
             TransferRow::Message { conversation, message } => {
                 tenant.messages.insert((*conversation, message.seq), message.clone()).is_none()
             }
-            TransferRow::AgentRecord(record) => tenant.records.insert(record.kind, record.clone()).is_none(),
+            TransferRow::StoredRecord(record) => tenant.records.insert(record.kind, record.clone()).is_none(),
             TransferRow::Audit(entry) => {
                 self.append_audit(entry);
                 true

@@ -10,7 +10,7 @@ use openapi_core::values::{AgentId, ContactId};
 use super::list::{self, View};
 use super::narrow::{self, Narrowed};
 use super::{row, without_keys};
-use crate::document::{Fields, ids, octets, time};
+use crate::document::{Fields, bytes, ids, time};
 use crate::error::Result;
 use crate::ledger::Tally;
 use crate::migrate::{collection, index};
@@ -204,7 +204,7 @@ async fn sorted(
 /// The condition of standing behind a position.
 fn behind(field: &str, way: i32, position: &openapi_core::storage::SortPosition) -> Document {
     let beyond = if way > 0 { "$gt" } else { "$lt" };
-    let id = Bson::Binary(octets(position.id.as_bytes()));
+    let id = Bson::Binary(bytes(position.id.as_bytes()));
     let key: Bson = match &position.key {
         SortKey::Time(at) => time(*at).into(),
         SortKey::Text(Some(text)) => text.as_str().into(),

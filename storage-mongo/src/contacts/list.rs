@@ -13,7 +13,7 @@ use openapi_core::values::{AgentId, ContactStatus};
 
 use super::{gather, row, without_keys, write};
 use crate::connect::Handle;
-use crate::document::{Fields, octets, time};
+use crate::document::{Fields, bytes, time};
 use crate::error::Result;
 use crate::ledger::{self, PLACE_NAMES, PLACES, Tally};
 use crate::migrate::{collection, index};
@@ -116,7 +116,7 @@ const fn beyond(way: i32) -> &'static str {
 /// The stretches of a list behind a position.
 pub(super) fn behind(sort: ContactSort, order: Order, position: &SortPosition) -> Vec<Stretch> {
     let (field, way) = (field(sort), direction(order));
-    let id = Bson::Binary(octets(position.id.as_bytes()));
+    let id = Bson::Binary(bytes(position.id.as_bytes()));
     let key: Bson = match &position.key {
         SortKey::Time(at) => time(*at).into(),
         SortKey::Text(Some(text)) => text.as_str().into(),

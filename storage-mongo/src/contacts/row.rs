@@ -155,7 +155,7 @@ pub(crate) fn contact(agent: &AgentId, document: &RawDocument) -> Result<Contact
         match element.key().as_str() {
             "_id" => {
                 let key = value.as_document().ok_or_else(|| value.wrong("document"))?;
-                id = Some(ContactId::from_bytes(Fields(key).octets("id")?));
+                id = Some(ContactId::from_bytes(Fields(key).bytes("id")?));
             }
             "version" => version = Some(value.count()?),
             "externalReferenceId" => external_reference_id = Some(value.text()?),

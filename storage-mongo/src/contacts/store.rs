@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use mongodb::bson::doc;
 use openapi_core::audit::AuditEntry;
 use openapi_core::contacts::{Contact, ContactKeys};
-use openapi_core::storage::{ContactWrite, Replay, ReplayKey, StorageErrorKind};
+use openapi_core::storage::{ContactWrite, IdempotencyKey, IdempotencyRecord, StorageErrorKind};
 use openapi_core::values::{AgentId, ContactId, Timestamp};
 use tokio::sync::oneshot;
 
@@ -158,10 +158,10 @@ struct World<'j> {
     ledger: Ledger,
     contacts: HashMap<ContactId, State<'j>>,
     holders: HashMap<String, Holder>,
-    replays: HashMap<ReplayKey, Timestamp>,
+    replays: HashMap<IdempotencyKey, Timestamp>,
     /// What is written besides contacts, in order.
     entries: Vec<&'j AuditEntry>,
-    answers: HashMap<ReplayKey, &'j Replay>,
+    answers: HashMap<IdempotencyKey, &'j IdempotencyRecord>,
     /// The contacts that are written, in the order of the last write of each.
     written: Vec<ContactId>,
 }
@@ -178,7 +178,7 @@ impl<'j> World<'j> {
         let unique: HashSet<String> =
             jobs.iter().flat_map(|job| row::unique_values(&job.write.contact, &job.write.keys)).collect();
         let holders = write::holders(&mut tx.reads(), agent, unique.iter()).await?;
-        let keys: Vec<ReplayKey> = jobs
+        let keys: Vec<IdempotencyKey> = jobs
             .iter()
             .filter_map(|job| job.write.effects.replay.as_ref())
             .map(|replay| replay.key)

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use ::conversations::storage::{
-    ConversationFilter, ConversationPage, ConversationQuery, MessageQuery, WhichMessages,
+    ConversationFilter, ConversationPage, ConversationQuery, MessageQuery, MessageSelector,
 };
 use ::conversations::{Conversation, ConversationMode, ConversationStatus, Message};
 use mongodb::bson::{Binary, Bson, Document, RawDocument, doc};
 use openapi_core::values::{AgentId, ConversationId, Timestamp};
 
 use crate::connect::Handle;
-use crate::document::{Fields, integer, key, octets, time};
+use crate::document::{Fields, bytes, integer, key, time};
 use crate::error::Result;
 use crate::ledger;
 use crate::migrate::{collection, index};
@@ -65,7 +65,7 @@ pub(super) async fn one(
 pub(crate) fn chosen(agent: &AgentId, filter: &ConversationFilter) -> (Document, &'static str) {
     let mut chosen = doc! { "_id.agent": agent.as_str() };
     if let Some(contact) = &filter.contact {
-        chosen.insert("contact", octets(contact.as_bytes()));
+        chosen.insert("contact", bytes(contact.as_bytes()));
     }
     let statuses = filter.status.map_or(vec![0, 1], |status| vec![status_number(status)]);
     chosen.insert("status", doc! { "$in": statuses });
@@ -120,7 +120,7 @@ pub(super) async fn page(
 
 /// The messages of conversations, which the index of their ids has together.
 pub(crate) fn messages_of(agent: &AgentId, conversations: &[ConversationId]) -> Document {
-    let ids: Vec<Binary> = conversations.iter().map(|conversation| octets(conversation.as_bytes())).collect();
+    let ids: Vec<Binary> = conversations.iter().map(|conversation| bytes(conversation.as_bytes())).collect();
     doc! { "_id.agent": agent.as_str(), "_id.id": { "$in": ids } }
 }
 
@@ -135,7 +135,7 @@ fn stretch(agent: &AgentId, conversation: ConversationId) -> Document {
 /// What some messages ask the database for.
 pub(crate) fn find_messages(agent: &AgentId, query: &MessageQuery) -> Result<Find> {
     let conversation = query.conversation;
-    let of = || doc! { "_id.agent": agent.as_str(), "_id.id": octets(conversation.as_bytes()) };
+    let of = || doc! { "_id.agent": agent.as_str(), "_id.id": bytes(conversation.as_bytes()) };
     let along = |bound: &str, seq: u64| -> Result<Document> {
         let mut stretch = stretch(agent, conversation);
         // No number is as high as what does not fit.
@@ -143,14 +143,14 @@ pub(crate) fn find_messages(agent: &AgentId, query: &MessageQuery) -> Result<Fin
         Ok(doc! { "_id": stretch, "_id.agent": agent.as_str() })
     };
     let (filter, sort, hint) = match &query.which {
-        WhichMessages::After(seq) => (along("$gt", *seq)?, doc! { "_id": 1 }, index::BY_KEY),
-        WhichMessages::Before(seq) => (along("$lt", *seq)?, doc! { "_id": -1 }, index::BY_KEY),
-        WhichMessages::Id(id) => {
+        MessageSelector::After(seq) => (along("$gt", *seq)?, doc! { "_id": 1 }, index::BY_KEY),
+        MessageSelector::Before(seq) => (along("$lt", *seq)?, doc! { "_id": -1 }, index::BY_KEY),
+        MessageSelector::Id(id) => {
             let mut filter = of();
-            filter.insert("message", octets(id.as_bytes()));
+            filter.insert("message", bytes(id.as_bytes()));
             (filter, doc! { "_id.seq": 1 }, index::MESSAGES_BY_ID)
         }
-        WhichMessages::Turn(turn) => {
+        MessageSelector::Turn(turn) => {
             let mut filter = of();
             filter.insert("turn", turn.as_str());
             (filter, doc! { "_id.seq": 1 }, index::MESSAGES_BY_TURN)
@@ -167,7 +167,7 @@ pub(super) async fn messages(handle: &Handle, agent: &AgentId, query: &MessageQu
     }
     let found = reads.find(collection::MESSAGES, find_messages(agent, query)?).await?;
     let mut found = found.iter().map(|document| message(document)).collect::<Result<Vec<_>>>()?;
-    if matches!(query.which, WhichMessages::Before(_)) {
+    if matches!(query.which, MessageSelector::Before(_)) {
         found.reverse();
     }
     Ok(found)

@@ -8,7 +8,7 @@ use openapi_core::storage::StorageErrorKind;
 use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 
 use super::read::{message_key, messages_of, mode_number, status_number};
-use crate::document::{Fields, integer, json, key, keyed, octets, put, time};
+use crate::document::{Fields, bytes, integer, json, key, keyed, put, time};
 use crate::error::Result;
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Transaction, Update};
@@ -25,7 +25,7 @@ pub(crate) fn document(agent: &AgentId, conversation: &Conversation) -> Result<D
         "expiresAt": time(conversation.expires_at),
         "body": json(conversation)?,
     };
-    put(&mut document, "contact", conversation.contact_id.map(|contact| octets(contact.as_bytes())));
+    put(&mut document, "contact", conversation.contact_id.map(|contact| bytes(contact.as_bytes())));
     Ok(document)
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn message_document(
 ) -> Result<Document> {
     let mut document = doc! {
         "_id": message_key(agent, conversation.as_bytes(), message.seq)?,
-        "message": octets(message.id.as_bytes()),
+        "message": bytes(message.id.as_bytes()),
         "body": json(message)?,
     };
     put(&mut document, "turn", message.turn.as_deref());
@@ -87,7 +87,7 @@ pub(super) async fn erase(
 /// What the conversations of a contact ask the database for.
 pub(crate) fn find_of_contact(agent: &AgentId, contact: ContactId) -> Find {
     Find {
-        filter: doc! { "_id.agent": agent.as_str(), "contact": octets(contact.as_bytes()) },
+        filter: doc! { "_id.agent": agent.as_str(), "contact": bytes(contact.as_bytes()) },
         projection: Some(doc! { "body": 1 }),
         hint: Some(index::CONVERSATIONS_BY_CONTACT),
         ..Find::default()

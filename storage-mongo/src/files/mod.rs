@@ -15,7 +15,7 @@ use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 #[cfg(test)]
 pub(crate) use read::{due_by, find};
 pub(crate) use read::{file_or_tombstone, of_contact};
-pub(crate) use write::{add_octets, document, erase_of, make_due, purge, tombstone};
+pub(crate) use write::{add_bytes, document, erase_of, make_due, purge, tombstone};
 
 use crate::transaction::Reads;
 use crate::{MongoStorage, ledger};
@@ -62,7 +62,7 @@ impl FileStore for MongoStorage {
         Ok(self.handle.read(read::tombstone(&self.handle, agent, file)).await?)
     }
 
-    async fn hasten_purges(
+    async fn expedite_purges(
         &self,
         agent: &AgentId,
         now: Timestamp,
@@ -74,14 +74,18 @@ impl FileStore for MongoStorage {
             .await
     }
 
-    async fn due_blobs(&self, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>, StorageError> {
+    async fn blobs_due_for_deletion(
+        &self,
+        now: Timestamp,
+        at_most: u32,
+    ) -> Result<Vec<BlobKey>, StorageError> {
         if at_most == 0 {
             return Ok(Vec::new());
         }
         Ok(self.handle.list(read::due(&self.handle, now, at_most)).await?)
     }
 
-    async fn forget_blobs(&self, keys: &[BlobKey]) -> Result<(), StorageError> {
+    async fn remove_blob_records(&self, keys: &[BlobKey]) -> Result<(), StorageError> {
         if keys.is_empty() {
             return Ok(());
         }
@@ -90,11 +94,11 @@ impl FileStore for MongoStorage {
         Ok(self.handle.transact(&keys, |tx, keys| Box::pin(write::forget(tx, keys))).await?)
     }
 
-    async fn known_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>, StorageError> {
+    async fn existing_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>, StorageError> {
         Ok(self.handle.list(read::known(&self.handle, keys)).await?)
     }
 
-    async fn needed_blobs(
+    async fn referenced_blobs(
         &self,
         after: Option<&BlobKey>,
         at_most: u32,

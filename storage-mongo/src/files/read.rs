@@ -11,7 +11,7 @@ use openapi_core::storage::{
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 
 use crate::connect::Handle;
-use crate::document::{Fields, integer, key, keyed, octets, time};
+use crate::document::{Fields, bytes, integer, key, keyed, time};
 use crate::error::{Result, corrupt};
 use crate::ledger::{self, Ledger};
 use crate::migrate::{collection, index};
@@ -23,11 +23,11 @@ fn file(agent: &AgentId, document: &RawDocument) -> Result<ContactFile> {
     Ok(ContactFile {
         id: FileId::from_bytes(fields.id()?),
         agent_id: agent.clone(),
-        contact_id: ContactId::from_bytes(fields.octets("contact")?),
+        contact_id: ContactId::from_bytes(fields.bytes("contact")?),
         file_name: fields.text("name")?,
         file_size: fields.count("size")?,
         content_type: FileKind::of_media_type(fields.str("contentType")?),
-        sha256: Sha256Digest(fields.octets("sha256")?),
+        sha256: Sha256Digest(fields.bytes("sha256")?),
         source: fields.str("source")?.to_owned(),
         uploaded_by: fields.json("uploadedBy")?,
         created_at: fields.time("createdAt")?,
@@ -77,7 +77,7 @@ pub(crate) fn file_or_tombstone(
 
 /// The files that a contact has.
 fn of(agent: &AgentId, contact: ContactId) -> Document {
-    doc! { "_id.agent": agent.as_str(), "contact": octets(contact.as_bytes()), "live": true }
+    doc! { "_id.agent": agent.as_str(), "contact": bytes(contact.as_bytes()), "live": true }
 }
 
 async fn count(reads: &mut Reads<'_>, agent: &AgentId, contact: ContactId) -> Result<u64> {
@@ -92,7 +92,7 @@ pub(super) async fn usage(
 ) -> Result<FileUsage> {
     Ok(FileUsage {
         files_of_contact: count(reads, agent, contact).await?,
-        octets_of_agent: u64::try_from(ledger.octets).map_err(corrupt)?,
+        bytes_of_agent: u64::try_from(ledger.bytes).map_err(corrupt)?,
     })
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn find(agent: &AgentId, query: &FileQuery) -> Result<Find> {
             filter.insert(field, doc! { format!("{beyond}e"): key.clone() });
             filter.insert(
                 "$or",
-                vec![doc! { field: { beyond: key } }, doc! { "_id.id": { beyond: octets(id.as_bytes()) } }],
+                vec![doc! { field: { beyond: key } }, doc! { "_id.id": { beyond: bytes(id.as_bytes()) } }],
             );
             (0, *limit)
         }
@@ -165,7 +165,7 @@ pub(crate) async fn of_contact(
     }
     let ids: Vec<Document> = files.iter().map(|file| key(agent, file.as_bytes())).collect();
     let mut filter = keyed(agent, ids);
-    filter.extend(doc! { "contact": octets(contact.as_bytes()), "live": true });
+    filter.extend(doc! { "contact": bytes(contact.as_bytes()), "live": true });
     let find =
         Find { filter, projection: Some(doc! { "_id": 1 }), hint: Some(index::BY_KEY), ..Find::default() };
     let found = reads.find(collection::FILES, find).await?;

@@ -8,7 +8,7 @@ use openapi_core::storage::{FileDeletion, FileTombstone, FileWrite, StorageError
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 
 use super::read;
-use crate::document::{Fields, ids, integer, json, key, octets, of_agent, put, time};
+use crate::document::{Fields, bytes, ids, integer, json, key, of_agent, put, time};
 use crate::error::Result;
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Transaction, Update};
@@ -31,7 +31,7 @@ pub(super) async fn insert(tx: &mut Transaction, agent: &AgentId, write: &FileWr
         return Err(StorageErrorKind::AlreadyExists.into());
     }
     tx.insert(collection::FILES, &[document(agent, file, &write.name_key)?]).await?;
-    add_octets(tx, agent, integer(file.file_size)?).await?;
+    add_bytes(tx, agent, integer(file.file_size)?).await?;
     if let Some(replay) = &write.effects.replay {
         replays::put(tx, agent, [replay]).await?;
     }
@@ -42,13 +42,13 @@ pub(super) async fn insert(tx: &mut Transaction, agent: &AgentId, write: &FileWr
 pub(crate) fn document(agent: &AgentId, file: &ContactFile, name_key: &str) -> Result<Document> {
     Ok(doc! {
         "_id": key(agent, file.id.as_bytes()),
-        "contact": octets(file.contact_id.as_bytes()),
+        "contact": bytes(file.contact_id.as_bytes()),
         "live": true,
         "name": file.file_name.as_str(),
         "nameKey": name_key,
         "size": integer(file.file_size)?,
         "contentType": file.content_type.media_type(),
-        "sha256": octets(&file.sha256.0),
+        "sha256": bytes(&file.sha256.0),
         "source": &file.source,
         "uploadedBy": json(&file.uploaded_by)?,
         "createdAt": time(file.created_at),
@@ -73,20 +73,20 @@ pub(super) async fn delete(tx: &mut Transaction, agent: &AgentId, deletion: &Fil
     let file = deletion.tombstone.file;
     let id = doc! { "_id": key(agent, file.as_bytes()) };
     let mut filter = id.clone();
-    filter.extend(doc! { "contact": octets(deletion.contact.as_bytes()), "live": true });
+    filter.extend(doc! { "contact": bytes(deletion.contact.as_bytes()), "live": true });
     let found = tx.reads().one(collection::FILES, filter, Some(doc! { "size": 1 })).await?;
     let size = Fields(&found.ok_or(StorageErrorKind::Missing)?).integer("size")?;
     contacts::refuse_stale(tx, agent, deletion.contact, deletion.contact_version).await?;
     let buried = doc! { "$set": tombstone(&deletion.tombstone)? };
     tx.update(collection::FILES, &[Update::one(id, buried)]).await?;
-    add_octets(tx, agent, -size).await?;
+    add_bytes(tx, agent, -size).await?;
     make_due(tx, agent, [file], deletion.purge_at).await?;
     audit::append(tx, [&deletion.audit]).await
 }
 
-/// Counts octets of files that are there and of documents.
-pub(crate) async fn add_octets(tx: &mut Transaction, agent: &AgentId, octets: i64) -> Result<()> {
-    ledger::change(tx, agent, doc! { "$inc": { "octets": octets } }).await
+/// Counts bytes of files that are there and of documents.
+pub(crate) async fn add_bytes(tx: &mut Transaction, agent: &AgentId, bytes: i64) -> Result<()> {
+    ledger::change(tx, agent, doc! { "$inc": { "bytes": bytes } }).await
 }
 
 /// Notes from when on contents of files and documents are to be removed.
@@ -112,7 +112,7 @@ pub(crate) async fn erase_of(
     now: Timestamp,
 ) -> Result<()> {
     let find = Find {
-        filter: doc! { "_id.agent": agent.as_str(), "contact": octets(contact.as_bytes()) },
+        filter: doc! { "_id.agent": agent.as_str(), "contact": bytes(contact.as_bytes()) },
         projection: Some(doc! { "size": 1, "live": 1 }),
         hint: Some(index::FILES_BY_CONTACT),
         ..Find::default()
@@ -139,15 +139,15 @@ async fn remove(tx: &mut Transaction, agent: &AgentId, find: Find, due_at: Times
     let files = found.iter().map(|file| Ok(FileId::from_bytes(Fields(file).id()?)));
     make_due(tx, agent, files.collect::<Result<Vec<_>>>()?, due_at).await?;
     let live = found.iter().filter(|file| file.get_bool("live").unwrap_or(false));
-    let octets: i64 = live.map(|file| Fields(file).integer("size")).sum::<Result<i64>>()?;
-    if octets != 0 {
-        add_octets(tx, agent, -octets).await?;
+    let bytes: i64 = live.map(|file| Fields(file).integer("size")).sum::<Result<i64>>()?;
+    if bytes != 0 {
+        add_bytes(tx, agent, -bytes).await?;
     }
     let filter = doc! { "_id": { "$in": ids(&found)? }, "_id.agent": agent.as_str() };
     tx.delete(collection::FILES, filter).await
 }
 
-/// As [`openapi_core::storage::FileStore::hasten_purges`].
+/// As [`openapi_core::storage::FileStore::expedite_purges`].
 pub(super) async fn hasten(
     tx: &mut Transaction,
     agent: &AgentId,
@@ -162,7 +162,7 @@ pub(super) async fn hasten(
     Ok(hastened)
 }
 
-/// As [`openapi_core::storage::FileStore::forget_blobs`].
+/// As [`openapi_core::storage::FileStore::remove_blob_records`].
 pub(super) async fn forget(tx: &mut Transaction, keys: &[BlobKey]) -> Result<()> {
     let ids: Vec<Document> = keys.iter().map(|blob| key(&blob.agent, blob.file.as_bytes())).collect();
     let ids = || Bson::from(ids.clone());

@@ -9,7 +9,7 @@ use openapi_core::values::{AgentId, ContactId, SubmissionId, TemplateId};
 
 use super::row::{self, status_number};
 use crate::connect::Handle;
-use crate::document::{Fields, key, octets, time};
+use crate::document::{Fields, bytes, key, time};
 use crate::error::Result;
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Reads};
@@ -51,12 +51,12 @@ pub(super) async fn one(handle: &Handle, agent: &AgentId, id: SubmissionId) -> R
 pub(crate) fn chosen(agent: &AgentId, filter: &SubmissionFilter) -> (Document, &'static str) {
     let mut chosen = doc! { "_id.agent": agent.as_str() };
     if let Some(contact) = &filter.contact {
-        chosen.insert("contact", octets(contact.as_bytes()));
+        chosen.insert("contact", bytes(contact.as_bytes()));
     }
     let superseded: &[bool] = if filter.include_superseded { &[false, true] } else { &[false] };
     chosen.insert("superseded", doc! { "$in": superseded });
     if let Some(template) = &filter.template {
-        chosen.insert("template", octets(template.as_bytes()));
+        chosen.insert("template", bytes(template.as_bytes()));
     }
     if let Some(status) = filter.status {
         chosen.insert("status", status_number(status));
@@ -78,7 +78,7 @@ pub(crate) fn find(agent: &AgentId, query: &SubmissionQuery) -> Find {
         Window::Page { offset, limit } => (*offset, *limit),
         Window::After { position: SubmissionPosition { created_at, id }, limit } => {
             // The first condition is that of the index, the second leaves out what shares the instant.
-            let (at, id) = (time(*created_at), octets(id.as_bytes()));
+            let (at, id) = (time(*created_at), bytes(id.as_bytes()));
             filter.insert("createdAt", doc! { "$lte": at });
             filter.insert("$or", vec![doc! { "createdAt": { "$lt": at } }, doc! { "_id.id": { "$lt": id } }]);
             (0, *limit)
@@ -119,8 +119,8 @@ pub(super) async fn page(
 pub(super) fn standing(agent: &AgentId, contact: ContactId, template: TemplateId) -> Document {
     doc! {
         "_id.agent": agent.as_str(),
-        "contact": octets(contact.as_bytes()),
-        "template": octets(template.as_bytes()),
+        "contact": bytes(contact.as_bytes()),
+        "template": bytes(template.as_bytes()),
         "headSince": { "$exists": true },
     }
 }
@@ -219,7 +219,7 @@ pub(crate) fn revision(document: &RawDocument) -> Result<FormDataRevision> {
 
 /// The revisions of a submission.
 pub(super) fn revisions_of(agent: &AgentId, submission: SubmissionId) -> Document {
-    let first = doc! { "agent": agent.as_str(), "id": octets(submission.as_bytes()) };
+    let first = doc! { "agent": agent.as_str(), "id": bytes(submission.as_bytes()) };
     let mut last = first.clone();
     last.insert("version", Bson::MaxKey);
     doc! { "_id": { "$gt": first, "$lt": last }, "_id.agent": agent.as_str() }

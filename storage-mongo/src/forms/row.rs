@@ -4,7 +4,7 @@ use mongodb::bson::{Document, RawDocument, doc};
 use openapi_core::forms::{Submission, SubmissionStatus};
 use openapi_core::values::{AgentId, ContactId, SubmissionId, TemplateId};
 
-use crate::document::{Fields, integer, json, key, object_text, octets, put, time};
+use crate::document::{Fields, bytes, integer, json, key, object_text, put, time};
 use crate::error::{Result, corrupt};
 
 /// Reads a document with whatever history it holds; the external id of the contact is left unset.
@@ -13,10 +13,10 @@ pub(super) fn submission(agent: &AgentId, document: &RawDocument) -> Result<Subm
     Ok(Submission {
         id: SubmissionId::from_bytes(fields.id()?),
         agent_id: agent.clone(),
-        contact_id: ContactId::from_bytes(fields.octets("contact")?),
-        template_id: TemplateId::from_bytes(fields.octets("template")?),
+        contact_id: ContactId::from_bytes(fields.bytes("contact")?),
+        template_id: TemplateId::from_bytes(fields.bytes("template")?),
         status: status(fields.integer("status")?)?,
-        superseded_by: fields.optional_octets("supersededBy")?.map(SubmissionId::from_bytes),
+        superseded_by: fields.optional_bytes("supersededBy")?.map(SubmissionId::from_bytes),
         superseded_at: fields.optional_time("supersededAt")?,
         submitted_at: fields.optional_time("submittedAt")?,
         created_at: fields.time("createdAt")?,
@@ -25,7 +25,7 @@ pub(super) fn submission(agent: &AgentId, document: &RawDocument) -> Result<Subm
         template_version: fields.count("templateVersion")?,
         template_name: fields.text("templateName")?,
         revision: fields.count("revision")?,
-        supersedes: fields.optional_octets("supersedes")?.map(SubmissionId::from_bytes),
+        supersedes: fields.optional_bytes("supersedes")?.map(SubmissionId::from_bytes),
         client_id: fields.optional_text("clientId")?,
         source: fields.str("source")?.to_owned(),
         created_by: fields.json("createdBy")?,
@@ -64,11 +64,11 @@ fn status(number: i64) -> Result<SubmissionStatus> {
 /// The document of a submission. Beside the record stand what the indexes go by: whether it is superseded, and since
 /// when it stands for its contact and template.
 pub(crate) fn document(submission: &Submission) -> Result<Document> {
-    let octets_of = |id: &SubmissionId| octets(id.as_bytes());
+    let bytes_of = |id: &SubmissionId| bytes(id.as_bytes());
     let mut document = doc! {
         "_id": key(&submission.agent_id, submission.id.as_bytes()),
-        "contact": octets(submission.contact_id.as_bytes()),
-        "template": octets(submission.template_id.as_bytes()),
+        "contact": bytes(submission.contact_id.as_bytes()),
+        "template": bytes(submission.template_id.as_bytes()),
         "status": status_number(submission.status),
         "superseded": submission.superseded_by.is_some(),
         "createdAt": time(submission.created_at),
@@ -81,11 +81,11 @@ pub(crate) fn document(submission: &Submission) -> Result<Document> {
         "createdBy": json(&submission.created_by)?,
     };
     let into = &mut document;
-    put(into, "supersededBy", submission.superseded_by.as_ref().map(octets_of));
+    put(into, "supersededBy", submission.superseded_by.as_ref().map(bytes_of));
     put(into, "supersededAt", submission.superseded_at.map(time));
     put(into, "submittedAt", submission.submitted_at.map(time));
     put(into, "headSince", submission.submitted_at.filter(|_| submission.is_head()).map(time));
-    put(into, "supersedes", submission.supersedes.as_ref().map(octets_of));
+    put(into, "supersedes", submission.supersedes.as_ref().map(bytes_of));
     put(into, "clientId", submission.client_id.as_ref().map(|id| id.as_str()));
     put(into, "reviewedBy", submission.reviewed_by.as_ref().map(json).transpose()?);
     put(into, "reviewedAt", submission.reviewed_at.map(time));

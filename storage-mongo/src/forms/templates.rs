@@ -10,7 +10,7 @@ use openapi_core::values::{AgentId, TemplateId};
 
 use crate::agents::remove_some;
 use crate::connect::Handle;
-use crate::document::{Fields, integer, json, key, keyed, octets, of_agent, put, time};
+use crate::document::{Fields, bytes, integer, json, key, keyed, of_agent, put, time};
 use crate::error::{Result, corrupt};
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Reads, Transaction, Update};
@@ -130,7 +130,7 @@ pub(crate) fn find(agent: &AgentId, query: &TemplateQuery) -> Find {
                 "$or",
                 vec![
                     doc! { "nameKey": { "$gt": name_key } },
-                    doc! { "_id.id": { "$gt": octets(id.as_bytes()) } },
+                    doc! { "_id.id": { "$gt": bytes(id.as_bytes()) } },
                 ],
             );
             (0, *limit)

@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use openapi_core::forms::{FormDataRevision, Submission};
 use openapi_core::storage::{
-    NewSubmission, StorageErrorKind, SubmissionChange, SubmissionsWrite, Succession,
+    NewSubmission, StorageErrorKind, SubmissionChange, SubmissionsWrite, Supersession,
 };
 use openapi_core::values::{AgentId, ContactId, SubmissionId, TemplateId};
 
 use super::{read, row, templates};
-use crate::document::{Fields, ids, integer, json, key, object_text, octets, of_agent, put, time};
+use crate::document::{Fields, bytes, ids, integer, json, key, object_text, of_agent, put, time};
 use crate::error::Result;
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Transaction, Update};
@@ -98,7 +98,7 @@ async fn refuse_other_head(
     tx: &mut Transaction,
     agent: &AgentId,
     submission: &Submission,
-    succession: Option<Succession>,
+    succession: Option<Supersession>,
 ) -> Result<()> {
     let Some(seen) = succession else { return Ok(()) };
     if seen.head != head(tx, agent, submission.contact_id, submission.template_id).await? {
@@ -121,10 +121,10 @@ async fn head(
 /// Makes all others that stand for the pair superseded by this one.
 async fn supersede(tx: &mut Transaction, agent: &AgentId, by: &Submission) -> Result<()> {
     let mut filter = read::standing(agent, by.contact_id, by.template_id);
-    filter.insert("_id.id", doc! { "$ne": octets(by.id.as_bytes()) });
+    filter.insert("_id.id", doc! { "$ne": bytes(by.id.as_bytes()) });
     let at = time(by.updated_at);
     let change = doc! {
-        "$set": { "superseded": true, "supersededBy": octets(by.id.as_bytes()), "supersededAt": at },
+        "$set": { "superseded": true, "supersededBy": bytes(by.id.as_bytes()), "supersededAt": at },
         "$max": { "updatedAt": at },
         "$inc": { "version": 1_i64 },
         "$unset": { "headSince": true },
@@ -158,7 +158,7 @@ pub(crate) fn revision(
 /// Removes the submissions of a contact with their revisions.
 pub(crate) async fn erase_of(tx: &mut Transaction, agent: &AgentId, contact: ContactId) -> Result<()> {
     let find = Find {
-        filter: doc! { "_id.agent": agent.as_str(), "contact": octets(contact.as_bytes()) },
+        filter: doc! { "_id.agent": agent.as_str(), "contact": bytes(contact.as_bytes()) },
         projection: Some(doc! { "_id": 1 }),
         hint: Some(index::SUBMISSIONS_BY_CONTACT),
         ..Find::default()

@@ -19,7 +19,7 @@ use mongodb::bson::{Bson, Document, RawDocument, doc};
 use openapi_core::storage::StorageErrorKind;
 use openapi_core::values::{AgentId, KnowledgeId};
 
-use crate::document::{Fields, Value, integer, key, keyed, octets, of_agent};
+use crate::document::{Fields, Value, bytes, integer, key, keyed, of_agent};
 use crate::error::{Result, corrupt};
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Reads, Transaction, Update};
@@ -50,14 +50,14 @@ fn pack<'p>(
     packed.write_all(&text).map_err(corrupt)?;
     let packed = packed.finish().map_err(corrupt)?;
     let id = block_key(agent, document.as_bytes(), u64::from(position))?;
-    Ok(doc! { "_id": id, "passages": octets(&packed) })
+    Ok(doc! { "_id": id, "passages": bytes(&packed) })
 }
 
 /// The passages of a block, by their places.
 pub(crate) fn unpack(block: &RawDocument) -> Result<(KnowledgeId, Vec<Passage>)> {
     let fields = Fields(block);
     let packed = fields.value("passages")?;
-    let packed = packed.as_binary().ok_or_else(|| packed.wrong("octets"))?;
+    let packed = packed.as_binary().ok_or_else(|| packed.wrong("bytes"))?;
     let mut text = Vec::new();
     DeflateDecoder::new(packed.bytes).read_to_end(&mut text).map_err(corrupt)?;
     Ok((KnowledgeId::from_bytes(fields.id()?), serde_json::from_slice(&text).map_err(corrupt)?))

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use mongodb::bson::{Document, RawDocument, doc};
 use openapi_core::audit::AuditEntry;
 use openapi_core::json::RawObject;
-use openapi_core::storage::{AgentRecord, AgentRecordKind, StorageError, StorageErrorKind};
+use openapi_core::storage::{RecordKind, StorageError, StorageErrorKind, StoredRecord};
 use openapi_core::values::{AgentId, KnowledgeId};
 
 use crate::document::{Fields, json, key, keyed, of_agent};
@@ -69,7 +69,7 @@ impl Change {
 async fn change(tx: &mut Transaction, change: &Change) -> Result<()> {
     let agent = &change.agent;
     ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
-    let kind = AgentRecordKind::Knowledge;
+    let kind = RecordKind::Knowledge;
     agent_records::refuse_stale(tx, agent, kind, change.version).await?;
     if let Some((document, _)) = &change.add
         && !change.remove.contains(&document.id)
@@ -89,7 +89,7 @@ async fn change(tx: &mut Transaction, change: &Change) -> Result<()> {
         tx.insert(collection::KNOWLEDGE, &[stored(agent, document)?]).await?;
         tx.insert(collection::PASSAGES, blocks).await?;
     }
-    let record = AgentRecord { kind, version: change.version, body: RawObject::default() };
+    let record = StoredRecord { kind, version: change.version, body: RawObject::default() };
     agent_records::put(tx, agent, &record).await?;
     audit::append(tx, [&change.audit]).await
 }

@@ -1,6 +1,6 @@
 //! Every read of conversations, knowledge and small records stays on its index, as the others do (`plans`).
 
-use ::conversations::storage::{ConversationFilter, ConversationQuery, MessageQuery, WhichMessages};
+use ::conversations::storage::{ConversationFilter, ConversationQuery, MessageQuery, MessageSelector};
 use ::conversations::{ConversationMode, ConversationStatus};
 use mongodb::bson::{Document, doc};
 use openapi_core::values::{ConversationId, KnowledgeId, MessageId};
@@ -8,7 +8,7 @@ use openapi_core::values::{ConversationId, KnowledgeId, MessageId};
 use super::plans::{explain, refuse_detours};
 use super::support::{Database, agent_id, at, contact_id, wait};
 use crate::conversations::{read, write};
-use crate::document::{key, octets, time};
+use crate::document::{bytes, key, time};
 use crate::knowledge::{self, blocks};
 use crate::migrate::{collection, index};
 use crate::transaction::Find;
@@ -40,14 +40,14 @@ async fn filled(db: &mongodb::Database) {
                 "expiresAt": time(at(number as i64)),
             };
             if number.is_multiple_of(2) {
-                document.insert("contact", octets(&id(number % 100)));
+                document.insert("contact", bytes(&id(number % 100)));
             }
             document
         };
         let message = |number: u64| {
             doc! {
                 "_id": read::message_key(&agent, &id(number % 6), number).unwrap(),
-                "message": octets(&id(number)),
+                "message": bytes(&id(number)),
                 "turn": format!("t{}", number / 3),
             }
         };
@@ -134,13 +134,13 @@ fn messages_and_passages_walk_along_their_index() {
         filled(db).await;
         let conversation = ConversationId::from_bytes(id(1));
         for which in [
-            WhichMessages::After(0),
-            WhichMessages::After(300),
-            WhichMessages::After(u64::MAX),
-            WhichMessages::Before(300),
-            WhichMessages::Before(u64::MAX),
-            WhichMessages::Id(MessageId::from_bytes(id(301))),
-            WhichMessages::Turn("t100".to_owned()),
+            MessageSelector::After(0),
+            MessageSelector::After(300),
+            MessageSelector::After(u64::MAX),
+            MessageSelector::Before(300),
+            MessageSelector::Before(u64::MAX),
+            MessageSelector::Id(MessageId::from_bytes(id(301))),
+            MessageSelector::Turn("t100".to_owned()),
         ] {
             let query = MessageQuery { conversation, which, limit: 20 };
             refuse_detours(db, collection::MESSAGES, &read::find_messages(&a, &query).unwrap(), 20 + 3).await;

@@ -330,7 +330,7 @@ fn records_are_moved_along_their_key() {
                     TransferKey::of_version(middle.as_bytes(), 7)
                 }
                 TransferKind::CreditAccount => TransferKey::of_number(0),
-                TransferKind::AgentRecord => TransferKey::of_number(1),
+                TransferKind::StoredRecord => TransferKey::of_number(1),
                 TransferKind::CreditEntry | TransferKind::Audit => {
                     TransferKey::of_time(at(60), middle.as_bytes())
                 }

@@ -9,7 +9,7 @@ use mongodb::bson::{Document, doc};
 use openapi_core::agents::Agent;
 use openapi_core::audit::AuditEntry;
 use openapi_core::contacts::{Contact, ContactKeys};
-use openapi_core::storage::{Replay, StorageErrorKind};
+use openapi_core::storage::{IdempotencyRecord, StorageErrorKind};
 use openapi_core::values::{AgentId, KnowledgeId};
 use storage_common::transfer::{TransferKind, TransferRow};
 
@@ -46,11 +46,11 @@ pub(super) async fn records(tx: &mut Transaction, agent: &AgentId, records: &[Tr
     let Some(kind) = records.first().map(TransferRow::kind) else { return Ok(()) };
     refuse_known(tx, agent, kind, records).await?;
     let mut of_contacts: Vec<&Contact> = Vec::new();
-    let mut answers: Vec<&Replay> = Vec::new();
+    let mut answers: Vec<&IdempotencyRecord> = Vec::new();
     let mut entries: Vec<&AuditEntry> = Vec::new();
     let mut passages: Vec<(KnowledgeId, &Passage)> = Vec::new();
     let mut documents: Vec<Document> = Vec::new();
-    let mut octets = 0;
+    let mut bytes = 0;
     for record in records {
         match record {
             TransferRow::ContactSchema(schema) => {
@@ -69,13 +69,13 @@ pub(super) async fn records(tx: &mut Transaction, agent: &AgentId, records: &[Tr
                 let mut document = files::document(agent, file, &file.file_name.sort_key())?;
                 match tombstone {
                     Some(tombstone) => document.extend(files::tombstone(tombstone)?),
-                    None => octets += integer(file.file_size)?,
+                    None => bytes += integer(file.file_size)?,
                 }
                 documents.push(document);
             }
             TransferRow::Document(document) => {
                 documents.push(kept::stored(agent, document)?);
-                octets += integer(document.stored_size)?;
+                bytes += integer(document.stored_size)?;
             }
             TransferRow::Purge { file, due_at } => {
                 documents.push(doc! { "_id": key(agent, file.as_bytes()), "dueAt": time(*due_at) });
@@ -84,8 +84,8 @@ pub(super) async fn records(tx: &mut Transaction, agent: &AgentId, records: &[Tr
             TransferRow::Revision { submission, revision } => {
                 documents.push(forms::write::revision(agent, *submission, revision)?);
             }
-            TransferRow::Replay(replay) => answers.push(replay),
-            TransferRow::RateWindow { key, window } => {
+            TransferRow::IdempotencyRecord(replay) => answers.push(replay),
+            TransferRow::RateLimitWindow { key, window } => {
                 documents.push(rate_windows::document(agent, *key, window)?);
             }
             TransferRow::CreditAccount(account) => documents.push(credits::account_document(agent, account)?),
@@ -96,7 +96,7 @@ pub(super) async fn records(tx: &mut Transaction, agent: &AgentId, records: &[Tr
             TransferRow::Message { conversation, message } => {
                 documents.push(conversations::write::message_document(agent, *conversation, message)?);
             }
-            TransferRow::AgentRecord(record) => documents.push(agent_records::document(agent, record)?),
+            TransferRow::StoredRecord(record) => documents.push(agent_records::document(agent, record)?),
             TransferRow::Audit(entry) => entries.push(entry),
             TransferRow::Key(stored) => keys::put_new(tx, agent, stored).await?,
         }
@@ -107,8 +107,8 @@ pub(super) async fn records(tx: &mut Transaction, agent: &AgentId, records: &[Tr
     if !documents.is_empty() {
         tx.insert(read::collection_of(kind), &documents).await?;
     }
-    if octets != 0 {
-        files::add_octets(tx, agent, octets).await?;
+    if bytes != 0 {
+        files::add_bytes(tx, agent, bytes).await?;
     }
     if !of_contacts.is_empty() {
         put_contacts(tx, agent, &ledger, &of_contacts).await?;

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 
 use ::conversations::Passage;
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
-use openapi_core::storage::ReplayKey;
+use openapi_core::storage::IdempotencyKey;
 use openapi_core::values::{AgentId, ConversationId, FileId, KeyId, KnowledgeId, SubmissionId, TemplateId};
 use storage_common::transfer::{TransferKey, TransferKind, TransferRow};
 
 use crate::contacts::row;
-use crate::document::{Fields, integer, key, keyed, octets, of_agent, time};
+use crate::document::{Fields, bytes, integer, key, keyed, of_agent, time};
 use crate::error::{Result, corrupt};
 use crate::knowledge::blocks;
 use crate::migrate::{collection, index};
@@ -43,15 +43,15 @@ pub(super) const fn collection_of(kind: TransferKind) -> &'static str {
         TransferKind::Purge => collection::BLOB_PURGES,
         TransferKind::Submission => collection::SUBMISSIONS,
         TransferKind::Revision => collection::FORM_DATA_REVISIONS,
-        TransferKind::Replay => collection::REPLAYS,
-        TransferKind::RateWindow => collection::RATE_WINDOWS,
+        TransferKind::IdempotencyRecord => collection::REPLAYS,
+        TransferKind::RateLimitWindow => collection::RATE_WINDOWS,
         TransferKind::CreditAccount => collection::CREDIT_ACCOUNTS,
         TransferKind::CreditEntry => collection::CREDIT_ENTRIES,
         TransferKind::Knowledge => collection::KNOWLEDGE,
         TransferKind::Passage => collection::PASSAGES,
         TransferKind::Conversation => collection::CONVERSATIONS,
         TransferKind::Message => collection::MESSAGES,
-        TransferKind::AgentRecord => collection::AGENT_RECORDS,
+        TransferKind::StoredRecord => collection::AGENT_RECORDS,
         TransferKind::Audit => collection::AUDIT,
         TransferKind::Key => collection::API_KEYS,
     }
@@ -79,11 +79,11 @@ fn id_of(agent: &AgentId, kind: TransferKind, after: &TransferKey) -> Result<Doc
             let (conversation, seq) = after.version().ok_or_else(broken)?;
             conversations::read::message_key(agent, &conversation, seq)?
         }
-        TransferKind::AgentRecord => agent_records::record_key(agent, after.number().ok_or_else(broken)?)?,
+        TransferKind::StoredRecord => agent_records::record_key(agent, after.number().ok_or_else(broken)?)?,
         TransferKind::CreditAccount => credits::account_key(agent),
         TransferKind::CreditEntry | TransferKind::Audit => {
             let (at, id) = after.time().ok_or_else(broken)?;
-            doc! { "agent": agent.as_str(), "at": time(at), "id": octets(&id) }
+            doc! { "agent": agent.as_str(), "at": time(at), "id": bytes(&id) }
         }
         TransferKind::Template
         | TransferKind::Contact
@@ -91,8 +91,8 @@ fn id_of(agent: &AgentId, kind: TransferKind, after: &TransferKey) -> Result<Doc
         | TransferKind::Document
         | TransferKind::Purge
         | TransferKind::Submission
-        | TransferKind::Replay
-        | TransferKind::RateWindow
+        | TransferKind::IdempotencyRecord
+        | TransferKind::RateLimitWindow
         | TransferKind::Knowledge
         | TransferKind::Conversation
         | TransferKind::Key => key(agent, &after.0),
@@ -193,8 +193,10 @@ fn record(agent: &AgentId, kind: TransferKind, document: &RawDocument) -> Result
             submission: SubmissionId::from_bytes(fields.id()?),
             revision: forms::read::revision(document)?,
         },
-        TransferKind::Replay => TransferRow::Replay(replays::read(&ReplayKey(fields.id()?), document)?),
-        TransferKind::RateWindow => TransferRow::RateWindow {
+        TransferKind::IdempotencyRecord => {
+            TransferRow::IdempotencyRecord(replays::read(&IdempotencyKey(fields.id()?), document)?)
+        }
+        TransferKind::RateLimitWindow => TransferRow::RateLimitWindow {
             key: KeyId::from_bytes(fields.id()?),
             window: rate_windows::read(document)?,
         },
@@ -208,7 +210,7 @@ fn record(agent: &AgentId, kind: TransferKind, document: &RawDocument) -> Result
             conversation: ConversationId::from_bytes(fields.id()?),
             message: conversations::read::message(document)?,
         },
-        TransferKind::AgentRecord => TransferRow::AgentRecord(agent_records::read(document)?),
+        TransferKind::StoredRecord => TransferRow::StoredRecord(agent_records::read(document)?),
         TransferKind::Audit => TransferRow::Audit(audit::read(document)?),
         TransferKind::Key => TransferRow::Key(keys::read(document)?),
         TransferKind::Template
@@ -295,21 +297,21 @@ pub(super) async fn last(
     Ok(Some(match kind {
         TransferKind::ContactSchema => TransferKey::of_number(id.count("version")?),
         TransferKind::TemplateVersion | TransferKind::Revision => {
-            TransferKey::of_version(&id.octets("id")?, id.count("version")?)
+            TransferKey::of_version(&id.bytes("id")?, id.count("version")?)
         }
         TransferKind::Passage => {
             let (document, mut passages) = blocks::unpack(last)?;
             let last = passages.pop().ok_or_else(|| corrupt("a block has no passage"))?;
             passage((document, last)).key()
         }
-        TransferKind::Message => TransferKey::of_version(&id.octets("id")?, id.count("seq")?),
-        TransferKind::AgentRecord => TransferKey::of_number(id.count("kind")?),
+        TransferKind::Message => TransferKey::of_version(&id.bytes("id")?, id.count("seq")?),
+        TransferKind::StoredRecord => TransferKey::of_number(id.count("kind")?),
         TransferKind::CreditAccount => TransferKey::of_number(0),
         TransferKind::CreditEntry | TransferKind::Audit => {
-            TransferKey::of_time(id.time("at")?, &id.octets("id")?)
+            TransferKey::of_time(id.time("at")?, &id.bytes("id")?)
         }
-        TransferKind::Replay => TransferKey(id.octets::<32>("id")?.to_vec()),
-        _ => TransferKey(id.octets::<12>("id")?.to_vec()),
+        TransferKind::IdempotencyRecord => TransferKey(id.bytes::<32>("id")?.to_vec()),
+        _ => TransferKey(id.bytes::<12>("id")?.to_vec()),
     }))
 }
 

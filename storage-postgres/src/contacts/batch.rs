@@ -60,7 +60,7 @@ pub(super) const STORED: &str = "c.id, c.version, c.archived, c.status, c.create
 impl Stored {
     pub(super) fn read(columns: &mut Columns<'_>) -> Result<Self> {
         Ok(Stored {
-            id: ContactId::from_bytes(columns.octets()?),
+            id: ContactId::from_bytes(columns.bytes()?),
             version: columns.count()?,
             place: Place {
                 archived: columns.small()?,

@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use openapi_core::storage::{Duplicate, ReplayKey, StorageErrorKind};
+use openapi_core::storage::{Duplicate, IdempotencyKey, StorageErrorKind};
 use openapi_core::values::{AgentId, ContactId};
 
 use super::batch::{Pending, Stored};
@@ -44,7 +44,7 @@ pub(crate) enum Verdict {
 #[derive(Default)]
 struct Claims<'w> {
     contacts: HashSet<(&'w AgentId, ContactId)>,
-    replays: HashSet<(&'w AgentId, ReplayKey)>,
+    replays: HashSet<(&'w AgentId, IdempotencyKey)>,
     /// Values by field, the external id's being empty.
     values: HashSet<(&'w AgentId, &'w str, &'w str)>,
 }
@@ -60,7 +60,7 @@ impl<'w> Claims<'w> {
             .chain(unique.map(move |unique| (agent, unique.field.as_str(), unique.value.as_str())))
     }
 
-    fn replay(pending: &'w Pending) -> Option<(&'w AgentId, ReplayKey)> {
+    fn replay(pending: &'w Pending) -> Option<(&'w AgentId, IdempotencyKey)> {
         pending.write.effects.replay.as_ref().map(|replay| (&pending.agent, replay.key))
     }
 
@@ -132,7 +132,7 @@ fn judge(place: usize, pending: &Pending, known: &Known, claims: &Claims<'_>) ->
 mod tests {
     use openapi_core::contacts::UniqueValue;
     use openapi_core::schema::ContactSchema;
-    use openapi_core::storage::Replay;
+    use openapi_core::storage::IdempotencyRecord;
 
     use super::super::batch::Place;
     use super::super::duplicates::Holder;
@@ -162,8 +162,8 @@ mod tests {
     }
 
     fn answered(mut pending: Pending) -> Pending {
-        pending.write.effects.replay = Some(Replay {
-            key: ReplayKey([1; 32]),
+        pending.write.effects.replay = Some(IdempotencyRecord {
+            key: IdempotencyKey([1; 32]),
             fingerprint: [0; 32],
             status: 201,
             location: None,

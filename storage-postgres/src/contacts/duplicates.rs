@@ -110,7 +110,7 @@ impl Holders {
             let mut columns = Columns::of(row);
             let mut place = || usize::try_from(columns.integer()?).map_err(corrupt);
             let (contact, place) = (place()?, place()?);
-            let id = ContactId::from_bytes(columns.octets()?);
+            let id = ContactId::from_bytes(columns.bytes()?);
             holders.insert((contact, place), Holder { id, archived: columns.small()? != 0 });
         }
         Ok(Holders(holders))

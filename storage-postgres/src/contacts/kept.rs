@@ -28,8 +28,8 @@ pub(super) struct Entry {
 }
 
 impl Kept for Entry {
-    fn octets(&self) -> usize {
-        self.contact.octets()
+    fn bytes(&self) -> usize {
+        self.contact.bytes()
     }
 }
 
@@ -60,7 +60,7 @@ pub(super) async fn read_last_changes(db: &Db, wanted: &[AgentId]) -> Result<Vec
     let mut found = HashMap::with_capacity(rows.len());
     for row in &rows {
         let mut columns = Columns::of(row);
-        found.insert(columns.str()?, columns.optional_octets()?);
+        found.insert(columns.str()?, columns.optional_bytes()?);
     }
     Ok(wanted.iter().map(|agent| found.get(agent.as_str()).copied()).collect())
 }

@@ -8,7 +8,7 @@ use openapi_core::contacts::{ContactRef, SharedContact};
 use openapi_core::storage::{StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, ContactId, ExternalId};
 use sqlx::postgres::PgRow;
-use storage_common::{KeptContacts, SharedReads};
+use storage_common::{ContactCache, SharedReads};
 use tokio::time::timeout;
 
 use super::kept::{Entry, LastChange, read_last_changes};
@@ -67,7 +67,7 @@ pub(crate) struct Points {
     /// None for an agent that is absent or deleted.
     last_change: SharedReads<AgentId, Found<LastChange>>,
     /// None when nothing is to be kept.
-    kept: Option<KeptContacts<Entry>>,
+    kept: Option<ContactCache<Entry>>,
     /// How long a read waits at the most: for a connection, and for an answer on it.
     patience: Duration,
 }
@@ -78,14 +78,14 @@ fn unavailable(why: &str) -> StorageError {
 
 impl Points {
     pub(crate) fn new(db: &Db) -> Self {
-        let octets = db.config().contact_cache;
+        let bytes = db.config().contact_cache;
         Points {
             by_id: shared(db, |db, wanted| async move { rows(&db, by_ids(&wanted)?, wanted.len()).await }),
             by_external_id: shared(db, |db, wanted| async move {
                 rows(&db, by_external_ids(&wanted)?, wanted.len()).await
             }),
             last_change: shared(db, |db, wanted| async move { read_last_changes(&db, &wanted).await }),
-            kept: (octets > 0).then(|| KeptContacts::new(octets)),
+            kept: (bytes > 0).then(|| ContactCache::new(bytes)),
             patience: db.patience_of_read(),
         }
     }
@@ -138,7 +138,7 @@ impl Points {
         let read = row::contact(agent, &mut columns)?;
         let Some(kept) = &self.kept else { return Ok(Some(read.into())) };
         let read = SharedContact::written(read);
-        let last_change = columns.optional_octets()?;
+        let last_change = columns.optional_bytes()?;
         kept.insert(agent, contact, Entry { contact: read.clone(), last_change });
         Ok(Some(read))
     }
@@ -153,7 +153,7 @@ impl Points {
     /// How many entries are in memory.
     #[cfg(test)]
     pub(crate) fn kept(&self) -> usize {
-        self.kept.as_ref().map_or(0, KeptContacts::len)
+        self.kept.as_ref().map_or(0, ContactCache::len)
     }
 }
 

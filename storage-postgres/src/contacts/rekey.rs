@@ -41,7 +41,7 @@ pub(crate) async fn rekey(db: &mut PgConnection, agent: &AgentId, schema: &Conta
 
 /// Some contacts behind an id, by id.
 async fn behind(db: &mut PgConnection, agent: &AgentId, last: Option<ContactId>) -> Result<Vec<Contact>> {
-    // No octets stand before all others.
+    // No bytes stand before all others.
     let last = last.as_ref().map_or(&[][..], |id| id.as_bytes());
     let statement = Statement::new(format!(
         concat!(

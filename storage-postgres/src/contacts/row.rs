@@ -36,7 +36,7 @@ fn status(number: i16) -> Result<ContactStatus> {
 /// Reads [`columns`].
 pub(crate) fn contact(agent: &AgentId, columns: &mut Columns<'_>) -> Result<Contact> {
     Ok(Contact {
-        id: ContactId::from_bytes(columns.octets()?),
+        id: ContactId::from_bytes(columns.bytes()?),
         agent_id: agent.clone(),
         external_reference_id: columns.optional_text()?,
         salutation: columns.optional_text()?,

@@ -1,6 +1,6 @@
 //! Reading conversations and messages.
 
-use ::conversations::storage::{ConversationPage, ConversationQuery, MessageQuery, WhichMessages};
+use ::conversations::storage::{ConversationPage, ConversationQuery, MessageQuery, MessageSelector};
 use ::conversations::{ConversationMode, ConversationStatus, Message};
 use openapi_core::values::{AgentId, ConversationId, Timestamp};
 use sqlx::postgres::PgRow;
@@ -110,10 +110,10 @@ pub(crate) fn messages(agent: &AgentId, query: &MessageQuery) -> Result<Statemen
     let agent = statement.add(agent.as_str())?;
     let conversation = statement.add(query.conversation.as_bytes().as_slice())?;
     let (condition, direction) = match &query.which {
-        WhichMessages::After(seq) => (format!("m.seq > {}", statement.add(bounded(*seq))?), ""),
-        WhichMessages::Before(seq) => (format!("m.seq < {}", statement.add(bounded(*seq))?), " DESC"),
-        WhichMessages::Id(id) => (format!("m.id = {}", statement.add(id.as_bytes().as_slice())?), ""),
-        WhichMessages::Turn(turn) => (format!("m.turn = {}", statement.add(turn.as_str())?), ""),
+        MessageSelector::After(seq) => (format!("m.seq > {}", statement.add(bounded(*seq))?), ""),
+        MessageSelector::Before(seq) => (format!("m.seq < {}", statement.add(bounded(*seq))?), " DESC"),
+        MessageSelector::Id(id) => (format!("m.id = {}", statement.add(id.as_bytes().as_slice())?), ""),
+        MessageSelector::Turn(turn) => (format!("m.turn = {}", statement.add(turn.as_str())?), ""),
     };
     let at_most = statement.add(i64::from(query.limit))?;
     statement.push(&format!(
@@ -126,7 +126,7 @@ pub(crate) fn messages(agent: &AgentId, query: &MessageQuery) -> Result<Statemen
 
 /// The messages that [`messages`] finds, by their numbers: the last ones come the newest first.
 pub(super) fn in_order(query: &MessageQuery, mut found: Vec<Message>) -> Vec<Message> {
-    if matches!(query.which, WhichMessages::Before(_)) {
+    if matches!(query.which, MessageSelector::Before(_)) {
         found.reverse();
     }
     found
@@ -147,5 +147,5 @@ pub(crate) fn expired(now: Timestamp, at_most: u32) -> Result<Statement> {
 /// Reads `agent, id`.
 pub(super) fn place(row: &PgRow) -> Result<(AgentId, ConversationId)> {
     let mut columns = Columns::of(row);
-    Ok((columns.str()?.parse().map_err(corrupt)?, ConversationId::from_bytes(columns.octets()?)))
+    Ok((columns.str()?.parse().map_err(corrupt)?, ConversationId::from_bytes(columns.bytes()?)))
 }

@@ -139,7 +139,7 @@ async fn leave_nothing(db: &mut PgConnection, agent: &AgentId, gone: &[PgRow], n
     let mut uploads = Vec::new();
     for row in gone {
         let mut columns = Columns::of(row);
-        ids.push(columns.octets()?);
+        ids.push(columns.bytes()?);
         uploads.extend(columns.json::<Conversation>()?.uploads);
     }
     if ids.is_empty() {

@@ -12,8 +12,8 @@ use openapi_core::storage::{
 };
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 
-pub(crate) use read::{ALL_COLUMNS, file_or_tombstone, octets, of_contact, page, split, truths};
-pub(crate) use write::{add_octets, bury, erase_of, forget_octets, make_due, purge, put_new};
+pub(crate) use read::{ALL_COLUMNS, bytes, file_or_tombstone, of_contact, page, split, truths};
+pub(crate) use write::{add_bytes, bury, erase_of, forget_bytes, make_due, purge, put_new};
 
 use crate::PostgresStorage;
 
@@ -59,7 +59,7 @@ impl FileStore for PostgresStorage {
         Ok(row.map(|row| read::buried(file, &row)).transpose()?)
     }
 
-    async fn hasten_purges(
+    async fn expedite_purges(
         &self,
         agent: &AgentId,
         now: Timestamp,
@@ -72,19 +72,23 @@ impl FileStore for PostgresStorage {
             .await
     }
 
-    async fn due_blobs(&self, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>, StorageError> {
+    async fn blobs_due_for_deletion(
+        &self,
+        now: Timestamp,
+        at_most: u32,
+    ) -> Result<Vec<BlobKey>, StorageError> {
         let rows = self.db.read(read::due(now, at_most)?).await?;
         Ok(rows.iter().map(read::key).collect::<Result<_, _>>()?)
     }
 
-    async fn forget_blobs(&self, keys: &[BlobKey]) -> Result<(), StorageError> {
+    async fn remove_blob_records(&self, keys: &[BlobKey]) -> Result<(), StorageError> {
         if keys.is_empty() {
             return Ok(());
         }
         self.db.write(keys.to_vec(), |db, keys| Box::pin(write::forget(db, keys))).await
     }
 
-    async fn known_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>, StorageError> {
+    async fn existing_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>, StorageError> {
         if keys.is_empty() {
             return Ok(Vec::new());
         }
@@ -92,7 +96,7 @@ impl FileStore for PostgresStorage {
         Ok(truths(&rows)?)
     }
 
-    async fn needed_blobs(
+    async fn referenced_blobs(
         &self,
         after: Option<&BlobKey>,
         at_most: u32,

@@ -41,13 +41,13 @@ pub(super) fn file(agent: &AgentId, row: &PgRow) -> Result<ContactFile> {
 
 fn read(agent: &AgentId, columns: &mut Columns<'_>) -> Result<ContactFile> {
     Ok(ContactFile {
-        id: FileId::from_bytes(columns.octets()?),
+        id: FileId::from_bytes(columns.bytes()?),
         agent_id: agent.clone(),
-        contact_id: ContactId::from_bytes(columns.octets()?),
+        contact_id: ContactId::from_bytes(columns.bytes()?),
         file_name: columns.text()?,
         file_size: columns.count()?,
         content_type: FileKind::of_media_type(columns.str()?),
-        sha256: Sha256Digest(columns.octets()?),
+        sha256: Sha256Digest(columns.bytes()?),
         source: columns.str()?.to_owned(),
         uploaded_by: columns.json()?,
         created_at: columns.time()?,
@@ -88,7 +88,7 @@ fn read_tombstone(file: FileId, columns: &mut Columns<'_>) -> Result<FileTombsto
 pub(super) fn usage(agent: &AgentId, contact: ContactId) -> Result<Statement> {
     Statement::new(
         "SELECT (SELECT count(*) FROM file f WHERE f.agent = a.id AND f.contact = $2 AND f.deleted_at IS NULL), \
-         coalesce((SELECT t.octets FROM file_total t WHERE t.agent = a.id), 0) \
+         coalesce((SELECT t.bytes FROM file_total t WHERE t.agent = a.id), 0) \
          FROM agent a WHERE a.id = $1 AND a.status <> 2",
     )
     .bind(agent.as_str())?
@@ -98,12 +98,12 @@ pub(super) fn usage(agent: &AgentId, contact: ContactId) -> Result<Statement> {
 /// Reads a row of [`usage`].
 pub(super) fn used(row: &PgRow) -> Result<FileUsage> {
     let mut columns = Columns::of(row);
-    Ok(FileUsage { files_of_contact: columns.count()?, octets_of_agent: columns.count()? })
+    Ok(FileUsage { files_of_contact: columns.count()?, bytes_of_agent: columns.count()? })
 }
 
-/// Octets of all files and documents of an agent.
-pub(crate) async fn octets(db: &mut PgConnection, agent: &AgentId) -> Result<u64> {
-    let statement = Statement::new("SELECT octets FROM file_total WHERE agent = $1").bind(agent.as_str())?;
+/// Bytes of all files and documents of an agent.
+pub(crate) async fn bytes(db: &mut PgConnection, agent: &AgentId) -> Result<u64> {
+    let statement = Statement::new("SELECT bytes FROM file_total WHERE agent = $1").bind(agent.as_str())?;
     let row = fetch_one(db, statement).await?;
     row.map_or(Ok(0), |row| Columns::of(&row).count())
 }
@@ -130,7 +130,7 @@ pub(crate) fn page(agent: &AgentId, query: &FileQuery) -> Result<Statement> {
             let value = match value {
                 FileSortKey::Time(time) => statement.add(time.millis())?,
                 FileSortKey::Name(name) => statement.add(name.as_str())?,
-                FileSortKey::Size(octets) => statement.add(bounded(*octets))?,
+                FileSortKey::Size(bytes) => statement.add(bounded(*bytes))?,
             };
             let id = statement.add(id.as_bytes().as_slice())?;
             (format!(" AND (f.{key}, f.id) {beyond} ({value}, {id})"), format!("LIMIT {limit}"))
@@ -168,7 +168,7 @@ pub(super) fn key(row: &PgRow) -> Result<BlobKey> {
 }
 
 fn read_key(columns: &mut Columns<'_>) -> Result<BlobKey> {
-    Ok(BlobKey::new(columns.str()?.parse().map_err(corrupt)?, FileId::from_bytes(columns.octets()?)))
+    Ok(BlobKey::new(columns.str()?.parse().map_err(corrupt)?, FileId::from_bytes(columns.bytes()?)))
 }
 
 /// Of each file, whether it is there, not deleted, and of this contact; one row for each, in order.

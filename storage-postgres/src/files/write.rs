@@ -29,13 +29,13 @@ pub(super) async fn insert(db: &mut PgConnection, agent: &AgentId, write: &FileW
     if !put_new(db, agent, file, write.name_key.as_str()).await? {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
-    add_octets(db, agent, signed(file.file_size)?).await?;
+    add_bytes(db, agent, signed(file.file_size)?).await?;
     replays::put_all(db, write.effects.replay.iter().map(|replay| (agent, replay))).await?;
     audit::append(db, &write.effects.audit).await
 }
 
-/// Stores the record of a file that is there; whether its id was free. Its octets are counted by
-/// [`add_octets`].
+/// Stores the record of a file that is there; whether its id was free. Its bytes are counted by
+/// [`add_bytes`].
 pub(crate) async fn put_new(
     db: &mut PgConnection,
     agent: &AgentId,
@@ -72,10 +72,10 @@ pub(super) async fn delete(db: &mut PgConnection, agent: &AgentId, deletion: &Fi
     .bind(tombstone.file.as_bytes().as_slice())?
     .bind(deletion.contact.as_bytes().as_slice())?;
     let row = fetch_one(db, found).await?.ok_or(StorageErrorKind::Missing)?;
-    let octets = Columns::of(&row).integer()?;
+    let bytes = Columns::of(&row).integer()?;
     contacts::refuse_stale(db, agent, deletion.contact, deletion.contact_version).await?;
     bury(db, agent, tombstone).await?;
-    add_octets(db, agent, -octets).await?;
+    add_bytes(db, agent, -bytes).await?;
     make_due(db, agent, tombstone.file, deletion.purge_at).await?;
     audit::append(db, &deletion.audit).await
 }
@@ -112,14 +112,14 @@ pub(crate) async fn bury(db: &mut PgConnection, agent: &AgentId, tombstone: &Fil
     Ok(())
 }
 
-/// Counts octets of files that are there and of documents.
-pub(crate) async fn add_octets(db: &mut PgConnection, agent: &AgentId, octets: i64) -> Result<()> {
+/// Counts bytes of files that are there and of documents.
+pub(crate) async fn add_bytes(db: &mut PgConnection, agent: &AgentId, bytes: i64) -> Result<()> {
     let statement = Statement::new(
-        "INSERT INTO file_total (agent, octets) VALUES ($1, $2) \
-         ON CONFLICT (agent) DO UPDATE SET octets = file_total.octets + excluded.octets",
+        "INSERT INTO file_total (agent, bytes) VALUES ($1, $2) \
+         ON CONFLICT (agent) DO UPDATE SET bytes = file_total.bytes + excluded.bytes",
     )
     .bind(agent.as_str())?
-    .bind(octets)?;
+    .bind(bytes)?;
     execute(db, statement).await?;
     Ok(())
 }
@@ -143,7 +143,7 @@ pub(crate) async fn erase_of(
     let row = fetch_one(db, statement).await?.ok_or_else(|| corrupt("a sum has no row"))?;
     match Columns::of(&row).integer()? {
         0 => Ok(()),
-        octets => add_octets(db, agent, -octets).await,
+        bytes => add_bytes(db, agent, -bytes).await,
     }
 }
 
@@ -162,13 +162,13 @@ pub(crate) async fn purge(db: &mut PgConnection, agent: &AgentId, at_most: u64) 
 }
 
 /// Removes the counter of an agent that has neither files nor documents any more.
-pub(crate) async fn forget_octets(db: &mut PgConnection, agent: &AgentId) -> Result<()> {
+pub(crate) async fn forget_bytes(db: &mut PgConnection, agent: &AgentId) -> Result<()> {
     let statement = Statement::new("DELETE FROM file_total WHERE agent = $1").bind(agent.as_str())?;
     execute(db, statement).await?;
     Ok(())
 }
 
-/// As [`openapi_core::storage::FileStore::hasten_purges`].
+/// As [`openapi_core::storage::FileStore::expedite_purges`].
 pub(super) async fn hasten(
     db: &mut PgConnection,
     agent: &AgentId,
@@ -183,7 +183,7 @@ pub(super) async fn hasten(
     Ok(hastened)
 }
 
-/// As [`openapi_core::storage::FileStore::forget_blobs`]. The only write over several agents: it locks them in the order
+/// As [`openapi_core::storage::FileStore::remove_blob_records`]. The only write over several agents: it locks them in the order
 /// of their ids.
 pub(super) async fn forget(db: &mut PgConnection, keys: &[BlobKey]) -> Result<()> {
     let (agents, files) = read::split(keys);

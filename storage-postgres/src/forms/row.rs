@@ -34,12 +34,12 @@ pub(crate) const ALL_COLUMNS: &str = all_columns!();
 /// Reads [`columns`]; the history is left empty.
 pub(super) fn read(agent: &AgentId, columns: &mut Columns<'_>) -> Result<Submission> {
     Ok(Submission {
-        id: SubmissionId::from_bytes(columns.octets()?),
+        id: SubmissionId::from_bytes(columns.bytes()?),
         agent_id: agent.clone(),
-        contact_id: ContactId::from_bytes(columns.octets()?),
-        template_id: TemplateId::from_bytes(columns.octets()?),
+        contact_id: ContactId::from_bytes(columns.bytes()?),
+        template_id: TemplateId::from_bytes(columns.bytes()?),
         status: status(columns.small()?)?,
-        superseded_by: columns.optional_octets()?.map(SubmissionId::from_bytes),
+        superseded_by: columns.optional_bytes()?.map(SubmissionId::from_bytes),
         superseded_at: columns.optional_time()?,
         submitted_at: columns.optional_time()?,
         created_at: columns.time()?,
@@ -48,7 +48,7 @@ pub(super) fn read(agent: &AgentId, columns: &mut Columns<'_>) -> Result<Submiss
         template_version: columns.count()?,
         template_name: columns.text()?,
         revision: columns.count()?,
-        supersedes: columns.optional_octets()?.map(SubmissionId::from_bytes),
+        supersedes: columns.optional_bytes()?.map(SubmissionId::from_bytes),
         client_id: columns.optional_text()?,
         source: columns.str()?.to_owned(),
         created_by: columns.json()?,
@@ -96,7 +96,7 @@ fn history(submission: &Submission) -> Result<Option<String>> {
     (!submission.status_history.is_empty()).then(|| json_text(&submission.status_history)).transpose()
 }
 
-fn octets(id: Option<&SubmissionId>) -> Option<&[u8]> {
+fn bytes(id: Option<&SubmissionId>) -> Option<&[u8]> {
     id.map(|id| id.as_bytes().as_slice())
 }
 
@@ -106,13 +106,13 @@ fn bind_changeable(statement: Statement, agent: &AgentId, submission: &Submissio
         .bind(agent.as_str())?
         .bind(submission.id.as_bytes().as_slice())?
         .bind(status_number(submission.status))?
-        .bind(octets(submission.superseded_by.as_ref()))?
+        .bind(bytes(submission.superseded_by.as_ref()))?
         .bind(submission.superseded_at.map(Timestamp::millis))?
         .bind(submission.submitted_at.map(Timestamp::millis))?
         .bind(submission.updated_at.millis())?
         .bind(signed(submission.version)?)?
         .bind(signed(submission.revision)?)?
-        .bind(octets(submission.supersedes.as_ref()))?
+        .bind(bytes(submission.supersedes.as_ref()))?
         .bind(submission.reviewed_by.as_ref().map(json_text).transpose()?)?
         .bind(submission.reviewed_at.map(Timestamp::millis))?
         .bind(submission.submission_notes.as_ref().map(|notes| notes.as_str()))?

@@ -42,7 +42,7 @@ struct Standing {
 impl Standing {
     fn read(columns: &mut Columns<'_>) -> Result<Self> {
         Ok(Standing {
-            id: TemplateId::from_bytes(columns.octets()?),
+            id: TemplateId::from_bytes(columns.bytes()?),
             status: status(columns.small()?)?,
             submission_policy: policy(columns.small()?)?,
             created_at: columns.time()?,

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use openapi_core::forms::{FormDataRevision, Submission};
 use openapi_core::storage::{
-    NewSubmission, StorageErrorKind, SubmissionChange, SubmissionsWrite, Succession,
+    NewSubmission, StorageErrorKind, SubmissionChange, SubmissionsWrite, Supersession,
 };
 use openapi_core::values::{AgentId, ContactId, SubmissionId, TemplateId};
 use sqlx::PgConnection;
@@ -96,7 +96,7 @@ async fn refuse_other_head(
     db: &mut PgConnection,
     agent: &AgentId,
     submission: &Submission,
-    succession: Option<Succession>,
+    succession: Option<Supersession>,
 ) -> Result<()> {
     let Some(seen) = succession else { return Ok(()) };
     if seen.head == head(db, agent, submission.contact_id, submission.template_id).await? {
@@ -120,7 +120,7 @@ async fn head(
     .bind(contact.as_bytes().as_slice())?
     .bind(template.as_bytes().as_slice())?;
     let row = fetch_one(db, statement).await?;
-    row.map(|row| Columns::of(&row).octets().map(SubmissionId::from_bytes)).transpose()
+    row.map(|row| Columns::of(&row).bytes().map(SubmissionId::from_bytes)).transpose()
 }
 
 /// Makes all others that stand for the pair superseded by this one.

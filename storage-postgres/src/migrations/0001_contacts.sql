@@ -2,8 +2,8 @@
 --
 -- The agent's id leads every key and index, so that the tables can be distributed by it; what must be found across
 -- agents says so. There are no foreign keys: a write holds its agent's row (src/agents.rs), and a check for each row
--- would cost every write again what that has settled. Text is compared by octets. Times are milliseconds since
--- 1970-01-01T00:00:00Z. Ids are their twelve octets. JSON is kept as text, as it came.
+-- would cost every write again what that has settled. Text is compared by bytes. Times are milliseconds since
+-- 1970-01-01T00:00:00Z. Ids are their twelve bytes. JSON is kept as text, as it came.
 
 CREATE TABLE migration (
     version bigint PRIMARY KEY,

@@ -6,7 +6,7 @@ CREATE TABLE file (
     contact      bytea  NOT NULL, -- id
     name         text   NOT NULL,
     name_key     text COLLATE "C" NOT NULL, -- sort key
-    size         bigint NOT NULL, -- octets
+    size         bigint NOT NULL, -- bytes
     content_type text   NOT NULL,
     sha256       bytea  NOT NULL,
     source       text   NOT NULL,
@@ -21,10 +21,10 @@ CREATE TABLE file (
 CREATE INDEX file_by_contact ON file (agent, contact, created_at, id) WHERE deleted_at IS NULL;
 CREATE INDEX file_by_contact_deleted ON file (agent, contact) WHERE deleted_at IS NOT NULL;
 
--- Octets of the files of an agent that are there.
+-- Bytes of the files of an agent that are there.
 CREATE TABLE file_total (
     agent  text COLLATE "C" PRIMARY KEY,
-    octets bigint NOT NULL
+    bytes bigint NOT NULL
 ) WITH (fillfactor = 50);
 
 -- Contents that are to be removed, and from when on. They outlive what is stored of a deleted agent.

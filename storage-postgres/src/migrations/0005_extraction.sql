@@ -14,11 +14,11 @@ CREATE TABLE credit_entry (
     PRIMARY KEY (agent, at, id)
 );
 
--- Their contents are elsewhere, as those of files are, and due like them. `file_total` counts their octets too.
+-- Their contents are elsewhere, as those of files are, and due like them. `file_total` counts their bytes too.
 CREATE TABLE document (
     agent       text COLLATE "C" NOT NULL,
     id          bytea  NOT NULL,
-    stored_size bigint NOT NULL, -- octets of the content
+    stored_size bigint NOT NULL, -- bytes of the content
     body        text   NOT NULL, -- JSON
     PRIMARY KEY (agent, id)
 );

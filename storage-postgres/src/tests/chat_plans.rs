@@ -1,9 +1,9 @@
 //! Every statement about conversations, knowledge and small records finds its rows by an index, as the others do
 //! (`plans`).
 
-use ::conversations::storage::{ConversationFilter, ConversationQuery, MessageQuery, WhichMessages};
+use ::conversations::storage::{ConversationFilter, ConversationQuery, MessageQuery, MessageSelector};
 use ::conversations::{ConversationMode, ConversationStatus};
-use openapi_core::storage::AgentRecordKind;
+use openapi_core::storage::RecordKind;
 use openapi_core::values::{ContactId, ConversationId, KnowledgeId, MessageId, Timestamp};
 use sqlx::Connection;
 
@@ -64,16 +64,16 @@ fn messages_and_passages_walk_along_their_index() {
         let conversation = ConversationId::from_bytes(id(7));
         for agent in [big(), agent_id("late")] {
             for (which, rows) in [
-                (WhichMessages::After(0), 20),
-                (WhichMessages::After(3_000), 20),
-                (WhichMessages::After(u64::MAX), 0),
-                (WhichMessages::Before(3_000), 20),
-                (WhichMessages::Before(u64::MAX), 20),
-                (WhichMessages::Id(MessageId::from_bytes(id(3_007))), 1),
-                (WhichMessages::Id(MessageId::from_bytes(id(3_008))), 0),
+                (MessageSelector::After(0), 20),
+                (MessageSelector::After(3_000), 20),
+                (MessageSelector::After(u64::MAX), 0),
+                (MessageSelector::Before(3_000), 20),
+                (MessageSelector::Before(u64::MAX), 20),
+                (MessageSelector::Id(MessageId::from_bytes(id(3_007))), 1),
+                (MessageSelector::Id(MessageId::from_bytes(id(3_008))), 0),
                 // 3,007 and 3,008 are of one turn, and the other one of another conversation.
-                (WhichMessages::Turn("t1002".to_owned()), 1),
-                (WhichMessages::Turn("t9999".to_owned()), 0),
+                (MessageSelector::Turn("t1002".to_owned()), 1),
+                (MessageSelector::Turn("t9999".to_owned()), 0),
             ] {
                 let query = MessageQuery { conversation, which, limit: 20 };
                 assert_eq!(
@@ -88,7 +88,7 @@ fn messages_and_passages_walk_along_their_index() {
             assert_eq!(hold(&mut db, &knowledge::documents(&agent).unwrap(), 20).await, 10);
             let one = read::one(&agent, ConversationId::from_bytes(id(4_711))).unwrap();
             assert_eq!(hold(&mut db, &one, 6).await, 1);
-            let one = agent_records::one(&agent, AgentRecordKind::ChatUsage).unwrap();
+            let one = agent_records::one(&agent, RecordKind::ChatUsage).unwrap();
             assert_eq!(hold(&mut db, &one, 6).await, 1);
         }
         db.close().await.unwrap();

@@ -166,9 +166,9 @@ fn the_contacts_of_an_agent_end_with_it() {
 fn memory_is_bounded_and_may_be_none() {
     let database = Database::new();
     runtime().block_on(async {
-        let open = async |octets| {
+        let open = async |bytes| {
             let mut config = database.config();
-            config.contact_cache = octets;
+            config.contact_cache = bytes;
             PostgresStorage::open(config).await.unwrap()
         };
         let (small, none) = (open(96 << 10).await, open(0).await);

@@ -147,9 +147,9 @@ async fn hold_in(db: &mut PgConnection, statement: &Statement, ways: Option<Ways
 }
 
 pub(super) fn id(number: u64) -> [u8; 12] {
-    let mut octets = [0; 12];
-    octets[4..].copy_from_slice(&number.to_be_bytes());
-    octets
+    let mut bytes = [0; 12];
+    bytes[4..].copy_from_slice(&number.to_be_bytes());
+    bytes
 }
 
 pub(super) fn big() -> AgentId {
@@ -356,7 +356,7 @@ fn records_are_moved_along_their_key() {
                     }
                     TransferKind::Passage | TransferKind::Message => TransferKey::of_version(&id(1), 2_000),
                     TransferKind::CreditAccount => TransferKey::of_number(0),
-                    TransferKind::AgentRecord => TransferKey::of_number(1),
+                    TransferKind::StoredRecord => TransferKey::of_number(1),
                     TransferKind::CreditEntry | TransferKind::Audit => {
                         TransferKey::of_time(Timestamp::from_millis(2_000), &middle)
                     }

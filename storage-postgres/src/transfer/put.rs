@@ -8,7 +8,7 @@ use openapi_core::agents::Agent;
 use openapi_core::audit::AuditEntry;
 use openapi_core::contacts::{Contact, ContactKeys};
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{Replay, StorageErrorKind};
+use openapi_core::storage::{IdempotencyRecord, StorageErrorKind};
 use openapi_core::values::{AgentId, ConversationId, KnowledgeId};
 use sqlx::PgConnection;
 use storage_common::transfer::TransferRow;
@@ -67,12 +67,12 @@ fn new(is_new: bool) -> Result<()> {
 
 async fn put_all(db: &mut PgConnection, agent: &AgentId, records: &[TransferRow]) -> Result<()> {
     let mut of_contacts: Vec<&Contact> = Vec::new();
-    let mut answers: Vec<&Replay> = Vec::new();
+    let mut answers: Vec<&IdempotencyRecord> = Vec::new();
     let mut entries: Vec<&AuditEntry> = Vec::new();
     let mut passages: Vec<(KnowledgeId, &Passage)> = Vec::new();
     let mut messages: Vec<(ConversationId, &Message)> = Vec::new();
     let (mut templates, mut submissions): (Vec<&[u8]>, Vec<&[u8]>) = (Vec::new(), Vec::new());
-    let mut octets = 0;
+    let mut bytes = 0;
     for record in records {
         match record {
             TransferRow::ContactSchema(schema) => put_schema(db, agent, schema).await?,
@@ -89,12 +89,12 @@ async fn put_all(db: &mut PgConnection, agent: &AgentId, records: &[TransferRow]
                 new(files::put_new(db, agent, file, &file.file_name.sort_key()).await?)?;
                 match tombstone {
                     Some(tombstone) => files::bury(db, agent, tombstone).await?,
-                    None => octets += signed(file.file_size)?,
+                    None => bytes += signed(file.file_size)?,
                 }
             }
             TransferRow::Document(document) => {
                 new(documents::put_new(db, agent, document).await?)?;
-                octets += signed(document.stored_size)?;
+                bytes += signed(document.stored_size)?;
             }
             TransferRow::Purge { file, due_at } => {
                 let statement =
@@ -109,8 +109,8 @@ async fn put_all(db: &mut PgConnection, agent: &AgentId, records: &[TransferRow]
                 forms::write::keep(db, agent, *submission, revision).await?;
                 submissions.push(submission.as_bytes());
             }
-            TransferRow::Replay(replay) => answers.push(replay),
-            TransferRow::RateWindow { key, window } => {
+            TransferRow::IdempotencyRecord(replay) => answers.push(replay),
+            TransferRow::RateLimitWindow { key, window } => {
                 new(rate_windows::put_new(db, agent, *key, window).await?)?;
             }
             TransferRow::CreditAccount(account) => new(credits::put_new(db, agent, account).await?)?,
@@ -119,7 +119,7 @@ async fn put_all(db: &mut PgConnection, agent: &AgentId, records: &[TransferRow]
             TransferRow::Passage { document, passage } => passages.push((*document, passage)),
             TransferRow::Conversation(it) => new(conversations::write::put_new(db, agent, it).await?)?,
             TransferRow::Message { conversation, message } => messages.push((*conversation, message)),
-            TransferRow::AgentRecord(record) => new(agent_records::put_new(db, agent, record).await?)?,
+            TransferRow::StoredRecord(record) => new(agent_records::put_new(db, agent, record).await?)?,
             TransferRow::Audit(entry) => entries.push(entry),
             TransferRow::Key(stored) => new(keys::put_new(db, agent, stored).await?)?,
         }
@@ -130,8 +130,8 @@ async fn put_all(db: &mut PgConnection, agent: &AgentId, records: &[TransferRow]
     let absent = "SELECT 1 FROM unnest($2::bytea[]) AS u (id) WHERE NOT EXISTS \
                   (SELECT 1 FROM form_submission s WHERE s.agent = $1 AND s.id = u.id) LIMIT 1";
     refuse(db, absent, agent, submissions, StorageErrorKind::Missing).await?;
-    if octets != 0 {
-        files::add_octets(db, agent, octets).await?;
+    if bytes != 0 {
+        files::add_bytes(db, agent, bytes).await?;
     }
     put_contacts(db, agent, &of_contacts).await?;
     let stored = "SELECT 1 FROM unnest($2::bytea[]) AS u (key) JOIN replay r ON r.agent = $1 AND r.key = u.key \

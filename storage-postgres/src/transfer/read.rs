@@ -3,7 +3,7 @@
 //! An agent is asked for as a stretch of the key and not as one value: so no other index has the order that is asked
 //! for, whatever PostgreSQL believes of how many rows an agent has.
 
-use openapi_core::storage::ReplayKey;
+use openapi_core::storage::IdempotencyKey;
 use openapi_core::values::{AgentId, ConversationId, FileId, KeyId, SubmissionId, Timestamp};
 use sqlx::postgres::PgRow;
 use storage_common::transfer::{TransferKey, TransferKind, TransferRow};
@@ -66,13 +66,13 @@ const fn place(kind: TransferKind) -> Place {
             key: &["r.submission", "r.version"],
             agent: "r.agent",
         },
-        TransferKind::Replay => Place {
+        TransferKind::IdempotencyRecord => Place {
             columns: concat!(replays::columns!(), ", r.key"),
             from: "replay r",
             key: &["r.key"],
             agent: "r.agent",
         },
-        TransferKind::RateWindow => Place {
+        TransferKind::RateLimitWindow => Place {
             columns: "w.version, w.shares, w.key",
             from: "rate_window w",
             key: &["w.key"],
@@ -102,7 +102,7 @@ const fn place(kind: TransferKind) -> Place {
             key: &["m.conversation", "m.seq"],
             agent: "m.agent",
         },
-        TransferKind::AgentRecord => Place {
+        TransferKind::StoredRecord => Place {
             columns: "r.kind, r.version, r.body",
             from: "agent_record r",
             key: &["r.kind"],
@@ -166,10 +166,10 @@ pub(crate) fn last(agent: &AgentId, kind: TransferKind) -> Result<Statement> {
 /// Adds the parts of a key, or what stands before every key; their names in the text.
 fn add_key(statement: &mut Statement, kind: TransferKind, key: Option<&TransferKey>) -> Result<Vec<String>> {
     let broken = || corrupt("a key of another kind of record");
-    // No octets stand before all others, and no version and no kind is as low as 0.
+    // No bytes stand before all others, and no version and no kind is as low as 0.
     let nothing = || (Vec::new(), 0);
     match kind {
-        TransferKind::ContactSchema | TransferKind::AgentRecord => {
+        TransferKind::ContactSchema | TransferKind::StoredRecord => {
             let number = key.map_or(Some(0), TransferKey::number).ok_or_else(broken)?;
             Ok(vec![statement.add(signed(number)?)?])
         }
@@ -198,8 +198,8 @@ fn add_key(statement: &mut Statement, kind: TransferKind, key: Option<&TransferK
         | TransferKind::Document
         | TransferKind::Purge
         | TransferKind::Submission
-        | TransferKind::Replay
-        | TransferKind::RateWindow
+        | TransferKind::IdempotencyRecord
+        | TransferKind::RateLimitWindow
         | TransferKind::Knowledge
         | TransferKind::Conversation
         | TransferKind::Key => Ok(vec![statement.add(key.map_or(&[] as &[u8], |key| &key.0))?]),
@@ -210,28 +210,28 @@ fn add_key(statement: &mut Statement, kind: TransferKind, key: Option<&TransferK
 pub(super) fn key(kind: TransferKind, row: &PgRow) -> Result<TransferKey> {
     let mut columns = Columns::of(row);
     Ok(match kind {
-        TransferKind::ContactSchema | TransferKind::CreditAccount | TransferKind::AgentRecord => {
+        TransferKind::ContactSchema | TransferKind::CreditAccount | TransferKind::StoredRecord => {
             TransferKey::of_number(columns.count()?)
         }
         TransferKind::TemplateVersion
         | TransferKind::Revision
         | TransferKind::Passage
-        | TransferKind::Message => TransferKey::of_version(&columns.octets()?, columns.count()?),
+        | TransferKind::Message => TransferKey::of_version(&columns.bytes()?, columns.count()?),
         TransferKind::CreditEntry | TransferKind::Audit => {
             let at: Timestamp = columns.time()?;
-            TransferKey::of_time(at, &columns.octets()?)
+            TransferKey::of_time(at, &columns.bytes()?)
         }
-        TransferKind::Replay => TransferKey(columns.octets::<32>()?.to_vec()),
+        TransferKind::IdempotencyRecord => TransferKey(columns.bytes::<32>()?.to_vec()),
         TransferKind::Template
         | TransferKind::Contact
         | TransferKind::File
         | TransferKind::Document
         | TransferKind::Purge
         | TransferKind::Submission
-        | TransferKind::RateWindow
+        | TransferKind::RateLimitWindow
         | TransferKind::Knowledge
         | TransferKind::Conversation
-        | TransferKind::Key => TransferKey(columns.octets::<12>()?.to_vec()),
+        | TransferKind::Key => TransferKey(columns.bytes::<12>()?.to_vec()),
     })
 }
 
@@ -251,19 +251,19 @@ pub(super) fn record(agent: &AgentId, kind: TransferKind, row: &PgRow) -> Result
         }
         TransferKind::Document => TransferRow::Document(columns.json()?),
         TransferKind::Purge => {
-            TransferRow::Purge { file: FileId::from_bytes(columns.octets()?), due_at: columns.time()? }
+            TransferRow::Purge { file: FileId::from_bytes(columns.bytes()?), due_at: columns.time()? }
         }
         TransferKind::Submission => TransferRow::Submission(forms::row::with_history(agent, row)?),
         TransferKind::Revision => TransferRow::Revision {
-            submission: SubmissionId::from_bytes(Columns::from(row, 4).octets()?),
+            submission: SubmissionId::from_bytes(Columns::from(row, 4).bytes()?),
             revision: forms::read::revision(row)?,
         },
-        TransferKind::Replay => {
-            let key = ReplayKey(Columns::from(row, 6).octets()?);
-            TransferRow::Replay(replays::read(key, &mut columns)?)
+        TransferKind::IdempotencyRecord => {
+            let key = IdempotencyKey(Columns::from(row, 6).bytes()?);
+            TransferRow::IdempotencyRecord(replays::read(key, &mut columns)?)
         }
-        TransferKind::RateWindow => TransferRow::RateWindow {
-            key: KeyId::from_bytes(Columns::from(row, 2).octets()?),
+        TransferKind::RateLimitWindow => TransferRow::RateLimitWindow {
+            key: KeyId::from_bytes(Columns::from(row, 2).bytes()?),
             window: rate_windows::read(&mut columns)?,
         },
         TransferKind::CreditAccount => TransferRow::CreditAccount(columns.json()?),
@@ -275,10 +275,10 @@ pub(super) fn record(agent: &AgentId, kind: TransferKind, row: &PgRow) -> Result
         }
         TransferKind::Conversation => TransferRow::Conversation(columns.json()?),
         TransferKind::Message => TransferRow::Message {
-            conversation: ConversationId::from_bytes(columns.octets()?),
+            conversation: ConversationId::from_bytes(columns.bytes()?),
             message: columns.json()?,
         },
-        TransferKind::AgentRecord => TransferRow::AgentRecord(agent_records::read(&mut columns)?),
+        TransferKind::StoredRecord => TransferRow::StoredRecord(agent_records::read(&mut columns)?),
         TransferKind::Audit => TransferRow::Audit(audit::read(row)?),
         TransferKind::Key => TransferRow::Key(keys::read(&mut columns)?),
     })

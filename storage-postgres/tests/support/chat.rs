@@ -125,8 +125,8 @@ fn passages(count: u32, text: &str) -> Vec<Passage> {
     (0..count).map(passage).collect()
 }
 
-fn record(kind: AgentRecordKind, version: u64, body: &str) -> AgentRecord {
-    AgentRecord { kind, version, body: RawObject::from_text(body).unwrap() }
+fn record(kind: RecordKind, version: u64, body: &str) -> StoredRecord {
+    StoredRecord { kind, version, body: RawObject::from_text(body).unwrap() }
 }
 
 /// Gives an agent conversations, of which one is its second contact's, documents and records. No two calls for one
@@ -146,7 +146,7 @@ pub async fn fill(memory: &dyn TransferStore, agent: &AgentId, number: u64) {
             messages,
             keep: Vec::new(),
             audit: (number == 0).then(|| audit(0)),
-            may_linger: false,
+            deferrable: false,
         };
         memory.save_conversation(agent, &write).await.unwrap();
     }
@@ -155,12 +155,11 @@ pub async fn fill(memory: &dyn TransferStore, agent: &AgentId, number: u64) {
         let write = KnowledgeWrite { version, remove: Vec::new(), add, audit: audit(version) };
         memory.change_knowledge(agent, &write).await.unwrap();
     }
-    for (kind, version) in
-        [(AgentRecordKind::Settings, 1), (AgentRecordKind::Settings, 2), (AgentRecordKind::ChatUsage, 1)]
+    for (kind, version) in [(RecordKind::Settings, 1), (RecordKind::Settings, 2), (RecordKind::ChatUsage, 1)]
     {
         let record = record(kind, version, r#"{"b":1.10,"a":{}}"#);
         let audit = (version == 2).then(|| audit(3));
-        memory.save_agent_record(agent, &record, audit.as_ref()).await.unwrap();
+        memory.save_record(agent, &record, audit.as_ref()).await.unwrap();
     }
 }
 
@@ -208,15 +207,15 @@ pub async fn answers(store: &dyn TransferStore, agent: &AgentId) -> Vec<String> 
         let limits: &[u32] = if number == 1 { &[0, 1, 9] } else { &[9] };
         said.push(format!("{number}: {:?}", store.conversation(agent, conversation).await.unwrap()));
         for which in [
-            WhichMessages::After(0),
-            WhichMessages::After(1),
-            WhichMessages::After(u64::MAX),
-            WhichMessages::Before(3),
-            WhichMessages::Before(u64::MAX),
-            WhichMessages::Id(MessageId::from(id(number * 1_000 + 2))),
-            WhichMessages::Id(MessageId::from(id(77_000))),
-            WhichMessages::Turn("turn-0".to_owned()),
-            WhichMessages::Turn("turn-1".to_owned()),
+            MessageSelector::After(0),
+            MessageSelector::After(1),
+            MessageSelector::After(u64::MAX),
+            MessageSelector::Before(3),
+            MessageSelector::Before(u64::MAX),
+            MessageSelector::Id(MessageId::from(id(number * 1_000 + 2))),
+            MessageSelector::Id(MessageId::from(id(77_000))),
+            MessageSelector::Turn("turn-0".to_owned()),
+            MessageSelector::Turn("turn-1".to_owned()),
         ] {
             for &limit in limits {
                 let query = MessageQuery { conversation, which: which.clone(), limit };
@@ -231,8 +230,8 @@ pub async fn answers(store: &dyn TransferStore, agent: &AgentId) -> Vec<String> 
             said.push(format!("{after:?}, {at_most}: {found:?}"));
         }
     }
-    for kind in AgentRecordKind::ALL {
-        said.push(format!("{kind:?}: {:?}", store.agent_record(agent, kind).await.unwrap()));
+    for kind in RecordKind::ALL {
+        said.push(format!("{kind:?}: {:?}", store.record(agent, kind).await.unwrap()));
     }
     said
 }
@@ -252,14 +251,14 @@ pub async fn change(store: &dyn TransferStore, agent: &AgentId, number: u64) {
     };
     let messages = vec![message(1, 3, "replaced"), message(1, 4, "new")];
     let write =
-        ConversationWrite { conversation, messages, keep: Vec::new(), audit: None, may_linger: false };
+        ConversationWrite { conversation, messages, keep: Vec::new(), audit: None, deferrable: false };
     store.save_conversation(agent, &write).await.unwrap();
     store.erase_conversation(agent, id(3).into(), &audit(1)).await.unwrap();
     let add = Some((document(1, 2), passages(2, "Nun kostet es mehr.")));
     let write = KnowledgeWrite { version: 3, remove: vec![id(1).into(), id(8).into()], add, audit: audit(2) };
     store.change_knowledge(agent, &write).await.unwrap();
-    let record = record(AgentRecordKind::Settings, 3, "{}");
-    store.save_agent_record(agent, &record, Some(&audit(3))).await.unwrap();
+    let record = record(RecordKind::Settings, 3, "{}");
+    store.save_record(agent, &record, Some(&audit(3))).await.unwrap();
 }
 
 /// The conversations of all agents that have expired.
@@ -271,7 +270,7 @@ pub async fn expired(store: &dyn TransferStore) -> Vec<String> {
     said
 }
 
-/// Text of characters of four octets that looks drawn, so that little is won by compressing it.
+/// Text of characters of four bytes that looks drawn, so that little is won by compressing it.
 fn drawn(number: u32, length: usize) -> String {
     let mut word = number.wrapping_mul(0x9e37_79b9) | 1;
     let mut next = || {
@@ -283,7 +282,7 @@ fn drawn(number: u32, length: usize) -> String {
     (0..length).map(|_| next()).collect()
 }
 
-/// The largest document that there may be: 50,000 passages of 5,000,000 characters, here of four octets each.
+/// The largest document that there may be: 50,000 passages of 5,000,000 characters, here of four bytes each.
 pub fn large_documents_are_stored_whole(target: &(dyn Target + Sync)) {
     const MANY: u32 = 50_000;
     let store = target.store();

@@ -16,12 +16,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use conversations::storage::ConversationStorage;
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::AuditEntry;
-use openapi_core::brand::Brand;
 use openapi_core::contacts::{Contact, ContactKeys, ContactRef, SearchTerm};
 use openapi_core::credits::CreditAccount;
 use openapi_core::json::{self, Json, RawObject};
 use openapi_core::ports::BlobKey;
 use openapi_core::schema::ContactSchema;
+use openapi_core::service_info::ServiceInfo;
 use openapi_core::storage::*;
 use openapi_core::values::{
     AgentId, AuditId, ContactId, ContactStatus, FileId, PlatformId, StoredText, Tag, TextValue, Timestamp,
@@ -88,15 +88,15 @@ fn filled(target: &(dyn Target + Sync)) -> Arc<MemoryStorage> {
                 living.iter().find(with_keys).map_or_else(|| living[0].id.clone(), |agent| agent.id.clone())
             });
         for stored in memory.keys(&keyed).await.unwrap() {
-            let share = RateShare {
+            let share = RateLimitLease {
                 server: PlatformId::new(at(1), [7; 8]),
                 counted: vec![(at(1_000), 3), (at(2_000), 1)],
                 leased: 9,
                 lease_ends: at(5_000),
             };
             for version in [1, 2] {
-                let window = RateWindow { version, shares: vec![share.clone(); version as usize] };
-                memory.save_rate_window(&keyed, stored.key.id, &window).await.unwrap();
+                let window = RateLimitWindow { version, shares: vec![share.clone(); version as usize] };
+                memory.save_rate_limit_window(&keyed, stored.key.id, &window).await.unwrap();
             }
             memory.record_key_use(&keyed, stored.key.id, at(77), None).await.unwrap();
         }
@@ -294,7 +294,7 @@ async fn same_answers(memory: &dyn TransferStore, store: &dyn TransferStore, age
     for record in every(memory, agent, TransferKind::Document).await {
         let TransferRow::Document(kept) = record else { unreachable!("of another kind") };
         same!(memory, store, document(agent, kept.id));
-        same!(memory, store, known_blobs(&[BlobKey::new(agent.clone(), kept.id)]));
+        same!(memory, store, existing_blobs(&[BlobKey::new(agent.clone(), kept.id)]));
     }
     let documents = same!(memory, store, documents(agent, None, 100));
     same!(memory, store, documents(agent, documents.first().map(|first| first.id), 2));
@@ -304,13 +304,13 @@ async fn same_answers(memory: &dyn TransferStore, store: &dyn TransferStore, age
     let before = entries.first().map(|first| (first.at, first.id));
     let older = LedgerQuery { before, limit: 2, ..ledger };
     same!(memory, store, credit_entries(&older));
-    for record in every(memory, agent, TransferKind::Replay).await {
-        let TransferRow::Replay(replay) = record else { unreachable!("of another kind") };
+    for record in every(memory, agent, TransferKind::IdempotencyRecord).await {
+        let TransferRow::IdempotencyRecord(replay) = record else { unreachable!("of another kind") };
         same!(memory, store, replay(agent, &replay.key, at(0)));
     }
     for record in every(memory, agent, TransferKind::Key).await {
         let TransferRow::Key(stored) = record else { unreachable!("of another kind") };
-        same!(memory, store, key_grant(&stored.key.api_key));
+        same!(memory, store, look_up_key(&stored.key.api_key));
         same!(memory, store, rate_window(agent, stored.key.id));
     }
     assert_eq!(chat::answers(store, agent).await, chat::answers(memory, agent).await);
@@ -319,10 +319,10 @@ async fn same_answers(memory: &dyn TransferStore, store: &dyn TransferStore, age
 }
 
 async fn redefined(store: &dyn TransferStore, agent: &AgentId, definition: &str) -> ContactSchema {
-    let brand = Brand::new("http://localhost").unwrap();
+    let service_info = ServiceInfo::new("http://localhost").unwrap();
     let schema = store.contact_schema(agent).await.unwrap().unwrap();
     let Ok(Json::Object(definition)) = json::parse(definition.as_bytes()) else { panic!("no object") };
-    schema.redefined(&definition, &brand, at(200_000)).unwrap()
+    schema.redefined(&definition, &service_info, at(200_000)).unwrap()
 }
 
 /// Writes behind a copy do the same to both stores.
@@ -380,12 +380,12 @@ async fn later_writes(memory: &dyn TransferStore, store: &dyn TransferStore, age
         store.save_credits(agent, &change).await.unwrap();
         if let Some(first) = kept.first() {
             let more = StoredDocument { id: FileId::from_bytes([77; 12]), ..first.clone() };
-            let document = Some(DocumentWrite { document: more, max_octets: Some(1_000_000) });
+            let document = Some(DocumentWrite { document: more, max_bytes: Some(1_000_000) });
             let keeping = CreditWrite { account: None, document, ..change.clone() };
             store.save_credits(agent, &keeping).await.unwrap();
         }
         if let Some(second) = kept.get(1) {
-            store.forget_blobs(&[BlobKey::new(agent.clone(), second.id)]).await.unwrap();
+            store.remove_blob_records(&[BlobKey::new(agent.clone(), second.id)]).await.unwrap();
         }
     }
     same!(memory, store, file_usage(agent, contact.id));

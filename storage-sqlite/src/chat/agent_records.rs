@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use openapi_core::audit::AuditEntry;
-use openapi_core::storage::{AgentRecord, AgentRecordKind, AgentRecordStore, StorageError, StorageErrorKind};
+use openapi_core::storage::{RecordKind, RecordStore, StorageError, StorageErrorKind, StoredRecord};
 use openapi_core::values::AgentId;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -15,16 +15,16 @@ pub(crate) const AFTER: &str =
     "SELECT kind, version, body FROM agent_record WHERE agent = ?1 AND kind > ?2 ORDER BY kind LIMIT ?3";
 
 /// Reads a row of [`AFTER`].
-pub(crate) fn read(row: &Row<'_>) -> Result<AgentRecord> {
+pub(crate) fn read(row: &Row<'_>) -> Result<StoredRecord> {
     let mut columns = Columns::of(row);
     let number = columns.integer()?;
-    let kind = u8::try_from(number).ok().and_then(AgentRecordKind::of_number);
+    let kind = u8::try_from(number).ok().and_then(RecordKind::of_number);
     let kind = kind.ok_or_else(|| corrupt(format_args!("{number} is no kind of record")))?;
-    Ok(AgentRecord { kind, version: columns.count()?, body: columns.object()? })
+    Ok(StoredRecord { kind, version: columns.count()?, body: columns.object()? })
 }
 
 /// Fails unless `version` is the one behind the stored one.
-pub(super) fn refuse_stale(db: &Connection, agent: i64, kind: AgentRecordKind, version: u64) -> Result<()> {
+pub(super) fn refuse_stale(db: &Connection, agent: i64, kind: RecordKind, version: u64) -> Result<()> {
     let stored: Option<i64> = db
         .prepare_cached("SELECT version FROM agent_record WHERE agent = ?1 AND kind = ?2")?
         .query_row(params![agent, kind.number()], |row| row.get(0))
@@ -33,7 +33,7 @@ pub(super) fn refuse_stale(db: &Connection, agent: i64, kind: AgentRecordKind, v
 }
 
 /// Stores a record in place of the one of its kind.
-pub(super) fn put(db: &Connection, agent: i64, record: &AgentRecord) -> Result<()> {
+pub(super) fn put(db: &Connection, agent: i64, record: &StoredRecord) -> Result<()> {
     db.prepare_cached(
         "INSERT INTO agent_record (agent, kind, version, body) VALUES (?1, ?2, ?3, ?4) \
          ON CONFLICT (agent, kind) DO UPDATE SET version = excluded.version, body = excluded.body",
@@ -48,7 +48,7 @@ pub(super) fn put(db: &Connection, agent: i64, record: &AgentRecord) -> Result<(
 }
 
 /// Stores a record of a kind that the agent has none of.
-pub(crate) fn put_new(db: &Connection, agent: i64, record: &AgentRecord) -> Result<()> {
+pub(crate) fn put_new(db: &Connection, agent: i64, record: &StoredRecord) -> Result<()> {
     let known = db
         .prepare_cached("SELECT 1 FROM agent_record WHERE agent = ?1 AND kind = ?2")?
         .exists(params![agent, record.kind.number()])?;
@@ -58,8 +58,13 @@ pub(crate) fn put_new(db: &Connection, agent: i64, record: &AgentRecord) -> Resu
     put(db, agent, record)
 }
 
-/// As [`AgentRecordStore::save_agent_record`], inside the writer's transaction.
-fn save(db: &Connection, agent_id: &AgentId, record: &AgentRecord, entry: Option<&AuditEntry>) -> Result<()> {
+/// As [`RecordStore::save_agent_record`], inside the writer's transaction.
+fn save(
+    db: &Connection,
+    agent_id: &AgentId,
+    record: &StoredRecord,
+    entry: Option<&AuditEntry>,
+) -> Result<()> {
     let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     refuse_stale(db, agent, record.kind, record.version)?;
     put(db, agent, record)?;
@@ -67,12 +72,8 @@ fn save(db: &Connection, agent_id: &AgentId, record: &AgentRecord, entry: Option
 }
 
 #[async_trait]
-impl AgentRecordStore for SqliteStorage {
-    async fn agent_record(
-        &self,
-        agent: &AgentId,
-        kind: AgentRecordKind,
-    ) -> Result<Option<AgentRecord>, StorageError> {
+impl RecordStore for SqliteStorage {
+    async fn record(&self, agent: &AgentId, kind: RecordKind) -> Result<Option<StoredRecord>, StorageError> {
         self.readers.now(|db| {
             let mut statement = db.prepare_cached(
                 "SELECT r.kind, r.version, r.body FROM agent a CROSS JOIN agent_record r ON r.agent = a.n \
@@ -83,10 +84,10 @@ impl AgentRecordStore for SqliteStorage {
         })
     }
 
-    async fn save_agent_record(
+    async fn save_record(
         &self,
         agent: &AgentId,
-        record: &AgentRecord,
+        record: &StoredRecord,
         audit: Option<&AuditEntry>,
     ) -> Result<(), StorageError> {
         let (agent, record, audit) = (agent.clone(), record.clone(), audit.cloned());

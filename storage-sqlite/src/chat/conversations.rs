@@ -78,12 +78,12 @@ impl Beside {
     pub(crate) fn read(row: &Row<'_>) -> Result<Self> {
         let mut columns = Columns::from(row, 1);
         Ok(Beside {
-            id: columns.octets()?,
+            id: columns.bytes()?,
             agent: columns.str()?.to_owned(),
             version: columns.count()?,
             status: columns.integer()?,
             mode: columns.integer()?,
-            contact: columns.optional_octets()?,
+            contact: columns.optional_bytes()?,
             last_message_at: columns.time()?,
             expires_at: columns.time()?,
         })
@@ -322,7 +322,7 @@ impl ConversationStore for SqliteStorage {
         write: &ConversationWrite,
     ) -> Result<(), StorageError> {
         let (agent, write) = (agent.clone(), write.clone());
-        if write.may_linger {
+        if write.deferrable {
             self.writer.write_lingering(move |db| save(db, &agent, &write)).await
         } else {
             self.writer.write(move |db| save(db, &agent, &write)).await
@@ -351,7 +351,7 @@ impl ConversationStore for SqliteStorage {
                 let mut due = Vec::new();
                 while let Some(row) = rows.next()? {
                     let mut columns = Columns::of(row);
-                    due.push((columns.text()?, ConversationId::from_bytes(columns.octets()?)));
+                    due.push((columns.text()?, ConversationId::from_bytes(columns.bytes()?)));
                 }
                 Ok(due)
             })

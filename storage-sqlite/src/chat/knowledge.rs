@@ -4,7 +4,7 @@ use ::conversations::storage::{KnowledgeStore, KnowledgeWrite};
 use ::conversations::{KnowledgeDocument, Passage};
 use async_trait::async_trait;
 use openapi_core::json::RawObject;
-use openapi_core::storage::{AgentRecord, AgentRecordKind, StorageError, StorageErrorKind};
+use openapi_core::storage::{RecordKind, StorageError, StorageErrorKind, StoredRecord};
 use openapi_core::values::{AgentId, KnowledgeId};
 use rusqlite::{Connection, Row, params};
 
@@ -30,7 +30,7 @@ pub(crate) fn read(row: &Row<'_>) -> Result<KnowledgeDocument> {
 pub(crate) fn passage(row: &Row<'_>) -> Result<(KnowledgeId, Passage)> {
     let mut columns = Columns::of(row);
     let passage = columns.json()?;
-    Ok((KnowledgeId::from_bytes(columns.octets()?), passage))
+    Ok((KnowledgeId::from_bytes(columns.bytes()?), passage))
 }
 
 fn is_stored(db: &Connection, agent: i64, document: KnowledgeId) -> Result<bool> {
@@ -66,7 +66,7 @@ pub(crate) fn put_passage(
 /// As [`KnowledgeStore::change_knowledge`], inside the writer's transaction.
 fn change(db: &Connection, agent_id: &AgentId, write: &KnowledgeWrite) -> Result<()> {
     let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
-    let kind = AgentRecordKind::Knowledge;
+    let kind = RecordKind::Knowledge;
     agent_records::refuse_stale(db, agent, kind, write.version)?;
     if let Some((document, _)) = &write.add
         && !write.remove.contains(&document.id)
@@ -86,7 +86,7 @@ fn change(db: &Connection, agent_id: &AgentId, write: &KnowledgeWrite) -> Result
         put_new(db, agent, document)?;
         passages.iter().try_for_each(|passage| put_passage(db, agent, document.id, passage))?;
     }
-    let record = AgentRecord { kind, version: write.version, body: RawObject::default() };
+    let record = StoredRecord { kind, version: write.version, body: RawObject::default() };
     agent_records::put(db, agent, &record)?;
     audit::append(db, &write.audit)
 }

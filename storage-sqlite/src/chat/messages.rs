@@ -1,7 +1,7 @@
 //! Messages of conversations, as JSON beside their number, id and turn.
 
 use ::conversations::Message;
-use ::conversations::storage::{MessageQuery, WhichMessages};
+use ::conversations::storage::{MessageQuery, MessageSelector};
 use openapi_core::values::{AgentId, ConversationId};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params, params_from_iter};
@@ -53,12 +53,12 @@ pub(super) fn some(db: &Connection, agent: &AgentId, query: &MessageQuery) -> Re
     // No message has a number beyond what a column holds.
     let number = |seq: u64| Value::Integer(i64::try_from(seq).unwrap_or(i64::MAX));
     let (index, which, value, order) = match &query.which {
-        WhichMessages::After(seq) => ("", "m.seq > ?3", number(*seq), ""),
-        WhichMessages::Before(seq) => ("", "m.seq < ?3", number(*seq), " DESC"),
-        WhichMessages::Id(id) => {
+        MessageSelector::After(seq) => ("", "m.seq > ?3", number(*seq), ""),
+        MessageSelector::Before(seq) => ("", "m.seq < ?3", number(*seq), " DESC"),
+        MessageSelector::Id(id) => {
             ("INDEXED BY message_by_id ", "m.id = ?3", Value::Blob(id.as_bytes().to_vec()), "")
         }
-        WhichMessages::Turn(turn) => {
+        MessageSelector::Turn(turn) => {
             ("INDEXED BY message_by_turn ", "m.turn = ?3", Value::Text(turn.clone()), "")
         }
     };
@@ -77,7 +77,7 @@ pub(super) fn some(db: &Connection, agent: &AgentId, query: &MessageQuery) -> Re
     while let Some(row) = rows.next()? {
         messages.push(read(row)?);
     }
-    if matches!(query.which, WhichMessages::Before(_)) {
+    if matches!(query.which, MessageSelector::Before(_)) {
         messages.reverse();
     }
     Ok(messages)

@@ -247,7 +247,7 @@ impl List<'_> {
                 SortKey::Text(columns.optional_str()?.map(str::to_owned))
             }
         };
-        Ok(Some(SortPosition { key, id: ContactId::from_bytes(columns.octets()?) }))
+        Ok(Some(SortPosition { key, id: ContactId::from_bytes(columns.bytes()?) }))
     }
 
     /// How many of a stretch lie between two positions.

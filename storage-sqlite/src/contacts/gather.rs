@@ -289,7 +289,7 @@ impl Gathered<'_> {
         if !shown || except.binary_search(&n).is_ok() {
             return Ok(());
         }
-        let id: [u8; 12] = columns.octets()?;
+        let id: [u8; 12] = columns.bytes()?;
         let key = match self.query.sort {
             ContactSort::CreatedAt | ContactSort::UpdatedAt => SortKeyRef::Time(columns.time()?),
             ContactSort::FirstName | ContactSort::LastName | ContactSort::PrimaryEmail => {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use openapi_core::contacts::{ContactRef, SharedContact};
 use openapi_core::values::AgentId;
 use rusqlite::Connection;
-use storage_common::KeptContacts;
+use storage_common::ContactCache;
 
 use crate::changes::{Change, Changes};
 
@@ -30,8 +30,8 @@ struct Entry {
 }
 
 impl storage_common::Kept for Entry {
-    fn octets(&self) -> usize {
-        self.contact.octets()
+    fn bytes(&self) -> usize {
+        self.contact.bytes()
     }
 }
 
@@ -73,7 +73,7 @@ impl Touched {
 /// Contacts in memory.
 pub(crate) struct Kept {
     changes: Changes,
-    entries: KeptContacts<Entry>,
+    entries: ContactCache<Entry>,
     /// An entry is right as long as its row number has the stamp that it has noted.
     stamps: Box<[AtomicU32]>,
     /// The number of changes for which that holds.
@@ -93,16 +93,16 @@ pub(crate) struct Forgetting<'k> {
 }
 
 impl Kept {
-    /// Keeps contacts in about so many octets; 0 keeps none.
-    pub(crate) fn new(changes: Changes, octets: u64) -> Self {
+    /// Keeps contacts in about so many bytes; 0 keeps none.
+    pub(crate) fn new(changes: Changes, bytes: u64) -> Self {
         Kept {
             changes,
-            entries: KeptContacts::new(octets),
+            entries: ContactCache::new(bytes),
             stamps: (0..STAMPS).map(|_| AtomicU32::new(0)).collect(),
             // No even number, so that whatever the file says is taken up first.
             known: AtomicU64::new(1),
             turn: Mutex::new(()),
-            keeps: octets > 0,
+            keeps: bytes > 0,
         }
     }
 

@@ -143,7 +143,7 @@ pub(crate) fn duplicate(
 ) -> Result<Option<Duplicate>> {
     let holder = |field: &str, row: &Row<'_>| -> Result<Option<Duplicate>> {
         let mut columns = Columns::of(row);
-        let existing = ContactId::from_bytes(columns.octets()?);
+        let existing = ContactId::from_bytes(columns.bytes()?);
         let archived = columns.optional_time()?.is_some();
         Ok((Some(existing) != except).then(|| Duplicate { field: field.to_owned(), existing, archived }))
     };
@@ -207,7 +207,7 @@ impl Stored {
         let mut columns = Columns::of(row);
         Ok(Stored {
             n: columns.integer()?,
-            id: ContactId::from_bytes(columns.octets()?),
+            id: ContactId::from_bytes(columns.bytes()?),
             version: columns.count()?,
             tags: columns
                 .optional_str()?

@@ -13,8 +13,8 @@ use openapi_core::storage::{
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 
 pub(crate) use read::file as read;
-pub(crate) use read::{AFTER, EVERY_OF_AGENT, file_or_tombstone, octets, of_contact};
-pub(crate) use write::{add_octets, bury, erase_of, forget_octets, make_due, purge, put_new};
+pub(crate) use read::{AFTER, EVERY_OF_AGENT, bytes, file_or_tombstone, of_contact};
+pub(crate) use write::{add_bytes, bury, erase_of, forget_bytes, make_due, purge, put_new};
 
 use crate::readers::snapshot;
 use crate::{SqliteStorage, agents};
@@ -61,7 +61,7 @@ impl FileStore for SqliteStorage {
         self.readers.now(|db| read::tombstone(db, agent, file))
     }
 
-    async fn hasten_purges(
+    async fn expedite_purges(
         &self,
         agent: &AgentId,
         now: Timestamp,
@@ -71,11 +71,15 @@ impl FileStore for SqliteStorage {
         self.writer.write(move |db| write::hasten(db, &agent, now, &audit)).await
     }
 
-    async fn due_blobs(&self, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>, StorageError> {
+    async fn blobs_due_for_deletion(
+        &self,
+        now: Timestamp,
+        at_most: u32,
+    ) -> Result<Vec<BlobKey>, StorageError> {
         self.readers.now(|db| read::due(db, now, at_most))
     }
 
-    async fn forget_blobs(&self, keys: &[BlobKey]) -> Result<(), StorageError> {
+    async fn remove_blob_records(&self, keys: &[BlobKey]) -> Result<(), StorageError> {
         if keys.is_empty() {
             return Ok(());
         }
@@ -83,12 +87,12 @@ impl FileStore for SqliteStorage {
         self.writer.write(move |db| write::forget(db, &keys)).await
     }
 
-    async fn known_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>, StorageError> {
+    async fn existing_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>, StorageError> {
         let keys = keys.to_vec();
         self.readers.later(move |db, _| snapshot(db, |db| read::known(db, &keys))).await
     }
 
-    async fn needed_blobs(
+    async fn referenced_blobs(
         &self,
         after: Option<&BlobKey>,
         at_most: u32,

@@ -40,13 +40,13 @@ pub(crate) const AFTER: &str = concat!(
 pub(crate) fn file(agent: &AgentId, row: &Row<'_>) -> Result<ContactFile> {
     let mut columns = Columns::of(row);
     Ok(ContactFile {
-        id: FileId::from_bytes(columns.octets()?),
+        id: FileId::from_bytes(columns.bytes()?),
         agent_id: agent.clone(),
-        contact_id: ContactId::from_bytes(columns.octets()?),
+        contact_id: ContactId::from_bytes(columns.bytes()?),
         file_name: columns.text()?,
         file_size: columns.count()?,
         content_type: FileKind::of_media_type(columns.str()?),
-        sha256: Sha256Digest(columns.octets()?),
+        sha256: Sha256Digest(columns.bytes()?),
         source: columns.str()?.to_owned(),
         uploaded_by: columns.json()?,
         created_at: columns.time()?,
@@ -92,16 +92,16 @@ pub(crate) fn file_or_tombstone(
 }
 
 pub(super) fn usage(db: &Connection, agent: i64, contact: ContactId) -> Result<FileUsage> {
-    Ok(FileUsage { files_of_contact: count(db, agent, contact)?, octets_of_agent: octets(db, agent)? })
+    Ok(FileUsage { files_of_contact: count(db, agent, contact)?, bytes_of_agent: bytes(db, agent)? })
 }
 
-/// Octets of all files and documents of an agent.
-pub(crate) fn octets(db: &Connection, agent: i64) -> Result<u64> {
-    let octets: Option<i64> = db
-        .prepare_cached("SELECT octets FROM file_total WHERE agent = ?1")?
+/// Bytes of all files and documents of an agent.
+pub(crate) fn bytes(db: &Connection, agent: i64) -> Result<u64> {
+    let bytes: Option<i64> = db
+        .prepare_cached("SELECT bytes FROM file_total WHERE agent = ?1")?
         .query_row([agent], |row| row.get(0))
         .optional()?;
-    u64::try_from(octets.unwrap_or(0)).map_err(corrupt)
+    u64::try_from(bytes.unwrap_or(0)).map_err(corrupt)
 }
 
 fn count(db: &Connection, agent: i64, contact: ContactId) -> Result<u64> {
@@ -143,7 +143,7 @@ pub(crate) fn statement(agent: i64, query: &FileQuery) -> (String, Vec<Value>) {
             values.push(match key {
                 FileSortKey::Time(time) => Value::Integer(time.millis()),
                 FileSortKey::Name(name) => Value::Text(name.clone()),
-                FileSortKey::Size(octets) => integer(*octets),
+                FileSortKey::Size(bytes) => integer(*bytes),
             });
             values.push(Value::Blob(id.as_bytes().to_vec()));
             (format!(" AND (f.{column}, f.id) {beyond} (?, ?)"), 0, *limit)
@@ -186,7 +186,7 @@ pub(super) fn due(db: &Connection, now: Timestamp, at_most: u32) -> Result<Vec<B
     let mut keys = Vec::new();
     while let Some(row) = rows.next()? {
         let mut columns = Columns::of(row);
-        keys.push(key(columns.str()?, columns.octets()?)?);
+        keys.push(key(columns.str()?, columns.bytes()?)?);
     }
     Ok(keys)
 }
@@ -223,7 +223,7 @@ pub(super) fn needed(db: &Connection, after: Option<&BlobKey>, at_most: u32) -> 
         let mut rows = statement.query(params![start.0, place, left as i64])?;
         while let Some(row) = rows.next()? {
             let mut columns = Columns::of(row);
-            entries.push(BlobEntry { key: key(columns.str()?, columns.octets()?)?, size: columns.count()? });
+            entries.push(BlobEntry { key: key(columns.str()?, columns.bytes()?)?, size: columns.count()? });
         }
     }
     Ok(entries)

@@ -39,7 +39,7 @@ pub(super) fn insert(db: &Connection, agent_id: &AgentId, write: &FileWrite) -> 
 
 /// Stores a file that is not there.
 pub(crate) fn put_new(db: &Connection, agent: i64, file: &ContactFile, name_key: &str) -> Result<()> {
-    let octets = i64::try_from(file.file_size).map_err(corrupt)?;
+    let bytes = i64::try_from(file.file_size).map_err(corrupt)?;
     db.prepare_cached(
         "INSERT INTO file (agent, id, contact, name, name_key, size, content_type, sha256, source, uploaded_by, \
          created_at, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
@@ -50,7 +50,7 @@ pub(crate) fn put_new(db: &Connection, agent: i64, file: &ContactFile, name_key:
         file.contact_id.as_bytes(),
         file.file_name.as_str(),
         name_key,
-        octets,
+        bytes,
         file.content_type.media_type(),
         file.sha256.0,
         file.source,
@@ -58,12 +58,12 @@ pub(crate) fn put_new(db: &Connection, agent: i64, file: &ContactFile, name_key:
         file.created_at.millis(),
         file.updated_at.millis()
     ])?;
-    add_octets(db, agent, octets)
+    add_bytes(db, agent, bytes)
 }
 
 /// Makes a file absent.
 pub(crate) fn bury(db: &Connection, agent: i64, tombstone: &FileTombstone) -> Result<()> {
-    let octets: i64 = db
+    let bytes: i64 = db
         .prepare_cached(
             "UPDATE file SET deleted_at = ?3, deleted_by = ?4, reason = ?5 WHERE agent = ?1 AND id = ?2 \
              RETURNING size",
@@ -78,7 +78,7 @@ pub(crate) fn bury(db: &Connection, agent: i64, tombstone: &FileTombstone) -> Re
             ],
             |row| row.get(0),
         )?;
-    add_octets(db, agent, -octets)
+    add_bytes(db, agent, -bytes)
 }
 
 /// As [`openapi_core::storage::FileStore::delete_file`].
@@ -99,18 +99,18 @@ pub(super) fn delete(db: &Connection, agent_id: &AgentId, deletion: &FileDeletio
     audit::append(db, &deletion.audit)
 }
 
-/// Counts octets of files that are there and of documents.
-pub(crate) fn add_octets(db: &Connection, agent: i64, octets: i64) -> Result<()> {
+/// Counts bytes of files that are there and of documents.
+pub(crate) fn add_bytes(db: &Connection, agent: i64, bytes: i64) -> Result<()> {
     db.prepare_cached(
-        "INSERT INTO file_total (agent, octets) VALUES (?1, ?2) \
-         ON CONFLICT (agent) DO UPDATE SET octets = octets + excluded.octets",
+        "INSERT INTO file_total (agent, bytes) VALUES (?1, ?2) \
+         ON CONFLICT (agent) DO UPDATE SET bytes = bytes + excluded.bytes",
     )?
-    .execute([agent, octets])?;
+    .execute([agent, bytes])?;
     Ok(())
 }
 
 /// Removes the counter of an agent that has neither files nor documents any more.
-pub(crate) fn forget_octets(db: &Connection, agent: i64) -> Result<()> {
+pub(crate) fn forget_bytes(db: &Connection, agent: i64) -> Result<()> {
     db.prepare_cached("DELETE FROM file_total WHERE agent = ?1")?.execute([agent])?;
     Ok(())
 }
@@ -172,7 +172,7 @@ impl Found {
         let mut columns = Columns::of(row);
         Ok(Found {
             n: columns.integer()?,
-            id: FileId::from_bytes(columns.octets()?),
+            id: FileId::from_bytes(columns.bytes()?),
             size: columns.integer()?,
             is_deleted: columns.optional_time()?.is_some(),
         })
@@ -181,14 +181,14 @@ impl Found {
     fn remove(&self, db: &Connection, agent_id: &AgentId, agent: i64, due_at: Timestamp) -> Result<()> {
         make_due(db, agent_id, self.id, due_at)?;
         if !self.is_deleted {
-            add_octets(db, agent, -self.size)?;
+            add_bytes(db, agent, -self.size)?;
         }
         db.prepare_cached("DELETE FROM file WHERE n = ?1")?.execute([self.n])?;
         Ok(())
     }
 }
 
-/// As [`openapi_core::storage::FileStore::hasten_purges`].
+/// As [`openapi_core::storage::FileStore::expedite_purges`].
 pub(super) fn hasten(db: &Connection, agent: &AgentId, now: Timestamp, entry: &AuditEntry) -> Result<u64> {
     let hastened = db
         .prepare_cached("UPDATE blob_purge SET due_at = ?2 WHERE agent = ?1 AND due_at > ?2")?
@@ -197,7 +197,7 @@ pub(super) fn hasten(db: &Connection, agent: &AgentId, now: Timestamp, entry: &A
     Ok(hastened as u64)
 }
 
-/// As [`openapi_core::storage::FileStore::forget_blobs`].
+/// As [`openapi_core::storage::FileStore::remove_blob_records`].
 pub(super) fn forget(db: &Connection, keys: &[BlobKey]) -> Result<()> {
     let mut purges = db.prepare_cached("DELETE FROM blob_purge WHERE agent = ?1 AND file = ?2")?;
     let mut agents = db.prepare_cached("SELECT n FROM agent WHERE id = ?1")?;

@@ -49,7 +49,7 @@ struct Standing {
 impl Standing {
     fn read(columns: &mut Columns<'_>) -> Result<Self> {
         Ok(Standing {
-            id: TemplateId::from_bytes(columns.octets()?),
+            id: TemplateId::from_bytes(columns.bytes()?),
             status: status(columns.integer()?)?,
             submission_policy: policy(columns.integer()?)?,
             created_at: columns.time()?,
@@ -73,7 +73,7 @@ impl Content {
     pub(crate) fn read(row: &Row<'_>) -> Result<Self> {
         let mut columns = Columns::of(row);
         Ok(Content {
-            template: TemplateId::from_bytes(columns.octets()?),
+            template: TemplateId::from_bytes(columns.bytes()?),
             version: columns.count()?,
             name: columns.text()?,
             description: columns.optional_text()?,
@@ -375,7 +375,7 @@ pub(crate) fn repair(db: &Connection, agent: i64) -> Result<()> {
     let mut wrong = Vec::new();
     while let Some(row) = rows.next()? {
         let mut columns = Columns::of(row);
-        let template: [u8; 12] = columns.octets()?;
+        let template: [u8; 12] = columns.bytes()?;
         let (key, name) = (columns.str()?, columns.optional_str()?);
         if let Some(name) = name.filter(|name| fold(name) != key) {
             wrong.push((template, fold(name)));

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use openapi_core::forms::{FormDataRevision, Submission};
 use openapi_core::storage::{
-    NewSubmission, StorageErrorKind, SubmissionChange, SubmissionsWrite, Succession,
+    NewSubmission, StorageErrorKind, SubmissionChange, SubmissionsWrite, Supersession,
 };
 use openapi_core::values::{AgentId, ContactId, SubmissionId, TemplateId};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -97,7 +97,7 @@ fn refuse_other_head(
     db: &Connection,
     agent: i64,
     submission: &Submission,
-    succession: Option<Succession>,
+    succession: Option<Supersession>,
 ) -> Result<()> {
     match succession {
         Some(seen) if seen.head != head(db, agent, submission.contact_id, submission.template_id)? => {
@@ -120,7 +120,7 @@ fn head(
     )?;
     let mut rows = statement.query(params![agent, contact.as_bytes(), template.as_bytes()])?;
     let Some(row) = rows.next()? else { return Ok(None) };
-    Ok(Some(SubmissionId::from_bytes(Columns::of(row).octets()?)))
+    Ok(Some(SubmissionId::from_bytes(Columns::of(row).bytes()?)))
 }
 
 /// Makes all others that stand for the pair superseded by this one.

@@ -18,14 +18,14 @@ const STEP_PAGES: i32 = 4_096;
 pub struct Backup {
     /// The file.
     pub path: PathBuf,
-    /// Its length in octets.
-    pub octets: u64,
+    /// Its length in bytes.
+    pub bytes: u64,
 }
 
 impl SqliteStorage {
     /// Writes a copy of the store to `to`: its state at one instant, while reads and writes go on. The copy is one file,
     /// readable by its owner only; it is checked as a whole and on disk before it gets its name, so that a file under
-    /// that name is always a complete backup. `progress` is told the octets copied and the octets in all.
+    /// that name is always a complete backup. `progress` is told the bytes copied and the bytes in all.
     ///
     /// # Errors
     /// When `to` exists, its folder cannot be written or is full, or the copy is damaged.
@@ -36,7 +36,7 @@ impl SqliteStorage {
         let source =
             connect::reader(&self.config).map_err(|error| OpenError::of(&self.config.path, error))?;
         let partial = connect::beside(to, ".partial");
-        let octets = copy(&source, &self.config.path, &partial, &mut progress).and_then(|()| {
+        let bytes = copy(&source, &self.config.path, &partial, &mut progress).and_then(|()| {
             // Not a rename over whatever appeared there meanwhile.
             std::fs::hard_link(&partial, to).map_err(|error| match error.kind() {
                 std::io::ErrorKind::AlreadyExists => OpenError::Exists { path: to.to_owned() },
@@ -47,7 +47,7 @@ impl SqliteStorage {
             file.map(|file| file.len()).map_err(|source| OpenError::File { path: to.to_owned(), source })
         });
         let _ = std::fs::remove_file(&partial);
-        Ok(Backup { path: to.to_owned(), octets: octets? })
+        Ok(Backup { path: to.to_owned(), bytes: bytes? })
     }
 }
 
@@ -77,8 +77,8 @@ pub(super) fn copy(
         loop {
             let step = copying.step(STEP_PAGES).map_err(of)?;
             let pages = copying.progress();
-            let octets = |count: i32| u64::try_from(count).unwrap_or(0) * 4_096;
-            progress(octets(pages.pagecount - pages.remaining), octets(pages.pagecount));
+            let bytes = |count: i32| u64::try_from(count).unwrap_or(0) * 4_096;
+            progress(bytes(pages.pagecount - pages.remaining), bytes(pages.pagecount));
             match step {
                 StepResult::Done => break,
                 StepResult::More => {}

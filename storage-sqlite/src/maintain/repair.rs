@@ -43,9 +43,9 @@ fn repair(db: &Connection) -> Result<Repair> {
          DELETE FROM contact_key; DELETE FROM search_pending;
          INSERT INTO search_gram (search_gram) VALUES ('delete-all');
          DELETE FROM file_total;
-         INSERT INTO file_total (agent, octets)
-            SELECT agent, sum(octets) FROM (
-                SELECT agent, size AS octets FROM file WHERE deleted_at IS NULL
+         INSERT INTO file_total (agent, bytes)
+            SELECT agent, sum(bytes) FROM (
+                SELECT agent, size AS bytes FROM file WHERE deleted_at IS NULL
                 UNION ALL SELECT agent, stored_size FROM document) GROUP BY agent;",
     )?;
     let mut agents = db.prepare("SELECT id, n FROM agent ORDER BY n")?;

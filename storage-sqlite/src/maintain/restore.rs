@@ -16,7 +16,7 @@ impl SqliteStorage {
     /// replaced before the copy was found to be whole and of a known version, and until then, and if the process ends at
     /// any moment, the old store stays as it is. An older version is brought up to date at the next open.
     ///
-    /// `progress` is told the octets copied and the octets in all.
+    /// `progress` is told the bytes copied and the bytes in all.
     ///
     /// # Errors
     /// When a process has the store open, when `from` is no backup of this service, is damaged or of a newer release, and

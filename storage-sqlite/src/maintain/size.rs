@@ -9,12 +9,12 @@ use crate::{SqliteStorage, connect};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Size {
-    /// The length of the file in octets.
-    pub file_octets: u64,
+    /// The length of the file in bytes.
+    pub file_bytes: u64,
     /// How much of it is free for what is written next. The file does not shrink.
-    pub free_octets: u64,
-    /// The length of the log beside it in octets.
-    pub log_octets: u64,
+    pub free_bytes: u64,
+    /// The length of the log beside it in bytes.
+    pub log_bytes: u64,
     /// Agents that are not deleted.
     pub agents: u64,
     /// Contacts, archived ones included.
@@ -37,9 +37,9 @@ impl SqliteStorage {
             };
             let page = number("PRAGMA page_size")?;
             Ok(Size {
-                file_octets: number("PRAGMA page_count")? * page,
-                free_octets: number("PRAGMA freelist_count")? * page,
-                log_octets: log.as_ref().map_or(0, std::fs::Metadata::len),
+                file_bytes: number("PRAGMA page_count")? * page,
+                free_bytes: number("PRAGMA freelist_count")? * page,
+                log_bytes: log.as_ref().map_or(0, std::fs::Metadata::len),
                 agents: number("SELECT count(*) FROM agent WHERE status <> 2")?,
                 contacts: number("SELECT coalesce(sum(total), 0) FROM contact_count")?,
                 unindexed_contacts: number("SELECT count(*) FROM search_pending")?,

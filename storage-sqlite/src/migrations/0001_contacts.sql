@@ -1,7 +1,7 @@
 -- Agents, keys, contact schemas, contacts with their keys and search index, stored answers, rate windows, audit log.
 --
 -- The agent's number leads every key. A contact's row number is `agent number << 32 | running number`, so that the rows
--- of one agent lie side by side. Times are milliseconds since 1970-01-01T00:00:00Z. Ids are their twelve octets.
+-- of one agent lie side by side. Times are milliseconds since 1970-01-01T00:00:00Z. Ids are their twelve bytes.
 
 CREATE TABLE agent (
     id             TEXT    NOT NULL PRIMARY KEY,

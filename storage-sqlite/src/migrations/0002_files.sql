@@ -7,7 +7,7 @@ CREATE TABLE file (
     contact      BLOB    NOT NULL, -- id
     name         TEXT    NOT NULL,
     name_key     TEXT    NOT NULL, -- sort key
-    size         INTEGER NOT NULL, -- octets
+    size         INTEGER NOT NULL, -- bytes
     content_type TEXT    NOT NULL,
     sha256       BLOB    NOT NULL,
     source       TEXT    NOT NULL,
@@ -21,10 +21,10 @@ CREATE TABLE file (
 CREATE UNIQUE INDEX file_by_id ON file (agent, id);
 CREATE INDEX file_by_contact ON file (agent, contact, deleted_at, created_at, id);
 
--- Octets of the files of an agent that are there.
+-- Bytes of the files of an agent that are there.
 CREATE TABLE file_total (
     agent  INTEGER NOT NULL PRIMARY KEY REFERENCES agent (n),
-    octets INTEGER NOT NULL
+    bytes INTEGER NOT NULL
 ) STRICT;
 
 -- Contents that are to be removed, and from when on. `agent` is the id and not the number: contents outlive what is

@@ -14,11 +14,11 @@ CREATE TABLE credit_entry (
     PRIMARY KEY (agent, at, id)
 ) STRICT, WITHOUT ROWID;
 
--- Their contents are elsewhere, as those of files are, and due like them. `file_total` counts their octets too.
+-- Their contents are elsewhere, as those of files are, and due like them. `file_total` counts their bytes too.
 CREATE TABLE document (
     agent       INTEGER NOT NULL REFERENCES agent (n),
     id          BLOB    NOT NULL,
-    stored_size INTEGER NOT NULL, -- octets of the content
+    stored_size INTEGER NOT NULL, -- bytes of the content
     body        TEXT    NOT NULL, -- JSON
     PRIMARY KEY (agent, id)
 ) STRICT, WITHOUT ROWID;

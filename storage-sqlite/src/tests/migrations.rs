@@ -17,8 +17,9 @@ use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
     AgentStore, AuditQuery, AuditStore, ContactFilter, ContactQuery, ContactSchemaStore, ContactSort,
     ContactStore, CreditStore, CreditWrite, DocumentStore, Effects, FileDeletion, FileQuota, FileStore,
-    FileTombstone, FileUsage, FileWrite, FormStore, KeyStore, LatestQuery, LedgerQuery, Order, RateShare,
-    RateWindow, RateWindowStore, Replay, ReplayKey, ReplayStore, SubmissionChange, Window,
+    FileTombstone, FileUsage, FileWrite, FormStore, IdempotencyKey, IdempotencyRecord, IdempotencyStore,
+    KeyStore, LatestQuery, LedgerQuery, Order, RateLimitLease, RateLimitStore, RateLimitWindow,
+    SubmissionChange, Window,
 };
 use openapi_core::values::{AgentId, ContactStatus, FileId, KeyId, PlatformId, Tag, TextValue};
 use rusqlite::Connection;
@@ -100,9 +101,9 @@ fn key(agent: &AgentId) -> StoredKey {
     }
 }
 
-fn replay() -> Replay {
-    Replay {
-        key: ReplayKey([5; 32]),
+fn replay() -> IdempotencyRecord {
+    IdempotencyRecord {
+        key: IdempotencyKey([5; 32]),
         fingerprint: [6; 32],
         status: 201,
         location: Some("/v1/open/contacts/crm-1001".to_owned()),
@@ -112,10 +113,11 @@ fn replay() -> Replay {
     }
 }
 
-fn window() -> RateWindow {
+fn window() -> RateLimitWindow {
     let server = PlatformId::from_bytes([0; 12]);
-    let share = RateShare { server, counted: vec![(at(1), 3), (at(2), 4)], leased: 5, lease_ends: at(6) };
-    RateWindow { version: 1, shares: vec![share] }
+    let share =
+        RateLimitLease { server, counted: vec![(at(1), 3), (at(2), 4)], leased: 5, lease_ends: at(6) };
+    RateLimitWindow { version: 1, shares: vec![share] }
 }
 
 /// Two files of the first contact; the second is deleted.
@@ -160,8 +162,8 @@ fn compare_files(store: &SqliteStorage) {
     assert_eq!(wait(store.file_tombstone(id, deleted.id)).unwrap(), Some(deletion().tombstone));
     let usage = wait(store.file_usage(id, live.contact_id)).unwrap();
     let kept: u64 = wait(store.documents(id, None, 9)).unwrap().iter().map(|kept| kept.stored_size).sum();
-    assert_eq!(usage, FileUsage { files_of_contact: 1, octets_of_agent: 5_000_000_000 + kept });
-    let due = wait(store.due_blobs(at(5_999), 9)).unwrap();
+    assert_eq!(usage, FileUsage { files_of_contact: 1, bytes_of_agent: 5_000_000_000 + kept });
+    let due = wait(store.blobs_due_for_deletion(at(5_999), 9)).unwrap();
     assert_eq!(due, [BlobKey::new(id.clone(), deleted.id)]);
 }
 
@@ -211,7 +213,7 @@ fn compare_extraction(store: &SqliteStorage) {
     assert_eq!(wait(store.credit_entries(&ledger)).unwrap(), [extraction::entry()]);
     let document = extraction::document(9);
     assert_eq!(wait(store.documents(&id, None, 9)).unwrap(), std::slice::from_ref(&document));
-    let due = wait(store.due_blobs(at(6_000), 9)).unwrap();
+    let due = wait(store.blobs_due_for_deletion(at(6_000), 9)).unwrap();
     assert!(due.contains(&BlobKey::new(id, document.id)));
 }
 
@@ -252,7 +254,7 @@ fn fill(store: &SqliteStorage) {
     let id = agent_id("695b6f80de7378c4412112d3");
     let schema = insert_agent(store, &id);
     wait(store.insert_key(&id, &key(&id), &entry(&id, 1, AuditAction::KeyCreate, "key"))).unwrap();
-    wait(store.save_rate_window(&id, key(&id).key.id, &window())).unwrap();
+    wait(store.save_rate_limit_window(&id, key(&id).key.id, &window())).unwrap();
     for (number, contact) in contacts().iter().enumerate() {
         let mut write = write(contact, &schema, number as u64 + 10);
         write.effects.replay = (number == 0).then(replay);
@@ -263,7 +265,7 @@ fn fill(store: &SqliteStorage) {
     wait(store.replace_contact_schema(&id, &changed, &audit)).unwrap();
     for file in files() {
         let audit = entry(&id, 40, AuditAction::FileUpload, &file.id.to_string());
-        let quota = FileQuota { files_of_contact: 9, octets_of_agent: None };
+        let quota = FileQuota { files_of_contact: 9, bytes_of_agent: None };
         let effects = Effects { audit, replay: None };
         wait(store.insert_file(&id, &FileWrite::new(file, &contacts()[0], quota, effects))).unwrap();
     }
@@ -296,9 +298,9 @@ fn compare(store: &SqliteStorage) {
     assert_eq!(list("okafor 7946"), (1, Some(all[0].id)));
     assert_eq!(list("李明"), (1, Some(all[1].id)));
     assert_eq!(wait(store.contact_schema_history(&id)).unwrap().len(), 2);
-    let grant = wait(store.key_grant(&key(&id).key.api_key)).unwrap().unwrap();
+    let grant = wait(store.look_up_key(&key(&id).key.api_key)).unwrap().unwrap();
     assert_eq!(grant.stored, key(&id));
-    let mut saved = wait(store.rate_window(&id, key(&id).key.id)).unwrap().unwrap();
+    let mut saved = wait(store.rate_limit_window(&id, key(&id).key.id)).unwrap().unwrap();
     // Before version 4 a lease had no end; it got one when the file was brought to it.
     assert!(saved.shares[0].lease_ends >= at(6));
     saved.shares[0].lease_ends = at(6);

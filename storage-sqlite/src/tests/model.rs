@@ -9,7 +9,8 @@ use openapi_core::json::RawObject;
 use openapi_core::schema::{ContactSchema, FieldDefinition, FieldType};
 use openapi_core::storage::{
     AgentStore, AuditQuery, AuditStore, ContactFilter, ContactQuery, ContactSchemaStore, ContactSort,
-    ContactStore, Order, Replay, ReplayKey, ReplayStore, Result, SortPosition, StorageErrorKind, Window,
+    ContactStore, IdempotencyKey, IdempotencyRecord, IdempotencyStore, Order, Result, SortPosition,
+    StorageErrorKind, Window,
 };
 use openapi_core::values::{AgentId, ContactStatus, Email, Phone, PhoneCode, Tag, TextValue};
 use storage_memory::MemoryStorage;
@@ -143,8 +144,8 @@ impl Run {
                 new.updated_at = at(self.dice.below(6) as i64);
                 let mut write = write(&new, &schema, self.clock);
                 if self.dice.one_in(4) {
-                    write.effects.replay = Some(Replay {
-                        key: ReplayKey([self.dice.below(5) as u8; 32]),
+                    write.effects.replay = Some(IdempotencyRecord {
+                        key: IdempotencyKey([self.dice.below(5) as u8; 32]),
                         fingerprint: [7; 32],
                         status: 201,
                         location: Some("/somewhere".to_owned()),
@@ -190,7 +191,7 @@ impl Run {
                 );
             }
             15 => {
-                let key = ReplayKey([self.dice.below(5) as u8; 32]);
+                let key = IdempotencyKey([self.dice.below(5) as u8; 32]);
                 let now = at(self.clock as i64);
                 same(
                     "replay",
@@ -199,8 +200,8 @@ impl Run {
                 );
                 same(
                     "sweep",
-                    wait(self.sqlite.sweep_replays(now, 100)),
-                    wait(self.memory.sweep_replays(now, 100)),
+                    wait(self.sqlite.sweep_idempotency_records(now, 100)),
+                    wait(self.memory.sweep_idempotency_records(now, 100)),
                 );
             }
             16 => self.change_schema(&agent),

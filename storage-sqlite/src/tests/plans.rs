@@ -1,6 +1,6 @@
 //! Every list stays on its index: SQLite's own account of how it will run each statement.
 
-use conversations::storage::{ConversationFilter, ConversationStorage, KnowledgeWrite, WhichMessages};
+use conversations::storage::{ConversationFilter, ConversationStorage, KnowledgeWrite, MessageSelector};
 use conversations::{ConversationMode, ConversationStatus};
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::AuditAction;
@@ -139,11 +139,11 @@ fn charge_and_keep(store: &dyn ConversationStorage) {
         wait(store.save_credits(&id, &extraction::keeping(number))).unwrap();
     }
     let key = |number| BlobKey::new(id.clone(), extraction::document(number).id);
-    wait(store.forget_blobs(&[key(1)])).unwrap();
+    wait(store.remove_blob_records(&[key(1)])).unwrap();
     assert!(wait(store.document(&id, key(2).file)).unwrap().is_some());
     assert_eq!(wait(store.documents(&id, Some(key(2).file), 9)).unwrap().len(), 1);
-    assert_eq!(wait(store.known_blobs(&[key(3), key(4)])).unwrap(), [true, false]);
-    wait(store.forget_blobs(&[key(2)])).unwrap();
+    assert_eq!(wait(store.existing_blobs(&[key(3), key(4)])).unwrap(), [true, false]);
+    wait(store.remove_blob_records(&[key(2)])).unwrap();
     let gone = Agent { status: AgentStatus::Deleted, ..agent };
     wait(store.update_agent(&gone, &entry(&id, 3, AuditAction::AgentDelete, "charged"))).unwrap();
     // The schema, the account, its entry, a document and two payloads.
@@ -157,9 +157,11 @@ fn chat_with(store: &dyn ConversationStorage) {
     chat::fill(store, &id);
     chat::compare(store, &id);
     let (first, turn) = (chat::message(1), "turn".to_owned());
-    for (which, count) in
-        [(WhichMessages::Before(9), 2), (WhichMessages::Id(first.id), 1), (WhichMessages::Turn(turn), 2)]
-    {
+    for (which, count) in [
+        (MessageSelector::Before(9), 2),
+        (MessageSelector::Id(first.id), 1),
+        (MessageSelector::Turn(turn), 2),
+    ] {
         assert_eq!(wait(store.messages(&id, &chat::messages(1, which))).unwrap().len(), count);
     }
     assert_eq!(wait(store.passages(&id, Some((chat::document().id, 0)), 9)).unwrap().len(), 1);

@@ -319,7 +319,7 @@ fn writes_that_linger_are_written_after_a_while_or_when_they_are_a_batch() {
 fn the_log_is_moved_into_the_file_as_it_grows() {
     let folder = Folder::new();
     let store = folder.open();
-    wait(store.writer.write(|db| Ok(db.execute_batch("CREATE TABLE large (octets BLOB)")?))).unwrap();
+    wait(store.writer.write(|db| Ok(db.execute_batch("CREATE TABLE large (bytes BLOB)")?))).unwrap();
     let log = crate::connect::beside(&folder.database(), "-wal");
     let mut longest = 0;
     for _ in 0..40 {
@@ -332,5 +332,5 @@ fn the_log_is_moved_into_the_file_as_it_grows() {
         longest = longest.max(std::fs::metadata(&log).unwrap().len());
     }
     let limit = u64::from(crate::connect::CHECKPOINT_PAGES) * 4_096;
-    assert!((limit..2 * limit).contains(&longest), "{longest} octets");
+    assert!((limit..2 * limit).contains(&longest), "{longest} bytes");
 }

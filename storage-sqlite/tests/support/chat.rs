@@ -1,7 +1,7 @@
 //! A conversation with messages, a document to answer from, and settings.
 
 use conversations::storage::{
-    ConversationStorage, ConversationWrite, KnowledgeWrite, MessageQuery, WhichMessages,
+    ConversationStorage, ConversationWrite, KnowledgeWrite, MessageQuery, MessageSelector,
 };
 use conversations::{
     Claims, Conversation, ConversationMode, ConversationStatus, Counted, FollowUp, KnowledgeDocument, Lead,
@@ -10,7 +10,7 @@ use conversations::{
 use openapi_core::audit::AuditAction;
 use openapi_core::files::Sha256Digest;
 use openapi_core::json::RawObject;
-use openapi_core::storage::{AgentRecord, AgentRecordKind};
+use openapi_core::storage::{RecordKind, StoredRecord};
 use openapi_core::values::{AgentId, ConversationId, KnowledgeId, MessageId, PlatformId};
 
 use super::{at, contact_id, entry, wait};
@@ -115,8 +115,8 @@ pub fn passage(position: u32) -> Passage {
     }
 }
 
-pub fn settings() -> AgentRecord {
-    AgentRecord { kind: AgentRecordKind::Settings, version: 1, body: object() }
+pub fn settings() -> StoredRecord {
+    StoredRecord { kind: RecordKind::Settings, version: 1, body: object() }
 }
 
 /// Stores two conversations of two messages each, a document of two passages, and settings.
@@ -127,7 +127,7 @@ pub fn fill(store: &(impl ConversationStorage + ?Sized), agent: &AgentId) {
             messages: vec![message(1), message(2)],
             keep: Vec::new(),
             audit: None,
-            may_linger: false,
+            deferrable: false,
         };
         wait(store.save_conversation(agent, &write)).expect("test support");
     }
@@ -138,11 +138,11 @@ pub fn fill(store: &(impl ConversationStorage + ?Sized), agent: &AgentId) {
         audit: entry(agent, 74, AuditAction::KnowledgeAdd, &document().id.to_string()),
     };
     wait(store.change_knowledge(agent, &write)).expect("test support");
-    wait(store.save_agent_record(agent, &settings(), None)).expect("test support");
+    wait(store.save_record(agent, &settings(), None)).expect("test support");
 }
 
 /// What to ask for to get messages of the conversation of a number.
-pub fn messages(number: u8, which: WhichMessages) -> MessageQuery {
+pub fn messages(number: u8, which: MessageSelector) -> MessageQuery {
     MessageQuery { conversation: conversation_id(number), which, limit: 9 }
 }
 
@@ -151,13 +151,13 @@ pub fn compare(store: &(impl ConversationStorage + ?Sized), agent: &AgentId) {
     for number in 1..=2 {
         let stored = wait(store.conversation(agent, conversation_id(number))).expect("test support");
         assert_eq!(stored, Some(conversation(agent, number)));
-        let all = messages(number, WhichMessages::After(0));
+        let all = messages(number, MessageSelector::After(0));
         assert_eq!(wait(store.messages(agent, &all)).expect("test support"), [message(1), message(2)]);
     }
     assert_eq!(wait(store.knowledge(agent)).expect("test support"), [document()]);
     let passages = wait(store.passages(agent, None, 9)).expect("test support");
     assert_eq!(passages, [0, 1].map(|position| (document().id, passage(position))));
-    let record = |kind| wait(store.agent_record(agent, kind)).expect("test support");
-    assert_eq!(record(AgentRecordKind::Settings), Some(settings()));
-    assert_eq!(record(AgentRecordKind::Knowledge).map(|record| record.version), Some(1));
+    let record = |kind| wait(store.record(agent, kind)).expect("test support");
+    assert_eq!(record(RecordKind::Settings), Some(settings()));
+    assert_eq!(record(RecordKind::Knowledge).map(|record| record.version), Some(1));
 }

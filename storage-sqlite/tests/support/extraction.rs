@@ -54,6 +54,6 @@ pub fn document(number: u8) -> StoredDocument {
 
 /// A change that keeps that document and does nothing else.
 pub fn keeping(number: u8) -> CreditWrite {
-    let document = Some(DocumentWrite { document: document(number), max_octets: None });
+    let document = Some(DocumentWrite { document: document(number), max_bytes: None });
     CreditWrite { at: at(61), account: None, entry: None, audit: None, replay: None, document }
 }

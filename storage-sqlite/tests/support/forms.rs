@@ -9,7 +9,7 @@ use openapi_core::forms::{
 };
 use openapi_core::json::RawObject;
 use openapi_core::storage::{
-    FormStore, NewSubmission, Result, SubmissionChange, SubmissionsWrite, Succession,
+    FormStore, NewSubmission, Result, SubmissionChange, SubmissionsWrite, Supersession,
 };
 use openapi_core::values::{AgentId, PlatformId, SubmissionId, TemplateId, TextValue};
 
@@ -129,7 +129,7 @@ pub fn submissions_write(
         submissions: vec![NewSubmission {
             audit: entry(agent, number, AuditAction::SubmissionCreate, &resource),
             template_generation: template.generation,
-            succession: submission.submitted_at.map(|_| Succession { head }),
+            succession: submission.submitted_at.map(|_| Supersession { head }),
             submission,
         }],
         replay: None,

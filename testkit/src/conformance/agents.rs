@@ -5,7 +5,7 @@ use super::{Backend, on};
 use openapi_core::access::KeySelector;
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::AuditAction;
-use openapi_core::storage::{RateWindow, StorageErrorKind};
+use openapi_core::storage::{RateLimitWindow, StorageErrorKind};
 
 pub(super) fn agents_are_stored_and_listed_by_age(backend: &mut dyn Backend) {
     on(backend, async |storage| {
@@ -50,7 +50,7 @@ pub(super) fn a_deleted_agent_is_absent_everywhere(backend: &mut dyn Backend) {
         assert_eq!(world.storage.contact_schema(&a).await.expect("schema"), None);
         assert!(world.storage.keys(&a).await.expect("keys").is_empty());
         assert_eq!(world.storage.find_key(&KeySelector::Id(key.key.id)).await.expect("key"), None);
-        let grant = world.storage.key_grant(&key.key.api_key).await.expect("grant");
+        let grant = world.storage.look_up_key(&key.key.api_key).await.expect("grant");
         assert!(
             grant.is_none_or(|grant| grant.agent_status == AgentStatus::Deleted),
             "its keys admit nobody"
@@ -89,7 +89,7 @@ pub(super) fn purging_is_bounded_and_complete(backend: &mut dyn Backend) {
             removed += step;
         }
         assert!(removed > 5 + 1, "contacts, key and schema: {removed}");
-        assert_eq!(world.storage.key_grant(&key.key.api_key).await.expect("grant"), None);
+        assert_eq!(world.storage.look_up_key(&key.key.api_key).await.expect("grant"), None);
         let payloads = world.audit_of(Some(&a)).await;
         assert!(payloads.iter().all(|entry| entry.details.is_empty()), "payloads are gone, entries stay");
         assert!(!payloads.is_empty());
@@ -103,14 +103,14 @@ pub(super) fn purging_touches_no_living_agent(backend: &mut dyn Backend) {
         world.insert(&a, body, 1).await;
         let kept = world.insert(&b, body, 2).await;
         let key = world.insert_key(&b, 3).await;
-        let window = RateWindow { version: 1, shares: Vec::new() };
-        world.storage.save_rate_window(&b, key.key.id, &window).await.expect("save");
+        let window = RateLimitWindow { version: 1, shares: Vec::new() };
+        world.storage.save_rate_limit_window(&b, key.key.id, &window).await.expect("save");
         world.set_status(&a, AgentStatus::Deleted, 4).await.expect("delete");
         while world.storage.purge_agent(&a, 100).await.expect("purge") > 0 {}
         assert_eq!(world.by_external(&b, "x").await, Some(kept.clone()));
         assert_eq!(world.list(&b, &everything()).await, (vec![kept], 1));
-        assert!(world.storage.key_grant(&key.key.api_key).await.expect("grant").is_some());
-        assert_eq!(world.storage.rate_window(&b, key.key.id).await.expect("window"), Some(window));
+        assert!(world.storage.look_up_key(&key.key.api_key).await.expect("grant").is_some());
+        assert_eq!(world.storage.rate_limit_window(&b, key.key.id).await.expect("window"), Some(window));
         assert!(world.audit_of(Some(&b)).await.iter().all(|entry| !entry.details.is_empty()));
     });
 }

@@ -90,13 +90,13 @@ const LARGE: usize = 11 * 1024 * 1024 + 3;
 const LATER: Timestamp = Timestamp::from_millis(32_503_680_000_000);
 
 fn key(agent: &str, number: u64) -> BlobKey {
-    let mut octets = [0x5b; 12];
-    octets[4..].copy_from_slice(&number.to_be_bytes());
+    let mut bytes = [0x5b; 12];
+    bytes[4..].copy_from_slice(&number.to_be_bytes());
     let agent = agent.parse().unwrap_or_else(|error| panic!("{agent}: {error}"));
-    BlobKey::new(agent, FileId::from(PlatformId::from_bytes(octets)))
+    BlobKey::new(agent, FileId::from(PlatformId::from_bytes(bytes)))
 }
 
-/// Octets in which no stretch of some thousand occurs twice.
+/// Bytes in which no stretch of some thousand occurs twice.
 fn content(seed: u64, length: usize) -> Bytes {
     let word = |at: u64| {
         let mut word = (seed << 40 | at).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -104,16 +104,16 @@ fn content(seed: u64, length: usize) -> Bytes {
         (word ^ (word >> 27)).to_le_bytes()
     };
     let block: Vec<u8> = (0..1_021).flat_map(word).collect();
-    let mut octets = Vec::with_capacity(length + block.len());
+    let mut bytes = Vec::with_capacity(length + block.len());
     for number in 1.. {
-        if octets.len() >= length {
+        if bytes.len() >= length {
             break;
         }
-        octets.extend_from_slice(&word(number << 20));
-        octets.extend_from_slice(&block);
+        bytes.extend_from_slice(&word(number << 20));
+        bytes.extend_from_slice(&block);
     }
-    octets.truncate(length);
-    octets.into()
+    bytes.truncate(length);
+    bytes.into()
 }
 
 async fn begin(store: &dyn BlobStore, key: &BlobKey) -> Box<dyn BlobWriter> {
@@ -122,20 +122,20 @@ async fn begin(store: &dyn BlobStore, key: &BlobKey) -> Box<dyn BlobWriter> {
 }
 
 /// Writes a blob in chunks of growing length.
-async fn write(store: &dyn BlobStore, key: &BlobKey, octets: &Bytes) {
+async fn write(store: &dyn BlobStore, key: &BlobKey, bytes: &Bytes) {
     let mut writer = begin(store, key).await;
-    for chunk in chunks(octets) {
+    for chunk in chunks(bytes) {
         writer.write(chunk).await.unwrap_or_else(|error| panic!("write {key}: {error:?}"));
     }
     writer.finish().await.unwrap_or_else(|error| panic!("finish {key}: {error:?}"));
 }
 
-/// The octets in pieces: none, one, and ever more of them.
-fn chunks(octets: &Bytes) -> Vec<Bytes> {
+/// The bytes in pieces: none, one, and ever more of them.
+fn chunks(bytes: &Bytes) -> Vec<Bytes> {
     let (mut chunks, mut at, mut length) = (vec![Bytes::new()], 0, 1);
-    while at < octets.len() {
-        let end = octets.len().min(at + length);
-        chunks.push(octets.slice(at..end));
+    while at < bytes.len() {
+        let end = bytes.len().min(at + length);
+        chunks.push(bytes.slice(at..end));
         (at, length) = (end, (length * 3).min(300_007));
     }
     chunks
@@ -143,11 +143,11 @@ fn chunks(octets: &Bytes) -> Vec<Bytes> {
 
 async fn read(store: &dyn BlobStore, key: &BlobKey, range: Range<u64>) -> BlobResult<Vec<u8>> {
     let mut stream = store.read(key, range).await?;
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     while let Some(chunk) = poll_fn(|context| stream.as_mut().poll_next(context)).await {
-        octets.extend_from_slice(&chunk?);
+        bytes.extend_from_slice(&chunk?);
     }
-    Ok(octets)
+    Ok(bytes)
 }
 
 /// The whole blob, by its length; `None` when it is not there.
@@ -156,9 +156,9 @@ async fn whole(store: &dyn BlobStore, key: &BlobKey) -> Option<Vec<u8>> {
     Some(read(store, key, 0..length).await.unwrap_or_else(|error| panic!("read {key}: {error:?}")))
 }
 
-async fn is(store: &dyn BlobStore, key: &BlobKey, octets: &[u8]) {
+async fn is(store: &dyn BlobStore, key: &BlobKey, bytes: &[u8]) {
     let found = whole(store, key).await.unwrap_or_else(|| panic!("{key} is not there"));
-    assert!(found == octets, "{key} has {} octets of {} that were written", found.len(), octets.len());
+    assert!(found == bytes, "{key} has {} bytes of {} that were written", found.len(), bytes.len());
 }
 
 async fn listed(store: &dyn BlobStore) -> BTreeMap<BlobKey, u64> {
@@ -175,7 +175,7 @@ async fn is_absent(store: &dyn BlobStore, key: &BlobKey) {
     assert_eq!(store.size(key).await.ok(), Some(None), "size of {key}");
     for range in [0..0, 0..1] {
         match read(store, key, range).await {
-            Ok(octets) => panic!("{} octets of {key} were read", octets.len()),
+            Ok(bytes) => panic!("{} bytes of {key} were read", bytes.len()),
             Err(error) => assert_eq!(error.kind, BlobErrorKind::Missing, "{error:?}"),
         }
     }
@@ -212,17 +212,17 @@ async fn a_blob_is_read_as_it_was_written(store: Arc<dyn BlobStore>) {
     for (number, length) in
         [1, 2, 100, 4_096, 65_536, 262_143, 262_144, 262_145, 1_000_003].into_iter().enumerate()
     {
-        let (key, octets) = (key("a", number as u64), content(number as u64, length));
-        write(store, &key, &octets).await;
+        let (key, bytes) = (key("a", number as u64), content(number as u64, length));
+        write(store, &key, &bytes).await;
         assert_eq!(store.size(&key).await.ok(), Some(Some(length as u64)));
-        is(store, &key, &octets).await;
+        is(store, &key, &bytes).await;
     }
     // All at once instead of in pieces.
-    let (key, octets) = (key("a", 99), content(99, 700_001));
+    let (key, bytes) = (key("a", 99), content(99, 700_001));
     let mut writer = begin(store, &key).await;
-    writer.write(octets.clone()).await.expect("write");
+    writer.write(bytes.clone()).await.expect("write");
     writer.finish().await.expect("finish");
-    is(store, &key, &octets).await;
+    is(store, &key, &bytes).await;
 }
 
 async fn an_empty_blob_is_a_blob(store: Arc<dyn BlobStore>) {
@@ -240,9 +240,9 @@ async fn an_empty_blob_is_a_blob(store: Arc<dyn BlobStore>) {
 
 async fn ranges_are_exact_at_every_edge(store: Arc<dyn BlobStore>) {
     let store = store.as_ref();
-    let octets = content(7, 600_000);
-    let (key, length) = (key("a", 1), octets.len() as u64);
-    write(store, &key, &octets).await;
+    let bytes = content(7, 600_000);
+    let (key, length) = (key("a", 1), bytes.len() as u64);
+    write(store, &key, &bytes).await;
     let edges = [
         0,
         1,
@@ -262,12 +262,12 @@ async fn ranges_are_exact_at_every_edge(store: Arc<dyn BlobStore>) {
         for end in edges[at..].iter().copied() {
             match read(store, &key, start..end).await {
                 Ok(found) if end <= length => {
-                    let asked = &octets[start as usize..end as usize];
-                    assert!(found == asked, "{start}..{end}: {} octets", found.len());
+                    let asked = &bytes[start as usize..end as usize];
+                    assert!(found == asked, "{start}..{end}: {} bytes", found.len());
                 }
-                Ok(found) => panic!("{start}..{end} of {length} octets gave {}", found.len()),
+                Ok(found) => panic!("{start}..{end} of {length} bytes gave {}", found.len()),
                 Err(error) => {
-                    assert!(end > length, "{start}..{end} of {length} octets: {error:?}");
+                    assert!(end > length, "{start}..{end} of {length} bytes: {error:?}");
                     assert_eq!(error.kind, BlobErrorKind::Missing, "{start}..{end}: {error:?}");
                 }
             }
@@ -277,12 +277,12 @@ async fn ranges_are_exact_at_every_edge(store: Arc<dyn BlobStore>) {
 
 async fn a_large_blob_comes_whole(store: Arc<dyn BlobStore>) {
     let store = store.as_ref();
-    let (key, octets) = (key("a", 1), content(1, LARGE));
-    write(store, &key, &octets).await;
-    is(store, &key, &octets).await;
+    let (key, bytes) = (key("a", 1), content(1, LARGE));
+    write(store, &key, &bytes).await;
+    is(store, &key, &bytes).await;
     let (start, end) = (5 * 1024 * 1024 - 1, 10 * 1024 * 1024 + 1);
     let part = read(store, &key, start..end).await.expect("read");
-    assert!(part == octets[start as usize..end as usize]);
+    assert!(part == bytes[start as usize..end as usize]);
     assert_eq!(listed(store).await, BTreeMap::from([(key, LARGE as u64)]));
 }
 
@@ -290,16 +290,16 @@ async fn what_is_not_finished_is_invisible(store: Arc<dyn BlobStore>) {
     let store = store.as_ref();
     let (small, large) = (key("a", 1), key("a", 2));
     let mut writers = Vec::new();
-    for (key, octets) in [(&small, content(1, 10)), (&large, content(2, LARGE))] {
+    for (key, bytes) in [(&small, content(1, 10)), (&large, content(2, LARGE))] {
         let mut writer = begin(store, key).await;
-        writer.write(octets.clone()).await.expect("write");
+        writer.write(bytes.clone()).await.expect("write");
         is_absent(store, key).await;
-        writers.push((key, octets, writer));
+        writers.push((key, bytes, writer));
     }
-    for (key, octets, writer) in writers {
+    for (key, bytes, writer) in writers {
         is_absent(store, key).await;
         writer.finish().await.expect("finish");
-        is(store, key, &octets).await;
+        is(store, key, &bytes).await;
     }
 }
 
@@ -401,9 +401,9 @@ async fn writers_do_not_disturb_each_other(store: Arc<dyn BlobStore>) {
     for number in 0..16 {
         let store = Arc::clone(&shared);
         work.push(Box::pin(async move {
-            let (key, octets) = (key(agent(number), number), content(number, length(number)));
-            write(store.as_ref(), &key, &octets).await;
-            is(store.as_ref(), &key, &octets).await;
+            let (key, bytes) = (key(agent(number), number), content(number, length(number)));
+            write(store.as_ref(), &key, &bytes).await;
+            is(store.as_ref(), &key, &bytes).await;
         }));
     }
     together(work).await;
@@ -416,9 +416,9 @@ async fn writers_do_not_disturb_each_other(store: Arc<dyn BlobStore>) {
 async fn a_reader_keeps_what_it_reads(store: Arc<dyn BlobStore>) {
     let store = store.as_ref();
     let (read_key, other) = (key("a", 1), key("a", 2));
-    let octets = content(1, 900_000);
-    write(store, &read_key, &octets).await;
-    let mut stream = store.read(&read_key, 0..octets.len() as u64).await.expect("read");
+    let bytes = content(1, 900_000);
+    write(store, &read_key, &bytes).await;
+    let mut stream = store.read(&read_key, 0..bytes.len() as u64).await.expect("read");
     let mut found = Vec::new();
     while let Some(chunk) = poll_fn(|context| stream.as_mut().poll_next(context)).await {
         found.extend_from_slice(&chunk.expect("chunk"));
@@ -427,16 +427,16 @@ async fn a_reader_keeps_what_it_reads(store: Arc<dyn BlobStore>) {
         is(store, &other, &content(2, 10)).await;
         store.remove(&other).await.expect("remove");
     }
-    assert!(found == octets);
+    assert!(found == bytes);
     assert!(poll_fn(|context| stream.as_mut().poll_next(context)).await.is_none(), "it ends once");
 }
 
 async fn a_dropped_stream_harms_nothing(store: Arc<dyn BlobStore>) {
     let store = store.as_ref();
-    let (key, octets) = (key("a", 1), content(1, 900_000));
-    write(store, &key, &octets).await;
+    let (key, bytes) = (key("a", 1), content(1, 900_000));
+    write(store, &key, &bytes).await;
     for polls in 0..4 {
-        let mut stream = store.read(&key, 0..octets.len() as u64).await.expect("read");
+        let mut stream = store.read(&key, 0..bytes.len() as u64).await.expect("read");
         for _ in 0..polls {
             poll_fn(|context| stream.as_mut().poll_next(context)).await.transpose().expect("chunk");
         }
@@ -444,22 +444,22 @@ async fn a_dropped_stream_harms_nothing(store: Arc<dyn BlobStore>) {
         drop(cut(store.read(&key, 0..1), polls).await);
         drop(cut(store.size(&key), polls).await);
     }
-    is(store, &key, &octets).await;
+    is(store, &key, &bytes).await;
 }
 
 async fn a_dropped_finish_is_whole_or_absent(store: Arc<dyn BlobStore>) {
     let store = store.as_ref();
     for (size, length) in [5_000, 400_000, LARGE].into_iter().enumerate() {
-        let octets = content(size as u64, length);
+        let bytes = content(size as u64, length);
         for pending in 0..64 {
             let key = key("a", (size * 1_000 + pending) as u64);
             let mut writer = begin(store, &key).await;
-            writer.write(octets.clone()).await.expect("write");
+            writer.write(bytes.clone()).await.expect("write");
             let finished = cut(writer.finish(), pending).await;
             // What was dropped may still be on its way.
             for _ in 0..3 {
                 match whole(store, &key).await {
-                    Some(found) => assert!(found == octets, "{} octets of {length}", found.len()),
+                    Some(found) => assert!(found == bytes, "{} bytes of {length}", found.len()),
                     None => assert!(finished.is_none(), "a finished blob is not there"),
                 }
             }
@@ -473,21 +473,21 @@ async fn a_dropped_finish_is_whole_or_absent(store: Arc<dyn BlobStore>) {
 
 async fn a_dropped_write_leaves_no_hole(store: Arc<dyn BlobStore>) {
     let store = store.as_ref();
-    let octets = content(1, LARGE);
+    let bytes = content(1, LARGE);
     for pending in 0..6 {
         let key = key("a", pending as u64);
         let mut writer = begin(store, &key).await;
-        writer.write(octets.slice(..1_000)).await.expect("write");
-        let written = cut(writer.write(octets.slice(1_000..)), pending).await;
+        writer.write(bytes.slice(..1_000)).await.expect("write");
+        let written = cut(writer.write(bytes.slice(1_000..)), pending).await;
         is_absent(store, &key).await;
         match (written, writer.finish().await) {
             (Some(written), finished) => {
                 written.expect("write");
                 finished.expect("finish");
-                is(store, &key, &octets).await;
+                is(store, &key, &bytes).await;
                 break;
             }
-            (None, Ok(())) => is(store, &key, &octets).await,
+            (None, Ok(())) => is(store, &key, &bytes).await,
             (None, Err(_)) => is_absent(store, &key).await,
         }
     }

@@ -55,7 +55,7 @@ pub(super) fn contacts_come_back_as_stored(backend: &mut dyn Backend) {
     });
 }
 
-pub(super) fn text_survives_to_the_octet(backend: &mut dyn Backend) {
+pub(super) fn text_survives_to_the_byte(backend: &mut dyn Backend) {
     on(backend, async |storage| {
         let (world, a, _) = World::with_agents(storage).await;
         let texts = [
@@ -253,7 +253,7 @@ pub(super) fn a_refused_write_leaves_nothing(backend: &mut dyn Backend) {
         assert_eq!(world.audit_of(Some(&a)).await.len(), entries, "no entry of a refused write");
         let stored = world
             .storage
-            .replay(&a, &openapi_core::storage::ReplayKey([1; 32]), at(4))
+            .replay(&a, &openapi_core::storage::IdempotencyKey([1; 32]), at(4))
             .await
             .expect("replay");
         assert_eq!(stored, None, "no answer of a refused write");
@@ -301,7 +301,7 @@ pub(super) fn erasing_removes_everything_of_a_contact(backend: &mut dyn Backend)
         let replayed = async |key| {
             world
                 .storage
-                .replay(&a, &openapi_core::storage::ReplayKey([key; 32]), at(5))
+                .replay(&a, &openapi_core::storage::IdempotencyKey([key; 32]), at(5))
                 .await
                 .expect("replay")
         };
@@ -388,7 +388,7 @@ pub(super) fn stored_rows_outlive_a_restart(backend: &mut dyn Backend) {
         assert_eq!(world.audit_of(Some(&a)).await.len(), 4);
         let replay = world
             .storage
-            .replay(&a, &openapi_core::storage::ReplayKey([1; 32]), at(3))
+            .replay(&a, &openapi_core::storage::IdempotencyKey([1; 32]), at(3))
             .await
             .expect("replay");
         assert!(replay.is_some());

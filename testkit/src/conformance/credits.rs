@@ -14,7 +14,7 @@ use openapi_core::credits::{
     CreditAccount, CreditEntry, CreditEntryKind, CreditPool, CreditRates, Reservation,
 };
 use openapi_core::storage::{
-    CreditWrite, DocumentWrite, Excess, ExcessUnit, LedgerQuery, Result, StorageErrorKind,
+    CreditWrite, DocumentWrite, LedgerQuery, QuotaExcess, QuotaUnit, Result, StorageErrorKind,
 };
 use openapi_core::values::{AgentId, PlatformId, Timestamp};
 
@@ -59,9 +59,9 @@ pub(super) fn nothing(millis: i64) -> CreditWrite {
     CreditWrite { at: at(millis), account: None, entry: None, audit: None, replay: None, document: None }
 }
 
-/// A document of 10 octets that is kept.
-fn kept(number: u8, max_octets: Option<u64>) -> Option<DocumentWrite> {
-    Some(DocumentWrite { document: document(number, 10), max_octets })
+/// A document of 10 bytes that is kept.
+fn kept(number: u8, max_bytes: Option<u64>) -> Option<DocumentWrite> {
+    Some(DocumentWrite { document: document(number, 10), max_bytes })
 }
 
 /// A change of the account alone.
@@ -195,7 +195,7 @@ pub(super) fn changes_of_credits_are_stored_as_a_whole(backend: &mut dyn Backend
         let full = CreditWrite { account: Some(account(2)), ..other.clone() };
         let known = CreditWrite { document: kept(2, Some(20)), ..full.clone() };
         let used = CreditWrite { document: kept(1, Some(20)), entry: Some(entry(2, 10)), ..full.clone() };
-        let excess = Excess { unit: ExcessUnit::Bytes, limit: 19, actual: 20 };
+        let excess = QuotaExcess { unit: QuotaUnit::Bytes, limit: 19, actual: 20 };
         for (agent, write, kind) in [
             (&nobody, &again, StorageErrorKind::Missing),
             (&a, &again, StorageErrorKind::ReplayExists),
@@ -210,7 +210,7 @@ pub(super) fn changes_of_credits_are_stored_as_a_whole(backend: &mut dyn Backend
             assert_eq!(world.ledger(&a, None, 10).await, [entry(1, 10)], "{kind}");
             assert_eq!(world.audit_of(Some(&a)).await.len(), noted + 1, "{kind}");
             assert_eq!(world.documents(&a, None, 10).await, [document(1, 10)], "{kind}");
-            assert_eq!((world.octets(&a).await, world.due(1_000, 10).await.len()), (10, 1), "{kind}");
+            assert_eq!((world.bytes(&a).await, world.due(1_000, 10).await.len()), (10, 1), "{kind}");
             let second = world.storage.replay(&a, &replay(2, None, 0).key, at(11)).await;
             assert_eq!(second.expect("replay"), None, "{kind}");
         }

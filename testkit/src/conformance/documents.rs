@@ -8,7 +8,7 @@ use openapi_core::audit::AuditAction;
 use openapi_core::files::Sha256Digest;
 use openapi_core::ports::{BlobEntry, BlobKey};
 use openapi_core::storage::{
-    DocumentWrite, Excess, ExcessUnit, FileQuota, FileWrite, Result, StorageErrorKind, StoredDocument,
+    DocumentWrite, FileQuota, FileWrite, QuotaExcess, QuotaUnit, Result, StorageErrorKind, StoredDocument,
 };
 use openapi_core::values::{AgentId, ContactId, FileId};
 
@@ -22,7 +22,7 @@ pub(super) fn key(agent: &AgentId, number: u8) -> BlobKey {
     BlobKey::new(agent.clone(), id(number))
 }
 
-/// A document of so many stored octets, which ends `100 * number` ms behind the start.
+/// A document of so many stored bytes, which ends `100 * number` ms behind the start.
 pub(super) fn document(number: u8, stored_size: u64) -> StoredDocument {
     StoredDocument {
         id: id(number),
@@ -39,12 +39,12 @@ pub(super) fn document(number: u8, stored_size: u64) -> StoredDocument {
 }
 
 fn excess(limit: u64, actual: u64) -> StorageErrorKind {
-    StorageErrorKind::QuotaExceeded(Excess { unit: ExcessUnit::Bytes, limit, actual })
+    StorageErrorKind::QuotaExceeded(QuotaExcess { unit: QuotaUnit::Bytes, limit, actual })
 }
 
 impl World {
     async fn try_document(&self, agent: &AgentId, number: u8, size: u64, most: Option<u64>) -> Result<()> {
-        let write = DocumentWrite { document: document(number, size), max_octets: most };
+        let write = DocumentWrite { document: document(number, size), max_bytes: most };
         self.storage.insert_document(agent, &write).await
     }
 
@@ -73,9 +73,9 @@ impl World {
         listed.unwrap_or_else(|error| panic!("documents: {error}"))
     }
 
-    /// Octets of all files and documents of an agent.
-    pub(super) async fn octets(&self, agent: &AgentId) -> u64 {
-        self.usage(agent, ContactId::from_bytes([99; 12])).await.octets_of_agent
+    /// Bytes of all files and documents of an agent.
+    pub(super) async fn bytes(&self, agent: &AgentId) -> u64 {
+        self.usage(agent, ContactId::from_bytes([99; 12])).await.bytes_of_agent
     }
 }
 
@@ -87,14 +87,14 @@ pub(super) fn documents_come_back_as_stored(backend: &mut dyn Backend) {
             let stored = world.add_document(&a, number, u64::from(u32::MAX) * 2).await;
             assert_eq!(world.document(&a, number).await, Some(stored));
         }
-        assert_eq!(world.octets(&a).await, u64::from(u32::MAX) * 4);
+        assert_eq!(world.bytes(&a).await, u64::from(u32::MAX) * 4);
     });
     if backend.reopen() {
         on(backend, async |storage| {
             let (world, a) = (World::new(storage), agent_id("agent-a"));
             let stored = document(2, u64::from(u32::MAX) * 2);
             assert_eq!(world.document(&a, 2).await, Some(stored), "a document outlives a restart");
-            assert_eq!(world.octets(&a).await, u64::from(u32::MAX) * 4);
+            assert_eq!(world.bytes(&a).await, u64::from(u32::MAX) * 4);
         });
     }
 }
@@ -129,7 +129,7 @@ pub(super) fn documents_and_files_share_one_quota(backend: &mut dyn Backend) {
     on(backend, async |storage| {
         let (world, a, b) = World::with_agents(storage).await;
         let contact = world.insert(&a, BODY, 0).await;
-        let quota = FileQuota { files_of_contact: 100, octets_of_agent: Some(100) };
+        let quota = FileQuota { files_of_contact: 100, bytes_of_agent: Some(100) };
         let upload = async |number: u8, size: u64| {
             let file = super::files::file_of(&contact, number, "a.pdf", size, 5);
             let write = FileWrite { quota, ..world.file_write(&file, &contact, 100) };
@@ -141,7 +141,7 @@ pub(super) fn documents_and_files_share_one_quota(backend: &mut dyn Backend) {
         upload(1, 40).await.expect("room");
         assert_fails(world.try_document(&a, 2, 61, Some(100)).await, &excess(100, 101));
         world.try_document(&a, 2, 60, Some(100)).await.expect("exactly as much as may be");
-        assert_eq!(world.octets(&a).await, 100);
+        assert_eq!(world.bytes(&a).await, 100);
         assert_fails(world.try_document(&a, 3, 1, Some(100)).await, &excess(100, 101));
         assert_fails(upload(4, 1).await, &excess(100, 101));
         assert_fails(world.try_document(&a, 3, u64::MAX, Some(100)).await, &excess(100, u64::MAX));
@@ -149,15 +149,15 @@ pub(super) fn documents_and_files_share_one_quota(backend: &mut dyn Backend) {
         assert_fails(world.try_document(&a, 6, 0, Some(100)).await, &excess(100, 101));
         // What is discarded or forgotten counts no more; what is due still does.
         world.discard(&a, 5, 50).await;
-        assert_eq!(world.octets(&a).await, 100);
+        assert_eq!(world.bytes(&a).await, 100);
         assert_eq!(world.due(200, 10).await.len(), 2);
         assert_fails(world.try_document(&a, 3, 1, Some(100)).await, &excess(100, 101));
-        world.storage.forget_blobs(&[key(&a, 2)]).await.expect("forget");
-        assert_eq!(world.octets(&a).await, 40);
-        world.storage.forget_blobs(&[key(&a, 2), key(&a, 5), key(&a, 1)]).await.expect("forget");
-        assert_eq!(world.octets(&a).await, 40, "each counts once, and the file is not deleted");
+        world.storage.remove_blob_records(&[key(&a, 2)]).await.expect("forget");
+        assert_eq!(world.bytes(&a).await, 40);
+        world.storage.remove_blob_records(&[key(&a, 2), key(&a, 5), key(&a, 1)]).await.expect("forget");
+        assert_eq!(world.bytes(&a).await, 40, "each counts once, and the file is not deleted");
         world.try_document(&a, 3, 60, Some(100)).await.expect("room again");
-        assert_eq!((world.octets(&a).await, world.octets(&b).await), (100, 100));
+        assert_eq!((world.bytes(&a).await, world.bytes(&b).await), (100, 100));
     });
 }
 
@@ -174,12 +174,12 @@ pub(super) fn refused_documents_leave_nothing(backend: &mut dyn Backend) {
         // Files and documents share the place of their contents.
         for number in [1, 8] {
             let again = StoredDocument { file_name: "other".to_owned(), ..document(number, 10) };
-            let again = DocumentWrite { document: again, max_octets: Some(25) };
+            let again = DocumentWrite { document: again, max_bytes: Some(25) };
             let again = world.storage.insert_document(&a, &again).await;
             assert_fails(again, &StorageErrorKind::AlreadyExists);
         }
         assert_eq!(world.document(&a, 1).await, Some(stored));
-        assert_eq!(world.octets(&a).await, 15);
+        assert_eq!(world.bytes(&a).await, 15);
         assert_eq!(world.due(1_000_000, 10).await, [key(&a, 1)]);
     });
 }
@@ -195,18 +195,18 @@ pub(super) fn contents_of_documents_are_due_at_their_end(backend: &mut dyn Backe
         assert_eq!(world.due(1_000, 2).await, [key(&a, 1), key(&b, 2)]);
         assert_eq!(world.due(1_000, 10).await, [key(&a, 1), key(&b, 2), key(&a, 3)]);
         assert_eq!(world.document(&a, 1).await, Some(document(1, 10)), "it is there until it is forgotten");
-        world.storage.forget_blobs(&[key(&a, 1), key(&a, 2)]).await.expect("forget");
+        world.storage.remove_blob_records(&[key(&a, 1), key(&a, 2)]).await.expect("forget");
         assert_eq!(world.document(&a, 1).await, None);
         assert_eq!(world.documents(&a, None, 10).await, [document(3, 10)]);
         assert_eq!(world.document(&b, 2).await, Some(document(2, 10)));
         assert_eq!(world.due(1_000, 10).await, [key(&b, 2), key(&a, 3)]);
-        assert_eq!((world.octets(&a).await, world.octets(&b).await), (10, 10));
+        assert_eq!((world.bytes(&a).await, world.bytes(&b).await), (10, 10));
         // An operator does not wait.
         let audit = world.audit(Some(&a), AuditAction::FilePurge, a.as_str(), 250);
-        assert_eq!(world.storage.hasten_purges(&a, at(250), &audit).await.expect("hasten"), 1);
+        assert_eq!(world.storage.expedite_purges(&a, at(250), &audit).await.expect("hasten"), 1);
         assert_eq!(world.due(250, 10).await, [key(&b, 2), key(&a, 3)]);
         assert_eq!(world.document(&a, 3).await, Some(document(3, 10)));
-        assert_eq!(world.storage.hasten_purges(&a, at(250), &audit).await.expect("hasten"), 0);
+        assert_eq!(world.storage.expedite_purges(&a, at(250), &audit).await.expect("hasten"), 0);
     });
 }
 
@@ -218,7 +218,7 @@ pub(super) fn a_discarded_document_leaves_its_content_due(backend: &mut dyn Back
         world.discard(&a, 5, 40).await;
         assert_eq!(world.document(&a, 5).await, None);
         assert_eq!(world.documents(&a, None, 10).await, [document(6, 20)]);
-        assert_eq!(world.octets(&a).await, 20);
+        assert_eq!(world.bytes(&a).await, 20);
         assert!(world.due(39, 10).await.is_empty());
         assert_eq!(world.due(40, 10).await, [key(&a, 5)]);
         assert_eq!(world.known(&[key(&a, 5)]).await, [true], "what is to go is no orphan");
@@ -228,10 +228,10 @@ pub(super) fn a_discarded_document_leaves_its_content_due(backend: &mut dyn Back
         world.discard(&agent_id("nobody"), 6, 45).await;
         assert_eq!(world.due(45, 10).await, [key(&a, 5)]);
         assert_eq!(world.due(40, 10).await, [key(&a, 5)]);
-        assert_eq!((world.octets(&a).await, world.known(&[key(&a, 7)]).await), (20, vec![false]));
-        world.storage.forget_blobs(&[key(&a, 5)]).await.expect("forget");
+        assert_eq!((world.bytes(&a).await, world.known(&[key(&a, 7)]).await), (20, vec![false]));
+        world.storage.remove_blob_records(&[key(&a, 5)]).await.expect("forget");
         assert_eq!(world.known(&[key(&a, 5)]).await, [false]);
-        assert_eq!(world.octets(&a).await, 20);
+        assert_eq!(world.bytes(&a).await, 20);
     });
 }
 
@@ -248,7 +248,7 @@ pub(super) fn contents_of_documents_are_known_and_not_needed(backend: &mut dyn B
         assert_eq!(world.known(&asked).await, [true, false, true, true, false]);
         let needed = [BlobEntry { key: key(&a, 2), size: 5 }];
         assert_eq!(world.needed(None, 10).await, needed);
-        world.storage.forget_blobs(&[key(&a, 1)]).await.expect("forget");
+        world.storage.remove_blob_records(&[key(&a, 1)]).await.expect("forget");
         assert_eq!(world.known(&asked).await, [false, false, true, true, false]);
     });
 }
@@ -264,7 +264,7 @@ pub(super) fn documents_of_deleted_agents_go(backend: &mut dyn Backend) {
         world.set_status(&a, AgentStatus::Deleted, 300).await.expect("delete");
         assert_eq!(world.document(&a, 1).await, None);
         assert!(world.documents(&a, None, 10).await.is_empty());
-        assert_eq!(world.octets(&a).await, 0);
+        assert_eq!(world.bytes(&a).await, 0);
         assert_fails(world.try_document(&a, 4, 10, None).await, &StorageErrorKind::Missing);
         world.discard(&a, 1, 20).await;
         assert!(world.due(99, 10).await.is_empty(), "a deleted agent has none to discard");
@@ -285,9 +285,9 @@ pub(super) fn documents_of_deleted_agents_go(backend: &mut dyn Backend) {
         let mut due = world.due(0, 10).await;
         due.sort();
         assert_eq!(due, all, "at once");
-        world.storage.forget_blobs(&due).await.expect("forget");
+        world.storage.remove_blob_records(&due).await.expect("forget");
         assert_eq!(world.known(&all).await, [false; 3]);
-        assert_eq!((world.documents(&b, None, 10).await.len(), world.octets(&b).await), (3, 30));
+        assert_eq!((world.documents(&b, None, 10).await.len(), world.bytes(&b).await), (3, 30));
     });
     assert_eq!(backend.faults(), [] as [String; 0]);
 }
@@ -298,18 +298,18 @@ pub(super) fn documents_belong_to_their_agent(backend: &mut dyn Backend) {
         world.add_document(&a, 1, 10).await;
         assert_eq!(world.document(&b, 1).await, None);
         assert!(world.documents(&b, None, 10).await.is_empty());
-        assert_eq!(world.octets(&b).await, 0);
+        assert_eq!(world.bytes(&b).await, 0);
         world.discard(&b, 1, 20).await;
         assert_eq!(world.document(&a, 1).await, Some(document(1, 10)));
         let audit = world.audit(Some(&b), AuditAction::FilePurge, b.as_str(), 30);
-        assert_eq!(world.storage.hasten_purges(&b, at(30), &audit).await.expect("hasten"), 0);
+        assert_eq!(world.storage.expedite_purges(&b, at(30), &audit).await.expect("hasten"), 0);
         assert!(world.due(99, 10).await.is_empty());
         // The same id under another agent is another document.
         let theirs = StoredDocument { file_name: "theirs".to_owned(), ..document(1, 7) };
-        let write = DocumentWrite { document: theirs.clone(), max_octets: Some(7) };
+        let write = DocumentWrite { document: theirs.clone(), max_bytes: Some(7) };
         world.storage.insert_document(&b, &write).await.expect("insert");
-        world.storage.forget_blobs(&[key(&a, 1)]).await.expect("forget");
+        world.storage.remove_blob_records(&[key(&a, 1)]).await.expect("forget");
         assert_eq!((world.document(&a, 1).await, world.document(&b, 1).await), (None, Some(theirs)));
-        assert_eq!((world.octets(&a).await, world.octets(&b).await), (0, 7));
+        assert_eq!((world.bytes(&a).await, world.bytes(&b).await), (0, 7));
     });
 }

@@ -9,15 +9,15 @@ use openapi_core::contacts::Contact;
 use openapi_core::files::{ContactFile, FileKind, Sha256Digest};
 use openapi_core::ports::{BlobEntry, BlobKey};
 use openapi_core::storage::{
-    Effects, Excess, ExcessUnit, FileDeletion, FilePage, FileQuery, FileQuota, FileSort, FileTombstone,
-    FileUsage, FileWrite, Order, Result, StorageErrorKind, Window,
+    Effects, FileDeletion, FilePage, FileQuery, FileQuota, FileSort, FileTombstone, FileUsage, FileWrite,
+    Order, QuotaExcess, QuotaUnit, Result, StorageErrorKind, Window,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 
 const BODY: &str = r#"{"primaryEmail":"a@example.com"}"#;
 
 /// More than any case stores.
-const ROOMY: FileQuota = FileQuota { files_of_contact: 1_000, octets_of_agent: None };
+const ROOMY: FileQuota = FileQuota { files_of_contact: 1_000, bytes_of_agent: None };
 
 pub(super) fn file_of(contact: &Contact, id: u8, name: &str, size: u64, millis: i64) -> ContactFile {
     ContactFile {
@@ -92,15 +92,18 @@ impl World {
 
     /// What is due by an instant, oldest first.
     pub(super) async fn due(&self, millis: i64, at_most: u32) -> Vec<BlobKey> {
-        self.storage.due_blobs(at(millis), at_most).await.unwrap_or_else(|error| panic!("due: {error}"))
+        self.storage
+            .blobs_due_for_deletion(at(millis), at_most)
+            .await
+            .unwrap_or_else(|error| panic!("due: {error}"))
     }
 
     pub(super) async fn known(&self, keys: &[BlobKey]) -> Vec<bool> {
-        self.storage.known_blobs(keys).await.unwrap_or_else(|error| panic!("known: {error}"))
+        self.storage.existing_blobs(keys).await.unwrap_or_else(|error| panic!("known: {error}"))
     }
 
     pub(super) async fn needed(&self, after: Option<&BlobKey>, at_most: u32) -> Vec<BlobEntry> {
-        self.storage.needed_blobs(after, at_most).await.unwrap_or_else(|error| panic!("needed: {error}"))
+        self.storage.referenced_blobs(after, at_most).await.unwrap_or_else(|error| panic!("needed: {error}"))
     }
 }
 
@@ -199,29 +202,30 @@ pub(super) fn file_quotas_are_exact(backend: &mut dyn Backend) {
         let contact = world.insert(&a, BODY, 0).await;
         let other = world.insert(&a, r#"{"primaryEmail":"b@example.com"}"#, 1).await;
         let foreign = world.insert(&b, BODY, 2).await;
-        let quota = FileQuota { files_of_contact: 2, octets_of_agent: Some(100) };
+        let quota = FileQuota { files_of_contact: 2, bytes_of_agent: Some(100) };
         let insert = async |contact: &Contact, id: u8, size: u64| {
             let file = file_of(contact, id, "a.pdf", size, 5);
             let write = FileWrite { quota, ..world.file_write(&file, contact, 100) };
             world.storage.insert_file(&contact.agent_id, &write).await
         };
-        let excess = |unit, limit, actual| StorageErrorKind::QuotaExceeded(Excess { unit, limit, actual });
-        insert(&foreign, 20, 100).await.expect("another agent's octets do not count");
+        let excess =
+            |unit, limit, actual| StorageErrorKind::QuotaExceeded(QuotaExcess { unit, limit, actual });
+        insert(&foreign, 20, 100).await.expect("another agent's bytes do not count");
         insert(&contact, 1, 60).await.expect("room");
-        assert_fails(insert(&contact, 2, 41).await, &excess(ExcessUnit::Bytes, 100, 101));
+        assert_fails(insert(&contact, 2, 41).await, &excess(QuotaUnit::Bytes, 100, 101));
         insert(&contact, 2, 40).await.expect("exactly as much as may be");
-        assert_fails(insert(&contact, 3, 1).await, &excess(ExcessUnit::Files, 2, 3));
-        assert_fails(insert(&other, 3, 1).await, &excess(ExcessUnit::Bytes, 100, 101));
-        let usage = FileUsage { files_of_contact: 2, octets_of_agent: 100 };
+        assert_fails(insert(&contact, 3, 1).await, &excess(QuotaUnit::Files, 2, 3));
+        assert_fails(insert(&other, 3, 1).await, &excess(QuotaUnit::Bytes, 100, 101));
+        let usage = FileUsage { files_of_contact: 2, bytes_of_agent: 100 };
         assert_eq!(world.usage(&a, contact.id).await, usage);
         // A deleted file counts no more.
         let deleted = world.file(&a, FileId::from_bytes([1; 12])).await.expect("a file");
         world.delete(&deleted, &contact, at(1_000)).await;
-        let usage = FileUsage { files_of_contact: 1, octets_of_agent: 40 };
+        let usage = FileUsage { files_of_contact: 1, bytes_of_agent: 40 };
         assert_eq!(world.usage(&a, contact.id).await, usage);
         insert(&contact, 4, 60).await.expect("room again");
-        world.storage.forget_blobs(&[key(&deleted)]).await.expect("forget");
-        let usage = FileUsage { files_of_contact: 2, octets_of_agent: 100 };
+        world.storage.remove_blob_records(&[key(&deleted)]).await.expect("forget");
+        let usage = FileUsage { files_of_contact: 2, bytes_of_agent: 100 };
         assert_eq!(world.usage(&a, contact.id).await, usage);
         let audit = world.audit(Some(&a), AuditAction::ContactErase, &contact.id.to_string(), 300);
         world.storage.erase_contact(&a, contact.id, &audit).await.expect("erase");
@@ -318,17 +322,17 @@ pub(super) fn contents_are_due_in_their_time(backend: &mut dyn Backend) {
         assert_eq!(world.due(10_000, 2).await, [key(&early), key(&theirs)]);
         assert_eq!(world.due(10_000, 10).await, [key(&early), key(&theirs), key(&late)]);
         // Forgetting ends the tombstone too, and does nothing to a file that is there.
-        world.storage.forget_blobs(&[key(&early), key(&kept)]).await.expect("forget");
+        world.storage.remove_blob_records(&[key(&early), key(&kept)]).await.expect("forget");
         assert_eq!(world.due(10_000, 10).await, [key(&theirs), key(&late)]);
         assert_eq!(world.storage.file_tombstone(&a, early.id).await.expect("tombstone"), None);
         assert_eq!(world.file(&a, kept.id).await, Some(kept));
         // An operator does not wait.
         let audit = world.audit(Some(&a), AuditAction::FilePurge, a.as_str(), 300);
-        assert_eq!(world.storage.hasten_purges(&a, at(300), &audit).await.expect("hasten"), 1);
+        assert_eq!(world.storage.expedite_purges(&a, at(300), &audit).await.expect("hasten"), 1);
         assert_eq!(world.due(300, 10).await, [key(&late)]);
         let noted = world.audit_of(Some(&a)).await;
         assert!(noted.iter().any(|entry| entry.action == AuditAction::FilePurge));
-        assert_eq!(world.storage.hasten_purges(&a, at(400), &audit).await.expect("hasten"), 0);
+        assert_eq!(world.storage.expedite_purges(&a, at(400), &audit).await.expect("hasten"), 0);
     });
 }
 
@@ -344,7 +348,7 @@ pub(super) fn erasing_makes_contents_due(backend: &mut dyn Backend) {
         // A file whose content is gone already leaves its entries in the audit log.
         let gone = world.add_file(&contact, 4, "d.pdf", 5, 4).await;
         world.delete(&gone, &contact, at(250)).await;
-        world.storage.forget_blobs(&[key(&gone)]).await.expect("forget");
+        world.storage.remove_blob_records(&[key(&gone)]).await.expect("forget");
         let audit = world.audit(Some(&a), AuditAction::ContactErase, &contact.id.to_string(), 300);
         world.storage.erase_contact(&a, contact.id, &audit).await.expect("erase");
         let mut due = world.due(300, 10).await;
@@ -384,7 +388,7 @@ pub(super) fn contents_of_deleted_agents_are_due(backend: &mut dyn Backend) {
         let mut due = world.due(300, 10).await;
         due.sort();
         assert_eq!(due, [key(&live), key(&deleted)]);
-        world.storage.forget_blobs(&due).await.expect("forget");
+        world.storage.remove_blob_records(&due).await.expect("forget");
         assert!(world.due(900_000, 10).await.is_empty());
         assert_eq!(world.known(&due).await, [false, false]);
         assert_eq!(world.file(&b, theirs.id).await, Some(theirs));
@@ -437,7 +441,7 @@ pub(super) fn files_belong_to_their_agent(backend: &mut dyn Backend) {
         world.delete(&file, &contact, at(1_000)).await;
         assert_eq!(world.storage.file_tombstone(&b, file.id).await.expect("tombstone"), None);
         let audit = world.audit(Some(&b), AuditAction::FilePurge, b.as_str(), 300);
-        assert_eq!(world.storage.hasten_purges(&b, at(300), &audit).await.expect("hasten"), 0);
+        assert_eq!(world.storage.expedite_purges(&b, at(300), &audit).await.expect("hasten"), 0);
         assert!(world.due(999, 10).await.is_empty());
     });
 }

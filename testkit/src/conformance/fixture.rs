@@ -10,11 +10,11 @@ use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::{AuditAction, AuditEntry};
 use openapi_core::contacts::{Contact, ContactFields, ContactKeys, ContactRef, SearchTerm, SharedContact};
 use openapi_core::json::{Object, RawObject, parse};
-use openapi_core::ports::{IdSource, SequentialIds};
+use openapi_core::ports::{IdGenerator, SequentialIds};
 use openapi_core::schema::{CompiledSchema, ContactSchema, Identity};
 use openapi_core::storage::{
-    AuditQuery, ContactFilter, ContactQuery, ContactSort, ContactWrite, Effects, Order, Replay, ReplayKey,
-    Result, StorageErrorKind, Window,
+    AuditQuery, ContactFilter, ContactQuery, ContactSort, ContactWrite, Effects, IdempotencyKey,
+    IdempotencyRecord, Order, Result, StorageErrorKind, Window,
 };
 use openapi_core::values::{AgentId, AuditId, ContactId, Timestamp};
 
@@ -134,9 +134,9 @@ impl World {
 
     /// Sets the schema that a definition makes.
     pub(super) async fn redefine(&self, agent: &AgentId, definition: &str, millis: i64) -> Result<()> {
-        let brand =
-            openapi_core::brand::Brand::new("http://localhost").unwrap_or_else(|error| panic!("{error}"));
-        let schema = self.schema(agent).await.redefined(&object(definition), &brand, at(millis));
+        let service_info = openapi_core::service_info::ServiceInfo::new("http://localhost")
+            .unwrap_or_else(|error| panic!("{error}"));
+        let schema = self.schema(agent).await.redefined(&object(definition), &service_info, at(millis));
         let schema = schema.unwrap_or_else(|violations| panic!("{violations:?}"));
         let audit = self.audit(Some(agent), AuditAction::ContactSchemaReplace, agent.as_str(), millis);
         self.storage.replace_contact_schema(agent, &schema, &audit).await
@@ -149,10 +149,11 @@ impl World {
 
     /// The same under a schema.
     pub(super) fn contact_of(&self, schema: &ContactSchema, body: &str, millis: i64) -> Contact {
-        let brand =
-            openapi_core::brand::Brand::new("http://localhost").unwrap_or_else(|error| panic!("{error}"));
+        let service_info = openapi_core::service_info::ServiceInfo::new("http://localhost")
+            .unwrap_or_else(|error| panic!("{error}"));
         let agent = &schema.agent_id;
-        let schema = CompiledSchema::new(schema.clone(), &brand).unwrap_or_else(|error| panic!("{error}"));
+        let schema =
+            CompiledSchema::new(schema.clone(), &service_info).unwrap_or_else(|error| panic!("{error}"));
         let identity = Identity {
             id: self.ids.platform_id(at(millis)).into(),
             agent_id: agent.clone(),
@@ -282,9 +283,9 @@ pub(super) fn agent(id: &AgentId, millis: i64) -> Agent {
     }
 }
 
-pub(super) fn replay(key: u8, contact: Option<ContactId>, expires_millis: i64) -> Replay {
-    Replay {
-        key: ReplayKey([key; 32]),
+pub(super) fn replay(key: u8, contact: Option<ContactId>, expires_millis: i64) -> IdempotencyRecord {
+    IdempotencyRecord {
+        key: IdempotencyKey([key; 32]),
         fingerprint: [9; 32],
         status: 201,
         location: Some("/v1/open/contacts/x".to_owned()),

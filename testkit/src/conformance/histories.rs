@@ -15,7 +15,7 @@ use openapi_core::ports::BlobKey;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
     ContactFilter, ContactPage, ContactQuery, ContactSort, DocumentWrite, FilePage, FileQuery, FileQuota,
-    FileSort, Order, ReplayKey, SortPosition, StorageErrorKind, StoredDocument, Window,
+    FileSort, IdempotencyKey, Order, SortPosition, StorageErrorKind, StoredDocument, Window,
 };
 use openapi_core::values::{AgentId, ContactId, FileId};
 use storage_memory::MemoryStorage;
@@ -286,7 +286,7 @@ async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, n: i64) -> Out
             let name = ["a.pdf", "A.pdf", "é.pdf", "b.pdf"][usize::from(file % 4)];
             let file = super::files::file_of(&contact, *file, name, u64::from(file % 3) + 1, n % 3);
             let mut write = world.file_write(&file, &contact, millis);
-            write.quota = FileQuota { files_of_contact: 3, octets_of_agent: Some(12) };
+            write.quota = FileQuota { files_of_contact: 3, bytes_of_agent: Some(12) };
             outcome(world.storage.insert_file(agent, &write).await)
         }
         Step::DeleteFile { agent, contact, file } => {
@@ -301,18 +301,18 @@ async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, n: i64) -> Out
             Outcome::Files(world.storage.files(&agents[*agent], query).await.expect("list"))
         }
         Step::ForgetDue { at_most } => {
-            let mut due = world.storage.due_blobs(at(millis), 1_000).await.expect("due");
+            let mut due = world.storage.blobs_due_for_deletion(at(millis), 1_000).await.expect("due");
             // Other histories share the store.
             due.retain(|key| agents.contains(&key.agent));
             due.truncate(*at_most as usize);
-            world.storage.forget_blobs(&due).await.expect("forget");
+            world.storage.remove_blob_records(&due).await.expect("forget");
             Outcome::Contents(due)
         }
         Step::InsertDocument { agent, document } => {
             let size = u64::from(document % 3) + 1;
             let document =
                 StoredDocument { expires_at: at(millis + 8), ..super::documents::document(*document, size) };
-            let write = DocumentWrite { document, max_octets: Some(12) };
+            let write = DocumentWrite { document, max_bytes: Some(12) };
             outcome(world.storage.insert_document(&agents[*agent], &write).await)
         }
         Step::DiscardDocument { agent, document } => {
@@ -369,9 +369,9 @@ pub async fn replay_history(
         prop_assert_eq!(ours.credits(agent).await, model.credits(agent).await);
         prop_assert_eq!(ours.ledger(agent, None, 100).await, model.ledger(agent, None, 100).await);
         prop_assert_eq!(ours.documents(agent, None, 100).await, model.documents(agent, None, 100).await);
-        prop_assert_eq!(ours.octets(agent).await, model.octets(agent).await);
+        prop_assert_eq!(ours.bytes(agent).await, model.bytes(agent).await);
         for key in 0..3 {
-            let (key, now) = (ReplayKey([key; 32]), at(1_000 + steps.len() as i64));
+            let (key, now) = (IdempotencyKey([key; 32]), at(1_000 + steps.len() as i64));
             let (found, expected) =
                 (ours.storage.replay(agent, &key, now).await, model.storage.replay(agent, &key, now).await);
             prop_assert_eq!(found.expect("replay"), expected.expect("replay"));

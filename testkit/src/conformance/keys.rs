@@ -5,7 +5,7 @@ use super::{Backend, on};
 use openapi_core::access::{KeySelector, KeyStatus, StoredKey};
 use openapi_core::agents::AgentStatus;
 use openapi_core::audit::AuditAction;
-use openapi_core::storage::{RateShare, RateWindow, StorageErrorKind};
+use openapi_core::storage::{RateLimitLease, RateLimitWindow, StorageErrorKind};
 use openapi_core::values::PlatformId;
 
 pub(super) fn keys_are_found_by_both_names(backend: &mut dyn Backend) {
@@ -18,11 +18,11 @@ pub(super) fn keys_are_found_by_both_names(backend: &mut dyn Backend) {
         let by_key =
             world.storage.find_key(&KeySelector::ApiKey(second.key.api_key.clone())).await.expect("find");
         assert_eq!(by_key.as_ref(), Some(&second));
-        let grant = world.storage.key_grant(&first.key.api_key).await.expect("grant").expect("there");
+        let grant = world.storage.look_up_key(&first.key.api_key).await.expect("grant").expect("there");
         assert_eq!((grant.stored, grant.agent_status), (first.clone(), AgentStatus::Active));
         assert_eq!(world.storage.keys(&a).await.expect("keys"), [first, second], "by creation");
         let unknown = world.key(&a, 3);
-        assert_eq!(world.storage.key_grant(&unknown.key.api_key).await.expect("grant"), None);
+        assert_eq!(world.storage.look_up_key(&unknown.key.api_key).await.expect("grant"), None);
     });
 }
 
@@ -72,7 +72,7 @@ pub(super) fn key_updates_need_the_stored_version(backend: &mut dyn Backend) {
         });
         let changed = changed.await.expect("update");
         assert_fails(update(&world, &stored, 1, |_| {}).await, &StorageErrorKind::Stale);
-        let grant = world.storage.key_grant(&stored.key.api_key).await.expect("grant").expect("there");
+        let grant = world.storage.look_up_key(&stored.key.api_key).await.expect("grant").expect("there");
         assert_eq!(grant.stored, changed, "the refused update changed nothing");
         let absent = world.key(&a, 5);
         assert_fails(update(&world, &absent, 1, |_| {}).await, &StorageErrorKind::Missing);
@@ -122,7 +122,7 @@ pub(super) fn the_grant_tells_the_agents_status(backend: &mut dyn Backend) {
         let (world, a, _) = World::with_agents(storage).await;
         let stored = world.insert_key(&a, 1).await;
         world.set_status(&a, AgentStatus::Disabled, 2).await.expect("disable");
-        let grant = world.storage.key_grant(&stored.key.api_key).await.expect("grant").expect("there");
+        let grant = world.storage.look_up_key(&stored.key.api_key).await.expect("grant").expect("there");
         assert_eq!(grant.agent_status, AgentStatus::Disabled);
         assert!(world.storage.find_key(&KeySelector::Id(stored.key.id)).await.expect("find").is_some());
     });
@@ -145,29 +145,30 @@ pub(super) fn rate_windows_belong_to_key_and_agent(backend: &mut dyn Backend) {
     on(backend, async |storage| {
         let (world, a, b) = World::with_agents(storage).await;
         let (one, two) = (world.insert_key(&a, 1).await.key.id, world.insert_key(&a, 2).await.key.id);
-        let saved = async |agent, key| world.storage.rate_window(agent, key).await.expect("window");
+        let saved = async |agent, key| world.storage.rate_limit_window(agent, key).await.expect("window");
         assert_eq!(saved(&a, one).await, None);
-        let share = |server: u8, leased| RateShare {
+        let share = |server: u8, leased| RateLimitLease {
             server: PlatformId::from_bytes([server; 12]),
             counted: vec![(at(1), 3), (at(60_000), u32::MAX)],
             leased,
             lease_ends: at(65_000),
         };
-        let first = RateWindow { version: 1, shares: vec![share(1, 20), share(255, 0)] };
-        let second = RateWindow { version: 2, shares: vec![share(1, 7)] };
-        let save =
-            async |agent, key, window: &RateWindow| world.storage.save_rate_window(agent, key, window).await;
+        let first = RateLimitWindow { version: 1, shares: vec![share(1, 20), share(255, 0)] };
+        let second = RateLimitWindow { version: 2, shares: vec![share(1, 7)] };
+        let save = async |agent, key, window: &RateLimitWindow| {
+            world.storage.save_rate_limit_window(agent, key, window).await
+        };
         save(&a, one, &first).await.expect("save");
         assert_eq!(saved(&a, one).await, Some(first.clone()));
-        let other = RateWindow { version: 1, shares: vec![] };
+        let other = RateLimitWindow { version: 1, shares: vec![] };
         save(&a, two, &other).await.expect("save");
         assert_eq!((saved(&a, one).await, saved(&a, two).await), (Some(first.clone()), Some(other)));
         assert_eq!(saved(&b, one).await, None);
         for version in [0, 1, 3] {
-            let unfit = RateWindow { version, ..second.clone() };
+            let unfit = RateLimitWindow { version, ..second.clone() };
             assert_fails(save(&a, one, &unfit).await, &StorageErrorKind::Stale);
         }
-        let unfit = RateWindow { version: 2, ..second.clone() };
+        let unfit = RateLimitWindow { version: 2, ..second.clone() };
         assert_fails(save(&b, one, &unfit).await, &StorageErrorKind::Stale);
         assert_eq!(saved(&a, one).await, Some(first), "what was refused changes nothing");
         save(&a, one, &second).await.expect("save");

@@ -120,7 +120,7 @@ cases! {
     }
     contacts {
         contacts_come_back_as_stored
-        text_survives_to_the_octet
+        text_survives_to_the_byte
         external_ids_are_exact
         external_ids_are_unique_also_when_archived
         unique_values_are_refused_in_order

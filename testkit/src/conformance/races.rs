@@ -9,7 +9,7 @@ use super::fixture::{World, at, everything, parsed, replay};
 use super::{Backend, on};
 use conversations::storage::ConversationStorage;
 use openapi_core::contacts::Contact;
-use openapi_core::storage::{ContactWrite, RateWindow, ReplayKey, Result, StorageErrorKind};
+use openapi_core::storage::{ContactWrite, IdempotencyKey, RateLimitWindow, Result, StorageErrorKind};
 use openapi_core::values::{AgentId, KeyId};
 
 pub(super) const WRITERS: usize = 8;
@@ -157,7 +157,7 @@ pub(super) fn a_dropped_write_is_whole_or_absent(backend: &mut dyn Backend) {
             let other = world.insert(&a, r#"{"primaryEmail":"b@example.com"}"#, 2).await;
             let stored = world.by_id(&a, contact.id).await;
             let (contacts, total) = world.list(&a, &everything()).await;
-            let answer = world.storage.replay(&a, &ReplayKey([1; 32]), at(3)).await.expect("replay");
+            let answer = world.storage.replay(&a, &IdempotencyKey([1; 32]), at(3)).await.expect("replay");
             let entries = world.audit_of(Some(&a)).await.len();
             if stored.is_some() {
                 assert_eq!((contacts, total), (vec![other, contact], 2));
@@ -174,9 +174,9 @@ pub(super) fn a_dropped_write_is_whole_or_absent(backend: &mut dyn Backend) {
 
 fn save_window(
     storage: Arc<dyn ConversationStorage>,
-    (agent, key, window): (AgentId, KeyId, RateWindow),
+    (agent, key, window): (AgentId, KeyId, RateLimitWindow),
 ) -> Written {
-    Box::pin(async move { storage.save_rate_window(&agent, key, &window).await })
+    Box::pin(async move { storage.save_rate_limit_window(&agent, key, &window).await })
 }
 
 pub(super) fn of_equal_rate_windows_one_wins(backend: &mut dyn Backend) {
@@ -189,7 +189,7 @@ pub(super) fn of_equal_rate_windows_one_wins(backend: &mut dyn Backend) {
     let (agent, key) = prepared.into_inner().expect("lock").expect("prepared");
     for version in 1..=3 {
         let shares = Vec::new();
-        let windows = vec![(agent.clone(), key, RateWindow { version, shares }); WRITERS];
+        let windows = vec![(agent.clone(), key, RateLimitWindow { version, shares }); WRITERS];
         let results = outcomes(backend, windows, save_window);
         let won = results.iter().filter(|result| result.is_ok()).count();
         let is_stale =

@@ -3,7 +3,7 @@
 use super::fixture::{World, assert_fails, at, replay};
 use super::{Backend, on};
 use openapi_core::contacts::Contact;
-use openapi_core::storage::{Replay, ReplayKey, Result, StorageErrorKind};
+use openapi_core::storage::{IdempotencyKey, IdempotencyRecord, Result, StorageErrorKind};
 use openapi_core::values::AgentId;
 
 const BODY: &str = r#"{"primaryEmail":"a@example.com"}"#;
@@ -12,7 +12,7 @@ async fn insert(
     world: &World,
     agent: &AgentId,
     millis: i64,
-    replay: impl FnOnce(&Contact) -> Replay,
+    replay: impl FnOnce(&Contact) -> IdempotencyRecord,
 ) -> Result<Contact> {
     let contact = world.contact(agent, BODY, millis).await;
     let mut write = world.write(&contact, millis).await;
@@ -20,8 +20,8 @@ async fn insert(
     world.storage.insert_contact(agent, &write).await.map(|()| contact)
 }
 
-async fn stored(world: &World, agent: &AgentId, key: u8, millis: i64) -> Option<Replay> {
-    world.storage.replay(agent, &ReplayKey([key; 32]), at(millis)).await.expect("replay")
+async fn stored(world: &World, agent: &AgentId, key: u8, millis: i64) -> Option<IdempotencyRecord> {
+    world.storage.replay(agent, &IdempotencyKey([key; 32]), at(millis)).await.expect("replay")
 }
 
 pub(super) fn answers_are_stored_with_the_change(backend: &mut dyn Backend) {
@@ -30,9 +30,9 @@ pub(super) fn answers_are_stored_with_the_change(backend: &mut dyn Backend) {
         assert_eq!(stored(&world, &a, 1, 0).await, None);
         let contact =
             insert(&world, &a, 1, |contact| replay(1, Some(contact.id), 100)).await.expect("insert");
-        assert_eq!(stored(&world, &a, 1, 2).await, Some(replay(1, Some(contact.id), 100)), "to the octet");
+        assert_eq!(stored(&world, &a, 1, 2).await, Some(replay(1, Some(contact.id), 100)), "to the byte");
         assert_eq!(stored(&world, &a, 2, 2).await, None);
-        let bare = |_: &Contact| Replay { location: None, resource: None, ..replay(3, None, 100) };
+        let bare = |_: &Contact| IdempotencyRecord { location: None, resource: None, ..replay(3, None, 100) };
         insert(&world, &a, 3, bare).await.expect("insert");
         assert_eq!(stored(&world, &a, 3, 4).await.expect("there").location, None);
     });
@@ -53,7 +53,9 @@ pub(super) fn a_key_holds_one_answer(backend: &mut dyn Backend) {
     on(backend, async |storage| {
         let (world, a, _) = World::with_agents(storage).await;
         let first = insert(&world, &a, 1, |contact| replay(1, Some(contact.id), 100)).await.expect("insert");
-        let second = insert(&world, &a, 2, |_| Replay { fingerprint: [1; 32], ..replay(1, None, 200) }).await;
+        let second =
+            insert(&world, &a, 2, |_| IdempotencyRecord { fingerprint: [1; 32], ..replay(1, None, 200) })
+                .await;
         assert_fails(second, &StorageErrorKind::ReplayExists);
         assert_eq!(stored(&world, &a, 1, 3).await, Some(replay(1, Some(first.id), 100)));
         let (contacts, total) = world.list(&a, &super::fixture::everything()).await;
@@ -66,7 +68,7 @@ pub(super) fn answers_belong_to_their_agent(backend: &mut dyn Backend) {
         let (world, a, b) = World::with_agents(storage).await;
         insert(&world, &a, 1, |_| replay(1, None, 100)).await.expect("insert");
         assert_eq!(stored(&world, &b, 1, 2).await, None);
-        insert(&world, &b, 2, |_| Replay { fingerprint: [1; 32], ..replay(1, None, 100) })
+        insert(&world, &b, 2, |_| IdempotencyRecord { fingerprint: [1; 32], ..replay(1, None, 100) })
             .await
             .expect("insert");
         let fingerprints = (stored(&world, &a, 1, 3).await, stored(&world, &b, 1, 3).await);
@@ -88,10 +90,14 @@ pub(super) fn sweeping_is_bounded(backend: &mut dyn Backend) {
             insert(&world, agent, i64::from(n), |_| replay(n, None, 100)).await.expect("insert");
         }
         insert(&world, &a, 9, |_| replay(9, None, 500)).await.expect("insert");
-        assert_eq!(world.storage.sweep_replays(at(99), 10).await.expect("sweep"), 0, "none has expired");
-        assert_eq!(world.storage.sweep_replays(at(100), 2).await.expect("sweep"), 2);
-        assert_eq!(world.storage.sweep_replays(at(100), 10).await.expect("sweep"), 3);
-        assert_eq!(world.storage.sweep_replays(at(100), 10).await.expect("sweep"), 0);
+        assert_eq!(
+            world.storage.sweep_idempotency_records(at(99), 10).await.expect("sweep"),
+            0,
+            "none has expired"
+        );
+        assert_eq!(world.storage.sweep_idempotency_records(at(100), 2).await.expect("sweep"), 2);
+        assert_eq!(world.storage.sweep_idempotency_records(at(100), 10).await.expect("sweep"), 3);
+        assert_eq!(world.storage.sweep_idempotency_records(at(100), 10).await.expect("sweep"), 0);
         assert!(stored(&world, &a, 9, 100).await.is_some());
     });
 }

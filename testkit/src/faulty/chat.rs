@@ -9,7 +9,7 @@ use conversations::storage::{
 };
 use conversations::{Conversation, KnowledgeDocument, Message, Passage};
 use openapi_core::audit::AuditEntry;
-use openapi_core::storage::{AgentRecord, AgentRecordKind, AgentRecordStore, Result};
+use openapi_core::storage::{RecordKind, RecordStore, Result, StoredRecord};
 use openapi_core::values::{AgentId, ConversationId, KnowledgeId, Timestamp};
 
 #[async_trait]
@@ -76,19 +76,19 @@ impl KnowledgeStore for FaultyStorage {
 }
 
 #[async_trait]
-impl AgentRecordStore for FaultyStorage {
-    async fn agent_record(&self, agent: &AgentId, kind: AgentRecordKind) -> Result<Option<AgentRecord>> {
+impl RecordStore for FaultyStorage {
+    async fn record(&self, agent: &AgentId, kind: RecordKind) -> Result<Option<StoredRecord>> {
         self.ready()?;
-        self.through(self.inner.agent_record(agent, kind)).await
+        self.through(self.inner.record(agent, kind)).await
     }
 
-    async fn save_agent_record(
+    async fn save_record(
         &self,
         agent: &AgentId,
-        record: &AgentRecord,
+        record: &StoredRecord,
         audit: Option<&AuditEntry>,
     ) -> Result<()> {
         self.before_write().await?;
-        self.through(self.inner.save_agent_record(agent, record, audit)).await
+        self.through(self.inner.save_record(agent, record, audit)).await
     }
 }

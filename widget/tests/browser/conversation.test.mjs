@@ -103,14 +103,14 @@ test('cuts anywhere, a restart and a doubled request leave one stored turn and t
   let seed = 7;
   const random = (n) => (seed = (seed * 48271) % 2147483647) % n;
   let short = 0;
-  // A stream is cut anywhere, but not in the longest event, of 1,200 octets, as often as the client tries.
+  // A stream is cut anywhere, but not in the longest event, of 1,200 bytes, as often as the client tries.
   host.script.cut = () => {
     if (cuts-- <= 0) return;
-    const octets = random(3000);
-    short = octets < 1500 ? short + 1 : 0;
-    if (short < 5) return octets;
+    const bytes = random(3000);
+    short = bytes < 1500 ? short + 1 : 0;
+    if (short < 5) return bytes;
     short = 0;
-    return octets + 1500;
+    return bytes + 1500;
   };
   const words = 'é漢👍 word '.repeat(60);
   host.script.overlap = 2;

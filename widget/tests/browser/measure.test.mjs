@@ -1,4 +1,4 @@
-// The quality goals that are numbers. Counts and octets are gates; times are gates of the long run, and reported otherwise.
+// The quality goals that are numbers. Counts and bytes are gates; times are gates of the long run, and reported otherwise.
 import assert from 'node:assert/strict';
 import { cpus, loadavg } from 'node:os';
 import { after, before, beforeEach } from 'node:test';
@@ -55,22 +55,22 @@ const gate = (holds, what) => {
 };
 const best = (values) => Math.min(...values);
 
-test('before a click: two requests; octets', async () => {
+test('before a click: two requests; bytes', async () => {
   const visit = await s.visit({ name: 'before' });
   await visit.at('.launcher').waitFor();
   await visit.page.waitForTimeout(300);
   assert.deepEqual(s.host.log.map((one) => one.path), ['/embed.js', '/widget/v1/config']);
   const script = readFileSync(new URL('../../dist/embed.js', import.meta.url));
-  const octets = s.host.log.reduce((sum, one) => sum + one.bytes, 0);
-  report('before a click, octets with gzip', octets);
-  report('before a click, octets with brotli', brotliCompressSync(script).length + s.host.log[1].bytes);
+  const bytes = s.host.log.reduce((sum, one) => sum + one.bytes, 0);
+  report('before a click, bytes with gzip', bytes);
+  report('before a click, bytes with brotli', brotliCompressSync(script).length + s.host.log[1].bytes);
   report('embed.js gzip -9', gzipSync(script, { level: 9 }).length);
-  assert.ok(octets <= 16000);
+  assert.ok(bytes <= 16000);
   await visit.at('.launcher').click();
   await visit.at('.md').first().waitFor();
   const later = s.host.log.filter((one) => one.path.startsWith('/more.'));
   assert.equal(later.length, 1);
-  report('with the panel, octets with gzip', later[0].bytes);
+  report('with the panel, bytes with gzip', later[0].bytes);
   await visit.done();
 });
 

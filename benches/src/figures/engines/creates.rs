@@ -20,7 +20,7 @@ const FASTEST: f64 = 20_000.0;
 /// The numbers of the contacts of one round.
 const NUMBERS: u64 = 10_000_000;
 
-/// A row of about the octets of a contact, with a primary key and nothing else.
+/// A row of about the bytes of a contact, with a primary key and nothing else.
 const INSERT: &str = "\\set id random(1, 9000000000000)\n\
     INSERT INTO bench_row (id, body) VALUES (:id, repeat('x', 600)) ON CONFLICT DO NOTHING;\n";
 
@@ -77,7 +77,7 @@ pub(in crate::figures) fn creates(options: &Options) -> Measured {
     report.condition(format!(
         "POST /v1/open/contacts/chatbots/{{agentId}} with every field set, {connections} connections, on PostgreSQL with \
          fsync and synchronous_commit on; in turns of {} s with pgbench over {connections} connections: one insert of a \
-         row of 600 octets with a primary key and no other index in each transaction; {ROUNDS} rounds, medians; engine, \
+         row of 600 bytes with a primary key and no other index in each transaction; {ROUNDS} rounds, medians; engine, \
          service and load share the machine",
         number(options.seconds),
         connections = options.connections,

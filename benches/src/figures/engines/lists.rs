@@ -70,9 +70,9 @@ pub(in crate::figures) fn lists(options: &Options) -> Measured {
         client.database("large").run_command(doc! { "dbStats": 1 }).await
     })?;
     let size = |name: &str| match sizes.get(name) {
-        Some(Bson::Double(octets)) => Ok(*octets),
-        Some(Bson::Int64(octets)) => Ok(*octets as f64),
-        Some(Bson::Int32(octets)) => Ok(f64::from(*octets)),
+        Some(Bson::Double(bytes)) => Ok(*bytes),
+        Some(Bson::Int64(bytes)) => Ok(*bytes as f64),
+        Some(Bson::Int32(bytes)) => Ok(f64::from(*bytes)),
         _ => Err(format!("dbStats tells no {name}")),
     };
     tell_size(&mut report, "MongoDB", size("totalSize")?, size("indexSize")?, options);
@@ -83,9 +83,9 @@ pub(in crate::figures) fn lists(options: &Options) -> Measured {
 
 /// Tells what the large agent's database takes on the disk.
 fn tell_size(report: &mut Report, engine: &str, all: f64, indexes: f64, options: &Options) {
-    let of_each = |octets: f64| octets / options.contacts as f64;
-    report.detail(format!("{engine}: a contact on the disk, with its indexes"), of_each(all), "octets");
-    report.detail(format!("{engine}: of these, indexes"), of_each(indexes), "octets");
+    let of_each = |bytes: f64| bytes / options.contacts as f64;
+    report.detail(format!("{engine}: a contact on the disk, with its indexes"), of_each(all), "bytes");
+    report.detail(format!("{engine}: of these, indexes"), of_each(indexes), "bytes");
 }
 
 fn compare(

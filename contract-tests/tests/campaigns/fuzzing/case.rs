@@ -1,4 +1,4 @@
-//! A request as octets that people can read, keep and edit.
+//! A request as bytes that people can read, keep and edit.
 //!
 //! The first line says who asks, how the body arrives and how it ends: `key 0 end`. A request as in HTTP/1.1 follows, its
 //! lines ended by a line feed alone. Names in angle brackets stand for what the sandbox holds: `<A>`, `<CONTACT>`, `<FILE>`,
@@ -51,7 +51,7 @@ const ENDS: [(&str, End); 4] =
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
     pub who: Who,
-    /// Octets that arrive at a time, with a pause behind each; 0 is all at once.
+    /// Bytes that arrive at a time, with a pause behind each; 0 is all at once.
     pub piece: usize,
     pub end: End,
     pub method: Vec<u8>,
@@ -99,23 +99,23 @@ impl Case {
         case
     }
 
-    /// The octets that [`Case::read`] reads.
-    pub fn octets(&self) -> Vec<u8> {
+    /// The bytes that [`Case::read`] reads.
+    pub fn bytes(&self) -> Vec<u8> {
         let who = WHO.iter().find(|(_, who)| *who == self.who).map_or("", |(name, _)| name);
         let end = ENDS.iter().find(|(_, end)| *end == self.end).map_or("", |(name, _)| name);
-        let mut octets = format!("{who} {} {end}\n", self.piece).into_bytes();
-        octets.extend([&self.method[..], b" ", &self.target, b" ", &self.version, b"\n"].concat());
+        let mut bytes = format!("{who} {} {end}\n", self.piece).into_bytes();
+        bytes.extend([&self.method[..], b" ", &self.target, b" ", &self.version, b"\n"].concat());
         for (name, value) in &self.headers {
-            octets.extend([name, &b": "[..], value, b"\n"].concat());
+            bytes.extend([name, &b": "[..], value, b"\n"].concat());
         }
-        octets.push(b'\n');
-        octets.extend(&self.body);
-        octets
+        bytes.push(b'\n');
+        bytes.extend(&self.body);
+        bytes
     }
 
     /// Reads what is nearly a request; `None` where nothing can be made of it.
-    pub fn read(octets: &[u8]) -> Option<Self> {
-        let (first, rest) = line(octets)?;
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        let (first, rest) = line(bytes)?;
         let mut words = std::str::from_utf8(first).ok()?.split(' ');
         let word = words.next()?;
         let who = WHO.iter().find(|(name, _)| *name == word)?.1;
@@ -124,8 +124,8 @@ impl Case {
         let end = ENDS.iter().find(|(name, _)| *name == word)?.1;
         let (start, mut rest) = line(rest)?;
         // A target may hold spaces here: it cannot be sent then, but mutated on.
-        let (method, start) = start.split_at_checked(start.iter().position(|octet| *octet == b' ')?)?;
-        let (target, version) = start.split_at_checked(start.iter().rposition(|octet| *octet == b' ')?)?;
+        let (method, start) = start.split_at_checked(start.iter().position(|byte| *byte == b' ')?)?;
+        let (target, version) = start.split_at_checked(start.iter().rposition(|byte| *byte == b' ')?)?;
         let mut case = Case::new(who, "", "");
         (case.piece, case.end) = (piece, end);
         case.method = method.to_vec();
@@ -136,7 +136,7 @@ impl Case {
             if field.is_empty() {
                 break;
             }
-            let colon = field.iter().position(|octet| *octet == b':')?;
+            let colon = field.iter().position(|byte| *byte == b':')?;
             let value = field[colon + 1..].strip_prefix(b" ").unwrap_or(&field[colon + 1..]);
             case.headers.push((field[..colon].to_vec(), value.to_vec()));
         }
@@ -173,7 +173,7 @@ impl Case {
         // However small the pieces are, there are not many.
         let piece = if self.piece == 0 { body.len() } else { self.piece.max(body.len() / 200) };
         for at in (0..body.len()).step_by(piece.max(1)) {
-            chunks.push(Chunk::Octets(body.slice(at..body.len().min(at + piece))));
+            chunks.push(Chunk::Bytes(body.slice(at..body.len().min(at + piece))));
             chunks.extend((self.piece > 0).then_some(Chunk::Pause));
         }
         chunks.extend(match self.end {
@@ -190,18 +190,18 @@ impl Case {
     }
 }
 
-fn line(octets: &[u8]) -> Option<(&[u8], &[u8])> {
-    let end = octets.iter().position(|octet| *octet == b'\n')?;
-    Some((&octets[..end], &octets[end + 1..]))
+fn line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = bytes.iter().position(|byte| *byte == b'\n')?;
+    Some((&bytes[..end], &bytes[end + 1..]))
 }
 
-/// Octets with names replaced by what they stand for.
-fn named(octets: &[u8], names: &[(&str, String)]) -> Vec<u8> {
-    if !octets.contains(&b'<') {
-        return octets.to_vec();
+/// Bytes with names replaced by what they stand for.
+fn named(bytes: &[u8], names: &[(&str, String)]) -> Vec<u8> {
+    if !bytes.contains(&b'<') {
+        return bytes.to_vec();
     }
-    let mut replaced = Vec::with_capacity(octets.len());
-    let mut rest = octets;
+    let mut replaced = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
     while let Some((first, after)) = rest.split_first() {
         let name = (*first == b'<').then(|| names.iter().find(|(name, _)| rest.starts_with(name.as_bytes())));
         match name.flatten() {
@@ -223,7 +223,7 @@ fn what_is_written_is_read() {
     let mut case = Case::new(Who::Host, "POST", "/a b?<A>").with_body("text/plain", *b"\n\xff\n");
     case.headers.push((b"x".to_vec(), b" : \xfe".to_vec()));
     (case.piece, case.end) = (3, End::Gone);
-    assert_eq!(Case::read(&case.octets()), Some(case.clone()));
+    assert_eq!(Case::read(&case.bytes()), Some(case.clone()));
     assert!(case.request(&[]).is_none(), "there is a space in its target");
     case.target = b"/<A>/<B>".to_vec();
     let request = case.request(&[("<A>", "agent".to_owned())]);

@@ -82,11 +82,11 @@ impl Finding {
     }
 
     fn kept(&self, number: usize) -> String {
-        let octets = self.case.octets();
+        let bytes = self.case.bytes();
         let path = place(&format!("fuzz-finding-{number}.http"));
-        fs::write(&path, &octets).expect("a file in target/tmp");
+        fs::write(&path, &bytes).expect("a file in target/tmp");
         let alone = if self.alone { "alone" } else { "only after what was sent before it" };
-        let shown: String = octets.escape_ascii().to_string().chars().take(4_000).collect();
+        let shown: String = bytes.escape_ascii().to_string().chars().take(4_000).collect();
         format!("{}\n  {alone}, kept as {}:\n  {}", self.words, path.display(), shown.replace("\\n", "\n  "))
     }
 }
@@ -123,7 +123,7 @@ struct Campaign {
 
 impl Campaign {
     fn try_case(&mut self, world: &mut World, case: &Case, running: &Mutex<Vec<u8>>) {
-        *running.lock().unwrap_or_else(PoisonError::into_inner) = case.octets();
+        *running.lock().unwrap_or_else(PoisonError::into_inner) = case.bytes();
         let sent = match caught(|| world.send(case)) {
             Ok(Sent::Nothing) => return,
             Ok(sent) => sent,
@@ -239,7 +239,7 @@ fn a_planted_panic_is_found() {
     let [finding] = &campaign.findings[..] else { panic!("{} findings", campaign.findings.len()) };
     assert!(finding.words.contains("the planted defect"), "{}", finding.words);
     assert!(finding.alone, "it needs nothing that was sent before");
-    assert!(finding.case.body.len() < 1_000, "{} octets are left of it", finding.case.body.len());
+    assert!(finding.case.body.len() < 1_000, "{} bytes are left of it", finding.case.body.len());
 }
 
 #[test]

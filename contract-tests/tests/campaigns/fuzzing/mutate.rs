@@ -1,4 +1,4 @@
-//! Small harms to a request: to what it is made of where that can still be read, and to its octets.
+//! Small harms to a request: to what it is made of where that can still be read, and to its bytes.
 
 use contract_tests::SplitMix64;
 use serde_json::{Value, json};
@@ -291,34 +291,34 @@ fn harm(dice: &mut SplitMix64, json: &mut Value, others: &[Value]) {
     }
 }
 
-/// Does harm to octets.
-fn scramble(dice: &mut SplitMix64, octets: &mut Vec<u8>, other: &[u8]) {
-    let at = dice.below(octets.len() as u64 + 1) as usize;
-    let end = octets.len().min(at + dice.pick(&[1, 1, 2, 8, 64, 4_096]));
+/// Does harm to bytes.
+fn scramble(dice: &mut SplitMix64, bytes: &mut Vec<u8>, other: &[u8]) {
+    let at = dice.below(bytes.len() as u64 + 1) as usize;
+    let end = bytes.len().min(at + dice.pick(&[1, 1, 2, 8, 64, 4_096]));
     match dice.below(8) {
-        0 => drop(octets.drain(at..end)),
-        1 => octets.truncate(at),
+        0 => drop(bytes.drain(at..end)),
+        1 => bytes.truncate(at),
         2 => {
-            if let Some(octet) = octets.get_mut(at) {
-                *octet ^= 1 << dice.below(8);
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte ^= 1 << dice.below(8);
             }
         }
         3 => {
-            if let Some(octet) = octets.get_mut(at) {
-                *octet = dice.below(256) as u8;
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte = dice.below(256) as u8;
             }
         }
         4 => {
-            let copy = octets[at..end].repeat(dice.pick(&[1, 2, 20]));
-            octets.splice(at..at, copy);
+            let copy = bytes[at..end].repeat(dice.pick(&[1, 2, 20]));
+            bytes.splice(at..at, copy);
         }
         5 if !other.is_empty() => {
             let from = dice.below(other.len() as u64) as usize;
-            octets.splice(at..end, other[from..].iter().take(200).copied());
+            bytes.splice(at..end, other[from..].iter().take(200).copied());
         }
         _ => {
             let token = dice.pick(&TOKENS);
-            octets.splice(at..at, token.repeat(if dice.one_in(20) { 300 } else { 1 }));
+            bytes.splice(at..at, token.repeat(if dice.one_in(20) { 300 } else { 1 }));
         }
     }
 }
@@ -433,9 +433,9 @@ pub fn mutated(dice: &mut SplitMix64, case: &Case, other: &Case) -> Case {
             },
             18 => mutated.headers.clone_from(&other.headers),
             _ => {
-                let mut octets = mutated.octets();
-                scramble(dice, &mut octets, &other.octets());
-                mutated = Case::read(&octets).unwrap_or(mutated);
+                let mut bytes = mutated.bytes();
+                scramble(dice, &mut bytes, &other.bytes());
+                mutated = Case::read(&bytes).unwrap_or(mutated);
             }
         }
     }

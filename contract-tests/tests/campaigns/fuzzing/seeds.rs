@@ -4,7 +4,7 @@ use std::path::Path;
 
 use contract_tests::{Form, story};
 use openapi_core::endpoints::ENDPOINTS;
-use openapi_core::operation::{Base, BodyKind, Meta};
+use openapi_core::operation::{Base, BodyKind, EndpointMetadata};
 use serde_json::{Value, json};
 
 use super::case::{Case, Who};
@@ -19,8 +19,8 @@ pub fn kept() -> Vec<(String, Case)> {
         .map(|entry| {
             let path = entry.expect("an entry").path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let octets = std::fs::read(&path).expect("a kept case");
-            (name.clone(), Case::read(&octets).unwrap_or_else(|| panic!("{name} is no request")))
+            let bytes = std::fs::read(&path).expect("a kept case");
+            (name.clone(), Case::read(&bytes).unwrap_or_else(|| panic!("{name} is no request")))
         })
         .collect();
     kept.sort_by(|a, b| a.0.cmp(&b.0));
@@ -48,14 +48,14 @@ fn json_case(method: &str, target: &str, body: &Value) -> Case {
     Case::new(Who::Key, method, target).with_body("application/json", body.to_string())
 }
 
-fn of_endpoint(meta: &Meta) -> Case {
+fn of_endpoint(meta: &EndpointMetadata) -> Case {
     let base = if meta.base == Base::OpenApi { "/v1/open" } else { "" };
     let path = meta.path.replace("{externalReferenceId}", "crm-1001").replace("{contactId}", "<CONTACT>");
     let path = path.replace("{fileId}", "<FILE>").replace("{templateId}", "<TEMPLATE>");
     let path = path.replace("{submissionId}", "<SUBMISSION>").replace("{agentId}", "<A>");
     let (method, target) = (meta.method.as_str(), format!("{base}{path}"));
     let form =
-        |form: Form| Case::new(Who::Key, method, &target).with_body(&form.content_type(), form.octets());
+        |form: Form| Case::new(Who::Key, method, &target).with_body(&form.content_type(), form.bytes());
     match (meta.body, meta.id) {
         (_, "downloadFile") => Case::new(Who::Nobody, method, "<LINK>"),
         (BodyKind::None, _) => Case::new(Who::Key, method, &target),

@@ -60,7 +60,7 @@ thread_local! {
     pub static HAS_DEFECT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A scanner that panics at a text that none of the seeds sends: some octets twice in a row.
+/// A scanner that panics at a text that none of the seeds sends: some bytes twice in a row.
 struct Fragile;
 
 #[async_trait]
@@ -72,9 +72,8 @@ impl FileScanner for Fragile {
 
 #[async_trait]
 impl FileScan for Fragile {
-    async fn push(&mut self, octets: &Bytes) -> Result<(), ScanError> {
-        let is_doubled =
-            |size: usize| octets.windows(2 * size).any(|window| window[..size] == window[size..]);
+    async fn push(&mut self, bytes: &Bytes) -> Result<(), ScanError> {
+        let is_doubled = |size: usize| bytes.windows(2 * size).any(|window| window[..size] == window[size..]);
         assert!(!is_doubled(4), "the planted defect");
         Ok(())
     }
@@ -237,8 +236,8 @@ impl World {
     fn visit(&self, request: http::Request<contract_tests::call::ChunkedBody>) -> Sent {
         let answer = finished(async {
             let (parts, body) = self.widget.handle(request).await.into_parts();
-            let octets = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
-            (parts.status.as_u16(), String::from_utf8_lossy(&octets).into_owned())
+            let bytes = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+            (parts.status.as_u16(), String::from_utf8_lossy(&bytes).into_owned())
         });
         // Some listen to an answer that is told elsewhere.
         let (status, text) = answer.unwrap_or((0, String::new()));

@@ -233,7 +233,7 @@ fn equal_addresses_are_allowed(backend: Backend) {
     assert_eq!(cx.get("/contacts/chatbots/<A>").expect(200).pagination()["totalItems"], 2);
 }
 
-/// 4 octets of creation time, then 8 random ones, in lower case.
+/// 4 bytes of creation time, then 8 random ones, in lower case.
 fn ids_carry_their_time(backend: Backend) {
     let cx = Sandbox::new(backend);
     let mut seen = std::collections::HashSet::new();

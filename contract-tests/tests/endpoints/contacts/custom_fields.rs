@@ -141,16 +141,16 @@ fn string_length(backend: Backend) {
 
 fn serialised_size(backend: Backend) {
     let cx = Sandbox::new(backend);
-    let of_size = |octets: usize| -> Value {
-        // Strings of 5,000 characters, then one that fills up; `é` is two octets.
+    let of_size = |bytes: usize| -> Value {
+        // Strings of 5,000 characters, then one that fills up; `é` is two bytes.
         let mut members = serde_json::Map::new();
         for name in ["a", "b", "c"] {
             members.insert(name.into(), json!("é".repeat(4_990)));
         }
         let base = Value::Object(members.clone()).to_string().len() + ",\"d\":\"\"".len();
-        members.insert("d".into(), json!("x".repeat(octets - base)));
+        members.insert("d".into(), json!("x".repeat(bytes - base)));
         let value = Value::Object(members);
-        assert_eq!(value.to_string().len(), octets);
+        assert_eq!(value.to_string().len(), bytes);
         value
     };
     keeps(&cx, &of_size(32 * 1024));

@@ -37,7 +37,7 @@ fn addresses(backend: Backend) {
     let cx = Sandbox::new(backend);
     let local = "l".repeat(64);
     let label = "d".repeat(63);
-    // 64 + 1 + 63 + 1 + 63 + 1 + 61 = 254 octets.
+    // 64 + 1 + 63 + 1 + 63 + 1 + 61 = 254 bytes.
     let longest = format!("{local}@{label}.{label}.{}", "e".repeat(61));
     assert_eq!(longest.len(), 254);
     for good in [
@@ -68,7 +68,7 @@ fn bad_addresses(backend: Backend) {
         &json!(format!("{}@{label}.{label}.{}", "l".repeat(64), "e".repeat(62))),
         "maxLength",
     );
-    // 255 octets in fewer characters.
+    // 255 bytes in fewer characters.
     let wide = format!("{}@{}.example", "l".repeat(64), "é".repeat(91));
     assert_eq!(wide.len(), 255);
     refuses(&cx, "primaryEmail", &json!(wide), "maxLength");

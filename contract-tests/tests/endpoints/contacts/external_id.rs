@@ -115,7 +115,7 @@ fn reserved_names(backend: Backend) {
 
 fn the_configured_id_segment_is_reserved(backend: Backend) {
     let cx = Sandbox::with_settings(backend, |settings| {
-        settings.brand = settings.brand.clone().with_id_segment("acme-id").expect("a segment");
+        settings.service_info = settings.service_info.clone().with_id_segment("acme-id").expect("a segment");
     });
     let _ = cx.try_create(&body(&json!("acme-id"))).invalid(&[("externalReferenceId", "reserved")]);
     let created = cx.create(&body(&json!("platformid")));

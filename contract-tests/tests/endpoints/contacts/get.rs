@@ -105,7 +105,7 @@ fn bodies_are_ignored(backend: Backend) {
         "/contacts/schema/chatbots/<A>",
         "/health",
     ] {
-        let call = cx.call("GET", path).octets(&[0xff; 2_000_000]);
+        let call = cx.call("GET", path).bytes(&[0xff; 2_000_000]);
         let _ =
             call.header("content-type", "text/html").header("content-encoding", "gzip").send().expect(200);
     }
@@ -113,7 +113,7 @@ fn bodies_are_ignored(backend: Backend) {
 
 fn the_configured_id_segment(backend: Backend) {
     let cx = Sandbox::with_settings(backend, |settings| {
-        settings.brand = settings.brand.clone().with_id_segment("acme-id").expect("a segment");
+        settings.service_info = settings.service_info.clone().with_id_segment("acme-id").expect("a segment");
     });
     let id = cx.create(&story::new_contact()).id();
     let path = format!("/contacts/acme-id/{id}/chatbots/<A>");

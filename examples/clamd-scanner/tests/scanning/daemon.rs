@@ -11,7 +11,7 @@ use tempfile::TempDir;
 /// What the only signature is for.
 pub const MALWARE: &[u8] = b"This-Is-The-Malware-Of-The-Scanner-Tests";
 
-/// The longest file it takes, in octets.
+/// The longest file it takes, in bytes.
 pub const STREAM_MAX: usize = 1024 * 1024;
 
 /// How long it may take to start.
@@ -30,7 +30,7 @@ impl Clamd {
         let folder = tempfile::tempdir().expect("a folder");
         let database = folder.path().join("signatures");
         std::fs::create_dir(&database).expect("a folder for signatures");
-        let digits: String = MALWARE.iter().map(|octet| format!("{octet:02x}")).collect();
+        let digits: String = MALWARE.iter().map(|byte| format!("{byte:02x}")).collect();
         std::fs::write(database.join("own.ndb"), format!("Openapi.Test.Malware:0:*:{digits}\n"))
             .expect("a signature");
         // Free a moment ago: clamd takes no port 0.

@@ -160,7 +160,7 @@ fn everything_else_goes_on_without_clamd() {
     let _ = sandbox.create(&object("primaryEmail", "a@b.co"));
 }
 
-/// Every octet, in order, in chunks with their lengths.
+/// Every byte, in order, in chunks with their lengths.
 #[test]
 fn clamd_gets_the_file_as_it_is() {
     let clamd = StandIn::that_answers(Some("stream: OK\0".to_owned()));

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 pub const TYPE: &str = "Content-Type: multipart/form-data; boundary=limit\r\n";
 
-/// A form with a text file of these octets.
+/// A form with a text file of these bytes.
 pub fn form(content: &[u8]) -> Vec<u8> {
     let head = b"--limit\r\nContent-Disposition: form-data; name=\"file\"; filename=\"notes.txt\"\r\n\r\n";
     [head, content, b"\r\n--limit--\r\n"].concat()
@@ -85,12 +85,12 @@ impl Host {
     }
 
     /// The head of a request.
-    pub fn begin(&self, request: &str, headers: &str, octets: usize) -> TcpStream {
+    pub fn begin(&self, request: &str, headers: &str, bytes: usize) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).expect("it listens");
         stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
         let address = &self.address;
         let head = format!(
-            "{request} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {octets}\r\n{headers}\r\n"
+            "{request} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {bytes}\r\n{headers}\r\n"
         );
         stream.write_all(head.as_bytes()).expect("it reads");
         stream

@@ -7,9 +7,9 @@ use std::io::{Read, Write};
 use host::{Host, TYPE, form};
 use openapi_core::access::Actor;
 use openapi_core::admin::{Admin, NewAgent, NewKey};
-use openapi_core::brand::Brand;
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::server_keys::{ServerKey, ServerKeys};
+use openapi_core::service_info::ServiceInfo;
 use rustix::process::{Pid, Signal, kill_process};
 use storage_sqlite::{SqliteConfig, SqliteStorage};
 
@@ -78,7 +78,7 @@ fn told_to_stop_it_answers_what_runs_and_keeps_what_it_answered() {
     let keys = host.keys.clone();
     let created = host.call(&format!("POST {CONTACTS}"), &keys, br#"{"primaryEmail":"zoe@example.com"}"#);
     let files = format!("/platform/v1/open/files/chatbots/front-desk/{}", created.member("id"));
-    let body = form(&b"twenty octets of it\n".repeat(50_000));
+    let body = form(&b"twenty bytes of it\n".repeat(50_000));
     let headers = format!("{keys}{TYPE}Expect: 100-continue\r\n");
     let mut upload = host.begin(&format!("POST {files}"), &headers, body.len());
     let mut go_on = [0; 25];
@@ -120,8 +120,8 @@ fn the_minimal_host_serves_and_keeps() {
     let keys = runtime.block_on(async {
         let store = SqliteStorage::open(SqliteConfig::new(folder.path().join("openapi.db"))).unwrap();
         let server_keys = ServerKeys::new(ServerKey::new(&[7; 32]), vec![]);
-        let brand = Brand::new("http://127.0.0.1").unwrap();
-        let platform = Platform::new(std::sync::Arc::new(store), Ports::system(server_keys), brand);
+        let service_info = ServiceInfo::new("http://127.0.0.1").unwrap();
+        let platform = Platform::new(std::sync::Arc::new(store), Ports::system(server_keys), service_info);
         let by = Actor::Operator("test".to_owned());
         let agent = NewAgent { id: "acme".parse().ok(), name: "Acme".parse().unwrap() };
         let agent = platform.create_agent(&by, agent).await.unwrap();

@@ -8,11 +8,11 @@ use http_body_util::Full;
 use openapi_core::access::Actor;
 use openapi_core::admin::{Admin, NewAgent};
 use openapi_core::api::Settings;
-use openapi_core::brand::Brand;
 use openapi_core::json::{Json, parse};
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::ports::SystemIds;
 use openapi_core::server_keys::ServerKeys;
+use openapi_core::service_info::ServiceInfo;
 use openapi_core::values::AgentId;
 use storage_memory::MemoryStorage;
 
@@ -22,19 +22,19 @@ mod over_a_store {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use openapi_core::brand::Brand;
     use openapi_core::platform::{Platform, Ports};
     use openapi_core::ports::Timer;
     use openapi_core::server_keys::{ServerKey, ServerKeys};
+    use openapi_core::service_info::ServiceInfo;
     use storage_sqlite::{SqliteConfig, SqliteStorage};
 
     pub fn open(folder: &Path) -> Result<Arc<Platform>, Box<dyn std::error::Error>> {
         let store = SqliteStorage::open(SqliteConfig::new(folder.join("openapi.db")))?;
-        let octets: [u8; 32] = std::fs::read(folder.join("server-key"))?.as_slice().try_into()?;
-        let keys = ServerKeys::new(ServerKey::new(&octets), vec![]);
+        let bytes: [u8; 32] = std::fs::read(folder.join("server-key"))?.as_slice().try_into()?;
+        let keys = ServerKeys::new(ServerKey::new(&bytes), vec![]);
         let contents = storage_blobs::open(&format!("file:{}", folder.join("blobs").display()).parse()?, [])?;
         let ports = Ports::system(keys).with_blobs(contents).with_timer(Arc::new(TokioTimer));
-        Ok(Arc::new(Platform::new(Arc::new(store), ports, Brand::new("https://api.example.com")?)))
+        Ok(Arc::new(Platform::new(Arc::new(store), ports, ServiceInfo::new("https://api.example.com")?)))
     }
 
     /// Lends the library the runtime's timer.
@@ -93,7 +93,7 @@ mod calling {
     use openapi_core::endpoints::contacts::{ByExternalId, Create, CreatedContact, Get};
     use openapi_core::reply::ApiError;
     use openapi_core::service::{ContactTarget, CreateContact};
-    use openapi_core::violation::Violations;
+    use openapi_core::validation::Violations;
 
     pub async fn create(api: &Api, caller: &Caller, fields: ContactFields) -> Result<Contact, ApiError> {
         let reply = api.call::<Create>(caller, CreateContact::from(fields)).await?;
@@ -132,10 +132,10 @@ mod forms {
 
 mod observing {
     use http::Response;
-    use openapi_core::api::{ApiBody, Handled};
+    use openapi_core::api::{ApiBody, ResponseSummary};
 
     pub fn line(response: &Response<ApiBody>) -> String {
-        let Some(handled) = response.extensions().get::<Handled>() else { return String::new() };
+        let Some(handled) = response.extensions().get::<ResponseSummary>() else { return String::new() };
         let route = handled.route.unwrap_or("unknown");
         let agent = handled.agent.as_ref().map_or("-", |agent| agent.as_str());
         let code = handled.code.unwrap_or("-");
@@ -153,12 +153,12 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 
 fn platform() -> Arc<Platform> {
     let ports = Ports::system(ServerKeys::generate(&SystemIds::default()));
-    let brand = Brand::new("https://api.example.com").expect("a URL");
-    Arc::new(Platform::new(Arc::new(MemoryStorage::new()), ports, brand))
+    let service_info = ServiceInfo::new("https://api.example.com").expect("a URL");
+    Arc::new(Platform::new(Arc::new(MemoryStorage::new()), ports, service_info))
 }
 
 fn settings() -> Settings {
-    Settings::new(Brand::new("https://api.example.com").expect("a URL"))
+    Settings::new(ServiceInfo::new("https://api.example.com").expect("a URL"))
 }
 
 fn acme() -> AgentId {

@@ -7,7 +7,7 @@ use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader};
 use crate::document::recognition::Raster;
 use crate::document::{Kind, Limits, ReadError};
 
-/// Octets that decoding a picture may take for each of its pixels.
+/// Bytes that decoding a picture may take for each of its pixels.
 const PIXEL: u64 = 16;
 
 pub(super) fn decode(bytes: &[u8], kind: Kind, limits: &Limits) -> Result<Raster, ReadError> {

@@ -48,15 +48,15 @@ pub(super) fn each(
 /// How many frames there are, by the chain of their directories alone, of which nothing else is read; `None` where it
 /// is broken or a circle.
 fn in_chain(bytes: &[u8]) -> Option<u64> {
-    /// Octets of the smallest directory.
+    /// Bytes of the smallest directory.
     const SMALLEST: usize = 6;
     let is_little = bytes.starts_with(b"II");
     let is_big = bytes.get(2..4)?.contains(&b'+');
     let number = |at: u64, length: usize| {
         let at = usize::try_from(at).ok()?;
-        let octets = bytes.get(at..at.checked_add(length)?)?;
-        let joined = |sum: u64, octet: &u8| sum << 8 | u64::from(*octet);
-        Some(if is_little { octets.iter().rev().fold(0, joined) } else { octets.iter().fold(0, joined) })
+        let bytes = bytes.get(at..at.checked_add(length)?)?;
+        let joined = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);
+        Some(if is_little { bytes.iter().rev().fold(0, joined) } else { bytes.iter().fold(0, joined) })
     };
     let (first, counter, entry, pointer) = if is_big { (8, 8, 20, 8) } else { (4, 2, 12, 4) };
     let mut directory = number(first, pointer)?;
@@ -129,16 +129,16 @@ fn frame(frames: &mut Frames<'_>) -> Result<Raster, ReadError> {
     grey(&picture)
 }
 
-/// Samples of less than an octet, each row beginning with a new one.
+/// Samples of less than an byte, each row beginning with a new one.
 fn unpack(samples: &[u8], width: u32, height: u32, bits: u8, full_range: bool) -> Vec<u8> {
-    let per_octet = usize::from(8 / bits);
-    let stride = (width as usize).div_ceil(per_octet);
+    let per_byte = usize::from(8 / bits);
+    let stride = (width as usize).div_ceil(per_byte);
     let largest = (1_u16 << bits) - 1;
     let mut pixels = Vec::with_capacity(width as usize * height as usize);
     for row in samples.chunks_exact(stride).take(height as usize) {
         for column in 0..width as usize {
-            let shift = 8 - bits as usize * (column % per_octet + 1);
-            let sample = u16::from(row[column / per_octet] >> shift) & largest;
+            let shift = 8 - bits as usize * (column % per_byte + 1);
+            let sample = u16::from(row[column / per_byte] >> shift) & largest;
             pixels.push(if full_range { (sample * 255 / largest) as u8 } else { sample as u8 });
         }
     }

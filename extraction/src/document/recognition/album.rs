@@ -18,7 +18,7 @@ pub(super) struct Album {
 }
 
 impl Album {
-    /// One with room for so many octets.
+    /// One with room for so many bytes.
     pub(super) fn new(room: u64) -> Self {
         Self { room, pictures: Vec::new() }
     }
@@ -36,10 +36,10 @@ impl Album {
     /// has none, none is kept: the first pages of a document are worth more than some of all.
     pub(super) fn add(&mut self, page: u32, picture: Option<Raster>, turn: u16) {
         let Some(picture) = picture else { return };
-        match jpeg(&geometry::turned(&picture, turn)).filter(|octets| octets.len() as u64 <= self.room) {
-            Some(octets) => {
-                self.room -= octets.len() as u64;
-                self.pictures.push(Picture { page, media_type: "image/jpeg", octets });
+        match jpeg(&geometry::turned(&picture, turn)).filter(|bytes| bytes.len() as u64 <= self.room) {
+            Some(bytes) => {
+                self.room -= bytes.len() as u64;
+                self.pictures.push(Picture { page, media_type: "image/jpeg", bytes });
             }
             None => self.room = 0,
         }
@@ -56,10 +56,10 @@ fn small(raster: &Raster) -> Raster {
 }
 
 fn jpeg(picture: &Raster) -> Option<Vec<u8>> {
-    let mut octets = Vec::new();
-    let mut encoder = JpegEncoder::new_with_quality(&mut octets, QUALITY);
+    let mut bytes = Vec::new();
+    let mut encoder = JpegEncoder::new_with_quality(&mut bytes, QUALITY);
     encoder.encode(&picture.pixels, picture.width, picture.height, ExtendedColorType::L8).ok()?;
-    Some(octets)
+    Some(bytes)
 }
 
 #[cfg(test)]
@@ -85,14 +85,14 @@ mod tests {
         let sizes: Vec<_> = pictures
             .iter()
             .map(|picture| {
-                let decoded = image::load_from_memory_with_format(&picture.octets, image::ImageFormat::Jpeg);
+                let decoded = image::load_from_memory_with_format(&picture.bytes, image::ImageFormat::Jpeg);
                 let decoded = decoded.expect("it is JPEG");
                 (picture.page, decoded.width(), decoded.height())
             })
             .collect();
         assert_eq!(sizes, [(3, 1_600, 400), (4, 40, 9), (5, 9, 40)]);
 
-        let first = pictures[0].octets.len() as u64;
+        let first = pictures[0].bytes.len() as u64;
         let mut album = Album::new(first + 10);
         add(&mut album, 1, &raster(3_200, 800), 0);
         add(&mut album, 2, &raster(3_200, 800), 0);

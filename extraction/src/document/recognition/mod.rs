@@ -38,7 +38,7 @@ pub struct Raster {
     pub height: u32,
     /// Pixels in an inch of the page.
     pub dpi: f32,
-    /// `width` times `height` octets.
+    /// `width` times `height` bytes.
     pub pixels: Vec<u8>,
 }
 
@@ -130,7 +130,7 @@ pub(super) struct Recognition<'a> {
 }
 
 impl<'a> Recognition<'a> {
-    /// With room for so many octets of pictures.
+    /// With room for so many bytes of pictures.
     pub(super) fn new(engine: Option<&'a dyn Recognise>, pictures: u64) -> Self {
         Self { engine, stop: Stop::default(), album: Album::new(pictures) }
     }

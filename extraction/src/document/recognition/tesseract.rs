@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use super::{Raster, Recognise, RecogniseError, RecognisedWord, Stop};
 
-/// Octets of what it may answer.
+/// Bytes of what it may answer.
 const ANSWER: u64 = 16 << 20;
 /// Seconds of processor time for one picture.
 const CPU: u64 = 20;
-/// Octets of address space: models and their work for the largest picture.
+/// Bytes of address space: models and their work for the largest picture.
 #[cfg(target_os = "linux")]
 const MEMORY: u64 = 1 << 30;
 /// How long it may take in all, and how often is looked whether anybody still waits.

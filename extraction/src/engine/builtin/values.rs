@@ -2,8 +2,8 @@
 
 use openapi_core::extraction::ExtractionType;
 use openapi_core::json::Json;
+use openapi_core::validation::{ValidationCode, ValidationIssue};
 use openapi_core::values::{TextValue, Timestamp};
-use openapi_core::violation::{Fault, Rule};
 
 use super::candidates::{Candidate, How, Source, number_json, tidy, wants_money};
 use super::entities;
@@ -13,18 +13,20 @@ use super::view::Span;
 use super::wanted::{Role, Wanted};
 
 /// Why text is no value of a type.
-pub(crate) fn fault(kind: ExtractionType) -> Fault {
+pub(crate) fn fault(kind: ExtractionType) -> ValidationIssue {
     match kind {
-        ExtractionType::Boolean => Fault::wrong_type("a boolean"),
-        ExtractionType::Integer => Fault::wrong_type("a whole number"),
-        ExtractionType::Number | ExtractionType::Currency => Fault::wrong_type("a number"),
-        ExtractionType::Date => Fault::new(Rule::Format, "must be a date"),
-        ExtractionType::Datetime => Fault::new(Rule::Format, "must be a date and time"),
-        ExtractionType::Email => Fault::new(Rule::Format, "must be an email address"),
-        ExtractionType::Phone => Fault::new(Rule::Format, "must be a telephone number"),
-        ExtractionType::Url => Fault::new(Rule::Format, "must be an absolute http or https URL"),
+        ExtractionType::Boolean => ValidationIssue::wrong_type("a boolean"),
+        ExtractionType::Integer => ValidationIssue::wrong_type("a whole number"),
+        ExtractionType::Number | ExtractionType::Currency => ValidationIssue::wrong_type("a number"),
+        ExtractionType::Date => ValidationIssue::new(ValidationCode::Format, "must be a date"),
+        ExtractionType::Datetime => ValidationIssue::new(ValidationCode::Format, "must be a date and time"),
+        ExtractionType::Email => ValidationIssue::new(ValidationCode::Format, "must be an email address"),
+        ExtractionType::Phone => ValidationIssue::new(ValidationCode::Format, "must be a telephone number"),
+        ExtractionType::Url => {
+            ValidationIssue::new(ValidationCode::Format, "must be an absolute http or https URL")
+        }
         ExtractionType::String | ExtractionType::Array | ExtractionType::Object => {
-            Fault::wrong_type("a string")
+            ValidationIssue::wrong_type("a string")
         }
     }
 }

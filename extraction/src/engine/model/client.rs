@@ -17,8 +17,8 @@ use tokio::time::Instant;
 use super::config::{EndpointKey, ModelConfig, ModelConfigError};
 use super::protocol::Refusal;
 
-/// The most octets that are read of the answer to a refused request.
-const REFUSAL_OCTETS: usize = 64 << 10;
+/// The most bytes that are read of the answer to a refused request.
+const REFUSAL_BYTES: usize = 64 << 10;
 /// The first pause before a request is repeated; each further one is twice as long.
 const PAUSE: Duration = Duration::from_millis(500);
 /// The longest pause that an endpoint does not ask for itself.
@@ -85,7 +85,7 @@ pub(super) struct Client {
     http: reqwest::Client,
     address: Url,
     key: Option<EndpointKey>,
-    answer_octets: usize,
+    answer_bytes: usize,
     retries: u32,
 }
 
@@ -108,7 +108,7 @@ impl Client {
             http,
             address,
             key: config.key.clone(),
-            answer_octets: config.answer_octets,
+            answer_bytes: config.answer_bytes,
             retries: config.retries,
         })
     }
@@ -153,7 +153,7 @@ impl Client {
                 "the endpoint answers {status} and sends elsewhere, which is not followed; set its final address"
             ))),
             400 | 413 | 422 => {
-                let (body, _) = read(response, REFUSAL_OCTETS).await?;
+                let (body, _) = read(response, REFUSAL_BYTES).await?;
                 Ok(Reply::Refused(Refusal::read(status.as_u16(), &body)))
             }
             401 | 403 => Err(Failure::Lasting(format!(
@@ -168,7 +168,7 @@ impl Client {
     }
 
     async fn body(&self, response: Response) -> Result<Reply, Failure> {
-        let most = self.answer_octets;
+        let most = self.answer_bytes;
         if response.content_length().is_some_and(|length| length > most as u64) {
             return Ok(Reply::TooLarge);
         }
@@ -180,7 +180,7 @@ impl Client {
 /// What an endpoint says that is overloaded or broken.
 async fn passing(response: Response, status: StatusCode) -> Failure {
     let asked = retry_after(response.headers());
-    let refusal = match read(response, REFUSAL_OCTETS).await {
+    let refusal = match read(response, REFUSAL_BYTES).await {
         Ok((body, _)) => Refusal::read(status.as_u16(), &body),
         Err(_) => Refusal::read(status.as_u16(), &[]),
     };
@@ -188,7 +188,7 @@ async fn passing(response: Response, status: StatusCode) -> Failure {
     if refusal.is_spent() { Failure::Lasting(reason) } else { Failure::Passing(reason, asked) }
 }
 
-/// The body up to some octets, and whether that is all of it.
+/// The body up to some bytes, and whether that is all of it.
 async fn read(mut response: Response, most: usize) -> Result<(Vec<u8>, bool), Failure> {
     let mut body = Vec::new();
     let broken = |error| failure(error, "the endpoint broke off its answer");

@@ -67,13 +67,13 @@ pub struct ModelConfig {
     pub structured: Structured,
     /// How long a connection may take to be made. Default: 5 s.
     pub connect: Duration,
-    /// The most octets of one answer. Default: 4 MiB.
-    pub answer_octets: usize,
+    /// The most bytes of one answer. Default: 4 MiB.
+    pub answer_bytes: usize,
     /// The most characters of a document in one request; longer documents are asked about in parts that overlap by
     /// some lines. Default: 60,000, at least 1,000.
     pub part_characters: usize,
-    /// The most octets of page images in one request; those beyond it are left out. Default: 16 MiB.
-    pub image_octets: usize,
+    /// The most bytes of page images in one request; those beyond it are left out. Default: 16 MiB.
+    pub image_bytes: usize,
     /// The most tokens of one answer. Default: 8,192.
     pub answer_tokens: u32,
     /// How often a request is repeated that failed for want of a connection or was answered 429 or 5xx. Default: 3.
@@ -98,9 +98,9 @@ impl ModelConfig {
             images: false,
             structured: Structured::Auto,
             connect: Duration::from_secs(5),
-            answer_octets: 4 << 20,
+            answer_bytes: 4 << 20,
             part_characters: 60_000,
-            image_octets: 16 << 20,
+            image_bytes: 16 << 20,
             answer_tokens: 8_192,
             retries: 3,
             requests: 64,
@@ -146,7 +146,7 @@ impl ModelConfig {
             (self.model.trim().is_empty(), "model must not be empty"),
             (self.name.trim().is_empty(), "name must not be empty"),
             (self.part_characters < 1_000, "part_characters must be at least 1,000"),
-            (self.answer_octets < 1_024, "answer_octets must be at least 1,024"),
+            (self.answer_bytes < 1_024, "answer_bytes must be at least 1,024"),
             (self.answer_tokens == 0, "answer_tokens must be at least 1"),
             (self.requests == 0, "requests must be at least 1"),
             (self.parallel == 0, "parallel must be at least 1"),

@@ -18,7 +18,7 @@ use crate::engine::builtin::view::View;
 
 /// The most characters of text that is shown as it was written.
 const RAW: usize = 256;
-/// The most octets of a text in which dates and numbers are looked for.
+/// The most bytes of a text in which dates and numbers are looked for.
 const LONGEST: usize = 400;
 
 /// How the document writes numbers and dates.
@@ -236,11 +236,11 @@ fn document(text: &str) -> Option<Document> {
 
 #[cfg(test)]
 mod tests {
-    use openapi_core::violation::Rule;
+    use openapi_core::validation::ValidationCode;
 
     use super::*;
 
-    fn of(kind: ExtractionType, raw: &str) -> Option<Result<String, (String, Rule)>> {
+    fn of(kind: ExtractionType, raw: &str) -> Option<Result<String, (String, ValidationCode)>> {
         let value_json = openapi_core::json::parse(raw.as_bytes()).expect("JSON");
         let leaf = RawLeaf { value: value_json, currency: None, quote: None, page: None };
         let field = ExtractionField::of(kind);
@@ -279,20 +279,20 @@ mod tests {
             assert_eq!(of(kind, raw), Some(Ok(json.to_owned())), "{kind:?} {raw}");
         }
         for (kind, raw, rule) in [
-            (Date, r#""soon""#, Rule::Format),
-            (Date, "2026", Rule::Format),
-            (Date, r#""2026-01-15 to 2026-02-15""#, Rule::Format),
-            (Datetime, r#""at noon""#, Rule::Format),
-            (Number, r#""about a dozen""#, Rule::Type),
-            (Number, r#""10 or 12""#, Rule::Type),
-            (Number, "true", Rule::Type),
-            (Number, "1e400", Rule::Type),
-            (Integer, "1.5", Rule::Type),
-            (Boolean, r#""perhaps""#, Rule::Type),
-            (Boolean, "1", Rule::Type),
-            (Email, r#""a at example""#, Rule::Format),
-            (Phone, r#""call me""#, Rule::Format),
-            (Url, r#""www.example.com""#, Rule::Format),
+            (Date, r#""soon""#, ValidationCode::Format),
+            (Date, "2026", ValidationCode::Format),
+            (Date, r#""2026-01-15 to 2026-02-15""#, ValidationCode::Format),
+            (Datetime, r#""at noon""#, ValidationCode::Format),
+            (Number, r#""about a dozen""#, ValidationCode::Type),
+            (Number, r#""10 or 12""#, ValidationCode::Type),
+            (Number, "true", ValidationCode::Type),
+            (Number, "1e400", ValidationCode::Type),
+            (Integer, "1.5", ValidationCode::Type),
+            (Boolean, r#""perhaps""#, ValidationCode::Type),
+            (Boolean, "1", ValidationCode::Type),
+            (Email, r#""a at example""#, ValidationCode::Format),
+            (Phone, r#""call me""#, ValidationCode::Format),
+            (Url, r#""www.example.com""#, ValidationCode::Format),
         ] {
             let result = of(kind, raw);
             assert!(matches!(&result, Some(Err((_, found))) if *found == rule), "{kind:?} {raw} {result:?}");

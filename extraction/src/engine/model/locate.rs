@@ -19,16 +19,16 @@ const MOST_HITS: usize = 64;
 /// Cells of the tables of edit distances that one answer may cost, so that an answer of lies ends; what is not looked
 /// for any more counts as not found.
 const LIKENESS_WORK: usize = 60_000_000;
-/// Octets that may be searched for one answer, to the same end: a document of 100 kB ten thousand times.
+/// Bytes that may be searched for one answer, to the same end: a document of 100 kB ten thousand times.
 const SEARCH_WORK: usize = 1 << 30;
 
 /// A document in one row of letters and digits.
 pub(super) struct Haystack<'v, 'd> {
     view: &'v View<'d>,
     text: String,
-    /// The word of each octet.
+    /// The word of each byte.
     word: Vec<u32>,
-    /// Whether a run of letters and digits may begin, or end, at an octet.
+    /// Whether a run of letters and digits may begin, or end, at an byte.
     edges: Vec<(bool, bool)>,
     /// Where each word begins, and one more.
     starts: Vec<u32>,
@@ -122,9 +122,9 @@ impl<'v, 'd> Haystack<'v, 'd> {
             }
             let begun = self.text.len();
             self.text.push(c);
-            for octet in begun..self.text.len() {
+            for byte in begun..self.text.len() {
                 self.word.push(index);
-                self.edges.push((octet == begun && !joined, false));
+                self.edges.push((byte == begun && !joined, false));
             }
             last = Some((c, at));
         });
@@ -135,21 +135,21 @@ impl<'v, 'd> Haystack<'v, 'd> {
         }
     }
 
-    fn octets(&self, span: Span) -> Range<usize> {
+    fn bytes(&self, span: Span) -> Range<usize> {
         let of = |word: usize| self.starts.get(word).map_or(self.text.len(), |start| *start as usize);
         of(span.start)..of(span.end)
     }
 
     /// Where squashed text stands within a span, whole words only, in the order of the document.
     pub(super) fn find(&self, needle: &str, within: Span) -> Vec<Span> {
-        let octets = self.octets(within);
-        if needle.is_empty() || octets.len() < needle.len() {
+        let bytes = self.bytes(within);
+        if needle.is_empty() || bytes.len() < needle.len() {
             return Vec::new();
         }
-        let Some(left) = self.search_work.get().checked_sub(octets.len()) else { return Vec::new() };
+        let Some(left) = self.search_work.get().checked_sub(bytes.len()) else { return Vec::new() };
         self.search_work.set(left);
-        let base = octets.start;
-        memmem::find_iter(&self.text.as_bytes()[octets], needle)
+        let base = bytes.start;
+        memmem::find_iter(&self.text.as_bytes()[bytes], needle)
             .map(|at| (base + at, base + at + needle.len() - 1))
             .filter(|&(first, last)| self.edges[first].0 && self.edges[last].1)
             .map(|(first, last)| Span { start: self.word[first] as usize, end: self.word[last] as usize + 1 })
@@ -170,7 +170,7 @@ impl<'v, 'd> Haystack<'v, 'd> {
         for start in anchors {
             let mut length = 0;
             for end in start + 1..=within.end {
-                length += self.octets(Span { start: end - 1, end }).len();
+                length += self.bytes(Span { start: end - 1, end }).len();
                 if length * 10 < needle.len() * 9 {
                     continue;
                 }
@@ -178,7 +178,7 @@ impl<'v, 'd> Haystack<'v, 'd> {
                     break;
                 }
                 let span = Span { start, end };
-                let Some(likeness) = self.likeness(needle, &self.text[self.octets(span)]) else {
+                let Some(likeness) = self.likeness(needle, &self.text[self.bytes(span)]) else {
                     return best.map(|(_, span)| span);
                 };
                 if likeness >= CLOSE && best.is_none_or(|(most, _)| likeness > most) {
@@ -203,7 +203,7 @@ impl<'v, 'd> Haystack<'v, 'd> {
             let mut index: HashMap<String, Vec<u32>> = HashMap::new();
             for at in 0..self.view.words.len() {
                 let head: String =
-                    self.text[self.octets(Span { start: at, end: at + 1 })].chars().take(3).collect();
+                    self.text[self.bytes(Span { start: at, end: at + 1 })].chars().take(3).collect();
                 if !head.is_empty() {
                     index.entry(head).or_default().push(u32::try_from(at).unwrap_or(u32::MAX));
                 }

@@ -128,10 +128,10 @@ impl ModelEngine {
         &self.config.name
     }
 
-    /// Octets of the images of pages that are of use to it in one request; 0 where it takes none.
+    /// Bytes of the images of pages that are of use to it in one request; 0 where it takes none.
     #[must_use]
-    pub fn image_octets(&self) -> usize {
-        if self.config.images { self.config.image_octets } else { 0 }
+    pub fn image_bytes(&self) -> usize {
+        if self.config.images { self.config.image_bytes } else { 0 }
     }
 
     /// Finds the values of a schema's fields within `patience`. A document without text is not asked about, unless the
@@ -288,7 +288,7 @@ impl Inquiry<'_> {
                     let said = protocol::said(&body);
                     return Ok(said.map_or_else(|fault| Outcome::Unusable(fault.to_owned()), Outcome::Said));
                 }
-                Reply::TooLarge => return Ok(Outcome::Unusable("it has too many octets".to_owned())),
+                Reply::TooLarge => return Ok(Outcome::Unusable("it has too many bytes".to_owned())),
                 Reply::Refused(refusal) if refusal.is_too_long() => return Ok(Outcome::TooLong),
                 Reply::Refused(refusal) => {
                     dialect = dialect.next(&refusal, config.structured == Structured::Auto).ok_or_else(|| {
@@ -306,12 +306,12 @@ impl Inquiry<'_> {
     /// The images of the pages of a part that one request may have; all of them where there is no text.
     fn pictures_of(&self, part: &Part, is_first: bool) -> Vec<&Picture> {
         let pages = part.pages(self.view);
-        let mut room = self.engine.config.image_octets;
+        let mut room = self.engine.config.image_bytes;
         let belongs = |picture: &&Picture| match pages {
             Some((first, last)) => (first..=last).contains(&picture.page),
             None => is_first,
         };
-        let fits = |picture: &&Picture| match room.checked_sub(picture.octets.len()) {
+        let fits = |picture: &&Picture| match room.checked_sub(picture.bytes.len()) {
             Some(left) => {
                 room = left;
                 true

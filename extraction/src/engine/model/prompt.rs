@@ -84,7 +84,7 @@ impl Prompt<'_> {
             Value::String(user)
         } else {
             let images = pictures.iter().map(|picture| {
-                let url = format!("data:{};base64,{}", picture.media_type, STANDARD.encode(&picture.octets));
+                let url = format!("data:{};base64,{}", picture.media_type, STANDARD.encode(&picture.bytes));
                 json!({ "type": "image_url", "image_url": { "url": url } })
             });
             std::iter::once(json!({ "type": "text", "text": user })).chain(images).collect()

@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use super::{path, shapes};
 use crate::access::{Action, Caller, Permission, Scope};
-use crate::brand::Brand;
 use crate::contacts::{Contact, Preview};
 use crate::operation::{
-    Access, Base, BodyKind, Conditional, Context, Creation, Incoming, Meta, Method, Operation, Parameter,
-    creation,
+    Access, Base, BodyKind, Conditional, Context, Creation, DecodedRequest, EndpointMetadata, Method,
+    Operation, Parameter, creation,
 };
 use crate::reply::{ApiError, ErrorCode, Reply, StoredReply, success_body};
 use crate::service::{CreateContact, Created, ReplyEncoder};
+use crate::service_info::ServiceInfo;
 
 /// Creates a contact.
 pub struct Create;
@@ -46,13 +46,13 @@ impl Serialize for CreatedContact {
 ///
 /// # Errors
 /// When the contact cannot be written as JSON.
-pub fn stored_reply(brand: &Brand, contact: &Contact) -> Result<StoredReply, ApiError> {
+pub fn stored_reply(service_info: &ServiceInfo, contact: &Contact) -> Result<StoredReply, ApiError> {
     let body = String::from_utf8(success_body(MESSAGE, contact, None)?).map_err(|_| ApiError::internal())?;
-    Ok(StoredReply { status: 201, location: Some(path(brand, contact)), body: body.into() })
+    Ok(StoredReply { status: 201, location: Some(path(service_info, contact)), body: body.into() })
 }
 
 impl Operation for Create {
-    const META: Meta = Meta {
+    const METADATA: EndpointMetadata = EndpointMetadata {
         id: "createContact",
         method: Method::Post,
         base: Base::OpenApi,
@@ -76,7 +76,7 @@ impl Operation for Create {
     type Input = CreateContact;
     type Output = CreatedContact;
 
-    fn decode(incoming: &Incoming<'_>) -> CreateContact {
+    fn decode(incoming: &DecodedRequest<'_>) -> CreateContact {
         let Creation { body, dry_run, idempotency } = creation(incoming, ReplyEncoder(stored_reply));
         CreateContact { fields: body, dry_run, idempotency }
     }
@@ -84,7 +84,7 @@ impl Operation for Create {
     async fn run(cx: Context<'_, Caller>, input: CreateContact) -> Result<Reply<CreatedContact>, ApiError> {
         Ok(match cx.service.create_contact(cx.caller, input).await? {
             Created::New(contact) => {
-                let (location, etag) = (path(cx.brand, &contact), contact.etag());
+                let (location, etag) = (path(cx.service_info, &contact), contact.etag());
                 Reply::ok(MESSAGE, CreatedContact::Stored(contact)).created(location).with_etag(etag)
             }
             Created::Preview(contact) => {

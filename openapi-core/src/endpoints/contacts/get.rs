@@ -8,17 +8,18 @@ use super::{Addressing, pick, shapes, target};
 use crate::access::{Action, Caller, Permission, Scope};
 use crate::contacts::SharedContact;
 use crate::operation::{
-    Access, Answer, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation, Payload,
+    Access, Base, BodyKind, Conditional, Context, DecodedRequest, EncodedResponse, EndpointMetadata, Method,
+    Operation, Payload,
 };
 use crate::reply::{ApiError, ErrorCode, Reply, success_body, success_body_around};
 use crate::service::ContactTarget;
-use crate::violation::Violations;
+use crate::validation::Violations;
 
 /// Answers one contact.
 pub struct Get<A>(PhantomData<A>);
 
 impl<A: Addressing> Operation for Get<A> {
-    const META: Meta = Meta {
+    const METADATA: EndpointMetadata = EndpointMetadata {
         id: pick(A::BY_ID, "getContact", "getContactByPlatformId"),
         method: Method::Get,
         base: Base::OpenApi,
@@ -42,7 +43,7 @@ impl<A: Addressing> Operation for Get<A> {
     type Input = (ContactTarget, Violations);
     type Output = SharedContact;
 
-    fn decode(incoming: &Incoming<'_>) -> Self::Input {
+    fn decode(incoming: &DecodedRequest<'_>) -> Self::Input {
         (target::<A>(incoming), incoming.query().into_faults())
     }
 
@@ -58,12 +59,12 @@ impl<A: Addressing> Operation for Get<A> {
         Ok(Reply::ok("Contact retrieved successfully", contact).with_etag(etag))
     }
 
-    fn encode(reply: Reply<SharedContact>) -> Result<Answer, ApiError> {
+    fn encode(reply: Reply<SharedContact>) -> Result<EncodedResponse, ApiError> {
         let body = match reply.data.json() {
             Some(json) => success_body_around(&reply.message, json)?,
             None => success_body(&reply.message, &reply.data, None)?,
         };
-        Ok(Answer { reply: reply.map(|_| ()), body: Payload::Json(body) })
+        Ok(EncodedResponse { reply: reply.map(|_| ()), body: Payload::Json(body) })
     }
 
     fn response_schema() -> Value {

@@ -6,20 +6,20 @@ use super::shapes;
 use crate::access::{Action, Caller, Permission, Scope};
 use crate::contacts::Contact;
 use crate::operation::{
-    Access, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation, Parameter, page_request,
-    sort_order,
+    Access, Base, BodyKind, Conditional, Context, DecodedRequest, EndpointMetadata, Method, Operation,
+    Parameter, page_request, sort_order,
 };
 use crate::reply::{ApiError, Reply};
-use crate::service::{ContactListQuery, ListContacts, Unchecked};
+use crate::service::{ContactListQuery, ListContacts, Unvalidated};
 use crate::storage::ContactSort;
+use crate::validation::ValidationIssue;
 use crate::values::{ContactStatus, Email, Tag, TextValue, Timestamp, refuse_longer};
-use crate::violation::Fault;
 
 /// Lists contacts.
 pub struct List;
 
 impl Operation for List {
-    const META: Meta = Meta {
+    const METADATA: EndpointMetadata = EndpointMetadata {
         id: "listContacts",
         method: Method::Get,
         base: Base::OpenApi,
@@ -52,7 +52,7 @@ impl Operation for List {
     type Input = ListContacts;
     type Output = Vec<Contact>;
 
-    fn decode(incoming: &Incoming<'_>) -> ListContacts {
+    fn decode(incoming: &DecodedRequest<'_>) -> ListContacts {
         let query = incoming.query();
         let trimmed = |most: usize| {
             move |text: &str| {
@@ -73,7 +73,7 @@ impl Operation for List {
             order: query.read("sortOrder", sort_order).unwrap_or_default(),
             page: page_request(&query, 20),
         };
-        ListContacts { query: Unchecked::new(Some(parsed), query.into_faults()) }
+        ListContacts { query: Unvalidated::new(Some(parsed), query.into_faults()) }
     }
 
     async fn run(cx: Context<'_, Caller>, input: ListContacts) -> Result<Reply<Vec<Contact>>, ApiError> {
@@ -91,7 +91,7 @@ impl Operation for List {
     }
 }
 
-fn sort(text: &str) -> Result<ContactSort, Fault> {
+fn sort(text: &str) -> Result<ContactSort, ValidationIssue> {
     let known = ContactSort::ALL.into_iter().find(|sort| sort.as_str() == text);
-    known.ok_or_else(|| Fault::not_one_of(&ContactSort::ALL.map(ContactSort::as_str)))
+    known.ok_or_else(|| ValidationIssue::not_one_of(&ContactSort::ALL.map(ContactSort::as_str)))
 }

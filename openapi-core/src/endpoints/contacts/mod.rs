@@ -20,11 +20,11 @@ pub use update::Update;
 pub use create::stored_reply;
 pub(crate) use shapes::components;
 
-use crate::brand::Brand;
 use crate::contacts::Contact;
-use crate::operation::{Incoming, if_match, reason_member};
-use crate::service::{ArchiveContact, ContactTarget, Unchecked};
-use crate::violation::Violations;
+use crate::operation::{DecodedRequest, if_match, reason_member};
+use crate::service::{ArchiveContact, ContactTarget, Unvalidated};
+use crate::service_info::ServiceInfo;
+use crate::validation::Violations;
 
 /// How a path names a contact.
 pub trait Addressing: Send + Sync + 'static {
@@ -51,7 +51,7 @@ const fn pick(by_id: bool, external: &'static str, id: &'static str) -> &'static
     if by_id { id } else { external }
 }
 
-fn target<A: Addressing>(incoming: &Incoming<'_>) -> ContactTarget {
+fn target<A: Addressing>(incoming: &DecodedRequest<'_>) -> ContactTarget {
     if A::BY_ID {
         ContactTarget::Id(incoming.path_value("contactId").to_owned())
     } else {
@@ -60,12 +60,12 @@ fn target<A: Addressing>(incoming: &Incoming<'_>) -> ContactTarget {
 }
 
 /// The path of a contact: `Location`. By its external id where it has one.
-pub(crate) fn path(brand: &Brand, contact: &Contact) -> String {
+pub(crate) fn path(service_info: &ServiceInfo, contact: &Contact) -> String {
     let agent = &contact.agent_id;
     let base = crate::reply::BASE_PATH;
     match &contact.external_reference_id {
         Some(id) => format!("{base}/contacts/{}/chatbots/{agent}", percent_encode(id.as_str())),
-        None => format!("{base}/contacts/{}/{}/chatbots/{agent}", brand.id_segment(), contact.id),
+        None => format!("{base}/contacts/{}/{}/chatbots/{agent}", service_info.id_segment(), contact.id),
     }
 }
 
@@ -83,12 +83,12 @@ pub(crate) fn percent_encode(text: &str) -> String {
 }
 
 /// The input of archive and unarchive.
-fn archive_input<A: Addressing>(incoming: &Incoming<'_>) -> ArchiveContact {
+fn archive_input<A: Addressing>(incoming: &DecodedRequest<'_>) -> ArchiveContact {
     let mut faults = Violations::new();
     let if_match = if_match(incoming, &mut faults);
     faults.extend(incoming.query().into_faults());
     let reason = reason_member(incoming, &mut faults);
-    ArchiveContact { target: target::<A>(incoming), reason: Unchecked::new(Some(reason), faults), if_match }
+    ArchiveContact { target: target::<A>(incoming), reason: Unvalidated::new(Some(reason), faults), if_match }
 }
 
 #[cfg(test)]

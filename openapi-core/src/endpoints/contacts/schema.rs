@@ -6,10 +6,12 @@ use serde_json::Value;
 
 use super::shapes;
 use crate::access::{Action, Caller, Permission, Scope};
-use crate::operation::{Access, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation};
+use crate::operation::{
+    Access, Base, BodyKind, Conditional, Context, DecodedRequest, EndpointMetadata, Method, Operation,
+};
 use crate::reply::{ApiError, Reply};
 use crate::schema::ContactSchema;
-use crate::violation::Violations;
+use crate::validation::Violations;
 
 /// The contact schema of the agent.
 pub struct Schema;
@@ -34,7 +36,7 @@ impl Serialize for SchemaDocument {
 }
 
 impl Operation for Schema {
-    const META: Meta = Meta {
+    const METADATA: EndpointMetadata = EndpointMetadata {
         id: "getContactSchema",
         method: Method::Get,
         base: Base::OpenApi,
@@ -54,7 +56,7 @@ impl Operation for Schema {
     type Input = Violations;
     type Output = SchemaDocument;
 
-    fn decode(incoming: &Incoming<'_>) -> Violations {
+    fn decode(incoming: &DecodedRequest<'_>) -> Violations {
         incoming.query().into_faults()
     }
 

@@ -7,7 +7,9 @@ use serde_json::Value;
 use super::{Addressing, archive_input, pick, shapes};
 use crate::access::{Action, Caller, Permission, Scope};
 use crate::contacts::Contact;
-use crate::operation::{Access, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation};
+use crate::operation::{
+    Access, Base, BodyKind, Conditional, Context, DecodedRequest, EndpointMetadata, Method, Operation,
+};
 use crate::reply::{ApiError, ErrorCode, Reply};
 use crate::service::ArchiveContact;
 
@@ -17,7 +19,7 @@ pub struct Unarchive<A>(PhantomData<A>);
 const MESSAGE: &str = "Contact unarchived successfully";
 
 impl<A: Addressing> Operation for Unarchive<A> {
-    const META: Meta = Meta {
+    const METADATA: EndpointMetadata = EndpointMetadata {
         id: pick(A::BY_ID, "unarchiveContact", "unarchiveContactByPlatformId"),
         method: Method::Patch,
         base: Base::OpenApi,
@@ -41,7 +43,7 @@ impl<A: Addressing> Operation for Unarchive<A> {
     type Input = ArchiveContact;
     type Output = Contact;
 
-    fn decode(incoming: &Incoming<'_>) -> ArchiveContact {
+    fn decode(incoming: &DecodedRequest<'_>) -> ArchiveContact {
         archive_input::<A>(incoming)
     }
 

@@ -9,11 +9,12 @@ use super::{Addressing, if_match, path, pick, shapes, target};
 use crate::access::{Action, Caller, Permission, Scope};
 use crate::contacts::Contact;
 use crate::operation::{
-    Access, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation, Parameter, lacks,
+    Access, Base, BodyKind, Conditional, Context, DecodedRequest, EndpointMetadata, Method, Operation,
+    Parameter, lacks,
 };
 use crate::reply::{ApiError, ErrorCode, Reply};
-use crate::service::{TagMatch, Unchecked, UpdateContact, Updated, Upsert};
-use crate::violation::Violations;
+use crate::service::{TagMatch, Unvalidated, UpdateContact, Updated, Upsert};
+use crate::validation::Violations;
 
 /// Changes a contact: what is sent is merged, what is absent stays.
 pub struct Update<A>(PhantomData<A>);
@@ -24,7 +25,7 @@ const CREATE: Permission = Permission::new(Scope::Contacts, Action::Create);
 const DESCRIPTION: &str = "Merges the fields sent into the contact: omitted fields stay, `null` clears, arrays are replaced, `customFields` merges member by member (RFC 7396).";
 
 impl<A: Addressing> Operation for Update<A> {
-    const META: Meta = Meta {
+    const METADATA: EndpointMetadata = EndpointMetadata {
         id: pick(A::BY_ID, "updateContact", "updateContactByPlatformId"),
         method: Method::Put,
         base: Base::OpenApi,
@@ -53,7 +54,7 @@ impl<A: Addressing> Operation for Update<A> {
     type Input = UpdateContact;
     type Output = Contact;
 
-    fn decode(incoming: &Incoming<'_>) -> UpdateContact {
+    fn decode(incoming: &DecodedRequest<'_>) -> UpdateContact {
         let mut faults = Violations::new();
         let if_match = if_match(incoming, &mut faults);
         let query = incoming.query();
@@ -68,13 +69,13 @@ impl<A: Addressing> Operation for Update<A> {
         let members = incoming.members(&mut faults);
         UpdateContact {
             target: target::<A>(incoming),
-            fields: Unchecked::new(members, faults),
+            fields: Unvalidated::new(members, faults),
             if_match,
             upsert,
         }
     }
 
-    fn further_permission(incoming: &Incoming<'_>) -> Option<Permission> {
+    fn additional_permission(incoming: &DecodedRequest<'_>) -> Option<Permission> {
         let upsert = !A::BY_ID && incoming.query().boolean("upsert").unwrap_or(false);
         upsert.then_some(CREATE)
     }
@@ -86,12 +87,12 @@ impl<A: Addressing> Operation for Update<A> {
         }
         Ok(match cx.service.update_contact(cx.caller, input).await? {
             Updated::Changed { value, renamed } => {
-                let location = renamed.then(|| path(cx.brand, &value));
+                let location = renamed.then(|| path(cx.service_info, &value));
                 let etag = value.etag();
                 Reply { location, ..Reply::ok("Contact updated successfully", value).with_etag(etag) }
             }
             Updated::Created(value) => {
-                let (location, etag) = (path(cx.brand, &value), value.etag());
+                let (location, etag) = (path(cx.service_info, &value), value.etag());
                 Reply::ok("Contact created successfully", value).created(location).with_etag(etag)
             }
         })

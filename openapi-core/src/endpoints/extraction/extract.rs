@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use super::shapes;
 use crate::access::{Action, Caller, Permission, Scope};
-use crate::brand::Brand;
 use crate::operation::{
-    Access, Answer, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation, Payload,
-    idempotency,
+    Access, Base, BodyKind, Conditional, Context, DecodedRequest, EncodedResponse, EndpointMetadata, Method,
+    Operation, Payload, idempotency,
 };
 use crate::reply::{ApiError, ErrorCode, Reply, StoredReply};
 use crate::service::{ExtractDocument, Extracted, ExtractedDocument, ReplyEncoder};
-use crate::violation::Violations;
+use crate::service_info::ServiceInfo;
+use crate::validation::Violations;
 
 /// Finds the values of fields in a document.
 pub struct Extract;
@@ -61,13 +61,13 @@ fn body(document: &ExtractedDocument) -> Result<Vec<u8>, ApiError> {
 }
 
 /// The answer to an extraction as an idempotency key stores it.
-fn stored_reply(_: &Brand, document: &ExtractedDocument) -> Result<StoredReply, ApiError> {
+fn stored_reply(_: &ServiceInfo, document: &ExtractedDocument) -> Result<StoredReply, ApiError> {
     let body = String::from_utf8(body(document)?).map_err(|_| ApiError::internal())?;
     Ok(StoredReply { status: 200, location: None, body: body.into() })
 }
 
 impl Operation for Extract {
-    const META: Meta = Meta {
+    const METADATA: EndpointMetadata = EndpointMetadata {
         id: "extractDocument",
         method: Method::Post,
         base: Base::OpenApi,
@@ -98,7 +98,7 @@ impl Operation for Extract {
     type Input = ExtractDocument;
     type Output = Outcome;
 
-    fn decode(incoming: &Incoming<'_>) -> ExtractDocument {
+    fn decode(incoming: &DecodedRequest<'_>) -> ExtractDocument {
         let mut faults = Violations::new();
         let idempotency = idempotency(incoming, &mut faults, ReplyEncoder(stored_reply));
         faults.extend(incoming.query().into_faults());
@@ -123,12 +123,12 @@ impl Operation for Extract {
         })
     }
 
-    fn encode(reply: Reply<Outcome>) -> Result<Answer, ApiError> {
+    fn encode(reply: Reply<Outcome>) -> Result<EncodedResponse, ApiError> {
         let body = match &reply.data.0 {
             Some(document) => body(document)?,
             None => Vec::new(),
         };
-        Ok(Answer { reply: reply.map(|_| ()), body: Payload::Json(body) })
+        Ok(EncodedResponse { reply: reply.map(|_| ()), body: Payload::Json(body) })
     }
 
     fn request_schema() -> Option<Value> {

@@ -5,9 +5,11 @@ use serde_json::Value;
 use super::shapes;
 use crate::access::{Action, Caller, Permission, Scope};
 use crate::extraction;
-use crate::operation::{Access, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation};
+use crate::operation::{
+    Access, Base, BodyKind, Conditional, Context, DecodedRequest, EndpointMetadata, Method, Operation,
+};
 use crate::reply::{ApiError, Reply};
-use crate::violation::Violations;
+use crate::validation::Violations;
 
 /// Shows schemas to begin with.
 pub struct SchemaExamples;
@@ -15,7 +17,7 @@ pub struct SchemaExamples;
 const MESSAGE: &str = "Schema examples retrieved successfully";
 
 impl Operation for SchemaExamples {
-    const META: Meta = Meta {
+    const METADATA: EndpointMetadata = EndpointMetadata {
         id: "getSchemaExamples",
         method: Method::Get,
         base: Base::OpenApi,
@@ -35,7 +37,7 @@ impl Operation for SchemaExamples {
     type Input = Violations;
     type Output = extraction::SchemaExamples;
 
-    fn decode(incoming: &Incoming<'_>) -> Violations {
+    fn decode(incoming: &DecodedRequest<'_>) -> Violations {
         incoming.query().into_faults()
     }
 

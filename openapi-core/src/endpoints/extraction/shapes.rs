@@ -67,7 +67,7 @@ fn new_extraction() -> Value {
             "document": {
                 "type": "string",
                 "contentMediaType": "application/octet-stream",
-                "description": "The document: 1 octet to 20 MiB, at most 50 pages, 1,000,000 characters or 40 megapixels. Its type is decided by its content.",
+                "description": "The document: 1 byte to 20 MiB, at most 50 pages, 1,000,000 characters or 40 megapixels. Its type is decided by its content.",
             },
             "schema": {
                 "type": "string",

@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use super::{shapes, target};
 use crate::access::{Action, Caller, Permission, Scope};
 use crate::operation::{
-    Access, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation, Parameter, if_match,
-    reason_member,
+    Access, Base, BodyKind, Conditional, Context, DecodedRequest, EndpointMetadata, Method, Operation,
+    Parameter, if_match, reason_member,
 };
 use crate::reply::{ApiError, ErrorCode, Reply};
-use crate::service::{DeleteFile, DeletedFile, Unchecked};
+use crate::service::{DeleteFile, DeletedFile, Unvalidated};
+use crate::validation::{ValidationCode, ValidationIssue, Violations};
 use crate::values::Block;
-use crate::violation::{Fault, Rule, Violations};
 
 /// Deletes a file.
 pub struct Delete;
@@ -19,7 +19,7 @@ pub struct Delete;
 const MESSAGE: &str = "File deleted successfully";
 
 impl Operation for Delete {
-    const META: Meta = Meta {
+    const METADATA: EndpointMetadata = EndpointMetadata {
         id: "deleteFile",
         method: Method::Delete,
         base: Base::OpenApi,
@@ -39,7 +39,7 @@ impl Operation for Delete {
     type Input = DeleteFile;
     type Output = DeletedFile;
 
-    fn decode(incoming: &Incoming<'_>) -> DeleteFile {
+    fn decode(incoming: &DecodedRequest<'_>) -> DeleteFile {
         let mut faults = Violations::new();
         let if_match = if_match(incoming, &mut faults);
         let query = incoming.query();
@@ -49,13 +49,16 @@ impl Operation for Delete {
         if let (Some(one), Some(other)) = (&in_query, &in_body)
             && one != other
         {
-            query.fault("reason", Fault::new(Rule::Conflict, "differs from the reason in the body"));
+            query.fault(
+                "reason",
+                ValidationIssue::new(ValidationCode::Conflict, "differs from the reason in the body"),
+            );
         }
         faults.extend(query.into_faults());
         faults.extend(of_body);
         DeleteFile {
             target: target(incoming),
-            reason: Unchecked::new(Some(in_body.or(in_query)), faults),
+            reason: Unvalidated::new(Some(in_body.or(in_query)), faults),
             if_match,
         }
     }

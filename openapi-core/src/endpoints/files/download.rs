@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use crate::files::Selection;
 use crate::operation::{
-    Access, Answer, Anyone, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation,
-    Parameter, Payload,
+    Access, Anonymous, Base, BodyKind, Conditional, Context, DecodedRequest, EncodedResponse,
+    EndpointMetadata, Method, Operation, Parameter, Payload,
 };
 use crate::reply::{ApiBody, ApiError, ErrorCode, Reply};
 use crate::service::{ContentSource, DownloadFile, FileContent};
@@ -15,7 +15,7 @@ use crate::service::{ContentSource, DownloadFile, FileContent};
 pub struct Download;
 
 impl Operation for Download {
-    const META: Meta = Meta {
+    const METADATA: EndpointMetadata = EndpointMetadata {
         id: "downloadFile",
         method: Method::Get,
         base: Base::Origin,
@@ -38,11 +38,11 @@ impl Operation for Download {
         idempotent: false,
         conditional: Conditional::No,
     };
-    type Caller = Anyone;
+    type Caller = Anonymous;
     type Input = DownloadFile;
     type Output = FileContent;
 
-    fn decode(incoming: &Incoming<'_>) -> DownloadFile {
+    fn decode(incoming: &DecodedRequest<'_>) -> DownloadFile {
         DownloadFile {
             file: incoming.path_value("fileId").to_owned(),
             query: incoming.query_pairs.to_vec(),
@@ -51,20 +51,20 @@ impl Operation for Download {
         }
     }
 
-    async fn run(cx: Context<'_, Anyone>, input: DownloadFile) -> Result<Reply<FileContent>, ApiError> {
+    async fn run(cx: Context<'_, Anonymous>, input: DownloadFile) -> Result<Reply<FileContent>, ApiError> {
         Ok(Reply::ok("", cx.service.download_file(input).await?))
     }
 
-    fn encode(reply: Reply<FileContent>) -> Result<Answer, ApiError> {
+    fn encode(reply: Reply<FileContent>) -> Result<EncodedResponse, ApiError> {
         let mut headers = HeaderMap::with_capacity(16);
         let mut put = |name, value: Result<HeaderValue, _>| {
             if let Ok(value) = value {
                 headers.insert(name, value);
             }
         };
-        let FileContent { file, disposition, selection, octets } = &reply.data;
+        let FileContent { file, disposition, selection, bytes } = &reply.data;
         let (status, length) = match selection {
-            _ if matches!(octets, ContentSource::Elsewhere(_)) => (307, 0),
+            _ if matches!(bytes, ContentSource::Elsewhere(_)) => (307, 0),
             Selection::Part { first, last } => {
                 let range = format!("bytes {first}-{last}/{}", file.file_size);
                 put(header::CONTENT_RANGE, HeaderValue::try_from(range));
@@ -83,7 +83,7 @@ impl Operation for Download {
             put(header::CONTENT_SECURITY_POLICY, Ok(HeaderValue::from_static("sandbox; default-src 'none'")));
         }
         let mut body = ApiBody::empty();
-        let reply = reply.map(|content| match content.octets {
+        let reply = reply.map(|content| match content.bytes {
             ContentSource::None => {}
             ContentSource::Stream(stream) => body = ApiBody::content(stream, length),
             ContentSource::Elsewhere(url) => {
@@ -92,7 +92,7 @@ impl Operation for Download {
                 }
             }
         });
-        Ok(Answer { reply, body: Payload::Content { status, headers, body } })
+        Ok(EncodedResponse { reply, body: Payload::Content { status, headers, body } })
     }
 
     fn response_schema() -> Value {

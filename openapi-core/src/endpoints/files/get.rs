@@ -5,10 +5,12 @@ use serde_json::Value;
 use super::{shapes, target};
 use crate::access::{Action, Caller, Permission, Scope};
 use crate::files::ContactFile;
-use crate::operation::{Access, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation};
+use crate::operation::{
+    Access, Base, BodyKind, Conditional, Context, DecodedRequest, EndpointMetadata, Method, Operation,
+};
 use crate::reply::{ApiError, ErrorCode, Reply};
 use crate::service::FileTarget;
-use crate::violation::Violations;
+use crate::validation::Violations;
 
 /// Answers the record of one file.
 pub struct Get;
@@ -16,7 +18,7 @@ pub struct Get;
 const MESSAGE: &str = "File retrieved successfully";
 
 impl Operation for Get {
-    const META: Meta = Meta {
+    const METADATA: EndpointMetadata = EndpointMetadata {
         id: "getFile",
         method: Method::Get,
         base: Base::OpenApi,
@@ -36,7 +38,7 @@ impl Operation for Get {
     type Input = (FileTarget, Violations);
     type Output = ContactFile;
 
-    fn decode(incoming: &Incoming<'_>) -> Self::Input {
+    fn decode(incoming: &DecodedRequest<'_>) -> Self::Input {
         (target(incoming), incoming.query().into_faults())
     }
 

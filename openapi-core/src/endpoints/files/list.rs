@@ -6,19 +6,19 @@ use super::{contact, shapes};
 use crate::access::{Action, Caller, Permission, Scope};
 use crate::files::ContactFile;
 use crate::operation::{
-    Access, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation, Parameter, page_request,
-    sort_order,
+    Access, Base, BodyKind, Conditional, Context, DecodedRequest, EndpointMetadata, Method, Operation,
+    Parameter, page_request, sort_order,
 };
 use crate::reply::{ApiError, ErrorCode, Reply};
-use crate::service::{FileListQuery, ListFiles, Unchecked};
+use crate::service::{FileListQuery, ListFiles, Unvalidated};
 use crate::storage::FileSort;
-use crate::violation::Fault;
+use crate::validation::ValidationIssue;
 
 /// Lists the files of a contact.
 pub struct List;
 
 impl Operation for List {
-    const META: Meta = Meta {
+    const METADATA: EndpointMetadata = EndpointMetadata {
         id: "listFiles",
         method: Method::Get,
         base: Base::OpenApi,
@@ -44,14 +44,14 @@ impl Operation for List {
     type Input = ListFiles;
     type Output = Vec<ContactFile>;
 
-    fn decode(incoming: &Incoming<'_>) -> ListFiles {
+    fn decode(incoming: &DecodedRequest<'_>) -> ListFiles {
         let query = incoming.query();
         let parsed = FileListQuery {
             sort: query.read("sortBy", sort).unwrap_or_default(),
             order: query.read("sortOrder", sort_order).unwrap_or_default(),
             page: page_request(&query, 20),
         };
-        ListFiles { contact: contact(incoming), query: Unchecked::new(Some(parsed), query.into_faults()) }
+        ListFiles { contact: contact(incoming), query: Unvalidated::new(Some(parsed), query.into_faults()) }
     }
 
     async fn run(cx: Context<'_, Caller>, input: ListFiles) -> Result<Reply<Vec<ContactFile>>, ApiError> {
@@ -69,7 +69,7 @@ impl Operation for List {
     }
 }
 
-fn sort(text: &str) -> Result<FileSort, Fault> {
+fn sort(text: &str) -> Result<FileSort, ValidationIssue> {
     let known = FileSort::ALL.into_iter().find(|sort| sort.as_str() == text);
-    known.ok_or_else(|| Fault::not_one_of(&FileSort::ALL.map(FileSort::as_str)))
+    known.ok_or_else(|| ValidationIssue::not_one_of(&FileSort::ALL.map(FileSort::as_str)))
 }

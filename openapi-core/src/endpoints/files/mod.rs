@@ -18,17 +18,17 @@ pub use upload::{Upload, UploadedFile};
 pub(crate) use shapes::components;
 
 use crate::files::ContactFile;
-use crate::operation::Incoming;
+use crate::operation::DecodedRequest;
 use crate::reply::BASE_PATH;
 use crate::service::{ContactTarget, FileTarget};
 
 /// The contact of the path.
-fn contact(incoming: &Incoming<'_>) -> ContactTarget {
+fn contact(incoming: &DecodedRequest<'_>) -> ContactTarget {
     ContactTarget::Id(incoming.path_value("contactId").to_owned())
 }
 
 /// The file of the path.
-fn target(incoming: &Incoming<'_>) -> FileTarget {
+fn target(incoming: &DecodedRequest<'_>) -> FileTarget {
     FileTarget { contact: contact(incoming), file: incoming.path_value("fileId").to_owned() }
 }
 

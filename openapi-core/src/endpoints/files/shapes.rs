@@ -37,7 +37,7 @@ pub(super) fn list_example() -> Value {
 pub(crate) fn components() -> Vec<(&'static str, Value)> {
     let timestamp = Timestamp::json_schema();
     let name = FileName::json_schema();
-    let size = json!({ "type": "integer", "minimum": 1, "description": "In octets." });
+    let size = json!({ "type": "integer", "minimum": 1, "description": "In bytes." });
     let media_type = json!({ "type": "string", "description": "The media type of the content, whatever the upload declared." });
     let reason = nullable(Block::<500>::json_schema());
     let file = json!({
@@ -51,7 +51,7 @@ pub(crate) fn components() -> Vec<(&'static str, Value)> {
             "id": id_schema(),
             "agentId": AgentId::json_schema(),
             "contactId": id_schema(),
-            "fileName": described(name.clone(), "The name as sent, made safe for every system; at most 255 octets."),
+            "fileName": described(name.clone(), "The name as sent, made safe for every system; at most 255 bytes."),
             "fileSize": size.clone(),
             "contentType": media_type.clone(),
             "sha256": { "type": "string", "pattern": "^[0-9a-f]{64}$", "description": "SHA-256 of the content." },
@@ -72,7 +72,7 @@ pub(crate) fn components() -> Vec<(&'static str, Value)> {
         "properties": { "file": {
             "type": "string",
             "contentMediaType": "application/octet-stream",
-            "description": "The file: 1 octet to 25 MiB. Its type is decided by its content.",
+            "description": "The file: 1 byte to 25 MiB. Its type is decided by its content.",
         } },
     });
     let signed = json!({

@@ -6,11 +6,12 @@ use super::{shapes, target};
 use crate::access::{Action, Caller, Permission, Scope};
 use crate::files::{Disposition, Link};
 use crate::operation::{
-    Access, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation, Parameter,
+    Access, Base, BodyKind, Conditional, Context, DecodedRequest, EndpointMetadata, Method, Operation,
+    Parameter,
 };
 use crate::reply::{ApiError, ErrorCode, Reply};
-use crate::service::{self, SignUrlQuery, SignedUrl, Unchecked};
-use crate::violation::Fault;
+use crate::service::{self, SignUrlQuery, SignedUrl, Unvalidated};
+use crate::validation::ValidationIssue;
 
 /// Gives out a URL under which a file can be downloaded for a while.
 pub struct SignUrl;
@@ -18,7 +19,7 @@ pub struct SignUrl;
 const MESSAGE: &str = "Signed URL created successfully";
 
 impl Operation for SignUrl {
-    const META: Meta = Meta {
+    const METADATA: EndpointMetadata = EndpointMetadata {
         id: "signFileUrl",
         method: Method::Get,
         base: Base::OpenApi,
@@ -38,7 +39,7 @@ impl Operation for SignUrl {
     type Input = service::SignUrl;
     type Output = SignedUrl;
 
-    fn decode(incoming: &Incoming<'_>) -> service::SignUrl {
+    fn decode(incoming: &DecodedRequest<'_>) -> service::SignUrl {
         let query = incoming.query();
         let lifetimes = Link::LIFETIMES;
         let parsed = SignUrlQuery {
@@ -49,7 +50,7 @@ impl Operation for SignUrl {
         };
         service::SignUrl {
             target: target(incoming),
-            query: Unchecked::new(Some(parsed), query.into_faults()),
+            query: Unvalidated::new(Some(parsed), query.into_faults()),
         }
     }
 
@@ -73,6 +74,6 @@ impl Operation for SignUrl {
     }
 }
 
-fn disposition(text: &str) -> Result<Disposition, Fault> {
-    Disposition::of_word(text).ok_or_else(|| Fault::not_one_of(&["attachment", "inline"]))
+fn disposition(text: &str) -> Result<Disposition, ValidationIssue> {
+    Disposition::of_word(text).ok_or_else(|| ValidationIssue::not_one_of(&["attachment", "inline"]))
 }

@@ -5,14 +5,15 @@ use serde_json::Value;
 
 use super::{contact, path, shapes};
 use crate::access::{Action, Caller, Permission, Scope};
-use crate::brand::Brand;
 use crate::files::ContactFile;
 use crate::operation::{
-    Access, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation, idempotency,
+    Access, Base, BodyKind, Conditional, Context, DecodedRequest, EndpointMetadata, Method, Operation,
+    idempotency,
 };
 use crate::reply::{ApiError, ErrorCode, Reply, StoredReply, success_body};
 use crate::service::{Created, ReplyEncoder, UploadFile};
-use crate::violation::Violations;
+use crate::service_info::ServiceInfo;
+use crate::validation::Violations;
 
 /// Takes in a file.
 pub struct Upload;
@@ -30,13 +31,13 @@ impl Serialize for UploadedFile {
 }
 
 /// The answer to an upload as an idempotency key stores it.
-fn stored_reply(_: &Brand, file: &ContactFile) -> Result<StoredReply, ApiError> {
+fn stored_reply(_: &ServiceInfo, file: &ContactFile) -> Result<StoredReply, ApiError> {
     let body = String::from_utf8(success_body(MESSAGE, file, None)?).map_err(|_| ApiError::internal())?;
     Ok(StoredReply { status: 201, location: Some(path(file)), body: body.into() })
 }
 
 impl Operation for Upload {
-    const META: Meta = Meta {
+    const METADATA: EndpointMetadata = EndpointMetadata {
         id: "uploadFile",
         method: Method::Post,
         base: Base::OpenApi,
@@ -62,7 +63,7 @@ impl Operation for Upload {
     type Input = UploadFile;
     type Output = UploadedFile;
 
-    fn decode(incoming: &Incoming<'_>) -> UploadFile {
+    fn decode(incoming: &DecodedRequest<'_>) -> UploadFile {
         let mut faults = Violations::new();
         let idempotency = idempotency(incoming, &mut faults, ReplyEncoder(stored_reply));
         faults.extend(incoming.query().into_faults());

@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use super::{contact, shapes};
 use crate::access::{Action, Caller, Permission, Scope};
-use crate::brand::Brand;
 use crate::operation::{
-    Access, Base, BodyKind, Conditional, Context, Creation, Incoming, Meta, Method, Operation, Parameter,
-    creation,
+    Access, Base, BodyKind, Conditional, Context, Creation, DecodedRequest, EndpointMetadata, Method,
+    Operation, Parameter, creation,
 };
 use crate::reply::{ApiError, ErrorCode, Reply, StoredReply, success_body};
 use crate::service::{BatchResult, Created, ReplyEncoder, SubmitForms};
+use crate::service_info::ServiceInfo;
 
 /// Submits several forms.
 pub struct Batch;
@@ -33,14 +33,14 @@ fn status(result: &BatchResult, success: u16) -> u16 {
 }
 
 /// The answer to a batch as an idempotency key stores it.
-fn stored_reply(_: &Brand, result: &BatchResult) -> Result<StoredReply, ApiError> {
+fn stored_reply(_: &ServiceInfo, result: &BatchResult) -> Result<StoredReply, ApiError> {
     let body = String::from_utf8(success_body(&result.message(), result, None)?)
         .map_err(|_| ApiError::internal())?;
     Ok(StoredReply { status: status(result, 201), location: None, body: body.into() })
 }
 
 impl Operation for Batch {
-    const META: Meta = Meta {
+    const METADATA: EndpointMetadata = EndpointMetadata {
         id: "submitForms",
         method: Method::Post,
         base: Base::OpenApi,
@@ -65,7 +65,7 @@ impl Operation for Batch {
     type Input = SubmitForms;
     type Output = BatchAnswer;
 
-    fn decode(incoming: &Incoming<'_>) -> SubmitForms {
+    fn decode(incoming: &DecodedRequest<'_>) -> SubmitForms {
         let Creation { body, dry_run, idempotency } = creation(incoming, ReplyEncoder(stored_reply));
         SubmitForms { contact: contact(incoming), body, dry_run, idempotency }
     }

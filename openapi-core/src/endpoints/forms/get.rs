@@ -5,9 +5,11 @@ use serde_json::Value;
 use super::shapes;
 use crate::access::{Action, Caller, Permission, Scope};
 use crate::forms::WithHistory;
-use crate::operation::{Access, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation};
+use crate::operation::{
+    Access, Base, BodyKind, Conditional, Context, DecodedRequest, EndpointMetadata, Method, Operation,
+};
 use crate::reply::{ApiError, ErrorCode, Reply};
-use crate::violation::Violations;
+use crate::validation::Violations;
 
 /// Answers one submission.
 pub struct Get;
@@ -15,7 +17,7 @@ pub struct Get;
 const MESSAGE: &str = "Submission retrieved successfully";
 
 impl Operation for Get {
-    const META: Meta = Meta {
+    const METADATA: EndpointMetadata = EndpointMetadata {
         id: "getSubmission",
         method: Method::Get,
         base: Base::OpenApi,
@@ -35,7 +37,7 @@ impl Operation for Get {
     type Input = (String, Violations);
     type Output = WithHistory;
 
-    fn decode(incoming: &Incoming<'_>) -> Self::Input {
+    fn decode(incoming: &DecodedRequest<'_>) -> Self::Input {
         (incoming.path_value("submissionId").to_owned(), incoming.query().into_faults())
     }
 

@@ -6,10 +6,11 @@ use super::{contact, shapes};
 use crate::access::{Action, Caller, Permission, Scope};
 use crate::forms::WithHistory;
 use crate::operation::{
-    Access, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation, Parameter,
+    Access, Base, BodyKind, Conditional, Context, DecodedRequest, EndpointMetadata, Method, Operation,
+    Parameter,
 };
 use crate::reply::{ApiError, ErrorCode, Reply};
-use crate::service::{LatestSubmission, Unchecked};
+use crate::service::{LatestSubmission, Unvalidated};
 
 /// Answers the latest submission of a contact under a template.
 pub struct Latest;
@@ -17,7 +18,7 @@ pub struct Latest;
 const MESSAGE: &str = "Submission retrieved successfully";
 
 impl Operation for Latest {
-    const META: Meta = Meta {
+    const METADATA: EndpointMetadata = EndpointMetadata {
         id: "getLatestSubmission",
         method: Method::Get,
         base: Base::OpenApi,
@@ -37,13 +38,13 @@ impl Operation for Latest {
     type Input = LatestSubmission;
     type Output = WithHistory;
 
-    fn decode(incoming: &Incoming<'_>) -> LatestSubmission {
+    fn decode(incoming: &DecodedRequest<'_>) -> LatestSubmission {
         let query = incoming.query();
         let include_drafts = query.boolean("includeDrafts").unwrap_or(false);
         LatestSubmission {
             contact: contact(incoming),
             template: incoming.path_value("templateId").to_owned(),
-            include_drafts: Unchecked::new(Some(include_drafts), query.into_faults()),
+            include_drafts: Unvalidated::new(Some(include_drafts), query.into_faults()),
         }
     }
 

@@ -6,10 +6,11 @@ use super::{contact, shapes};
 use crate::access::{Action, Caller, Permission, Scope};
 use crate::forms::{Submission, SubmissionStatus};
 use crate::operation::{
-    Access, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation, Parameter, page_request,
+    Access, Base, BodyKind, Conditional, Context, DecodedRequest, EndpointMetadata, Method, Operation,
+    Parameter, page_request,
 };
 use crate::reply::{ApiError, ErrorCode, Reply};
-use crate::service::{ListSubmissions, SubmissionListQuery, Unchecked};
+use crate::service::{ListSubmissions, SubmissionListQuery, Unvalidated};
 use crate::values::{TemplateId, TextValue, refuse_longer};
 
 /// Lists the submissions of a contact.
@@ -18,7 +19,7 @@ pub struct List;
 const MESSAGE: &str = "Submissions retrieved successfully";
 
 impl Operation for List {
-    const META: Meta = Meta {
+    const METADATA: EndpointMetadata = EndpointMetadata {
         id: "listSubmissions",
         method: Method::Get,
         base: Base::OpenApi,
@@ -46,7 +47,7 @@ impl Operation for List {
     type Input = ListSubmissions;
     type Output = Vec<Submission>;
 
-    fn decode(incoming: &Incoming<'_>) -> ListSubmissions {
+    fn decode(incoming: &DecodedRequest<'_>) -> ListSubmissions {
         let query = incoming.query();
         let parsed = SubmissionListQuery {
             template: query
@@ -61,7 +62,7 @@ impl Operation for List {
         };
         ListSubmissions {
             contact: contact(incoming),
-            query: Unchecked::new(Some(parsed), query.into_faults()),
+            query: Unvalidated::new(Some(parsed), query.into_faults()),
         }
     }
 

@@ -26,12 +26,12 @@ pub(crate) use shapes::components;
 pub(crate) use shapes::intake_definition;
 
 use crate::forms::Submission;
-use crate::operation::Incoming;
+use crate::operation::DecodedRequest;
 use crate::reply::BASE_PATH;
 use crate::service::ContactTarget;
 
 /// The contact of the path.
-fn contact(incoming: &Incoming<'_>) -> ContactTarget {
+fn contact(incoming: &DecodedRequest<'_>) -> ContactTarget {
     ContactTarget::External(incoming.path_value("externalReferenceId").to_owned())
 }
 

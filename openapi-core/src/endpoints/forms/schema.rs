@@ -9,9 +9,11 @@ use serde_json::Value;
 use super::shapes;
 use crate::access::{Action, Caller, Permission, Scope};
 use crate::forms::{CompiledTemplate, TemplateDocument};
-use crate::operation::{Access, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation};
+use crate::operation::{
+    Access, Base, BodyKind, Conditional, Context, DecodedRequest, EndpointMetadata, Method, Operation,
+};
 use crate::reply::{ApiError, ErrorCode, Reply};
-use crate::violation::Violations;
+use crate::validation::Violations;
 
 /// Answers the fields of a template.
 pub struct Schema;
@@ -29,7 +31,7 @@ impl Serialize for SchemaDocument {
 const MESSAGE: &str = "Template schema retrieved successfully";
 
 impl Operation for Schema {
-    const META: Meta = Meta {
+    const METADATA: EndpointMetadata = EndpointMetadata {
         id: "getTemplateSchema",
         method: Method::Get,
         base: Base::OpenApi,
@@ -49,7 +51,7 @@ impl Operation for Schema {
     type Input = (String, Violations);
     type Output = SchemaDocument;
 
-    fn decode(incoming: &Incoming<'_>) -> Self::Input {
+    fn decode(incoming: &DecodedRequest<'_>) -> Self::Input {
         (incoming.path_value("templateId").to_owned(), incoming.query().into_faults())
     }
 

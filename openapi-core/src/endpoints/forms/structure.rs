@@ -10,9 +10,11 @@ use serde_json::Value;
 use super::shapes;
 use crate::access::{Action, Caller, Permission, Scope};
 use crate::forms::{CompiledTemplate, Structure as ExampleStructure};
-use crate::operation::{Access, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation};
+use crate::operation::{
+    Access, Base, BodyKind, Conditional, Context, DecodedRequest, EndpointMetadata, Method, Operation,
+};
 use crate::reply::{ApiError, BASE_PATH, ErrorCode, Reply};
-use crate::violation::Violations;
+use crate::validation::Violations;
 
 /// Answers the fields of a template with example values: the forerunner of the schema.
 pub struct Structure;
@@ -33,7 +35,7 @@ const MESSAGE: &str = "Template structure retrieved successfully";
 const DEPRECATION: HeaderValue = HeaderValue::from_static("@1767225600");
 
 impl Operation for Structure {
-    const META: Meta = Meta {
+    const METADATA: EndpointMetadata = EndpointMetadata {
         id: "getTemplateStructure",
         method: Method::Get,
         base: Base::OpenApi,
@@ -54,7 +56,7 @@ impl Operation for Structure {
     type Input = (String, Violations);
     type Output = StructureDocument;
 
-    fn decode(incoming: &Incoming<'_>) -> Self::Input {
+    fn decode(incoming: &DecodedRequest<'_>) -> Self::Input {
         (incoming.path_value("templateId").to_owned(), incoming.query().into_faults())
     }
 
@@ -66,7 +68,7 @@ impl Operation for Structure {
         if !faults.is_empty() {
             return Err(faults.into());
         }
-        let (origin, id, agent) = (cx.brand.public_url(), template.template().id, &cx.caller.agent_id);
+        let (origin, id, agent) = (cx.service_info.public_url(), template.template().id, &cx.caller.agent_id);
         let successor = format!(
             "<{origin}{BASE_PATH}/forms/templates/{id}/schema/chatbots/{agent}>; rel=\"successor-version\""
         );

@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use super::{contact, path, shapes};
 use crate::access::{Action, Caller, Permission, Scope};
-use crate::brand::Brand;
 use crate::forms::{Submission, SubmissionPreview, WithHistory};
 use crate::operation::{
-    Access, Base, BodyKind, Conditional, Context, Creation, Incoming, Meta, Method, Operation, Parameter,
-    creation,
+    Access, Base, BodyKind, Conditional, Context, Creation, DecodedRequest, EndpointMetadata, Method,
+    Operation, Parameter, creation,
 };
 use crate::reply::{ApiError, ErrorCode, Reply, StoredReply, success_body};
 use crate::service::{Created, ReplyEncoder, SubmitForm};
+use crate::service_info::ServiceInfo;
 
 /// Submits a form.
 pub struct Submit;
@@ -47,7 +47,7 @@ fn message(submission: &Submission) -> &'static str {
 }
 
 /// The answer to a submit as an idempotency key stores it.
-fn stored_reply(_: &Brand, submission: &Submission) -> Result<StoredReply, ApiError> {
+fn stored_reply(_: &ServiceInfo, submission: &Submission) -> Result<StoredReply, ApiError> {
     let shown = WithHistory(submission.clone());
     let body = String::from_utf8(success_body(message(submission), &shown, None)?)
         .map_err(|_| ApiError::internal())?;
@@ -55,7 +55,7 @@ fn stored_reply(_: &Brand, submission: &Submission) -> Result<StoredReply, ApiEr
 }
 
 impl Operation for Submit {
-    const META: Meta = Meta {
+    const METADATA: EndpointMetadata = EndpointMetadata {
         id: "submitForm",
         method: Method::Post,
         base: Base::OpenApi,
@@ -81,7 +81,7 @@ impl Operation for Submit {
     type Input = SubmitForm;
     type Output = SubmittedForm;
 
-    fn decode(incoming: &Incoming<'_>) -> SubmitForm {
+    fn decode(incoming: &DecodedRequest<'_>) -> SubmitForm {
         let Creation { body, dry_run, idempotency } = creation(incoming, ReplyEncoder(stored_reply));
         SubmitForm {
             template: incoming.path_value("templateId").to_owned(),

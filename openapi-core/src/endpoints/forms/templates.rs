@@ -6,10 +6,11 @@ use super::shapes;
 use crate::access::{Action, Caller, Permission, Scope};
 use crate::forms::TemplateSummary;
 use crate::operation::{
-    Access, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation, Parameter, page_request,
+    Access, Base, BodyKind, Conditional, Context, DecodedRequest, EndpointMetadata, Method, Operation,
+    Parameter, page_request,
 };
 use crate::reply::{ApiError, Reply};
-use crate::service::{ListTemplates, Unchecked};
+use crate::service::{ListTemplates, Unvalidated};
 
 /// Lists the templates that forms can be submitted under.
 pub struct Templates;
@@ -17,7 +18,7 @@ pub struct Templates;
 const MESSAGE: &str = "Templates retrieved successfully";
 
 impl Operation for Templates {
-    const META: Meta = Meta {
+    const METADATA: EndpointMetadata = EndpointMetadata {
         id: "listTemplates",
         method: Method::Get,
         base: Base::OpenApi,
@@ -37,10 +38,10 @@ impl Operation for Templates {
     type Input = ListTemplates;
     type Output = Vec<TemplateSummary>;
 
-    fn decode(incoming: &Incoming<'_>) -> ListTemplates {
+    fn decode(incoming: &DecodedRequest<'_>) -> ListTemplates {
         let query = incoming.query();
         let page = page_request(&query, 100);
-        ListTemplates { page: Unchecked::new(Some(page), query.into_faults()) }
+        ListTemplates { page: Unvalidated::new(Some(page), query.into_faults()) }
     }
 
     async fn run(

@@ -6,11 +6,12 @@ use super::shapes;
 use crate::access::{Action, Caller, Permission, Scope};
 use crate::forms::WithHistory;
 use crate::operation::{
-    Access, Base, BodyKind, Conditional, Context, Incoming, Meta, Method, Operation, if_match,
+    Access, Base, BodyKind, Conditional, Context, DecodedRequest, EndpointMetadata, Method, Operation,
+    if_match,
 };
 use crate::reply::{ApiError, ErrorCode, Reply};
-use crate::service::{Unchecked, UpdateSubmission};
-use crate::violation::Violations;
+use crate::service::{Unvalidated, UpdateSubmission};
+use crate::validation::Violations;
 
 /// Changes a submission.
 pub struct Update;
@@ -18,7 +19,7 @@ pub struct Update;
 const MESSAGE: &str = "Submission updated successfully";
 
 impl Operation for Update {
-    const META: Meta = Meta {
+    const METADATA: EndpointMetadata = EndpointMetadata {
         id: "updateSubmission",
         method: Method::Put,
         base: Base::OpenApi,
@@ -44,14 +45,14 @@ impl Operation for Update {
     type Input = UpdateSubmission;
     type Output = WithHistory;
 
-    fn decode(incoming: &Incoming<'_>) -> UpdateSubmission {
+    fn decode(incoming: &DecodedRequest<'_>) -> UpdateSubmission {
         let mut faults = Violations::new();
         let if_match = if_match(incoming, &mut faults);
         faults.extend(incoming.query().into_faults());
         let members = incoming.members(&mut faults);
         UpdateSubmission {
             submission: incoming.path_value("submissionId").to_owned(),
-            body: Unchecked::new(members, faults),
+            body: Unvalidated::new(members, faults),
             if_match,
         }
     }

@@ -5,8 +5,8 @@ use super::*;
 /// Looks at content that comes in chunks of this size.
 fn inspected(content: &[u8], chunk: usize, extension: &str) -> Detected {
     let mut inspector = Inspector::new();
-    content.chunks(chunk).for_each(|octets| inspector.push(octets));
-    assert_eq!(inspector.octets(), content.len() as u64);
+    content.chunks(chunk).for_each(|bytes| inspector.push(bytes));
+    assert_eq!(inspector.bytes(), content.len() as u64);
     inspector.finish(extension)
 }
 
@@ -195,7 +195,7 @@ fn programs_are_refused_under_any_name() {
         padded(b"\0asm\x01\0\0\0"),
         padded(&[b"dex\n035\0", &[0; 28][..], &[0x70]].concat()),
         padded(&[0x4c, 0, 0, 0, 0x01, 0x14, 0x02, 0, 0, 0]),
-        zip(&[("META-INF/MANIFEST.MF", b""), ("a/B.class", b"")]),
+        zip(&[("METADATA-INF/MANIFEST.MF", b""), ("a/B.class", b"")]),
         zip(&[("AndroidManifest.xml", b""), ("classes.dex", b"")]),
         b"#!/bin/sh\necho".to_vec(),
         b"\xef\xbb\xbf#!/usr/bin/env python".to_vec(),
@@ -261,10 +261,10 @@ proptest! {
     }
 
     #[test]
-    fn archives_may_be_damaged_anywhere(at in any::<prop::sample::Index>(), octet in any::<u8>()) {
+    fn archives_may_be_damaged_anywhere(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let mut archive = zip(&[("[Content_Types].xml", b"<Types/>"), ("word/document.xml", b"<w/>")]);
         let at = at.index(archive.len());
-        archive[at] = octet;
+        archive[at] = byte;
         inspected(&archive, 16, "docx");
         archive.truncate(at);
         inspected(&archive, 16, "docx");

@@ -6,59 +6,59 @@ use bytes::Bytes;
 use futures_channel::oneshot;
 use sha2::{Digest, Sha256};
 
-use crate::ports::{InPlace, Offload};
+use crate::ports::{BlockingExecutor, Inline};
 use crate::reply::ApiError;
 
 /// What is hashed at once elsewhere. Handing over costs about as much as hashing 16 KiB.
 const BATCH: usize = 128 * 1024;
 
-/// Smaller pieces are hashed where they are: a list of many would hold more memory than their octets.
+/// Smaller pieces are hashed where they are: a list of many would hold more memory than their bytes.
 const SMALL: usize = 16 * 1024;
 
 /// SHA-256 of what has arrived of a part.
 pub(super) struct PartDigest {
-    offload: Arc<dyn Offload>,
+    offload: Arc<dyn BlockingExecutor>,
     /// Of everything before `elsewhere`, when there is such a batch.
     hash: Sha256,
     elsewhere: Option<oneshot::Receiver<Sha256>>,
     waiting: Vec<Bytes>,
-    octets: usize,
+    bytes: usize,
 }
 
 impl PartDigest {
     pub(super) fn new() -> Self {
         PartDigest {
-            offload: Arc::new(InPlace),
+            offload: Arc::new(Inline),
             hash: Sha256::new(),
             elsewhere: None,
             waiting: Vec::new(),
-            octets: 0,
+            bytes: 0,
         }
     }
 
     /// Hashes what is large by these means from now on.
-    pub(super) fn offload_to(&mut self, offload: Arc<dyn Offload>) {
+    pub(super) fn offload_to(&mut self, offload: Arc<dyn BlockingExecutor>) {
         self.offload = offload;
     }
 
-    /// Takes the next octets; waits when the batch before is still being hashed.
-    pub(super) async fn update(&mut self, octets: &Bytes) -> Result<(), ApiError> {
-        if octets.len() < SMALL {
+    /// Takes the next bytes; waits when the batch before is still being hashed.
+    pub(super) async fn update(&mut self, bytes: &Bytes) -> Result<(), ApiError> {
+        if bytes.len() < SMALL {
             self.hash_waiting().await?;
-            self.hash.update(octets);
+            self.hash.update(bytes);
             return Ok(());
         }
-        self.octets += octets.len();
-        self.waiting.push(octets.clone());
-        if self.octets >= BATCH {
+        self.bytes += bytes.len();
+        self.waiting.push(bytes.clone());
+        if self.bytes >= BATCH {
             self.settle().await?;
             let (mut hash, batch) = (std::mem::take(&mut self.hash), std::mem::take(&mut self.waiting));
-            self.octets = 0;
+            self.bytes = 0;
             let (done, hashed) = oneshot::channel();
             self.elsewhere = Some(hashed);
             self.offload.run(Box::new(move || {
-                for octets in batch {
-                    hash.update(&octets);
+                for bytes in batch {
+                    hash.update(&bytes);
                 }
                 // Nobody waits for it where the upload was given up.
                 drop(done.send(hash));
@@ -75,9 +75,9 @@ impl PartDigest {
 
     async fn hash_waiting(&mut self) -> Result<(), ApiError> {
         self.settle().await?;
-        self.octets = 0;
-        for octets in self.waiting.drain(..) {
-            self.hash.update(&octets);
+        self.bytes = 0;
+        for bytes in self.waiting.drain(..) {
+            self.hash.update(&bytes);
         }
         Ok(())
     }
@@ -105,7 +105,7 @@ mod tests {
     #[derive(Default)]
     struct Late(Mutex<Vec<Work>>);
 
-    impl Offload for Late {
+    impl BlockingExecutor for Late {
         fn run(&self, work: Work) {
             self.0.lock().expect("no panic").push(work);
         }
@@ -114,14 +114,14 @@ mod tests {
     /// Runs each piece of work on a thread of its own.
     struct Threads;
 
-    impl Offload for Threads {
+    impl BlockingExecutor for Threads {
         #[expect(clippy::disallowed_methods, reason = "a test is a host: threads are its own")]
         fn run(&self, work: Work) {
             std::thread::spawn(work);
         }
     }
 
-    fn digest_of(offload: Arc<dyn Offload>, pieces: &[Bytes]) -> [u8; 32] {
+    fn digest_of(offload: Arc<dyn BlockingExecutor>, pieces: &[Bytes]) -> [u8; 32] {
         pollster::block_on(async {
             let mut digest = PartDigest::new();
             digest.offload_to(offload);
@@ -143,7 +143,7 @@ mod tests {
             let mut rest = Bytes::from(whole.clone());
             let pieces: Vec<Bytes> = sizes.iter().map(|size| rest.split_to(*size)).collect();
             let expected: [u8; 32] = Sha256::digest(&whole).into();
-            prop_assert_eq!(digest_of(Arc::new(InPlace), &pieces), expected);
+            prop_assert_eq!(digest_of(Arc::new(Inline), &pieces), expected);
             prop_assert_eq!(digest_of(Arc::new(Threads), &pieces), expected);
         }
     }
@@ -152,7 +152,7 @@ mod tests {
     fn work_that_a_host_drops_is_an_error_and_nobody_waits_for_ever() {
         let late = Arc::new(Late::default());
         let mut digest = PartDigest::new();
-        digest.offload_to(Arc::clone(&late) as Arc<dyn Offload>);
+        digest.offload_to(Arc::clone(&late) as Arc<dyn BlockingExecutor>);
         let batch = Bytes::from(vec![1; BATCH]);
         pollster::block_on(digest.update(&batch)).expect("the first is taken");
         late.0.lock().expect("no panic").clear();

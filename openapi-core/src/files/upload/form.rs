@@ -12,12 +12,12 @@ use bytes::Bytes;
 use futures_core::Stream;
 use multer::{Field, Multipart};
 
-use super::feed::{BodyStream, CHUNK_OCTETS, Feed, Tap, advance, lock};
+use super::chunk_stream::{BodyStream, CHUNK_BYTES, ChunkStream, SharedChunkStream, advance, lock};
 use super::head;
 use crate::reply::{ApiError, ErrorCode};
 
-/// The most octets that may stand in front of a part's content: the heads of the part, or what precedes the first one.
-const MAX_HEAD_OCTETS: u64 = 128 * 1024;
+/// The most bytes that may stand in front of a part's content: the heads of the part, or what precedes the first one.
+const MAX_HEAD_BYTES: u64 = 128 * 1024;
 
 /// The longest boundary (RFC 2046).
 const MAX_BOUNDARY: usize = 70;
@@ -28,8 +28,8 @@ pub struct FilePart {
     /// Its name.
     pub name: &'static str,
     /// How large the file may be.
-    pub max_octets: u64,
-    /// What a body may hold beyond it, in octets.
+    pub max_bytes: u64,
+    /// What a body may hold beyond it, in bytes.
     pub max_beyond: u64,
     /// The answer to a larger one, with the limit and the length that was declared.
     pub too_large: fn(u64, Option<u64>) -> ApiError,
@@ -40,9 +40,9 @@ impl FilePart {
     ///
     /// # Errors
     /// That of [`FilePart::too_large`].
-    pub fn refuse_declared(&self, octets: Option<u64>) -> Result<(), ApiError> {
-        match octets.filter(|octets| *octets > self.max_octets.saturating_add(self.max_beyond)) {
-            Some(octets) => Err((self.too_large)(self.max_octets, Some(octets))),
+    pub fn refuse_declared(&self, bytes: Option<u64>) -> Result<(), ApiError> {
+        match bytes.filter(|bytes| *bytes > self.max_bytes.saturating_add(self.max_beyond)) {
+            Some(bytes) => Err((self.too_large)(self.max_bytes, Some(bytes))),
             None => Ok(()),
         }
     }
@@ -59,8 +59,8 @@ pub enum Piece {
         /// Whether it is the file.
         is_file: bool,
     },
-    /// Octets of the part that began last.
-    Octets(Bytes),
+    /// Bytes of the part that began last.
+    Bytes(Bytes),
 }
 
 /// A form being read.
@@ -68,10 +68,10 @@ pub struct Form {
     parser: Multipart<'static>,
     /// The part whose content is read.
     field: Option<(Field<'static>, IsFile)>,
-    feed: Arc<Mutex<Feed>>,
+    feed: Arc<Mutex<ChunkStream>>,
     part: FilePart,
-    /// Octets of parts named as the file that came out of the parser.
-    file_octets: u64,
+    /// Bytes of parts named as the file that came out of the parser.
+    file_bytes: u64,
     is_over: bool,
 }
 
@@ -84,21 +84,21 @@ enum Broken {
     Form(multer::Error),
 }
 
-/// The next octets of a part: first what the parser has, then what it need not see, then what it makes of one more chunk.
+/// The next bytes of a part: first what the parser has, then what it need not see, then what it makes of one more chunk.
 fn poll_field(
-    feed: &Mutex<Feed>,
+    feed: &Mutex<ChunkStream>,
     cx: &mut Context<'_>,
     field: &mut Field<'static>,
 ) -> Poll<Option<Result<Bytes, Broken>>> {
     lock(feed).credit = false;
-    if let Poll::Ready(octets) = Pin::new(&mut *field).poll_next(cx) {
-        return Poll::Ready(octets.map(|octets| octets.map_err(Broken::Form)));
+    if let Poll::Ready(bytes) = Pin::new(&mut *field).poll_next(cx) {
+        return Poll::Ready(bytes.map(|bytes| bytes.map_err(Broken::Form)));
     }
     if let Some(content) = ready!(lock(feed).poll_content(cx)) {
         return Poll::Ready(Some(content.map_err(Broken::Body)));
     }
-    let octets = ready!(advance(feed, cx, |cx| Pin::new(&mut *field).poll_next(cx)));
-    Poll::Ready(octets.map(|octets| octets.map_err(Broken::Form)))
+    let bytes = ready!(advance(feed, cx, |cx| Pin::new(&mut *field).poll_next(cx)));
+    Poll::Ready(bytes.map(|bytes| bytes.map_err(Broken::Form)))
 }
 
 fn bad_request(words: &str) -> ApiError {
@@ -116,22 +116,22 @@ impl Form {
         if boundary.is_empty() || boundary.len() > MAX_BOUNDARY {
             return Err(bad_request("the boundary must have 1 to 70 characters"));
         }
-        let feed = Feed::new(body, &boundary);
+        let feed = ChunkStream::new(body, &boundary);
         let feed = Arc::new(Mutex::new(feed));
         Ok(Form {
-            parser: Multipart::new(Tap(Arc::clone(&feed)), boundary),
+            parser: Multipart::new(SharedChunkStream(Arc::clone(&feed)), boundary),
             field: None,
             feed,
             part,
-            file_octets: 0,
+            file_bytes: 0,
             is_over: false,
         })
     }
 
     /// How large the file may be.
     #[must_use]
-    pub fn max_octets(&self) -> u64 {
-        self.part.max_octets
+    pub fn max_bytes(&self) -> u64 {
+        self.part.max_bytes
     }
 
     /// The next piece; `None` at the end of the body.
@@ -141,14 +141,14 @@ impl Form {
     pub async fn piece(&mut self) -> Result<Option<Piece>, ApiError> {
         if let Some((field, is_file)) = &mut self.field {
             let feed = &self.feed;
-            let octets = poll_fn(|cx| poll_field(feed, cx, field)).await;
-            match octets {
-                Some(Ok(octets)) => {
+            let bytes = poll_fn(|cx| poll_field(feed, cx, field)).await;
+            match bytes {
+                Some(Ok(bytes)) => {
                     if *is_file {
-                        self.file_octets += octets.len() as u64;
+                        self.file_bytes += bytes.len() as u64;
                     }
                     self.refuse_excess()?;
-                    return Ok(Some(Piece::Octets(octets)));
+                    return Ok(Some(Piece::Bytes(bytes)));
                 }
                 Some(Err(Broken::Body(error))) => return Err(error),
                 Some(Err(Broken::Form(error))) => return Err(self.failure(&error)),
@@ -173,7 +173,7 @@ impl Form {
         let given_before = lock(feed).given;
         let found = poll_fn(|cx| {
             advance(feed, cx, |cx| {
-                if lock(feed).given - given_before > MAX_HEAD_OCTETS {
+                if lock(feed).given - given_before > MAX_HEAD_BYTES {
                     return Poll::Ready(None);
                 }
                 parser.poll_next_field(cx).map(Some)
@@ -204,11 +204,11 @@ impl Form {
     /// named as the file may be many. What the parser still holds may be the file's.
     fn refuse_excess(&self) -> Result<(), ApiError> {
         let feed = lock(&self.feed);
-        let unparsed = if self.is_over { 0 } else { 2 * CHUNK_OCTETS as u64 };
-        let beyond = feed.given.saturating_sub(self.file_octets).saturating_sub(unparsed);
-        let FilePart { max_octets, max_beyond, too_large, .. } = self.part;
-        if beyond > max_beyond || feed.given > max_octets.saturating_add(max_beyond) {
-            Err(too_large(max_octets, None))
+        let unparsed = if self.is_over { 0 } else { 2 * CHUNK_BYTES as u64 };
+        let beyond = feed.given.saturating_sub(self.file_bytes).saturating_sub(unparsed);
+        let FilePart { max_bytes, max_beyond, too_large, .. } = self.part;
+        if beyond > max_beyond || feed.given > max_bytes.saturating_add(max_beyond) {
+            Err(too_large(max_bytes, None))
         } else {
             Ok(())
         }

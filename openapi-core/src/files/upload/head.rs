@@ -44,10 +44,10 @@ pub(super) fn read(headers: &HeaderMap) -> Result<Head, &'static str> {
     Ok(Head { name, file_name, is_file })
 }
 
-fn split_at_semicolon(octets: &[u8]) -> (&[u8], &[u8]) {
-    match octets.iter().position(|octet| *octet == b';') {
-        Some(at) => (&octets[..at], &octets[at..]),
-        None => (octets, &[]),
+fn split_at_semicolon(bytes: &[u8]) -> (&[u8], &[u8]) {
+    match bytes.iter().position(|byte| *byte == b';') {
+        Some(at) => (&bytes[..at], &bytes[at..]),
+        None => (bytes, &[]),
     }
 }
 
@@ -63,9 +63,9 @@ fn parameter(rest: &[u8]) -> Result<Option<(&[u8], Vec<u8>, &[u8])>, &'static st
     if rest.is_empty() {
         return Ok(None);
     }
-    let equals = rest.iter().position(|octet| *octet == b'=').ok_or(MALFORMED)?;
+    let equals = rest.iter().position(|byte| *byte == b'=').ok_or(MALFORMED)?;
     let name = rest[..equals].trim_ascii();
-    let is_token = |octet: &u8| octet.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(octet);
+    let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
     if name.is_empty() || !name.iter().all(is_token) {
         return Err(MALFORMED);
     }
@@ -84,8 +84,8 @@ fn parameter(rest: &[u8]) -> Result<Option<(&[u8], Vec<u8>, &[u8])>, &'static st
                 text.push(*escaped);
                 at += 2;
             }
-            (octet, _) => {
-                text.push(*octet);
+            (byte, _) => {
+                text.push(*byte);
                 at += 1;
             }
         }
@@ -110,8 +110,8 @@ fn as_browsers_write(value: &[u8]) -> Vec<u8> {
             _ => None,
         });
         match escape {
-            Some(octet) => {
-                text.push(octet);
+            Some(byte) => {
+                text.push(byte);
                 rest = &rest[3..];
             }
             None => {
@@ -125,12 +125,12 @@ fn as_browsers_write(value: &[u8]) -> Vec<u8> {
 
 /// `charset'language'percent-encoded` (RFC 8187); `None` when it is not that.
 fn extended_value(value: &[u8]) -> Option<String> {
-    let mut parts = value.splitn(3, |octet| *octet == b'\'');
+    let mut parts = value.splitn(3, |byte| *byte == b'\'');
     let (charset, _, encoded) = (parts.next()?, parts.next()?, parts.next()?);
-    let mut octets = Vec::with_capacity(encoded.len());
+    let mut bytes = Vec::with_capacity(encoded.len());
     let mut rest = encoded.iter();
-    while let Some(octet) = rest.next() {
-        octets.push(match octet {
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
             b'%' => {
                 let mut digit = || char::from(*rest.next()?).to_digit(16);
                 u8::try_from(digit()? * 16 + digit()?).ok()?
@@ -139,9 +139,9 @@ fn extended_value(value: &[u8]) -> Option<String> {
         });
     }
     if charset.eq_ignore_ascii_case(b"UTF-8") {
-        String::from_utf8(octets).ok()
+        String::from_utf8(bytes).ok()
     } else if charset.eq_ignore_ascii_case(b"ISO-8859-1") {
-        Some(octets.iter().map(|octet| char::from(*octet)).collect())
+        Some(bytes.iter().map(|byte| char::from(*byte)).collect())
     } else {
         None
     }

@@ -1,7 +1,7 @@
-//! A file on its way in: its octets as they arrive, and in the end what came (contract 2.2, 5.1, 5.5).
+//! A file on its way in: its bytes as they arrive, and in the end what came (contract 2.2, 5.1, 5.5).
 
+mod chunk_stream;
 mod digest;
-mod feed;
 mod form;
 mod head;
 
@@ -14,30 +14,30 @@ use bytes::Bytes;
 use futures_core::Stream;
 use sha2::{Digest, Sha256};
 
-pub use feed::BodyStream;
+pub use chunk_stream::BodyStream;
 pub use form::{FilePart, Form, Piece};
 
 use self::digest::PartDigest;
 use super::{Detected, FileName, Inspector, Sha256Digest};
 use crate::json::Json;
-use crate::ports::Offload;
+use crate::ports::BlockingExecutor;
 use crate::reply::{ApiError, ErrorCode};
-use crate::violation::{Fault, Place, Rule, Violation, Violations};
+use crate::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
 
 /// The part that holds the file.
 const FILE_PART: &str = "file";
 
-/// What a body may hold beyond the file, in octets (contract 9).
+/// What a body may hold beyond the file, in bytes (contract 9).
 pub(crate) const MAX_BEYOND_FILE: u64 = 1024 * 1024;
 
-/// Octets that are kept of a part that should not be there: enough for the 256 characters that its fault repeats.
-pub(crate) const ECHOED_OCTETS: usize = 257 * 4;
+/// Bytes that are kept of a part that should not be there: enough for the 256 characters that its fault repeats.
+pub(crate) const ECHOED_BYTES: usize = 257 * 4;
 
-/// A file on its way in. [`Upload::chunk`] gives its octets as they arrive, [`Upload::finish`] tells what came; nothing
+/// A file on its way in. [`Upload::chunk`] gives its bytes as they arrive, [`Upload::finish`] tells what came; nothing
 /// is held in memory as a whole.
 pub struct Upload {
     source: Source,
-    max_octets: u64,
+    max_bytes: u64,
     part: Part,
     digest: PartDigest,
     fingerprint: Sha256,
@@ -48,14 +48,14 @@ pub struct Upload {
     faults: Violations,
 }
 
-/// Octets of a file that does not come in a form.
-type Octets = Pin<Box<dyn Stream<Item = Result<Bytes, ApiError>> + Send>>;
+/// Bytes of a file that does not come in a form.
+type Bytes = Pin<Box<dyn Stream<Item = Result<Bytes, ApiError>> + Send>>;
 
 enum Source {
     /// No body at all.
     Absent,
     Form(Box<Form>),
-    Octets(Octets),
+    Bytes(Bytes),
 }
 
 /// The part that is being read.
@@ -77,7 +77,7 @@ enum Part {
 pub struct ReceivedFile {
     /// Its name.
     pub name: FileName,
-    /// Its length in octets, at least 1.
+    /// Its length in bytes, at least 1.
     pub size: u64,
     /// SHA-256 of its content.
     pub sha256: Sha256Digest,
@@ -97,10 +97,10 @@ pub struct Received {
 }
 
 impl Upload {
-    fn new(source: Source, max_octets: u64) -> Self {
+    fn new(source: Source, max_bytes: u64) -> Self {
         Upload {
             source,
-            max_octets,
+            max_bytes,
             part: Part::None,
             digest: PartDigest::new(),
             fingerprint: Sha256::new(),
@@ -112,14 +112,14 @@ impl Upload {
         }
     }
 
-    /// A file without a form around it, for [`Api::call`](crate::api::Api::call): its name as given, its octets in
-    /// chunks of any size. More than `max_octets` are refused as FILE_TOO_LARGE.
-    pub fn of_octets(
+    /// A file without a form around it, for [`Api::call`](crate::api::Api::call): its name as given, its bytes in
+    /// chunks of any size. More than `max_bytes` are refused as FILE_TOO_LARGE.
+    pub fn of_bytes(
         name: Option<&str>,
-        octets: impl Stream<Item = Result<Bytes, ApiError>> + Send + 'static,
-        max_octets: u64,
+        bytes: impl Stream<Item = Result<Bytes, ApiError>> + Send + 'static,
+        max_bytes: u64,
     ) -> Self {
-        let mut upload = Upload::new(Source::Octets(Box::pin(octets)), max_octets);
+        let mut upload = Upload::new(Source::Bytes(Box::pin(bytes)), max_bytes);
         upload.begin(FILE_PART.to_owned(), name.map(str::to_owned), true);
         upload
     }
@@ -130,36 +130,36 @@ impl Upload {
     }
 
     /// A form with the file in [`Upload::part`].
-    pub(crate) fn of_form(form: Form, max_octets: u64) -> Self {
-        Upload::new(Source::Form(Box::new(form)), max_octets)
+    pub(crate) fn of_form(form: Form, max_bytes: u64) -> Self {
+        Upload::new(Source::Form(Box::new(form)), max_bytes)
     }
 
     /// The part of a form that holds the file.
-    pub fn part(max_octets: u64) -> FilePart {
-        FilePart { name: FILE_PART, max_octets, max_beyond: MAX_BEYOND_FILE, too_large: file_too_large }
+    pub fn part(max_bytes: u64) -> FilePart {
+        FilePart { name: FILE_PART, max_bytes, max_beyond: MAX_BEYOND_FILE, too_large: file_too_large }
     }
 
     /// The rest of a form whose file part has just begun.
     pub fn of_begun_form(form: Form, file_name: Option<String>) -> Self {
-        let max_octets = form.max_octets();
-        let mut upload = Upload::of_form(form, max_octets);
+        let max_bytes = form.max_bytes();
+        let mut upload = Upload::of_form(form, max_bytes);
         upload.begin(FILE_PART.to_owned(), file_name, true);
         upload
     }
 
     /// Has what is large hashed by these means, beside the reading of what comes next; otherwise all is hashed where
     /// it is read.
-    pub fn offload_to(&mut self, offload: Arc<dyn Offload>) {
+    pub fn offload_to(&mut self, offload: Arc<dyn BlockingExecutor>) {
         self.digest.offload_to(offload);
     }
 
-    /// The name as sent, known as soon as the first octets of the file are.
+    /// The name as sent, known as soon as the first bytes of the file are.
     #[must_use]
     pub fn sent_name(&self) -> Option<&str> {
         self.sent_name.as_deref()
     }
 
-    /// The next octets of the file; `None` when everything has arrived, what stands behind the file included.
+    /// The next bytes of the file; `None` when everything has arrived, what stands behind the file included.
     ///
     /// # Errors
     /// What step 8 of contract 6.3 answers: BAD_REQUEST for broken framing, FILE_TOO_LARGE, REQUEST_TIMEOUT.
@@ -170,19 +170,19 @@ impl Upload {
                     self.end_part().await?;
                     self.begin(name, file_name, is_file);
                 }
-                Some(Piece::Octets(octets)) => {
-                    self.digest.update(&octets).await?;
+                Some(Piece::Bytes(bytes)) => {
+                    self.digest.update(&bytes).await?;
                     match &mut self.part {
                         Part::File => {
-                            self.inspector.push(&octets);
-                            if self.inspector.octets() > self.max_octets {
-                                return Err(file_too_large(self.max_octets, None));
+                            self.inspector.push(&bytes);
+                            if self.inspector.bytes() > self.max_bytes {
+                                return Err(file_too_large(self.max_bytes, None));
                             }
-                            return Ok(Some(octets));
+                            return Ok(Some(bytes));
                         }
                         Part::Unknown { text: Some(text), .. } => {
-                            let room = ECHOED_OCTETS.saturating_sub(text.len());
-                            text.extend_from_slice(&octets[..room.min(octets.len())]);
+                            let room = ECHOED_BYTES.saturating_sub(text.len());
+                            text.extend_from_slice(&bytes[..room.min(bytes.len())]);
                         }
                         Part::None | Part::Repeated | Part::Unknown { text: None, .. } => {}
                     }
@@ -199,9 +199,9 @@ impl Upload {
         match &mut self.source {
             Source::Absent => Ok(None),
             Source::Form(form) => form.piece().await,
-            Source::Octets(octets) => {
-                let next = poll_fn(|cx| octets.as_mut().poll_next(cx)).await;
-                Ok(next.transpose()?.map(Piece::Octets))
+            Source::Bytes(bytes) => {
+                let next = poll_fn(|cx| bytes.as_mut().poll_next(cx)).await;
+                Ok(next.transpose()?.map(Piece::Bytes))
             }
         }
     }
@@ -217,8 +217,8 @@ impl Upload {
             Part::File
         } else {
             if self.file_parts == 1 {
-                let fault = Fault::new(Rule::MaxItems, "may be given only once");
-                self.faults.push(Violation::new(Place::Form, FILE_PART, None, fault));
+                let fault = ValidationIssue::new(ValidationCode::MaxItems, "may be given only once");
+                self.faults.push(ValidationError::new(Location::Form, FILE_PART, None, fault));
             }
             self.file_parts += 1;
             Part::Repeated
@@ -234,17 +234,17 @@ impl Upload {
         self.fingerprint.update(digest);
         match part {
             Part::File => {
-                let octets = self.inspector.octets();
-                if octets == 0 {
-                    let fault = Fault::new(Rule::Minimum, "must not be empty");
-                    self.faults.push(Violation::new(Place::Form, FILE_PART, None, fault));
+                let bytes = self.inspector.bytes();
+                if bytes == 0 {
+                    let fault = ValidationIssue::new(ValidationCode::Minimum, "must not be empty");
+                    self.faults.push(ValidationError::new(Location::Form, FILE_PART, None, fault));
                 }
-                self.file = Some((octets, Sha256Digest(digest)));
+                self.file = Some((bytes, Sha256Digest(digest)));
             }
             Part::Unknown { name, text } => {
                 let value = text.and_then(|text| echo(&text)).map(Json::String);
-                let fault = Fault::new(Rule::Unknown, "is not a part of this form");
-                self.faults.push(Violation::new(Place::Form, name, value.as_ref(), fault));
+                let fault = ValidationIssue::new(ValidationCode::Unknown, "is not a part of this form");
+                self.faults.push(ValidationError::new(Location::Form, name, value.as_ref(), fault));
             }
             Part::None | Part::Repeated => {}
         }
@@ -260,7 +260,12 @@ impl Upload {
             ReceivedFile { name: FileName::of_sent(sent, detected.kind.extension()), size, sha256, detected }
         });
         if self.file_parts == 0 {
-            self.faults.push(Violation::new(Place::Form, FILE_PART, None, Fault::required()));
+            self.faults.push(ValidationError::new(
+                Location::Form,
+                FILE_PART,
+                None,
+                ValidationIssue::required(),
+            ));
         }
         Received { file, faults: self.faults, fingerprint: self.fingerprint.finalize().into() }
     }
@@ -268,16 +273,16 @@ impl Upload {
 
 impl fmt::Debug for Upload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Upload").field("octets", &self.inspector.octets()).finish_non_exhaustive()
+        f.debug_struct("Upload").field("bytes", &self.inspector.bytes()).finish_non_exhaustive()
     }
 }
 
 /// The begin of a text as a fault repeats it; what was cut within a character loses that character.
-pub(crate) fn echo(octets: &[u8]) -> Option<String> {
-    match std::str::from_utf8(octets) {
+pub(crate) fn echo(bytes: &[u8]) -> Option<String> {
+    match std::str::from_utf8(bytes) {
         Ok(text) => Some(text.to_owned()),
         Err(error) if error.error_len().is_none() => {
-            std::str::from_utf8(&octets[..error.valid_up_to()]).ok().map(str::to_owned)
+            std::str::from_utf8(&bytes[..error.valid_up_to()]).ok().map(str::to_owned)
         }
         Err(_) => None,
     }
@@ -285,7 +290,7 @@ pub(crate) fn echo(octets: &[u8]) -> Option<String> {
 
 /// 413 of a file, and of a form that holds too much beside it.
 fn file_too_large(limit: u64, declared: Option<u64>) -> ApiError {
-    let actual = declared.map_or(Json::Null, |octets| Json::Number(octets.into()));
+    let actual = declared.map_or(Json::Null, |bytes| Json::Number(bytes.into()));
     ApiError::new(ErrorCode::FileTooLarge, format!("The file exceeds {limit} bytes"))
         .with_detail("limit", limit)
         .with_detail("actual", actual)

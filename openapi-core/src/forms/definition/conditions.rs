@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::Reader;
 use crate::forms::{FormField, FormFieldType, Operator, ShowIf};
 use crate::json::Json;
-use crate::violation::{Fault, Rule};
+use crate::validation::{ValidationCode, ValidationIssue};
 
 impl Reader {
     pub(super) fn condition(&mut self, path: &str, value: &Json) -> Option<ShowIf> {
@@ -13,7 +13,7 @@ impl Reader {
             Json::Null => return None,
             Json::Object(members) => members,
             _ => {
-                self.fault(path, value, Fault::wrong_type("an object with field, op and value"));
+                self.fault(path, value, ValidationIssue::wrong_type("an object with field, op and value"));
                 return None;
             }
         };
@@ -26,21 +26,22 @@ impl Reader {
                 }
                 ("op", Json::String(word)) => {
                     op = Operator::ALL.into_iter().find(|op| op.as_str() == word);
-                    op.map(|_| ()).ok_or_else(|| Fault::not_one_of(&Operator::ALL.map(Operator::as_str)))
+                    op.map(|_| ())
+                        .ok_or_else(|| ValidationIssue::not_one_of(&Operator::ALL.map(Operator::as_str)))
                 }
                 ("value", value) => {
                     compared = value.clone();
                     Ok(())
                 }
-                ("field" | "op", _) => Err(Fault::wrong_type("a string")),
-                _ => Err(Fault::new(Rule::Unknown, "is not a member of a condition")),
+                ("field" | "op", _) => Err(ValidationIssue::wrong_type("a string")),
+                _ => Err(ValidationIssue::new(ValidationCode::Unknown, "is not a member of a condition")),
             };
             if let Err(fault) = read {
                 self.fault(&format!("{path}.{member}"), value, fault);
             }
         }
         for member in ["field", "op"].into_iter().filter(|member| members.get(member).is_none()) {
-            self.fault(&format!("{path}.{member}"), &Json::Null, Fault::required());
+            self.fault(&format!("{path}.{member}"), &Json::Null, ValidationIssue::required());
         }
         Some(ShowIf { field: field?, op: op?, value: compared })
     }
@@ -52,7 +53,8 @@ impl Reader {
             let Some(condition) = &field.show_if else { continue };
             let at = format!("{path}[{index}].showIf");
             let Some(controller) = find(&condition.field) else {
-                let fault = Fault::new(Rule::Reference, "is not a field of the same level");
+                let fault =
+                    ValidationIssue::new(ValidationCode::Reference, "is not a field of the same level");
                 self.fault(&format!("{at}.field"), &condition.field.as_str().into(), fault);
                 continue;
             };
@@ -65,7 +67,8 @@ impl Reader {
                 next = step.show_if.as_ref().and_then(|condition| find(&condition.field));
             }
             if next.is_some() {
-                let fault = Fault::new(Rule::Conflict, "must not lead back to the field itself");
+                let fault =
+                    ValidationIssue::new(ValidationCode::Conflict, "must not lead back to the field itself");
                 self.fault(&format!("{at}.field"), &condition.field.as_str().into(), fault);
                 continue;
             }
@@ -81,7 +84,7 @@ impl Reader {
 }
 
 /// Whether a condition can hold of an answer to its field.
-fn fits(condition: &ShowIf, controller: &FormField) -> Result<(), (&'static str, Fault)> {
+fn fits(condition: &ShowIf, controller: &FormField) -> Result<(), (&'static str, ValidationIssue)> {
     use FormFieldType::{
         Boolean, Checkboxes, File, Group, Integer, List, Multiselect, Number, Radio, Select, Text, Textarea,
     };
@@ -96,7 +99,7 @@ fn fits(condition: &ShowIf, controller: &FormField) -> Result<(), (&'static str,
     };
     if !allowed {
         let words = format!("cannot be {} of a field of type {}", condition.op.as_str(), kind.as_str());
-        return Err(("op", Fault::new(Rule::Conflict, words)));
+        return Err(("op", ValidationIssue::new(ValidationCode::Conflict, words)));
     }
     let is_possible = |value: &Json| match (kind, value) {
         (Select | Radio | Multiselect | Checkboxes, Json::String(text)) => {
@@ -107,11 +110,15 @@ fn fits(condition: &ShowIf, controller: &FormField) -> Result<(), (&'static str,
         (Number | Integer, value) => matches!(value, Json::Number(_)),
         (_, value) => matches!(value, Json::String(_)),
     };
-    let wrong =
-        || Err(("value", Fault::new(Rule::Conflict, format!("is no answer to '{}'", controller.name))));
+    let wrong = || {
+        Err((
+            "value",
+            ValidationIssue::new(ValidationCode::Conflict, format!("is no answer to '{}'", controller.name)),
+        ))
+    };
     match (condition.op, &condition.value) {
         (Operator::Answered, Json::Null | Json::Bool(_)) => Ok(()),
-        (Operator::Answered, _) => Err(("value", Fault::wrong_type("true or false"))),
+        (Operator::Answered, _) => Err(("value", ValidationIssue::wrong_type("true or false"))),
         (Operator::In, Json::Array(values)) if !values.is_empty() => {
             if values.iter().all(is_possible) {
                 Ok(())
@@ -119,7 +126,7 @@ fn fits(condition: &ShowIf, controller: &FormField) -> Result<(), (&'static str,
                 wrong()
             }
         }
-        (Operator::In, _) => Err(("value", Fault::wrong_type("an array of answers"))),
+        (Operator::In, _) => Err(("value", ValidationIssue::wrong_type("an array of answers"))),
         (_, value) if is_possible(value) => Ok(()),
         _ => wrong(),
     }

@@ -11,8 +11,8 @@ use super::{
 };
 use crate::json::{Json, Object};
 use crate::schema::properties::{flag, label, option_list, text};
+use crate::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
 use crate::values::{AgentId, Block, Line, TemplateId, TextValue, Timestamp};
-use crate::violation::{Fault, Place, Rule, Violation, Violations};
 
 /// The most fields of a template, those of groups and lists included.
 const MAX_FIELDS: usize = 500;
@@ -62,7 +62,7 @@ impl TemplateDefinition {
                 }
                 "id" | "templateId" | "agentId" | "version" | "status" | "fieldCount" | "jsonSchema"
                 | "createdAt" | "updatedAt" | "generation" => Ok(()),
-                _ => Err(Fault::new(Rule::Unknown, "is not a member of a template")),
+                _ => Err(ValidationIssue::new(ValidationCode::Unknown, "is not a member of a template")),
             };
             if let Err(fault) = read {
                 reader.fault(member, value, fault);
@@ -71,7 +71,7 @@ impl TemplateDefinition {
         for (member, is_missing) in [("name", definition.get("name").is_none()), ("fields", fields.is_none())]
         {
             if is_missing {
-                reader.fault(member, &Json::Null, Fault::required());
+                reader.fault(member, &Json::Null, ValidationIssue::required());
             }
         }
         let mut fields = fields.unwrap_or_default();
@@ -137,15 +137,15 @@ fn in_order(fields: &mut [FormField]) {
     fields.iter_mut().filter_map(|field| field.fields.as_mut()).for_each(|inner| in_order(inner));
 }
 
-fn required_text<T: TextValue>(value: &Json) -> Result<T, Fault> {
+fn required_text<T: TextValue>(value: &Json) -> Result<T, ValidationIssue> {
     match value {
-        Json::Null => Err(Fault::required()),
+        Json::Null => Err(ValidationIssue::required()),
         Json::String(text) => T::parse(text),
-        _ => Err(Fault::wrong_type("a string")),
+        _ => Err(ValidationIssue::wrong_type("a string")),
     }
 }
 
-fn optional_block(value: &Json) -> Result<Option<Block<1000>>, Fault> {
+fn optional_block(value: &Json) -> Result<Option<Block<1000>>, ValidationIssue> {
     match value {
         Json::Null => Ok(None),
         Json::String(text) if text.trim().is_empty() => Ok(None),
@@ -153,8 +153,8 @@ fn optional_block(value: &Json) -> Result<Option<Block<1000>>, Fault> {
     }
 }
 
-fn word<T: TextValue>(value: &Json) -> Result<T, Fault> {
-    T::parse(value.as_str().ok_or_else(|| Fault::wrong_type("a string"))?)
+fn word<T: TextValue>(value: &Json) -> Result<T, ValidationIssue> {
+    T::parse(value.as_str().ok_or_else(|| ValidationIssue::wrong_type("a string"))?)
 }
 
 struct Reader {
@@ -164,8 +164,8 @@ struct Reader {
 }
 
 impl Reader {
-    fn fault(&mut self, path: &str, value: &Json, fault: Fault) {
-        self.violations.push(Violation::new(Place::Body, path, Some(value), fault));
+    fn fault(&mut self, path: &str, value: &Json, fault: ValidationIssue) {
+        self.violations.push(ValidationError::new(Location::Body, path, Some(value), fault));
     }
 
     fn transitions(&mut self, value: &Json) -> Vec<Transition> {
@@ -173,7 +173,11 @@ impl Reader {
             Json::Null => return Vec::new(),
             Json::Array(items) => items.as_slice(),
             _ => {
-                self.fault("disabledTransitions", value, Fault::wrong_type("an array of { from, to }"));
+                self.fault(
+                    "disabledTransitions",
+                    value,
+                    ValidationIssue::wrong_type("an array of { from, to }"),
+                );
                 return Vec::new();
             }
         };
@@ -181,26 +185,27 @@ impl Reader {
         for (index, item) in items.iter().enumerate() {
             let path = format!("disabledTransitions[{index}]");
             let Json::Object(members) = item else {
-                self.fault(&path, item, Fault::wrong_type("an object with from and to"));
+                self.fault(&path, item, ValidationIssue::wrong_type("an object with from and to"));
                 continue;
             };
             let mut read = |name: &str| -> Option<SubmissionStatus> {
                 let value = members.get(name).unwrap_or(&Json::Null);
-                let status = if *value == Json::Null { Err(Fault::required()) } else { word(value) };
+                let status =
+                    if *value == Json::Null { Err(ValidationIssue::required()) } else { word(value) };
                 status.map_err(|fault| self.fault(&format!("{path}.{name}"), value, fault)).ok()
             };
             let (from, to) = (read("from"), read("to"));
             for (name, value) in members.iter().filter(|(name, _)| !matches!(*name, "from" | "to")) {
-                let fault = Fault::new(Rule::Unknown, "is not a member of a transition");
+                let fault = ValidationIssue::new(ValidationCode::Unknown, "is not a member of a transition");
                 self.fault(&format!("{path}.{name}"), value, fault);
             }
             let (Some(from), Some(to)) = (from, to) else { continue };
             let transition = Transition { from, to };
             if !transition.is_known() {
                 let words = format!("is no transition: {from} is never followed by {to}");
-                self.fault(&path, item, Fault::new(Rule::Conflict, words));
+                self.fault(&path, item, ValidationIssue::new(ValidationCode::Conflict, words));
             } else if !found.insert(transition) {
-                self.fault(&path, item, Fault::new(Rule::Duplicate, "is given twice"));
+                self.fault(&path, item, ValidationIssue::new(ValidationCode::Duplicate, "is given twice"));
             }
         }
         found.into_iter().collect()
@@ -210,24 +215,28 @@ impl Reader {
     fn fields(&mut self, path: &str, value: &Json, level: usize) -> Vec<FormField> {
         let Json::Array(items) = value else {
             let fault = match value {
-                Json::Null => Fault::required(),
-                _ => Fault::wrong_type("an array of field definitions"),
+                Json::Null => ValidationIssue::required(),
+                _ => ValidationIssue::wrong_type("an array of field definitions"),
             };
             self.fault(path, value, fault);
             return Vec::new();
         };
         if items.is_empty() {
-            self.fault(path, value, Fault::new(Rule::MinItems, "must have at least 1 field"));
+            self.fault(
+                path,
+                value,
+                ValidationIssue::new(ValidationCode::MinItems, "must have at least 1 field"),
+            );
         }
         if level > MAX_LEVELS {
             let words = format!("must be nested at most {MAX_LEVELS} levels deep");
-            self.fault(path, value, Fault::new(Rule::MaxDepth, words));
+            self.fault(path, value, ValidationIssue::new(ValidationCode::MaxDepth, words));
             return Vec::new();
         }
         self.fields += items.len();
         if self.fields > MAX_FIELDS {
             let words = format!("must have at most {MAX_FIELDS} fields in all");
-            self.fault(path, value, Fault::new(Rule::MaxItems, words));
+            self.fault(path, value, ValidationIssue::new(ValidationCode::MaxItems, words));
             return Vec::new();
         }
         let mut names: HashSet<&str> = HashSet::new();
@@ -235,21 +244,21 @@ impl Reader {
         for (index, item) in items.iter().enumerate() {
             let path = format!("{path}[{index}]");
             let Json::Object(members) = item else {
-                self.fault(&path, item, Fault::wrong_type("an object"));
+                self.fault(&path, item, ValidationIssue::wrong_type("an object"));
                 continue;
             };
             let name_path = format!("{path}.name");
             let name = match members.get("name").unwrap_or(&Json::Null) {
-                Json::Null => Err(Fault::required()),
-                Json::String(name) if !is_name(name) => Err(Fault::new(
-                    Rule::Pattern,
+                Json::Null => Err(ValidationIssue::required()),
+                Json::String(name) if !is_name(name) => Err(ValidationIssue::new(
+                    ValidationCode::Pattern,
                     "must be a name of 1 to 64 letters, digits and _ that does not begin with a digit",
                 )),
                 Json::String(name) if !names.insert(name) => {
-                    Err(Fault::new(Rule::Duplicate, "is defined twice"))
+                    Err(ValidationIssue::new(ValidationCode::Duplicate, "is defined twice"))
                 }
                 Json::String(name) => Ok(name),
-                _ => Err(Fault::wrong_type("a string")),
+                _ => Err(ValidationIssue::wrong_type("a string")),
             };
             match name {
                 Err(fault) => {
@@ -282,8 +291,8 @@ impl Reader {
         let Some(kind) = known else {
             let value = members.get("type").unwrap_or(&Json::Null);
             let fault = match value {
-                Json::Null => Fault::required(),
-                _ => Fault::not_one_of(&FormFieldType::ALL.map(FormFieldType::as_str)),
+                Json::Null => ValidationIssue::required(),
+                _ => ValidationIssue::not_one_of(&FormFieldType::ALL.map(FormFieldType::as_str)),
             };
             self.fault(&format!("{path}.type"), value, fault);
             return None;
@@ -340,7 +349,7 @@ impl Reader {
                 }
                 "fields" if is_set(value) => Err(not_for(kind)),
                 "fields" => Ok(()),
-                _ => Err(Fault::new(Rule::Unknown, "is not a property of a field")),
+                _ => Err(ValidationIssue::new(ValidationCode::Unknown, "is not a property of a field")),
             };
             if let Err(fault) = read {
                 self.fault(&path, value, fault);
@@ -348,10 +357,10 @@ impl Reader {
         }
         let missing = |name: &str| members.get(name).is_none_or(|value| *value == Json::Null);
         if kind.has_options() && missing("options") {
-            self.fault(&format!("{path}.options"), &Json::Null, Fault::required());
+            self.fault(&format!("{path}.options"), &Json::Null, ValidationIssue::required());
         }
         if kind.has_fields() && members.get("fields").is_none() {
-            self.fault(&format!("{path}.fields"), &Json::Null, Fault::required());
+            self.fault(&format!("{path}.fields"), &Json::Null, ValidationIssue::required());
         }
         Some(field)
     }
@@ -375,12 +384,12 @@ impl Reader {
                 if let Some(violation) = node.refuse(example) {
                     let words = violation.message.strip_prefix("example").unwrap_or(&violation.message);
                     let words = if words.starts_with(' ') { words.trim() } else { &violation.message };
-                    self.fault(&path, example, Fault::new(violation.rule, words.to_owned()));
+                    self.fault(&path, example, ValidationIssue::new(violation.rule, words.to_owned()));
                 }
             }
             None if field.required && node.example().is_none() && !needs_file(field) => {
                 let words = "is required here: no value that fits the rules of the field could be made up";
-                self.fault(&path, &Json::Null, Fault::new(Rule::Required, words));
+                self.fault(&path, &Json::Null, ValidationIssue::new(ValidationCode::Required, words));
             }
             None => {}
         }
@@ -401,26 +410,29 @@ fn is_name(name: &str) -> bool {
         && name.len() <= 64
 }
 
-fn not_for(kind: FormFieldType) -> Fault {
-    Fault::new(Rule::Conflict, format!("does not apply to type {}", kind.as_str()))
+fn not_for(kind: FormFieldType) -> ValidationIssue {
+    ValidationIssue::new(ValidationCode::Conflict, format!("does not apply to type {}", kind.as_str()))
 }
 
-fn order(value: &Json) -> Result<Option<i64>, Fault> {
+fn order(value: &Json) -> Result<Option<i64>, ValidationIssue> {
     match value {
         Json::Null => Ok(None),
         Json::Number(number) => {
-            number.as_str().parse().map(Some).map_err(|_| Fault::wrong_type("a whole number"))
+            number.as_str().parse().map(Some).map_err(|_| ValidationIssue::wrong_type("a whole number"))
         }
-        _ => Err(Fault::wrong_type("a whole number")),
+        _ => Err(ValidationIssue::wrong_type("a whole number")),
     }
 }
 
-fn options(kind: FormFieldType, value: &Json) -> Result<Option<Vec<crate::schema::FieldOption>>, Fault> {
+fn options(
+    kind: FormFieldType,
+    value: &Json,
+) -> Result<Option<Vec<crate::schema::FieldOption>>, ValidationIssue> {
     match value {
         Json::Null => Ok(None),
         _ if !kind.has_options() => Err(not_for(kind)),
         Json::Array(items) => option_list(items).map(Some),
-        _ => Err(Fault::wrong_type("an array of options")),
+        _ => Err(ValidationIssue::wrong_type("an array of options")),
     }
 }
 

@@ -6,8 +6,8 @@ use crate::forms::{FormFieldType, ValidationRules};
 use crate::json::{Json, Number};
 use crate::schema::properties::{label, pattern_text};
 use crate::schema::rules::{Form, MAX_LINE, MAX_URL, is_before, number, time};
+use crate::validation::{ValidationCode, ValidationIssue};
 use crate::values::{Date, TextValue, Timestamp};
-use crate::violation::{Fault, Rule};
 
 impl Reader {
     pub(super) fn validation(
@@ -20,14 +20,16 @@ impl Reader {
             Json::Null => return None,
             Json::Object(members) => members,
             _ => {
-                self.fault(path, value, Fault::wrong_type("an object"));
+                self.fault(path, value, ValidationIssue::wrong_type("an object"));
                 return None;
             }
         };
         let mut rules = ValidationRules::default();
         for (member, value) in members.iter().filter(|(_, value)| **value != Json::Null) {
             let read = match (member, applies(kind, member)) {
-                (_, None) => Err(Fault::new(Rule::Unknown, "is not a rule of validation")),
+                (_, None) => {
+                    Err(ValidationIssue::new(ValidationCode::Unknown, "is not a rule of validation"))
+                }
                 (_, Some(false)) => Err(not_for(kind)),
                 ("minLength", _) => count(value).map(|least| rules.min_length = Some(least)),
                 ("maxLength", _) => count(value).map(|most| rules.max_length = Some(most)),
@@ -71,33 +73,36 @@ fn applies(kind: FormFieldType, rule: &str) -> Option<bool> {
     })
 }
 
-fn count(value: &Json) -> Result<u32, Fault> {
-    let wrong = || Fault::wrong_type("a whole number of at least 0");
+fn count(value: &Json) -> Result<u32, ValidationIssue> {
+    let wrong = || ValidationIssue::wrong_type("a whole number of at least 0");
     match value {
         Json::Number(number) => number.as_str().parse().map_err(|_| wrong()),
         _ => Err(wrong()),
     }
 }
 
-fn bound(value: &Json) -> Result<Number, Fault> {
+fn bound(value: &Json) -> Result<Number, ValidationIssue> {
     match value {
         Json::Number(sent) => number(sent).map(|()| sent.clone()),
-        _ => Err(Fault::wrong_type("a number")),
+        _ => Err(ValidationIssue::wrong_type("a number")),
     }
 }
 
 /// A step: above 0, of at most 18 digits, so that multiples are told exactly.
-fn step(value: &Json) -> Result<Number, Fault> {
+fn step(value: &Json) -> Result<Number, ValidationIssue> {
     let step = bound(value)?;
     let digits = step.as_str().bytes().take_while(|byte| !matches!(byte, b'e' | b'E'));
     if digits.filter(u8::is_ascii_digit).count() > 18 || step.as_f64() <= 0.0 {
-        return Err(Fault::new(Rule::Minimum, "must be above 0 and have at most 18 digits"));
+        return Err(ValidationIssue::new(
+            ValidationCode::Minimum,
+            "must be above 0 and have at most 18 digits",
+        ));
     }
     Ok(step)
 }
 
-fn moment(kind: FormFieldType, value: &Json) -> Result<String, Fault> {
-    let text = value.as_str().ok_or_else(|| Fault::wrong_type("a string"))?;
+fn moment(kind: FormFieldType, value: &Json) -> Result<String, ValidationIssue> {
+    let text = value.as_str().ok_or_else(|| ValidationIssue::wrong_type("a string"))?;
     match kind {
         FormFieldType::Time => time(text)?,
         FormFieldType::Datetime => Timestamp::parse(text).map(|_| ())?,
@@ -107,8 +112,8 @@ fn moment(kind: FormFieldType, value: &Json) -> Result<String, Fault> {
 }
 
 /// Two rules that no value can keep together, or one that the type does not allow.
-fn contradiction(kind: FormFieldType, rules: &ValidationRules) -> Option<(&'static str, Fault)> {
-    let conflict = |name, words: String| Some((name, Fault::new(Rule::Conflict, words)));
+fn contradiction(kind: FormFieldType, rules: &ValidationRules) -> Option<(&'static str, ValidationIssue)> {
+    let conflict = |name, words: String| Some((name, ValidationIssue::new(ValidationCode::Conflict, words)));
     let most = match kind {
         FormFieldType::Textarea => MAX_BLOCK,
         FormFieldType::Email => 254,

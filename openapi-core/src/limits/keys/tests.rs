@@ -18,7 +18,7 @@ const ADDRESS: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 /// A ledger that lets others go first before it is read and before it is written.
 #[derive(Default)]
 struct Ledgers {
-    stored: Mutex<RateWindow>,
+    stored: Mutex<RateLimitWindow>,
     reads: Mutex<u32>,
     writes: Mutex<u32>,
 }
@@ -33,8 +33,8 @@ async fn others_first() {
 }
 
 #[async_trait]
-impl RateWindowStore for Ledgers {
-    async fn rate_window(&self, _agent: &AgentId, _key: KeyId) -> Result<Option<RateWindow>> {
+impl RateLimitStore for Ledgers {
+    async fn rate_limit_window(&self, _agent: &AgentId, _key: KeyId) -> Result<Option<RateLimitWindow>> {
         others_first().await;
         *self.reads.lock().unwrap() += 1;
         let found = self.stored.lock().unwrap().clone();
@@ -42,7 +42,12 @@ impl RateWindowStore for Ledgers {
         Ok((found.version > 0).then_some(found))
     }
 
-    async fn save_rate_window(&self, _agent: &AgentId, _key: KeyId, window: &RateWindow) -> Result<()> {
+    async fn save_rate_limit_window(
+        &self,
+        _agent: &AgentId,
+        _key: KeyId,
+        window: &RateLimitWindow,
+    ) -> Result<()> {
         others_first().await;
         *self.writes.lock().unwrap() += 1;
         let done = {

@@ -173,8 +173,8 @@ pub(in crate::platform) async fn document(
     let key = BlobKey::new(agent.clone(), id);
     let mut stream = platform.ports.blobs.read(&key, 0..document.stored_size).await?;
     let mut sealed = Vec::new();
-    while let Some(octets) = poll_fn(|cx| stream.as_mut().poll_next(cx)).await.transpose()? {
-        sealed.extend_from_slice(&octets);
+    while let Some(bytes) = poll_fn(|cx| stream.as_mut().poll_next(cx)).await.transpose()? {
+        sealed.extend_from_slice(&bytes);
     }
     let content = seal::open(&platform.ports.server_keys, &key, &sealed)
         .map_err(|why| AdminError::Conflict(format!("the document cannot be opened: {why}")))?;

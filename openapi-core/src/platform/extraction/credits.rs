@@ -1,7 +1,7 @@
 //! What an extraction costs: set aside before the engine runs, spent with the answer, given back otherwise.
 
 use super::errors::{credits_in_use, too_few_credits};
-use super::running::{Abandoned, Of};
+use super::running::{Abandoned, JobSource};
 use super::task::Refused;
 use crate::access::Caller;
 use crate::audit::AuditAction;
@@ -51,7 +51,7 @@ impl<'a> Payment<'a> {
             if let Err(shortage) = account.reserve(id, cost, expires_at) {
                 // What clients that have left had set aside is there again as soon as somebody needs it.
                 if platform.extractions.has_abandoned(&caller.agent_id) {
-                    platform.settle_abandoned(Of::Agent(&caller.agent_id)).await?;
+                    platform.settle_abandoned(JobSource::Agent(&caller.agent_id)).await?;
                     continue;
                 }
                 return Err(too_few_credits(shortage));

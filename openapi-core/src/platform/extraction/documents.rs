@@ -6,7 +6,7 @@ use crate::access::Caller;
 use crate::platform::Platform;
 use crate::platform::documents::NewDocument;
 use crate::platform::errors::quota_exceeded;
-use crate::platform::seal::SEAL_OCTETS;
+use crate::platform::seal::SEAL_BYTES;
 use crate::ports::BlobKey;
 use crate::reply::ApiError;
 use crate::storage::{DocumentWrite, FileQuota, StoredDocument};
@@ -14,27 +14,27 @@ use crate::values::{ContactId, FileId};
 
 /// Step 14: whether the agent has room.
 pub(super) async fn refuse_excess(platform: &Platform, caller: &Caller, task: &Task) -> Result<(), ApiError> {
-    let Some(octets_of_agent) = platform.files.max_octets_of_agent else { return Ok(()) };
+    let Some(bytes_of_agent) = platform.files.max_bytes_of_agent else { return Ok(()) };
     // Of no contact: only what the agent has in all counts.
     let nobody = ContactId::from_bytes([0; 12]);
     let usage = platform.storage.file_usage(&caller.agent_id, nobody).await?;
-    let quota = FileQuota { files_of_contact: u64::MAX, octets_of_agent: Some(octets_of_agent) };
-    quota.admit(usage, stored_octets(task)).map_err(quota_exceeded)
+    let quota = FileQuota { files_of_contact: u64::MAX, bytes_of_agent: Some(bytes_of_agent) };
+    quota.admit(usage, stored_bytes(task)).map_err(quota_exceeded)
 }
 
-fn stored_octets(task: &Task) -> u64 {
-    (task.document.content.len() + SEAL_OCTETS) as u64
+fn stored_bytes(task: &Task) -> u64 {
+    (task.document.content.len() + SEAL_BYTES) as u64
 }
 
 /// A document whose content is stored. Its record comes with the answer; dropped before, the content goes again.
-pub(super) struct Keeping<'a> {
+pub(super) struct DocumentRetention<'a> {
     platform: &'a Platform,
     key: BlobKey,
     document: StoredDocument,
     stays: bool,
 }
 
-impl<'a> Keeping<'a> {
+impl<'a> DocumentRetention<'a> {
     /// Stores the content of a document.
     pub(super) async fn store(
         platform: &'a Platform,
@@ -55,7 +55,7 @@ impl<'a> Keeping<'a> {
         };
         let document = platform.store_sealed(&caller.agent_id, document).await?;
         let key = BlobKey::new(caller.agent_id.clone(), id);
-        Ok(Keeping { platform, key, document, stays: false })
+        Ok(DocumentRetention { platform, key, document, stays: false })
     }
 
     pub(super) fn id(&self) -> FileId {
@@ -64,7 +64,7 @@ impl<'a> Keeping<'a> {
 
     /// Its record.
     pub(super) fn write(&self) -> DocumentWrite {
-        DocumentWrite { document: self.document.clone(), max_octets: self.platform.files.max_octets_of_agent }
+        DocumentWrite { document: self.document.clone(), max_bytes: self.platform.files.max_bytes_of_agent }
     }
 
     /// Whether the content stays when this is dropped.
@@ -73,7 +73,7 @@ impl<'a> Keeping<'a> {
     }
 }
 
-impl Drop for Keeping<'_> {
+impl Drop for DocumentRetention<'_> {
     fn drop(&mut self) {
         if !self.stays {
             self.platform.extractions.abandon(Abandoned::Document(self.key.clone()));

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::credits::Payment;
-use super::documents::{self, Keeping};
+use super::documents::{self, DocumentRetention};
 use super::errors;
-use super::running::{MemoryPermit, Of};
+use super::running::{JobSource, MemoryPermit};
 use super::task::{Refused, Task};
 use crate::access::Caller;
 use crate::extraction::{
@@ -13,7 +13,7 @@ use crate::extraction::{
 };
 use crate::platform::Platform;
 use crate::platform::idempotency::{Claim, Claimed, claim};
-use crate::ports::within;
+use crate::ports::timeout;
 use crate::reply::ApiError;
 use crate::service::{ExtractDocument, Extracted, ExtractedDocument, Idempotency};
 use crate::values::{AgentId, FileId, PlatformId, Timestamp};
@@ -22,7 +22,7 @@ impl Platform {
     /// Room for a document of an agent that is in memory as a whole.
     #[must_use]
     pub fn document_memory(&self, agent: &AgentId) -> MemoryPermit<'_> {
-        self.extractions.room(agent, self.extraction.max_held_octets)
+        self.extractions.room(agent, self.extraction.max_held_bytes)
     }
 }
 
@@ -34,7 +34,7 @@ pub(in crate::platform) async fn extract(
     let ExtractDocument { form, idempotency, mut faults } = request;
     // Held until the answer is there.
     let mut room = platform.document_memory(&caller.agent_id);
-    let received = form.receive(&mut |octets| room.take(octets)).await?;
+    let received = form.receive(&mut |bytes| room.take(bytes)).await?;
     let begun = platform.now();
     let fingerprint = received.fingerprint;
     let idempotency = idempotency.map(|sent| Idempotency { fingerprint, ..sent });
@@ -61,14 +61,14 @@ pub(in crate::platform) async fn extract(
     let id = platform.ports.ids.platform_id(platform.now());
     let work = task.run(platform, caller, id);
     // The deadline is the engine's: what it found in time is stored.
-    let outcome = match within(&*platform.ports.timer, platform.extraction.deadline_millis, work).await {
+    let outcome = match timeout(&*platform.ports.timer, platform.extraction.deadline_millis, work).await {
         Some(Ok(done)) => done.store(claimed.as_ref()).await,
         Some(Err(error)) => Err(error),
         None => Err(errors::timed_out()),
     };
     // So that whoever asks again finds the credits there.
     if outcome.is_err()
-        && let Err(error) = platform.settle_abandoned(Of::Extraction(id)).await
+        && let Err(error) = platform.settle_abandoned(JobSource::Extraction(id)).await
     {
         tracing::warn!(%error, "what a failed extraction had set aside is not given back yet; it is tried again");
     }
@@ -78,7 +78,7 @@ pub(in crate::platform) async fn extract(
 /// An extraction that has succeeded and is not stored.
 struct Done<'a> {
     payment: Payment<'a>,
-    kept: Option<Keeping<'a>>,
+    kept: Option<DocumentRetention<'a>>,
     document: ExtractedDocument,
     at: Timestamp,
 }
@@ -87,7 +87,7 @@ impl Done<'_> {
     /// Stores what the extraction cost together with its answer.
     async fn store(self, claimed: Option<&Claim<'_, ExtractedDocument>>) -> Result<Extracted, ApiError> {
         let Done { payment, mut kept, document, at } = self;
-        let write = kept.as_ref().map(Keeping::write);
+        let write = kept.as_ref().map(DocumentRetention::write);
         // As soon as its record may be stored the content stays; without one it is swept.
         let mut keep = |stays: bool| {
             if let Some(kept) = &mut kept {
@@ -122,7 +122,7 @@ impl Task {
 
         let payment = Payment::reserve(platform, caller, id, &text).await?;
         let kept = match self.save {
-            true => Some(Keeping::store(platform, caller, id.into(), &self).await?),
+            true => Some(DocumentRetention::store(platform, caller, id.into(), &self).await?),
             false => None,
         };
         let asked = ExtractionTask {
@@ -133,7 +133,7 @@ impl Task {
         };
         let found = opened.extract(asked).await.map_err(errors::not_extracted)?;
 
-        let file = kept.as_ref().map(Keeping::id);
+        let file = kept.as_ref().map(DocumentRetention::id);
         let at = platform.now();
         let document = self.answer(text, found, file, at);
         Ok(Done { payment, kept, document, at })

@@ -13,7 +13,7 @@ use crate::values::{AgentId, FileId, PlatformId, Timestamp};
 #[derive(Default)]
 pub(in crate::platform) struct Extractions {
     running: Mutex<HashMap<(AgentId, Actor), u32>>,
-    /// Octets of forms that are held, of each agent.
+    /// Bytes of forms that are held, of each agent.
     held: Mutex<HashMap<AgentId, u64>>,
     abandoned: Mutex<VecDeque<Abandoned>>,
 }
@@ -32,7 +32,7 @@ pub(super) enum Abandoned {
 
 /// Which of what was abandoned is meant.
 #[derive(Clone, Copy)]
-pub(in crate::platform) enum Of<'a> {
+pub(in crate::platform) enum JobSource<'a> {
     /// Everything.
     All,
     /// An agent's.
@@ -42,17 +42,17 @@ pub(in crate::platform) enum Of<'a> {
 }
 
 impl Abandoned {
-    fn is(&self, of: Of<'_>) -> bool {
+    fn is(&self, of: JobSource<'_>) -> bool {
         match (of, self) {
-            (Of::All, _) => true,
-            (Of::Agent(wanted), Abandoned::Credits(agent, _) | Abandoned::Answer(agent, ..)) => {
+            (JobSource::All, _) => true,
+            (JobSource::Agent(wanted), Abandoned::Credits(agent, _) | Abandoned::Answer(agent, ..)) => {
                 agent == wanted
             }
-            (Of::Agent(wanted), Abandoned::Document(key)) => key.agent == *wanted,
-            (Of::Extraction(wanted), Abandoned::Credits(_, id) | Abandoned::Answer(_, id, _)) => {
+            (JobSource::Agent(wanted), Abandoned::Document(key)) => key.agent == *wanted,
+            (JobSource::Extraction(wanted), Abandoned::Credits(_, id) | Abandoned::Answer(_, id, _)) => {
                 *id == wanted
             }
-            (Of::Extraction(wanted), Abandoned::Document(key)) => key.file == FileId::from(wanted),
+            (JobSource::Extraction(wanted), Abandoned::Document(key)) => key.file == FileId::from(wanted),
         }
     }
 }
@@ -79,7 +79,7 @@ pub struct MemoryPermit<'a> {
     extractions: &'a Extractions,
     agent: AgentId,
     limit: u64,
-    octets: u64,
+    bytes: u64,
 }
 
 impl MemoryPermit<'_> {
@@ -87,18 +87,17 @@ impl MemoryPermit<'_> {
     ///
     /// # Errors
     /// 503 when the agent or the server would hold too many.
-    pub fn take(&mut self, octets: usize) -> Result<(), ApiError> {
-        let octets = octets as u64;
+    pub fn take(&mut self, bytes: usize) -> Result<(), ApiError> {
+        let bytes = bytes as u64;
         let mut held = lock(&self.extractions.held);
         let all: u64 = held.values().sum();
         let own = held.entry(self.agent.clone()).or_insert(0);
-        if all.saturating_add(octets) > self.limit || own.saturating_add(octets) > self.limit / SHARE_OF_AGENT
-        {
-            tracing::warn!(agent = %self.agent, "a document was refused: too many octets of documents are held");
+        if all.saturating_add(bytes) > self.limit || own.saturating_add(bytes) > self.limit / SHARE_OF_AGENT {
+            tracing::warn!(agent = %self.agent, "a document was refused: too many bytes of documents are held");
             return Err(too_many_documents());
         }
-        *own += octets;
-        self.octets += octets;
+        *own += bytes;
+        self.bytes += bytes;
         Ok(())
     }
 }
@@ -107,7 +106,7 @@ impl Drop for MemoryPermit<'_> {
     fn drop(&mut self) {
         let mut held = lock(&self.extractions.held);
         if let Some(own) = held.get_mut(&self.agent) {
-            *own = own.saturating_sub(self.octets);
+            *own = own.saturating_sub(self.bytes);
             if *own == 0 {
                 held.remove(&self.agent);
             }
@@ -138,9 +137,9 @@ impl Extractions {
         Ok(Running { extractions: self, of })
     }
 
-    /// MemoryPermit for the octets of a form.
+    /// MemoryPermit for the bytes of a form.
     pub(in crate::platform) fn room(&self, agent: &AgentId, limit: u64) -> MemoryPermit<'_> {
-        MemoryPermit { extractions: self, agent: agent.clone(), limit, octets: 0 }
+        MemoryPermit { extractions: self, agent: agent.clone(), limit, bytes: 0 }
     }
 
     pub(super) fn abandon(&self, what: Abandoned) {
@@ -149,7 +148,7 @@ impl Extractions {
 
     /// Whether something of an agent was abandoned.
     pub(super) fn has_abandoned(&self, agent: &AgentId) -> bool {
-        lock(&self.abandoned).iter().any(|what| what.is(Of::Agent(agent)))
+        lock(&self.abandoned).iter().any(|what| what.is(JobSource::Agent(agent)))
     }
 
     /// How much was abandoned.
@@ -158,7 +157,7 @@ impl Extractions {
     }
 
     /// The first that was abandoned.
-    pub(super) fn next_abandoned(&self, of: Of<'_>) -> Option<Returning<'_>> {
+    pub(super) fn next_abandoned(&self, of: JobSource<'_>) -> Option<Returning<'_>> {
         let mut abandoned = lock(&self.abandoned);
         let at = abandoned.iter().position(|what| what.is(of))?;
         let what = abandoned.remove(at);

@@ -6,15 +6,15 @@ use crate::extraction::DocumentLimits;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExtractionSettings {
-    /// How large a document may be, its octets apart.
+    /// How large a document may be, its bytes apart.
     pub limits: DocumentLimits,
     /// Extractions of one key that may run at once on one server (5).
     pub max_running_of_key: u32,
     /// How long an extraction may take, in milliseconds (120 s).
     pub deadline_millis: u64,
-    /// Octets of forms that one server holds at once (512 MiB), a quarter of them of one agent; what comes beyond is
+    /// Bytes of forms that one server holds at once (512 MiB), a quarter of them of one agent; what comes beyond is
     /// answered 503.
-    pub max_held_octets: u64,
+    pub max_held_bytes: u64,
     /// How long documents are kept that were sent with `saveToStorage`, in milliseconds (90 days).
     pub retention_millis: u64,
 }
@@ -25,7 +25,7 @@ impl Default for ExtractionSettings {
             limits: DocumentLimits::default(),
             max_running_of_key: 5,
             deadline_millis: 120_000,
-            max_held_octets: 512 * 1024 * 1024,
+            max_held_bytes: 512 * 1024 * 1024,
             retention_millis: 90 * 24 * 3_600_000,
         }
     }

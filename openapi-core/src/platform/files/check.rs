@@ -45,7 +45,7 @@ impl fmt::Display for ContentFault {
         match self {
             ContentFault::Missing(key) => write!(f, "the content of file {key} is missing"),
             ContentFault::WrongSize { key, expected, found } => {
-                write!(f, "the content of file {key} has {found} octets in place of {expected}")
+                write!(f, "the content of file {key} has {found} bytes in place of {expected}")
             }
             ContentFault::LostDocument(key) => {
                 write!(f, "the content of document {key} is missing or cut off")
@@ -92,7 +92,7 @@ impl Platform {
         let mut check = ContentCheck::default();
         let mut after: Option<BlobKey> = None;
         loop {
-            let needed = self.storage.needed_blobs(after.as_ref(), BATCH).await?;
+            let needed = self.storage.referenced_blobs(after.as_ref(), BATCH).await?;
             for BlobEntry { key, size } in &needed {
                 check.files += 1;
                 match stored.remove(key) {
@@ -114,7 +114,7 @@ impl Platform {
         }
         let rest: Vec<BlobKey> = stored.into_keys().collect();
         for keys in rest.chunks(BATCH as usize) {
-            let known = self.storage.known_blobs(keys).await?;
+            let known = self.storage.existing_blobs(keys).await?;
             let orphans = keys.iter().zip(known).filter(|(_, known)| !known);
             check.faults.extend(orphans.map(|(key, _)| ContentFault::Orphan(key.clone())));
         }

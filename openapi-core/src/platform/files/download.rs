@@ -11,8 +11,8 @@ use crate::platform::errors::file_not_found;
 use crate::ports::BlobKey;
 use crate::reply::{ApiError, ErrorCode};
 use crate::service::{ContentSource, DownloadFile, FileContent, SignUrl, SignedUrl};
+use crate::validation::{Location, ValidationCode, ValidationError, ValidationIssue};
 use crate::values::{AgentId, FileId, Timestamp};
-use crate::violation::{Fault, Place, Rule, Violation};
 
 pub(in crate::platform) async fn sign_url(
     platform: &Platform,
@@ -22,10 +22,12 @@ pub(in crate::platform) async fn sign_url(
     let file = find(platform, caller, &request.target).await?;
     let query = request.query.check_with(|query| {
         if query.disposition == Disposition::Inline && !file.content_type.is_displayable() {
-            let fault =
-                Fault::new(Rule::Conflict, "can be inline only for PDF, images, audio, video and plain text");
+            let fault = ValidationIssue::new(
+                ValidationCode::Conflict,
+                "can be inline only for PDF, images, audio, video and plain text",
+            );
             let value = query.disposition.as_str().into();
-            return Err(Violation::new(Place::Query, "disposition", Some(&value), fault).into());
+            return Err(ValidationError::new(Location::Query, "disposition", Some(&value), fault).into());
         }
         Ok(*query)
     })?;
@@ -44,7 +46,7 @@ pub(in crate::platform) async fn sign_url(
         disposition: query.disposition,
     };
     Ok(SignedUrl {
-        url: format!("{}{}", platform.brand.public_url(), link.target(&platform.ports.server_keys)),
+        url: format!("{}{}", platform.service_info.public_url(), link.target(&platform.ports.server_keys)),
         method: "GET",
         expires_at: link.expires_at,
         expires_in: query.expires_in,
@@ -57,7 +59,7 @@ pub(in crate::platform) async fn sign_url(
 /// The agent for which a link was issued, if whoever asked for it still could.
 async fn agent_of(platform: &Platform, issuer: &Issuer, now: Timestamp) -> Result<Option<AgentId>, ApiError> {
     match issuer {
-        Issuer::Key(key) => Ok(platform.gate.agent_of(key, now).await?),
+        Issuer::Key(key) => Ok(platform.authenticator.agent_of(key, now).await?),
         Issuer::Agent(id) => {
             let agent = platform.storage.agent(id).await?;
             Ok(agent.filter(|agent| agent.status == AgentStatus::Active).map(|agent| agent.id))
@@ -78,10 +80,10 @@ pub(in crate::platform) async fn download(
         return Err(ApiError::new(ErrorCode::SignedUrlExpired, "The link is over; ask for a new one"));
     }
     let file = platform.storage.file(&agent, id).await?.ok_or_else(|| file_not_found(&request.file))?;
-    let content = |selection, octets| FileContent {
+    let content = |selection, bytes| FileContent {
         disposition: link.disposition,
         selection,
-        octets,
+        bytes,
         file: file.clone(),
     };
     if request.is_head {
@@ -101,8 +103,8 @@ pub(in crate::platform) async fn download(
         Selection::Part { first, last } => first..last + 1,
         Selection::Unsatisfiable => return Err(unsatisfiable(file.file_size)),
     };
-    let octets = platform.ports.blobs.read(&key, range).await?;
-    Ok(content(selection, ContentSource::Stream(octets)))
+    let bytes = platform.ports.blobs.read(&key, range).await?;
+    Ok(content(selection, ContentSource::Stream(bytes)))
 }
 
 fn unsatisfiable(length: u64) -> ApiError {

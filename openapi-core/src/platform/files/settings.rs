@@ -11,8 +11,8 @@ pub struct FileSettings {
     pub types: FileTypes,
     /// Files of one contact (1,000).
     pub max_files_of_contact: u64,
-    /// Octets of all files of one agent; none, the default, is no bound.
-    pub max_octets_of_agent: Option<u64>,
+    /// Bytes of all files of one agent; none, the default, is no bound.
+    pub max_bytes_of_agent: Option<u64>,
     /// How long the content of a deleted file is kept, in milliseconds (30 days); 0 removes it at once.
     pub retention_millis: u64,
     /// Whether downloads are redirected to the store of file contents, where it gives out links of its own. They then
@@ -25,7 +25,7 @@ impl Default for FileSettings {
         FileSettings {
             types: FileTypes::default(),
             max_files_of_contact: 1_000,
-            max_octets_of_agent: None,
+            max_bytes_of_agent: None,
             retention_millis: 30 * 24 * 3_600_000,
             redirect_downloads: false,
         }
@@ -34,6 +34,6 @@ impl Default for FileSettings {
 
 impl FileSettings {
     pub(super) fn quota(&self) -> FileQuota {
-        FileQuota { files_of_contact: self.max_files_of_contact, octets_of_agent: self.max_octets_of_agent }
+        FileQuota { files_of_contact: self.max_files_of_contact, bytes_of_agent: self.max_bytes_of_agent }
     }
 }

@@ -1,4 +1,4 @@
-//! Keeping contents in agreement with records: what is due goes, and so do orphans.
+//! DocumentRetention contents in agreement with records: what is due goes, and so do orphans.
 //!
 //! The order of every change makes this enough: an upload stores the content first and then the record, a deletion
 //! marks the record first. A crash in between leaves a content without a record, never a record without its content.
@@ -29,7 +29,7 @@ impl Platform {
     pub async fn purge_due_contents(&self) -> Result<u64, MaintainError> {
         let mut removed = 0;
         loop {
-            let due = self.storage.due_blobs(self.now(), BATCH).await?;
+            let due = self.storage.blobs_due_for_deletion(self.now(), BATCH).await?;
             let (mut gone, mut failure) = (Vec::with_capacity(due.len()), None);
             for key in &due {
                 match self.ports.blobs.remove(key).await {
@@ -37,7 +37,7 @@ impl Platform {
                     Err(error) => failure = Some(error),
                 }
             }
-            self.storage.forget_blobs(&gone).await?;
+            self.storage.remove_blob_records(&gone).await?;
             removed += gone.len() as u64;
             if let Some(error) = failure {
                 return Err(error.into());
@@ -69,7 +69,7 @@ impl Platform {
             let is_over = entry.is_none();
             batch.extend(entry.map(|entry| entry.key).filter(|key| key.file.created_at() <= before));
             if batch.len() == BATCH as usize || is_over {
-                let known = self.storage.known_blobs(&batch).await?;
+                let known = self.storage.existing_blobs(&batch).await?;
                 orphans.extend(batch.drain(..).zip(known).filter(|(_, known)| !known).map(|(key, _)| key));
             }
             if is_over {

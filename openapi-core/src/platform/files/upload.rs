@@ -18,13 +18,13 @@ use crate::service::{Created, Idempotency, UploadFile};
 use crate::storage::{Effects, FileWrite, StorageErrorKind};
 use crate::values::FileId;
 
-/// Where the octets go while they arrive.
+/// Where the bytes go while they arrive.
 struct Intake {
     writer: Box<dyn BlobWriter>,
     scan: Box<dyn FileScan>,
 }
 
-/// What became of the octets.
+/// What became of the bytes.
 enum Kept {
     /// They are not wanted: the answer is going to be a refusal.
     Unwanted,
@@ -49,13 +49,13 @@ pub(in crate::platform) async fn upload(
     upload.offload_to(Arc::clone(&platform.ports.offload));
     let mut kept = Kept::Unwanted;
     let mut has_begun = false;
-    while let Some(octets) = upload.chunk().await? {
+    while let Some(bytes) = upload.chunk().await? {
         if is_wanted && !std::mem::replace(&mut has_begun, true) {
             let name = FileName::of_sent(upload.sent_name(), "bin");
             kept = begin(platform, &key, &name).await.map_or_else(Kept::Failed, Kept::Open);
         }
         if let Kept::Open(intake) = &mut kept
-            && let Err(error) = intake.push(octets).await
+            && let Err(error) = intake.push(bytes).await
         {
             kept = Kept::Failed(error);
         }
@@ -128,14 +128,14 @@ pub async fn begin_scan(platform: &Platform) -> Result<Box<dyn FileScan>, ApiErr
 ///
 /// # Errors
 /// 503 when the scanner fails.
-pub async fn push_scan(scan: &mut Box<dyn FileScan>, octets: &bytes::Bytes) -> Result<(), ApiError> {
-    scan.push(octets).await.map_err(|error| scanner_failed(&error))
+pub async fn push_scan(scan: &mut Box<dyn FileScan>, bytes: &bytes::Bytes) -> Result<(), ApiError> {
+    scan.push(bytes).await.map_err(|error| scanner_failed(&error))
 }
 
 impl Intake {
-    async fn push(&mut self, octets: bytes::Bytes) -> Result<(), ApiError> {
-        push_scan(&mut self.scan, &octets).await?;
-        Ok(self.writer.write(octets).await?)
+    async fn push(&mut self, bytes: bytes::Bytes) -> Result<(), ApiError> {
+        push_scan(&mut self.scan, &bytes).await?;
+        Ok(self.writer.write(bytes).await?)
     }
 }
 
@@ -163,12 +163,12 @@ pub async fn refuse_content(
 }
 
 /// Step 14: what is stored.
-async fn refuse_state(platform: &Platform, contact: &Contact, octets: u64) -> Result<(), ApiError> {
+async fn refuse_state(platform: &Platform, contact: &Contact, bytes: u64) -> Result<(), ApiError> {
     if contact.is_archived() {
         return Err(contact_archived(contact));
     }
     let usage = platform.storage.file_usage(&contact.agent_id, contact.id).await?;
-    platform.files.quota().admit(usage, octets).map_err(quota_exceeded)
+    platform.files.quota().admit(usage, bytes).map_err(quota_exceeded)
 }
 
 /// A file whose content is stored.

@@ -15,9 +15,9 @@ use crate::json::{Json, Object};
 use crate::reply::ApiError;
 use crate::schema::rules::{too_few_items, too_many_items};
 use crate::service::{BatchItem, BatchResult, Created, SubmitForms};
-use crate::storage::{NewSubmission, Replay, StorageErrorKind, SubmissionsWrite};
+use crate::storage::{IdempotencyRecord, NewSubmission, StorageErrorKind, SubmissionsWrite};
+use crate::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
 use crate::values::{FileId, TemplateId, Timestamp};
-use crate::violation::{Fault, Place, Rule, Violation, Violations};
 
 /// The most elements of a batch.
 const MAX_ELEMENTS: usize = 10;
@@ -34,7 +34,7 @@ impl Outer {
         let mut found = Violations::new();
         for (name, value) in body.iter() {
             let fault = match (name, value) {
-                ("submissions", Json::Null) => Fault::required(),
+                ("submissions", Json::Null) => ValidationIssue::required(),
                 ("submissions", Json::Array(elements)) if elements.is_empty() => too_few_items(1),
                 ("submissions", Json::Array(elements)) if elements.len() > MAX_ELEMENTS => {
                     too_many_items(MAX_ELEMENTS)
@@ -43,20 +43,25 @@ impl Outer {
                     outer.elements.clone_from(elements);
                     continue;
                 }
-                ("submissions", _) => Fault::wrong_type("an array of objects"),
+                ("submissions", _) => ValidationIssue::wrong_type("an array of objects"),
                 ("allOrNone", Json::Null) => continue,
                 ("allOrNone", Json::Bool(all_or_none)) => {
                     outer.all_or_none = *all_or_none;
                     continue;
                 }
-                ("allOrNone", _) => Fault::wrong_type("true or false"),
-                (name, _) if name.contains('\0') => Fault::invalid_characters(),
-                _ => Fault::new(Rule::Unknown, "is not a member of this request"),
+                ("allOrNone", _) => ValidationIssue::wrong_type("true or false"),
+                (name, _) if name.contains('\0') => ValidationIssue::invalid_characters(),
+                _ => ValidationIssue::new(ValidationCode::Unknown, "is not a member of this request"),
             };
-            found.push(Violation::new(Place::Body, name, Some(value), fault));
+            found.push(ValidationError::new(Location::Body, name, Some(value), fault));
         }
         if body.get("submissions").is_none() {
-            found.push(Violation::new(Place::Body, "submissions", None, Fault::required()));
+            found.push(ValidationError::new(
+                Location::Body,
+                "submissions",
+                None,
+                ValidationIssue::required(),
+            ));
         }
         if found.is_empty() { Ok(outer) } else { Err(found) }
     }
@@ -241,7 +246,7 @@ impl Batch<'_> {
         let submissions: Vec<NewSubmission> =
             outcomes.iter().filter_map(|outcome| outcome.as_ref().ok()).cloned().collect();
         let result = result(outcomes, false);
-        let replay: Option<Replay> = match claim {
+        let replay: Option<IdempotencyRecord> = match claim {
             Some(claim) => Some(claim.replay(&result, Some(self.contact.id), now)?),
             None => None,
         };

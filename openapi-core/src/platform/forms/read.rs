@@ -14,7 +14,7 @@ use crate::platform::paging::Part;
 use crate::platform::{Platform, contacts};
 use crate::reply::ApiError;
 use crate::service::{LatestSubmission, ListSubmissions, ListTemplates, Page};
-use crate::storage::{LatestQuery, SubmissionFilter, SubmissionQuery, Succession, TemplateQuery};
+use crate::storage::{LatestQuery, SubmissionFilter, SubmissionQuery, Supersession, TemplateQuery};
 use crate::values::{AgentId, ContactId, FileId, SubmissionId, TemplateId, Timestamp};
 
 impl Platform {
@@ -87,13 +87,13 @@ impl Platform {
         agent: &AgentId,
         contact: ContactId,
         template: &FormTemplate,
-    ) -> Result<(Option<Succession>, u64), ApiError> {
+    ) -> Result<(Option<Supersession>, u64), ApiError> {
         if template.submission_policy == SubmissionPolicy::KeepAll {
             return Ok((None, 1));
         }
         let head = self.storage.head_submission(agent, contact, template.id).await?;
         let revision = head.as_ref().map_or(1, |head| head.revision + 1);
-        Ok((Some(Succession { head: head.map(|head| head.id) }), revision))
+        Ok((Some(Supersession { head: head.map(|head| head.id) }), revision))
     }
 
     /// An entry about what a caller did to a submission.

@@ -13,7 +13,7 @@ use crate::forms::{FormTemplate, StatusChange, Submission, SubmissionStatus, Tem
 use crate::json::{Json, Object};
 use crate::reply::ApiError;
 use crate::service::{Created, SubmitForm};
-use crate::storage::{NewSubmission, StorageErrorKind, SubmissionsWrite, Succession};
+use crate::storage::{NewSubmission, StorageErrorKind, SubmissionsWrite, Supersession};
 use crate::values::{FileId, Timestamp};
 
 pub(in crate::platform) async fn submit(
@@ -99,7 +99,7 @@ impl Platform {
         form: NewForm,
         contact: &Contact,
         template: &FormTemplate,
-        succession: Option<Succession>,
+        succession: Option<Supersession>,
         revision: u64,
         now: Timestamp,
     ) -> Submission {
@@ -145,7 +145,7 @@ impl Platform {
         caller: &Caller,
         submission: Submission,
         template: &FormTemplate,
-        succession: Option<Succession>,
+        succession: Option<Supersession>,
         now: Timestamp,
     ) -> NewSubmission {
         let mut details = Object::new();

@@ -36,21 +36,21 @@ impl MemoryBlobs {
 #[async_trait]
 impl BlobStore for MemoryBlobs {
     async fn create(&self, key: &BlobKey, _: &FileName) -> BlobResult<Box<dyn BlobWriter>> {
-        Ok(Box::new(Writer { blobs: self.clone(), key: key.clone(), octets: BytesMut::new() }))
+        Ok(Box::new(Writer { blobs: self.clone(), key: key.clone(), bytes: BytesMut::new() }))
     }
 
     async fn read(&self, key: &BlobKey, range: Range<u64>) -> BlobResult<BlobStream> {
-        let octets = self.blobs().get(key).cloned().ok_or(BlobErrorKind::Missing)?;
-        let place = |at: u64| usize::try_from(at).ok().filter(|at| *at <= octets.len());
+        let bytes = self.blobs().get(key).cloned().ok_or(BlobErrorKind::Missing)?;
+        let place = |at: u64| usize::try_from(at).ok().filter(|at| *at <= bytes.len());
         let (Some(start), Some(end)) = (place(range.start), place(range.end)) else {
             return Err(BlobErrorKind::Missing.into());
         };
-        let octets = octets.slice(start.min(end)..end);
-        Ok(Box::pin(Items((!octets.is_empty()).then_some(octets).into_iter())))
+        let bytes = bytes.slice(start.min(end)..end);
+        Ok(Box::pin(Items((!bytes.is_empty()).then_some(bytes).into_iter())))
     }
 
     async fn size(&self, key: &BlobKey) -> BlobResult<Option<u64>> {
-        Ok(self.blobs().get(key).map(|octets| octets.len() as u64))
+        Ok(self.blobs().get(key).map(|bytes| bytes.len() as u64))
     }
 
     async fn link(&self, _: &BlobKey, _: u64) -> BlobResult<Option<String>> {
@@ -66,7 +66,7 @@ impl BlobStore for MemoryBlobs {
         let entries: Vec<BlobEntry> = self
             .blobs()
             .iter()
-            .map(|(key, octets)| BlobEntry { key: key.clone(), size: octets.len() as u64 })
+            .map(|(key, bytes)| BlobEntry { key: key.clone(), size: bytes.len() as u64 })
             .collect();
         Ok(Box::pin(Items(entries.into_iter())))
     }
@@ -83,19 +83,19 @@ impl BlobStore for MemoryBlobs {
 struct Writer {
     blobs: MemoryBlobs,
     key: BlobKey,
-    octets: BytesMut,
+    bytes: BytesMut,
 }
 
 #[async_trait]
 impl BlobWriter for Writer {
-    async fn write(&mut self, octets: Bytes) -> BlobResult<()> {
-        self.octets.extend_from_slice(&octets);
+    async fn write(&mut self, bytes: Bytes) -> BlobResult<()> {
+        self.bytes.extend_from_slice(&bytes);
         Ok(())
     }
 
     async fn finish(self: Box<Self>) -> BlobResult<()> {
-        let Writer { blobs, key, octets } = *self;
-        blobs.blobs().insert(key, octets.freeze());
+        let Writer { blobs, key, bytes } = *self;
+        blobs.blobs().insert(key, bytes.freeze());
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Contents of files: octets under a key, apart from the records in the data store.
+//! Contents of files: bytes under a key, apart from the records in the data store.
 
 use std::fmt;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use crate::values::{AgentId, FileId, FileName, Timestamp};
 /// The result of a method of a [`BlobStore`].
 pub type BlobResult<T> = Result<T, BlobError>;
 
-/// The octets of a blob as they are read. It ends early only with an error.
+/// The bytes of a blob as they are read. It ends early only with an error.
 pub type BlobStream = Pin<Box<dyn Stream<Item = BlobResult<Bytes>> + Send>>;
 
 /// The blobs of a store, in no order that is promised.
@@ -38,13 +38,13 @@ pub trait BlobStore: Send + Sync {
     /// [`Unavailable`](BlobErrorKind::Unavailable), [`Internal`](BlobErrorKind::Internal).
     async fn create(&self, key: &BlobKey, name: &FileName) -> BlobResult<Box<dyn BlobWriter>>;
 
-    /// The octets of a blob from the start of the range up to, but without, its end.
+    /// The bytes of a blob from the start of the range up to, but without, its end.
     ///
     /// # Errors
     /// [`Missing`](BlobErrorKind::Missing) without such a blob or when the range reaches beyond it.
     async fn read(&self, key: &BlobKey, range: Range<u64>) -> BlobResult<BlobStream>;
 
-    /// The length of a blob in octets; `None` when it is not there.
+    /// The length of a blob in bytes; `None` when it is not there.
     async fn size(&self, key: &BlobKey) -> BlobResult<Option<u64>>;
 
     /// An absolute URL under which the store itself serves the blob to anyone for `seconds`; `None` when it gives out no
@@ -68,8 +68,8 @@ pub trait BlobStore: Send + Sync {
 /// A blob being written.
 #[async_trait]
 pub trait BlobWriter: Send {
-    /// Takes the next octets. After an error the blob cannot be finished.
-    async fn write(&mut self, octets: Bytes) -> BlobResult<()>;
+    /// Takes the next bytes. After an error the blob cannot be finished.
+    async fn write(&mut self, bytes: Bytes) -> BlobResult<()>;
 
     /// Makes the blob durable, and then readable under its key.
     async fn finish(self: Box<Self>) -> BlobResult<()>;
@@ -124,7 +124,7 @@ impl FromStr for BlobKey {
 pub struct BlobEntry {
     /// Its key.
     pub key: BlobKey,
-    /// Its length in octets.
+    /// Its length in bytes.
     pub size: u64,
 }
 

@@ -5,7 +5,7 @@ use super::found::{Found, required};
 use super::limits::key;
 use crate::json::{Json, Object};
 use crate::schema::rules;
-use crate::violation::{Fault, Rule};
+use crate::validation::{ValidationCode, ValidationIssue};
 
 /// The longest string, in characters.
 const MAX_STRING: usize = 5_000;
@@ -42,7 +42,8 @@ impl CompiledSchema {
                 }
                 (None, value) => {
                     let message = format!("Unknown field '{path}'.");
-                    let violation = self.violation(&path, Some(value), Fault::new(Rule::Unknown, ""));
+                    let violation =
+                        self.violation(&path, Some(value), ValidationIssue::new(ValidationCode::Unknown, ""));
                     found.push(at, violation.with_message(message));
                 }
             }
@@ -54,10 +55,10 @@ impl CompiledSchema {
     fn any_value(&self, path: &str, value: &Json, at: usize, found: &mut Found) {
         let fault = match value {
             Json::String(text) if text.contains('\0') => {
-                Some(Fault::new(Rule::InvalidCharacters, "must not contain U+0000"))
+                Some(ValidationIssue::new(ValidationCode::InvalidCharacters, "must not contain U+0000"))
             }
             Json::String(text) if text.len() > MAX_STRING && text.chars().count() > MAX_STRING => {
-                Some(Fault::max_length(MAX_STRING))
+                Some(ValidationIssue::max_length(MAX_STRING))
             }
             Json::Number(number) => rules::number(number).err(),
             Json::Array(items) => {

@@ -1,19 +1,19 @@
 //! Violations in the order in which they are answered.
 
-use crate::violation::{Fault, MAX_LISTED, Place, Violation, Violations};
+use crate::validation::{Location, MAX_LISTED, ValidationError, ValidationIssue, Violations};
 
 /// Violations with the place of the member they belong to, so that they come out in the order of contract 6.2: members
 /// as sent, then missing required ones in schema order.
 #[derive(Default)]
 pub(super) struct Found {
-    pub(super) kept: Vec<(usize, Violation)>,
+    pub(super) kept: Vec<(usize, ValidationError)>,
     pub(super) total: usize,
 }
 
 impl Found {
     /// Notes a violation. Members are walked in order, so that beyond the number that is listed all later ones need
     /// only be counted: a body of 100,000 wrong members costs no memory.
-    pub(super) fn push(&mut self, at: usize, violation: Violation) {
+    pub(super) fn push(&mut self, at: usize, violation: ValidationError) {
         self.total += 1;
         if self.kept.len() < MAX_LISTED || self.kept.last().is_some_and(|(last, _)| at < *last) {
             self.kept.push((at, violation));
@@ -41,6 +41,6 @@ pub(super) const MISSING: usize = usize::MAX - 1;
 pub(super) const MISSING_CUSTOM: usize = usize::MAX;
 
 /// A field that is absent although it is required.
-pub(super) fn required(path: &str) -> Violation {
-    Violation::new(Place::Body, path, None, Fault::required())
+pub(super) fn required(path: &str) -> ValidationError {
+    ValidationError::new(Location::Body, path, None, ValidationIssue::required())
 }

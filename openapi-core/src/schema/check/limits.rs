@@ -1,28 +1,37 @@
 //! What `customFields` may hold as a whole, and what its keys may be (contract 2.1.1).
 
 use crate::json::{Json, Object};
-use crate::violation::{Fault, Rule};
+use crate::validation::{ValidationCode, ValidationIssue};
 
 /// The most top-level members.
 pub(crate) const MAX_MEMBERS: usize = 100;
 /// The deepest value: steps below `customFields`.
 const MAX_STEPS: usize = 5;
-/// The whole object, serialised, in octets.
-const MAX_OCTETS: usize = 32 * 1024;
+/// The whole object, serialised, in bytes.
+const MAX_BYTES: usize = 32 * 1024;
 /// The longest key, in characters.
 const MAX_KEY: usize = 64;
 
 /// The limits that the object as stored must keep.
-pub(super) fn whole(members: &Object) -> Option<Fault> {
+pub(super) fn whole(members: &Object) -> Option<ValidationIssue> {
     if members.len() > MAX_MEMBERS {
-        return Some(Fault::new(Rule::MaxProperties, format!("must have at most {MAX_MEMBERS} members")));
+        return Some(ValidationIssue::new(
+            ValidationCode::MaxProperties,
+            format!("must have at most {MAX_MEMBERS} members"),
+        ));
     }
     if members.iter().map(|(_, value)| steps(value)).max().unwrap_or(0) > MAX_STEPS {
-        return Some(Fault::new(Rule::MaxDepth, format!("must be nested at most {MAX_STEPS} levels deep")));
+        return Some(ValidationIssue::new(
+            ValidationCode::MaxDepth,
+            format!("must be nested at most {MAX_STEPS} levels deep"),
+        ));
     }
-    let octets = serde_json::to_string(members).map_or(usize::MAX, |text| text.len());
-    if octets > MAX_OCTETS {
-        return Some(Fault::new(Rule::MaxSize, "must have at most 32 KiB when serialised"));
+    let bytes = serde_json::to_string(members).map_or(usize::MAX, |text| text.len());
+    if bytes > MAX_BYTES {
+        return Some(ValidationIssue::new(
+            ValidationCode::MaxSize,
+            "must have at most 32 KiB when serialised",
+        ));
     }
     None
 }
@@ -48,9 +57,9 @@ pub(super) fn without_nulls(members: &Object) -> Object {
 }
 
 /// The rule of a key: 1 to 64 characters, no control characters, no leading `$`, no `.`.
-pub(in crate::schema) fn key(name: &str) -> Result<(), Fault> {
+pub(in crate::schema) fn key(name: &str) -> Result<(), ValidationIssue> {
     if name.contains('\0') {
-        return Err(Fault::new(Rule::InvalidCharacters, "must not contain U+0000"));
+        return Err(ValidationIssue::new(ValidationCode::InvalidCharacters, "must not contain U+0000"));
     }
     let valid = !name.is_empty()
         && name.chars().count() <= MAX_KEY
@@ -60,8 +69,8 @@ pub(in crate::schema) fn key(name: &str) -> Result<(), Fault> {
     if valid {
         Ok(())
     } else {
-        Err(Fault::new(
-            Rule::Pattern,
+        Err(ValidationIssue::new(
+            ValidationCode::Pattern,
             "must be a key of 1 to 64 characters without control characters, a leading $ or a dot",
         ))
     }

@@ -14,11 +14,11 @@ use std::collections::HashMap;
 use self::found::{Found, MISSING, MISSING_CUSTOM, required};
 use super::pattern::{InvalidPattern, Pattern};
 use super::{ContactSchema, FieldDefinition};
-use crate::brand::Brand;
 use crate::contacts::{Contact, ContactFields};
 use crate::json::{Json, Object, RawObject};
+use crate::service_info::ServiceInfo;
+use crate::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
 use crate::values::{AgentId, ContactId, ContactStatus, Date, Line, TextValue, Timestamp};
-use crate::violation::{Fault, Place, Rule, Violation, Violations};
 
 /// A contact schema made ready to check requests: patterns compiled, defaults read. Made once for each version.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ impl CompiledSchema {
     ///
     /// # Errors
     /// When a pattern is not a regular expression; schemas set through the operator's port are checked before.
-    pub fn new(schema: ContactSchema, brand: &Brand) -> Result<Self, InvalidPattern> {
+    pub fn new(schema: ContactSchema, service_info: &ServiceInfo) -> Result<Self, InvalidPattern> {
         let mut patterns = HashMap::new();
         for field in schema.fields.iter().chain(&schema.custom_fields) {
             // The published pattern of a standard phone code holds after its normalisation, which the value does.
@@ -64,7 +64,7 @@ impl CompiledSchema {
         let default = |field: &FieldDefinition| Some((field.name.clone(), field.default.clone()?));
         let defaults = differing.filter_map(default).collect();
         let custom_defaults = schema.custom_fields.iter().filter_map(default).collect();
-        let id_segment = brand.id_segment().to_owned();
+        let id_segment = service_info.id_segment().to_owned();
         Ok(CompiledSchema { patterns, defaults, custom_defaults, id_segment, schema })
     }
 
@@ -169,7 +169,7 @@ impl CompiledSchema {
                 merged.merge(&sent);
                 let at = position(body, "customFields");
                 limits::whole(&merged).into_iter().for_each(|fault| {
-                    found.push(at, Violation::new(Place::Body, "customFields", None, fault));
+                    found.push(at, ValidationError::new(Location::Body, "customFields", None, fault));
                 });
                 // What a merge leaves empty is cleared, member by member.
                 let required_whole =
@@ -233,20 +233,23 @@ impl CompiledSchema {
         let faulty = found.kept.iter().any(|(_, violation)| violation.field.starts_with("primaryPhone"));
         if sent && !faulty && !phone.agrees_with(code) {
             let at = position(body, "primaryPhone").min(position(body, "primaryPhoneCode"));
-            let fault = Fault::new(Rule::Conflict, "must begin with the digits of primaryPhoneCode");
+            let fault = ValidationIssue::new(
+                ValidationCode::Conflict,
+                "must begin with the digits of primaryPhoneCode",
+            );
             found.push(at, self.violation("primaryPhone", Some(&Json::from(phone.as_str())), fault));
         }
     }
 
     /// A violation at a field of the body; values of sensitive fields are not repeated.
-    fn violation(&self, path: &str, value: Option<&Json>, fault: Fault) -> Violation {
+    fn violation(&self, path: &str, value: Option<&Json>, fault: ValidationIssue) -> ValidationError {
         let top = path.split('[').next().unwrap_or(path);
         let declared = match top.strip_prefix("customFields.") {
             Some(rest) => format!("customFields.{}", rest.split('.').next().unwrap_or(rest)),
             None => top.to_owned(),
         };
         let value = value.filter(|_| !self.schema.is_sensitive(&declared));
-        Violation::new(Place::Body, path, value, fault)
+        ValidationError::new(Location::Body, path, value, fault)
     }
 }
 
@@ -297,6 +300,6 @@ impl ContactFields {
 }
 
 /// The statuses, for the message of `enum`.
-pub(super) fn statuses() -> Fault {
-    Fault::not_one_of(&ContactStatus::ALL.map(ContactStatus::as_str))
+pub(super) fn statuses() -> ValidationIssue {
+    ValidationIssue::not_one_of(&ContactStatus::ALL.map(ContactStatus::as_str))
 }

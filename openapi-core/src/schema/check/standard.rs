@@ -5,8 +5,8 @@ use super::{CompiledSchema, Mode, latest_today, path_of, statuses};
 use crate::contacts::{ContactFields, Field};
 use crate::json::{Json, Object, RawObject};
 use crate::schema::{FieldDefinition, FieldType, rules};
+use crate::validation::{Location, ValidationCode, ValidationError, ValidationIssue};
 use crate::values::{ContactStatus, Date, ExternalId, Tag, TextValue, Timestamp, fold_case};
-use crate::violation::{Fault, Place, Rule, Violation};
 
 impl CompiledSchema {
     /// Reads every member in the order sent and notes what is wrong.
@@ -45,12 +45,18 @@ impl CompiledSchema {
     }
 }
 
-fn unknown(name: &str, value: &Json) -> Violation {
+fn unknown(name: &str, value: &Json) -> ValidationError {
     if name.contains('\0') {
-        return Violation::new(Place::Body, name, Some(value), Fault::invalid_characters());
+        return ValidationError::new(
+            Location::Body,
+            name,
+            Some(value),
+            ValidationIssue::invalid_characters(),
+        );
     }
     let message = format!("Unknown field '{name}'. Put your own data under customFields.");
-    Violation::new(Place::Body, name, Some(value), Fault::new(Rule::Unknown, "")).with_message(message)
+    ValidationError::new(Location::Body, name, Some(value), ValidationIssue::new(ValidationCode::Unknown, ""))
+        .with_message(message)
 }
 
 /// One member of the body with its definition.
@@ -64,7 +70,7 @@ struct Member<'a> {
 }
 
 impl Member<'_> {
-    fn fault(&mut self, fault: Fault) {
+    fn fault(&mut self, fault: ValidationIssue) {
         let violation = self.schema.violation(&path_of(self.field), Some(self.value), fault);
         self.found.push(self.at, violation);
     }
@@ -79,13 +85,13 @@ impl Member<'_> {
             Mode::Update => self.field.required,
         };
         if required || always {
-            self.fault(Fault::required());
+            self.fault(ValidationIssue::required());
             return None;
         }
         Some(None)
     }
 
-    fn checked<T>(&mut self, read: Result<T, Fault>) -> Field<T> {
+    fn checked<T>(&mut self, read: Result<T, ValidationIssue>) -> Field<T> {
         match read {
             Ok(value) => Some(Some(value)),
             Err(fault) => {
@@ -100,7 +106,7 @@ impl Member<'_> {
         let text = match self.value {
             Json::Null => return self.cleared(),
             Json::String(text) => text,
-            _ => return self.checked(Err(Fault::wrong_type("a string"))),
+            _ => return self.checked(Err(ValidationIssue::wrong_type("a string"))),
         };
         if text.trim().is_empty() {
             return self.cleared();
@@ -115,7 +121,7 @@ impl Member<'_> {
     }
 
     /// The operator's lengths, pattern, options and bounds; the option's spelling where that differs.
-    fn operators_rules(&self, stored: &str) -> Result<Option<String>, Fault> {
+    fn operators_rules(&self, stored: &str) -> Result<Option<String>, ValidationIssue> {
         let pattern = self
             .schema
             .patterns
@@ -148,7 +154,7 @@ impl Member<'_> {
         let text = match self.value {
             Json::Null => return self.cleared(),
             Json::String(text) => text,
-            _ => return self.checked(Err(Fault::wrong_type("a string"))),
+            _ => return self.checked(Err(ValidationIssue::wrong_type("a string"))),
         };
         let read = ExternalId::parse(text).and_then(|id| {
             if id.as_str() == self.schema.id_segment {
@@ -163,7 +169,7 @@ impl Member<'_> {
         let text = match self.value {
             Json::Null => return self.cleared(),
             Json::String(text) => text,
-            _ => return self.checked(Err(Fault::wrong_type("a string"))),
+            _ => return self.checked(Err(ValidationIssue::wrong_type("a string"))),
         };
         let text = text.trim();
         if text.is_empty() {
@@ -172,10 +178,10 @@ impl Member<'_> {
         let read =
             crate::values::refuse_controls(text).and_then(|()| Date::parse_lenient(text)).and_then(|date| {
                 if date.as_str() < "1875-01-01" {
-                    return Err(Fault::new(Rule::Minimum, "must be 1875-01-01 or later"));
+                    return Err(ValidationIssue::new(ValidationCode::Minimum, "must be 1875-01-01 or later"));
                 }
                 if date > latest_today(now) {
-                    return Err(Fault::new(Rule::Maximum, "must not lie in the future"));
+                    return Err(ValidationIssue::new(ValidationCode::Maximum, "must not lie in the future"));
                 }
                 self.operators_rules(date.as_str()).map(|_| date)
             });
@@ -193,7 +199,7 @@ impl Member<'_> {
                     Err(rules::not_an_option(options))
                 }
             }),
-            _ => Err(Fault::wrong_type("a string")),
+            _ => Err(ValidationIssue::wrong_type("a string")),
         };
         self.checked(read)
     }
@@ -203,7 +209,7 @@ impl Member<'_> {
             Json::Null => return self.cleared(),
             Json::Array(items) if items.is_empty() && self.field.required => return self.cleared(),
             Json::Array(items) => items,
-            _ => return self.checked(Err(Fault::wrong_type("an array of strings"))),
+            _ => return self.checked(Err(ValidationIssue::wrong_type("an array of strings"))),
         };
         if items.len() > Tag::MAX_COUNT {
             return self.checked(Err(rules::too_many_items(Tag::MAX_COUNT)));
@@ -212,7 +218,8 @@ impl Member<'_> {
         let mut folded: Vec<String> = Vec::with_capacity(items.len());
         let before = self.found.total;
         for (index, item) in items.iter().enumerate() {
-            let read = item.as_str().ok_or_else(|| Fault::wrong_type("a string")).and_then(Tag::parse);
+            let read =
+                item.as_str().ok_or_else(|| ValidationIssue::wrong_type("a string")).and_then(Tag::parse);
             match read {
                 Ok(tag) if folded.contains(&tag.folded()) => {}
                 Ok(tag) => {
@@ -238,7 +245,7 @@ impl Member<'_> {
                 return cleared;
             }
             Json::Object(members) => members,
-            _ => return self.checked(Err(Fault::wrong_type("an object"))),
+            _ => return self.checked(Err(ValidationIssue::wrong_type("an object"))),
         };
         let before = self.found.total;
         self.schema.custom_members(members, self.at, self.found);
@@ -250,7 +257,7 @@ impl Member<'_> {
             self.fault(fault);
         }
         if self.field.required && stored.is_empty() && self.found.total == before {
-            self.fault(Fault::required());
+            self.fault(ValidationIssue::required());
         }
         self.schema.missing_custom_fields(members, MISSING_CUSTOM, self.found);
         (self.found.total == before).then(|| Some(RawObject::new(&stored)))

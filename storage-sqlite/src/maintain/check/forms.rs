@@ -26,30 +26,30 @@ pub(super) fn references(db: &Connection, findings: &mut Findings) -> Result<()>
             "was made with a version of a template that is not there",
         ),
         (
-            FindingKind::Succession,
+            FindingKind::Supersession,
             "LEFT JOIN form_submission x ON x.agent = s.agent AND x.id = s.superseded_by AND x.contact = s.contact \
              AND x.template = s.template WHERE s.superseded_by IS NOT NULL AND x.n IS NULL",
             "is superseded by none of its contact and template",
         ),
         (
-            FindingKind::Succession,
+            FindingKind::Supersession,
             "LEFT JOIN form_submission x ON x.agent = s.agent AND x.id = s.supersedes AND x.contact = s.contact \
              AND x.template = s.template WHERE s.supersedes IS NOT NULL AND x.superseded_by IS NOT s.id",
             "supersedes one that is not superseded by it",
         ),
         (
-            FindingKind::Succession,
+            FindingKind::Supersession,
             "JOIN form_submission x ON x.agent = s.agent AND x.id = s.supersedes WHERE x.revision >= s.revision",
             "has no higher revision than the one it supersedes",
         ),
         (
-            FindingKind::Succession,
+            FindingKind::Supersession,
             "WHERE (s.superseded_by IS NULL) <> (s.superseded_at IS NULL)",
             "is superseded without a time, or has a time and is not superseded",
         ),
         // Each one that supersedes another superseded all that stood at that time, so that the last one alone is left.
         (
-            FindingKind::Succession,
+            FindingKind::Supersession,
             "JOIN form_submission x ON x.agent = s.agent AND x.contact = s.contact AND x.template = s.template \
              AND x.submitted_at IS NOT NULL AND x.superseded_by IS NULL AND x.supersedes IS NOT NULL AND x.id > s.id \
              WHERE s.submitted_at IS NOT NULL AND s.superseded_by IS NULL AND s.supersedes IS NOT NULL",
@@ -59,7 +59,7 @@ pub(super) fn references(db: &Connection, findings: &mut Findings) -> Result<()>
         let mut statement = db.prepare(&format!("SELECT s.id {LIVING} {condition}"))?;
         let mut rows = statement.query(())?;
         while let Some(row) = rows.next()? {
-            let id = SubmissionId::from_bytes(Columns::of(row).octets()?);
+            let id = SubmissionId::from_bytes(Columns::of(row).bytes()?);
             findings.note(kind, format_args!("submission {id} {words}"));
         }
     }
@@ -69,7 +69,7 @@ pub(super) fn references(db: &Connection, findings: &mut Findings) -> Result<()>
     )?;
     let mut rows = statement.query(())?;
     while let Some(row) = rows.next()? {
-        let id = SubmissionId::from_bytes(Columns::of(row).octets()?);
+        let id = SubmissionId::from_bytes(Columns::of(row).bytes()?);
         let words = format_args!("the data before a change is kept of submission {id}, which is not there");
         findings.note(FindingKind::Reference, words);
     }
@@ -114,7 +114,7 @@ fn templates(db: &Connection, id: &AgentId, number: i64, findings: &mut Findings
     let mut rows = every.query([number])?;
     while let Some(row) = rows.next()? {
         let mut columns = Columns::of(row);
-        let template = TemplateId::from_bytes(columns.octets()?);
+        let template = TemplateId::from_bytes(columns.bytes()?);
         let (key, name) = (columns.str()?, columns.optional_str()?);
         match name {
             None => {

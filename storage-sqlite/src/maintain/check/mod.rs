@@ -52,7 +52,7 @@ pub enum FindingKind {
     /// The search index is not that of the contacts.
     SearchIndex,
     /// Two submissions do not agree on which of them took the place of the other.
-    Succession,
+    Supersession,
     /// The ledger of an agent's credits does not add up to what it has.
     Credits,
 }
@@ -74,7 +74,7 @@ impl fmt::Display for Finding {
             FindingKind::Keys => "keys",
             FindingKind::Counter => "counter",
             FindingKind::SearchIndex => "search index",
-            FindingKind::Succession => "succession",
+            FindingKind::Supersession => "succession",
             FindingKind::Credits => "credits",
         };
         write!(f, "{kind}: {}", self.detail)
@@ -110,7 +110,7 @@ impl Findings {
 
 impl SqliteStorage {
     /// Reads everything and lists what is not as it should be; an empty list means that all is well. Reads and writes go
-    /// on meanwhile. Takes memory of eight octets for each contact.
+    /// on meanwhile. Takes memory of eight bytes for each contact.
     ///
     /// # Errors
     /// When the file cannot be read at all.
@@ -213,7 +213,7 @@ fn references(db: &Connection, findings: &mut Findings) -> Result<()> {
 }
 
 /// For each contact the sum of the hashes of the tokens that the search index must hold. Two sums agree when the tokens
-/// do, and eight octets for each contact fit into memory where the tokens would not.
+/// do, and eight bytes for each contact fit into memory where the tokens would not.
 #[derive(Default)]
 struct Expected(HashMap<i64, Vec<u64>>);
 
@@ -347,9 +347,9 @@ fn counters(db: &Connection, findings: &mut Findings) -> Result<()> {
             "SELECT agent, 0, 0, sum(counted), sum(stored) FROM (\
                 SELECT agent, size AS counted, 0 AS stored FROM file WHERE deleted_at IS NULL \
                 UNION ALL SELECT agent, stored_size, 0 FROM document \
-                UNION ALL SELECT agent, 0, octets FROM file_total) \
+                UNION ALL SELECT agent, 0, bytes FROM file_total) \
              GROUP BY 1 HAVING sum(counted) <> sum(stored)",
-            "octets of files and documents",
+            "bytes of files and documents",
         ),
     ] {
         let mut statement = db.prepare(sql)?;

@@ -84,7 +84,7 @@ pub(in crate::conformance) fn refused_conversations_leave_nothing(backend: &mut 
             conversation,
             messages: messages(numbers),
             keep: Vec::new(),
-            may_linger: false,
+            deferrable: false,
         };
         let first = write(conversation(&a, 1), [1, 2], 10);
         world.storage.save_conversation(&a, &first).await.expect("save");
@@ -233,7 +233,7 @@ pub(in crate::conformance) fn of_equal_conversation_versions_one_wins(backend: &
                 messages: vec![spoken],
                 keep: Vec::new(),
                 audit: None,
-                may_linger: false,
+                deferrable: false,
             }
         };
         let results = outcomes(backend, (0..WRITERS).map(write).collect(), save);

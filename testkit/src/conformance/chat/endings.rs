@@ -3,11 +3,11 @@
 use super::super::fixture::{World, agent_id, assert_fails, at};
 use super::super::{Backend, on};
 use super::{conversation, conversation_id, full_conversation, message_id, messages, reply};
-use ::conversations::storage::{ConversationFilter, WhichMessages};
+use ::conversations::storage::{ConversationFilter, MessageSelector};
 use ::conversations::{Conversation, ConversationStatus};
 use openapi_core::agents::AgentStatus;
 use openapi_core::audit::AuditAction;
-use openapi_core::storage::{AgentRecordKind, StorageErrorKind};
+use openapi_core::storage::{RecordKind, StorageErrorKind};
 use openapi_core::values::{AgentId, ContactId};
 
 pub(in crate::conformance) fn erasing_a_conversation_removes_its_messages(backend: &mut dyn Backend) {
@@ -22,7 +22,8 @@ pub(in crate::conformance) fn erasing_a_conversation_removes_its_messages(backen
         world.try_erase_conversation(&a, 2, 50).await.expect("erase");
         assert_eq!(world.conversation_of(&a, 2).await, None);
         assert_eq!(world.conversation_numbers(&a, ConversationFilter::default()).await, [3, 1]);
-        for which in [WhichMessages::After(0), WhichMessages::Before(9), WhichMessages::Id(message_id(1, 0))]
+        for which in
+            [MessageSelector::After(0), MessageSelector::Before(9), MessageSelector::Id(message_id(1, 0))]
         {
             assert!(world.some_messages(&a, 2, which, 9).await.is_empty());
         }
@@ -131,7 +132,7 @@ pub(in crate::conformance) fn chats_of_deleted_agents_go(backend: &mut dyn Backe
                 world.put_conversation(&conversation(agent, number), messages(1..=2)).await;
                 world.add_knowledge(agent, number, 2).await;
             }
-            for kind in [AgentRecordKind::Settings, AgentRecordKind::ChatUsage] {
+            for kind in [RecordKind::Settings, RecordKind::ChatUsage] {
                 world.put_record(agent, &super::agent_record(kind, 1)).await;
             }
         }
@@ -141,7 +142,7 @@ pub(in crate::conformance) fn chats_of_deleted_agents_go(backend: &mut dyn Backe
         assert!(world.every_message(&a, 1).await.is_empty());
         assert!(world.knowledge_of(&a).await.is_empty());
         assert!(world.passage_places(&a).await.is_empty());
-        for kind in AgentRecordKind::ALL {
+        for kind in RecordKind::ALL {
             assert_eq!(world.record_of(&a, kind).await, None);
         }
         let missing = StorageErrorKind::Missing;
@@ -149,7 +150,7 @@ pub(in crate::conformance) fn chats_of_deleted_agents_go(backend: &mut dyn Backe
         assert_fails(world.try_conversation(&next, Vec::new()).await, &missing);
         assert_fails(world.try_erase_conversation(&a, 1, 310).await, &missing);
         assert_fails(world.try_knowledge(&a, 4, &[1], None).await, &missing);
-        let settings = super::agent_record(AgentRecordKind::Settings, 2);
+        let settings = super::agent_record(RecordKind::Settings, 2);
         assert_fails(world.try_record(&a, &settings).await, &missing);
         let payloads = world.audit_of(Some(&a)).await.len() as u64;
         let (mut removed, mut steps) = (0, 0);
@@ -185,10 +186,10 @@ pub(in crate::conformance) fn conversations_belong_to_their_agent(backend: &mut 
         assert!(world.conversation_numbers(&b, linked).await.is_empty());
         let turn = reply(1).turn.expect("turn");
         for which in [
-            WhichMessages::After(0),
-            WhichMessages::Before(9),
-            WhichMessages::Id(message_id(1, 0)),
-            WhichMessages::Turn(turn),
+            MessageSelector::After(0),
+            MessageSelector::Before(9),
+            MessageSelector::Id(message_id(1, 0)),
+            MessageSelector::Turn(turn),
         ] {
             assert_eq!(world.some_messages(&a, 1, which.clone(), 9).await, [reply(1)]);
             assert!(world.some_messages(&b, 1, which, 9).await.is_empty());

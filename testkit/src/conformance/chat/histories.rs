@@ -14,14 +14,14 @@ use super::{
 };
 use ::conversations::storage::{
     ConversationFilter, ConversationPage, ConversationQuery, ConversationStorage, ConversationWrite,
-    KnowledgeWrite, WhichMessages,
+    KnowledgeWrite, MessageSelector,
 };
 use ::conversations::{
     Conversation, ConversationMode, ConversationStatus, KnowledgeDocument, Message, Passage,
 };
 use openapi_core::agents::AgentStatus;
 use openapi_core::audit::{AuditAction, AuditEntry};
-use openapi_core::storage::{AgentRecord, AgentRecordKind, Result as StorageResult, StorageErrorKind};
+use openapi_core::storage::{RecordKind, Result as StorageResult, StorageErrorKind, StoredRecord};
 use openapi_core::values::{AgentId, ContactId, ConversationId, KnowledgeId, Timestamp};
 use storage_memory::MemoryStorage;
 
@@ -37,7 +37,7 @@ enum Step {
     /// Lists conversations.
     List { agent: usize, query: ConversationQuery },
     /// Reads a conversation with messages of it.
-    Read { agent: usize, number: u8, which: WhichMessages, limit: u32 },
+    Read { agent: usize, number: u8, which: MessageSelector, limit: u32 },
     /// Asks for what has expired.
     Expired { now: i64 },
     /// Changes the knowledge, with the version behind the stored one or another.
@@ -45,7 +45,7 @@ enum Step {
     /// Reads documents and passages.
     Passages { agent: usize, after: Option<(u8, u32)>, at_most: u32 },
     /// Saves a small record, with the version behind the stored one or another.
-    Record { agent: usize, kind: AgentRecordKind, stale: bool },
+    Record { agent: usize, kind: RecordKind, stale: bool },
     /// Deletes an agent.
     Delete { agent: usize },
     /// Purges an agent, deleted or not.
@@ -99,12 +99,12 @@ fn query() -> impl Strategy<Value = ConversationQuery> {
     )
 }
 
-fn which() -> impl Strategy<Value = WhichMessages> {
+fn which() -> impl Strategy<Value = MessageSelector> {
     prop_oneof![
-        (0..14_u64).prop_map(WhichMessages::After),
-        (0..14_u64).prop_map(WhichMessages::Before),
-        (1..13_u64, 0..2_u8).prop_map(|(seq, variant)| WhichMessages::Id(message_id(seq, variant))),
-        (0..4_u8).prop_map(|turn| WhichMessages::Turn(format!("turn {turn}"))),
+        (0..14_u64).prop_map(MessageSelector::After),
+        (0..14_u64).prop_map(MessageSelector::Before),
+        (1..13_u64, 0..2_u8).prop_map(|(seq, variant)| MessageSelector::Id(message_id(seq, variant))),
+        (0..4_u8).prop_map(|turn| MessageSelector::Turn(format!("turn {turn}"))),
     ]
 }
 
@@ -134,7 +134,7 @@ fn history(steps: usize) -> impl Strategy<Value = Vec<Step>> {
         }),
         3 => (agent(), proptest::option::of((0..5_u8, 0..12_u32)), 0..9_u32)
             .prop_map(|(agent, after, at_most)| Step::Passages { agent, after, at_most }),
-        3 => (agent(), proptest::sample::select(&AgentRecordKind::ALL[..]), stale())
+        3 => (agent(), proptest::sample::select(&RecordKind::ALL[..]), stale())
             .prop_map(|(agent, kind, stale)| Step::Record { agent, kind, stale }),
         // Few, or all else meets nobody.
         1 => (agent(), proptest::bool::weighted(0.2), 1..9_u32).prop_map(|(agent, deletes, at_most)| {
@@ -153,7 +153,7 @@ enum Outcome {
     Messages(Option<Box<Conversation>>, Vec<Message>),
     Expired(Vec<(usize, ConversationId)>),
     Knowledge(Vec<KnowledgeDocument>, Vec<(KnowledgeId, Passage)>),
-    Record(Option<AgentRecord>),
+    Record(Option<StoredRecord>),
     Purged(u64),
 }
 
@@ -184,7 +184,7 @@ async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, millis: i64) -
                 messages: messages.iter().map(|(seq, variant)| said(*seq, *variant, millis)).collect(),
                 keep: Vec::new(),
                 audit: noted.then(|| world.chat_audit(agent, "conversation", millis)),
-                may_linger: false,
+                deferrable: false,
             };
             outcome(world.storage.save_conversation(agent, &write).await)
         }
@@ -274,7 +274,7 @@ async fn everything(world: &World, agent: &AgentId) -> impl PartialEq + std::fmt
     }
     let knowledge = (world.knowledge_of(agent).await, world.some_passages(agent, None, 1_000).await);
     let mut records = Vec::new();
-    for kind in AgentRecordKind::ALL {
+    for kind in RecordKind::ALL {
         records.push(world.record_of(agent, kind).await);
     }
     // Which payloads of a deleted agent went first is nobody's concern.
@@ -298,9 +298,9 @@ pub async fn chat_deeds(
     seed: u64,
     since: Timestamp,
 ) -> Vec<String> {
-    let mut octets = [0; 32];
-    octets[..8].copy_from_slice(&seed.to_be_bytes());
-    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &octets);
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_be_bytes());
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
     let steps = history(60).new_tree(&mut runner).unwrap_or_else(|error| panic!("{error}")).current();
     let (world, agents) = (World::new(storage), [agent.clone(), agent.clone()]);

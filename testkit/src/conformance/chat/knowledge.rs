@@ -9,7 +9,7 @@ use super::{knowledge_document, knowledge_id, passage, passages};
 use ::conversations::storage::{ConversationStorage, KnowledgeWrite};
 use openapi_core::audit::{AuditAction, AuditEntry};
 use openapi_core::json::RawObject;
-use openapi_core::storage::{AgentRecord, AgentRecordKind, StorageErrorKind};
+use openapi_core::storage::{RecordKind, StorageErrorKind, StoredRecord};
 use openapi_core::values::AgentId;
 
 pub(in crate::conformance) fn knowledge_comes_back_as_stored(backend: &mut dyn Backend) {
@@ -25,15 +25,15 @@ pub(in crate::conformance) fn knowledge_comes_back_as_stored(backend: &mut dyn B
         let (world, a, _) = World::with_agents(storage).await;
         assert!(world.knowledge_of(&a).await.is_empty());
         assert!(world.some_passages(&a, None, 9).await.is_empty());
-        assert_eq!(world.record_of(&a, AgentRecordKind::Knowledge).await, None);
+        assert_eq!(world.record_of(&a, RecordKind::Knowledge).await, None);
         let noted = world.audit_of(Some(&a)).await.len();
         world.add_knowledge(&a, 3, 4).await;
         // The one without a passage is a document too.
         world.add_knowledge(&a, 2, 0).await;
         world.add_knowledge(&a, 1, 1).await;
         same(&world, &a).await;
-        let record = AgentRecord { kind: AgentRecordKind::Knowledge, version: 3, body: RawObject::default() };
-        assert_eq!(world.record_of(&a, AgentRecordKind::Knowledge).await, Some(record));
+        let record = StoredRecord { kind: RecordKind::Knowledge, version: 3, body: RawObject::default() };
+        assert_eq!(world.record_of(&a, RecordKind::Knowledge).await, Some(record));
         let entries = world.audit_of(Some(&a)).await;
         let added = |entry: &&AuditEntry| entry.action == AuditAction::KnowledgeAdd;
         assert_eq!((entries.len(), entries.iter().filter(added).count()), (noted + 3, 3));
@@ -68,11 +68,11 @@ pub(in crate::conformance) fn knowledge_changes_need_the_version_before(backend:
         assert_eq!(world.knowledge_of(&a).await.len(), 3);
         add(&b, 1, 1).await.expect("another agent's versions are its own");
         // The version is that of the record, whoever writes it.
-        let record = super::agent_record(AgentRecordKind::Knowledge, 5);
+        let record = super::agent_record(RecordKind::Knowledge, 5);
         world.put_record(&a, &record).await;
         assert_fails(add(&a, 5, 9).await, &StorageErrorKind::Stale);
         add(&a, 6, 9).await.expect("the version behind the record's");
-        let stored = world.record_of(&a, AgentRecordKind::Knowledge).await.expect("record");
+        let stored = world.record_of(&a, RecordKind::Knowledge).await.expect("record");
         assert_eq!((stored.version, stored.body.is_empty()), (6, true));
     });
 }

@@ -3,7 +3,7 @@
 use super::super::fixture::World;
 use super::super::{Backend, on};
 use super::{conversation, message, message_id, messages, reply};
-use ::conversations::storage::WhichMessages;
+use ::conversations::storage::MessageSelector;
 use ::conversations::{FollowUp, Message, MessageState};
 
 fn numbers(messages: &[Message]) -> Vec<u64> {
@@ -41,16 +41,16 @@ pub(in crate::conformance) fn messages_are_read_in_windows(backend: &mut dyn Bac
         for limit in [0, 1, 3, 12, 100, u32::MAX] {
             for seq in [0, 1, 2, 9, 10, 11, 12, 13, 99, u64::MAX] {
                 let behind = all.iter().copied().filter(|it| *it > seq).take(limit as usize);
-                let after = read(WhichMessages::After(seq), limit).await;
+                let after = read(MessageSelector::After(seq), limit).await;
                 assert_eq!(after, behind.collect::<Vec<_>>(), "{limit} after {seq}");
                 let mut ahead: Vec<u64> = all.iter().copied().filter(|it| *it < seq).collect();
                 ahead.drain(..ahead.len().saturating_sub(limit as usize));
-                let before = read(WhichMessages::Before(seq), limit).await;
+                let before = read(MessageSelector::Before(seq), limit).await;
                 assert_eq!(before, ahead, "{limit} before {seq}");
             }
         }
-        assert!(world.some_messages(&a, 3, WhichMessages::After(0), 9).await.is_empty());
-        assert!(world.some_messages(&a, 3, WhichMessages::Before(9), 9).await.is_empty());
+        assert!(world.some_messages(&a, 3, MessageSelector::After(0), 9).await.is_empty());
+        assert!(world.some_messages(&a, 3, MessageSelector::Before(9), 9).await.is_empty());
     });
 }
 
@@ -71,16 +71,16 @@ pub(in crate::conformance) fn messages_are_found_by_id_and_turn(backend: &mut dy
         let other = vec![of_turn(1, "t-2"), Message { id: message_id(2, 9), ..of_turn(2, "t-1") }];
         world.put_conversation(&conversation(&a, 2), other.clone()).await;
         for it in &said {
-            let found = world.some_messages(&a, 1, WhichMessages::Id(it.id), 9).await;
+            let found = world.some_messages(&a, 1, MessageSelector::Id(it.id), 9).await;
             assert_eq!(found, std::slice::from_ref(it));
         }
-        let id = WhichMessages::Id(message_id(2, 9));
+        let id = MessageSelector::Id(message_id(2, 9));
         assert!(world.some_messages(&a, 1, id.clone(), 9).await.is_empty(), "it is of another conversation");
         assert_eq!(world.some_messages(&a, 2, id.clone(), 9).await, other[1..]);
         assert!(world.some_messages(&a, 3, id.clone(), 9).await.is_empty());
         assert!(world.some_messages(&a, 2, id, 0).await.is_empty());
         let turn = async |number, turn: &str, limit| {
-            numbers(&world.some_messages(&a, number, WhichMessages::Turn(turn.to_owned()), limit).await)
+            numbers(&world.some_messages(&a, number, MessageSelector::Turn(turn.to_owned()), limit).await)
         };
         assert_eq!(turn(1, "t-1", 9).await, [1, 2, 7]);
         assert_eq!(turn(1, "t-1", 2).await, [1, 2]);
@@ -110,14 +110,14 @@ pub(in crate::conformance) fn messages_are_replaced_by_number(backend: &mut dyn 
         };
         let second = world.change_conversation(&first, vec![message(4), changed.clone()], |_| {}).await;
         assert_eq!(world.every_message(&a, 1).await, [reply(1), changed.clone(), reply(3), message(4)]);
-        let turn = |message: &Message| WhichMessages::Turn(message.turn.clone().expect("turn"));
+        let turn = |message: &Message| MessageSelector::Turn(message.turn.clone().expect("turn"));
         assert_eq!(world.some_messages(&a, 1, turn(&changed), 9).await, [changed]);
         assert!(world.some_messages(&a, 1, turn(&reply(2)), 9).await.is_empty(), "it is of no other turn");
         // Even its id may be another one.
         let renamed = Message { id: message_id(2, 7), turn: None, ..reply(2) };
         world.change_conversation(&second, vec![renamed.clone()], |_| {}).await;
-        assert!(world.some_messages(&a, 1, WhichMessages::Id(message_id(2, 0)), 9).await.is_empty());
-        assert_eq!(world.some_messages(&a, 1, WhichMessages::Id(renamed.id), 9).await.len(), 1);
+        assert!(world.some_messages(&a, 1, MessageSelector::Id(message_id(2, 0)), 9).await.is_empty());
+        assert_eq!(world.some_messages(&a, 1, MessageSelector::Id(renamed.id), 9).await.len(), 1);
         assert_eq!(world.every_message(&a, 1).await, [reply(1), renamed, reply(3), message(4)]);
     });
 }

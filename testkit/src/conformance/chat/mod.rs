@@ -10,7 +10,7 @@ pub(super) mod uploads;
 
 use super::fixture::{World, at, object};
 use ::conversations::storage::{
-    ConversationFilter, ConversationQuery, ConversationWrite, KnowledgeWrite, MessageQuery, WhichMessages,
+    ConversationFilter, ConversationQuery, ConversationWrite, KnowledgeWrite, MessageQuery, MessageSelector,
 };
 use ::conversations::{
     ChatPage, Claims, Consent, Conversation, ConversationMode, ConversationStatus, Counted, FollowUp,
@@ -20,7 +20,7 @@ use ::conversations::{
 use openapi_core::audit::{AuditAction, AuditEntry};
 use openapi_core::files::Sha256Digest;
 use openapi_core::json::RawObject;
-use openapi_core::storage::{AgentRecord, AgentRecordKind, Result};
+use openapi_core::storage::{RecordKind, Result, StoredRecord};
 use openapi_core::values::{
     AgentId, ContactId, ConversationId, FileId, KnowledgeId, MessageId, PlatformId, Timestamp,
 };
@@ -128,9 +128,9 @@ fn full_conversation(agent: &AgentId, number: u8) -> Conversation {
 
 /// The id of a message: of one number there may be several, one after another.
 fn message_id(seq: u64, variant: u8) -> MessageId {
-    let mut octets = [variant; 12];
-    octets[4..].copy_from_slice(&seq.to_be_bytes());
-    MessageId::from_bytes(octets)
+    let mut bytes = [variant; 12];
+    bytes[4..].copy_from_slice(&seq.to_be_bytes());
+    MessageId::from_bytes(bytes)
 }
 
 /// A visitor's message.
@@ -231,9 +231,9 @@ fn passages(positions: impl IntoIterator<Item = u32>) -> Vec<Passage> {
     positions.into_iter().map(passage).collect()
 }
 
-fn agent_record(kind: AgentRecordKind, version: u64) -> AgentRecord {
+fn record(kind: RecordKind, version: u64) -> StoredRecord {
     let body = if version.is_multiple_of(3) { RawObject::default() } else { members() };
-    AgentRecord { kind, version, body }
+    StoredRecord { kind, version, body }
 }
 
 impl World {
@@ -247,7 +247,7 @@ impl World {
             messages,
             keep: Vec::new(),
             audit: None,
-            may_linger: false,
+            deferrable: false,
         };
         self.storage.save_conversation(&conversation.agent_id, &write).await
     }
@@ -295,7 +295,7 @@ impl World {
         &self,
         agent: &AgentId,
         number: u8,
-        which: WhichMessages,
+        which: MessageSelector,
         limit: u32,
     ) -> Vec<Message> {
         let query = MessageQuery { conversation: conversation_id(number), which, limit };
@@ -305,7 +305,7 @@ impl World {
 
     /// All messages of a conversation.
     async fn every_message(&self, agent: &AgentId, number: u8) -> Vec<Message> {
-        self.some_messages(agent, number, WhichMessages::After(0), 1_000).await
+        self.some_messages(agent, number, MessageSelector::After(0), 1_000).await
     }
 
     async fn try_erase_conversation(&self, agent: &AgentId, number: u8, millis: i64) -> Result<()> {
@@ -350,7 +350,7 @@ impl World {
 
     /// How often the knowledge of an agent was changed.
     async fn knowledge_version(&self, agent: &AgentId) -> u64 {
-        self.record_of(agent, AgentRecordKind::Knowledge).await.map_or(0, |record| record.version)
+        self.record_of(agent, RecordKind::Knowledge).await.map_or(0, |record| record.version)
     }
 
     async fn knowledge_of(&self, agent: &AgentId) -> Vec<KnowledgeDocument> {
@@ -373,16 +373,16 @@ impl World {
         all.iter().map(|(document, passage)| (document.as_bytes()[0], passage.position)).collect()
     }
 
-    async fn record_of(&self, agent: &AgentId, kind: AgentRecordKind) -> Option<AgentRecord> {
-        let found = self.storage.agent_record(agent, kind).await;
+    async fn record_of(&self, agent: &AgentId, kind: RecordKind) -> Option<StoredRecord> {
+        let found = self.storage.record(agent, kind).await;
         found.unwrap_or_else(|error| panic!("{kind:?}: {error}"))
     }
 
-    async fn try_record(&self, agent: &AgentId, record: &AgentRecord) -> Result<()> {
-        self.storage.save_agent_record(agent, record, None).await
+    async fn try_record(&self, agent: &AgentId, record: &StoredRecord) -> Result<()> {
+        self.storage.save_record(agent, record, None).await
     }
 
-    async fn put_record(&self, agent: &AgentId, record: &AgentRecord) {
+    async fn put_record(&self, agent: &AgentId, record: &StoredRecord) {
         self.try_record(agent, record).await.unwrap_or_else(|error| panic!("save {record:?}: {error}"));
     }
 }

@@ -14,7 +14,7 @@ impl World {
     /// Stores a document of the conversation 1.
     async fn add_upload(&self, agent: &AgentId, number: u8) -> StoredDocument {
         let upload = StoredDocument { conversation: Some(conversation_id(1)), ..document(number, 10) };
-        let write = DocumentWrite { document: upload, max_octets: None };
+        let write = DocumentWrite { document: upload, max_bytes: None };
         let added = self.storage.insert_document(agent, &write).await;
         added.unwrap_or_else(|error| panic!("document {number}: {error}"));
         write.document
@@ -37,7 +37,7 @@ impl World {
             messages: Vec::new(),
             keep: ids(kept),
             audit: None,
-            may_linger: false,
+            deferrable: false,
         };
         self.storage.save_conversation(agent, &write).await
     }
@@ -55,10 +55,10 @@ pub(in crate::conformance) fn kept_uploads_have_no_end_of_their_own(backend: &mu
         assert_eq!(world.due(10_000, 9).await, [key(&b, 1), key(&a, 2), key(&a, 3)]);
         assert_eq!(world.known(&[key(&a, 1), key(&a, 2)]).await, [true, true]);
         assert_eq!(world.document(&a, 1).await, Some(first));
-        assert_eq!(world.octets(&a).await, 30, "it counts on");
+        assert_eq!(world.bytes(&a).await, 30, "it counts on");
         // What is due at once is not what somebody keeps.
         let audit = world.audit(Some(&a), AuditAction::FilePurge, a.as_str(), 5);
-        assert_eq!(world.storage.hasten_purges(&a, at(5), &audit).await.expect("hasten"), 2);
+        assert_eq!(world.storage.expedite_purges(&a, at(5), &audit).await.expect("hasten"), 2);
         assert_eq!(world.due(5, 9).await, [key(&a, 2), key(&a, 3)]);
         // A step is stored as a whole or not at all: one of the documents is not there, or another version is.
         let stale = StorageErrorKind::Stale;
@@ -92,7 +92,7 @@ pub(in crate::conformance) fn uploads_go_with_their_conversation(backend: &mut d
         assert!(world.due(4_999, 9).await.is_empty());
         assert_eq!(world.due(5_000, 9).await, [key(&a, 60), key(&a, 61)]);
         assert_eq!(world.document(&a, 62).await, Some(other), "it is nobody's");
-        assert_eq!((world.octets(&a).await, world.octets(&b).await), (10, 10));
+        assert_eq!((world.bytes(&a).await, world.bytes(&b).await), (10, 10));
         assert_eq!(world.known(&[key(&a, 99)]).await, [false]);
     });
     assert_eq!(backend.faults(), [] as [String; 0]);

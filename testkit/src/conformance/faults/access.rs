@@ -35,8 +35,8 @@ impl AgentStore for Faulty {
         let at_most = if self.is(PlantedFault::PurgeUnbounded) { u32::MAX } else { at_most };
         let removed = self.inner.purge_agent(id, at_most).await?;
         if self.is(PlantedFault::PurgeForgetsContents) {
-            let due = self.inner.due_blobs(Timestamp::from_millis(0), u32::MAX).await?;
-            self.inner.forget_blobs(&due).await?;
+            let due = self.inner.blobs_due_for_deletion(Timestamp::from_millis(0), u32::MAX).await?;
+            self.inner.remove_blob_records(&due).await?;
         }
         Ok(removed)
     }
@@ -44,8 +44,8 @@ impl AgentStore for Faulty {
 
 #[async_trait]
 impl KeyStore for Faulty {
-    async fn key_grant(&self, api_key: &ApiKey) -> Result<Option<KeyGrant>> {
-        let mut grant = self.inner.key_grant(api_key).await?;
+    async fn look_up_key(&self, api_key: &ApiKey) -> Result<Option<KeyLookup>> {
+        let mut grant = self.inner.look_up_key(api_key).await?;
         if self.is(PlantedFault::GrantIgnoresAgentStatus)
             && let Some(grant) = &mut grant
         {

@@ -16,7 +16,7 @@ impl Faulty {
 
     /// All messages of a conversation.
     async fn every_message(&self, agent: &AgentId, conversation: ConversationId) -> Result<Vec<Message>> {
-        let query = MessageQuery { conversation, which: WhichMessages::After(0), limit: u32::MAX };
+        let query = MessageQuery { conversation, which: MessageSelector::After(0), limit: u32::MAX };
         self.inner.messages(agent, &query).await
     }
 
@@ -87,7 +87,7 @@ impl Faulty {
     pub(super) async fn put_back(&self, agent: &AgentId, documents: Vec<StoredDocument>) -> Result<()> {
         let keys: Vec<BlobKey> =
             documents.iter().map(|document| BlobKey::new(agent.clone(), document.id)).collect();
-        self.inner.forget_blobs(&keys).await?;
+        self.inner.remove_blob_records(&keys).await?;
         let records: Vec<TransferRow> = documents.into_iter().map(TransferRow::Document).collect();
         self.inner.put_records(agent, &records).await
     }
@@ -183,17 +183,17 @@ impl Faulty {
         }
         let limit = if self.is(PlantedFault::MessagesUnbounded) { usize::MAX } else { query.limit as usize };
         let is_inclusive = match query.which {
-            WhichMessages::After(_) => self.is(PlantedFault::MessagesAfterInclusive),
+            MessageSelector::After(_) => self.is(PlantedFault::MessagesAfterInclusive),
             _ => self.is(PlantedFault::MessagesBeforeInclusive),
         };
         let same_turn = |known: &str, turn: &str| {
             known == turn || self.is(PlantedFault::TurnIgnoresCase) && known.eq_ignore_ascii_case(turn)
         };
         all.retain(|message| match &query.which {
-            WhichMessages::After(seq) => message.seq > *seq || is_inclusive && message.seq == *seq,
-            WhichMessages::Before(seq) => message.seq < *seq || is_inclusive && message.seq == *seq,
-            WhichMessages::Id(id) => message.id == *id,
-            WhichMessages::Turn(turn) => message.turn.as_ref().is_some_and(|known| same_turn(known, turn)),
+            MessageSelector::After(seq) => message.seq > *seq || is_inclusive && message.seq == *seq,
+            MessageSelector::Before(seq) => message.seq < *seq || is_inclusive && message.seq == *seq,
+            MessageSelector::Id(id) => message.id == *id,
+            MessageSelector::Turn(turn) => message.turn.as_ref().is_some_and(|known| same_turn(known, turn)),
         });
         if self.is(PlantedFault::MessagesSortAsText) {
             all.sort_by_key(|message| message.seq.to_string());
@@ -201,14 +201,15 @@ impl Faulty {
             all.sort_by_key(|message| message.seq);
         }
         match &query.which {
-            WhichMessages::Before(_) if !self.is(PlantedFault::MessagesBeforeFromStart) => {
+            MessageSelector::Before(_) if !self.is(PlantedFault::MessagesBeforeFromStart) => {
                 all.drain(..all.len().saturating_sub(limit));
             }
-            WhichMessages::Turn(_) if self.is(PlantedFault::TurnEndsAtFirstMessage) => all.truncate(1),
+            MessageSelector::Turn(_) if self.is(PlantedFault::TurnEndsAtFirstMessage) => all.truncate(1),
             _ => {}
         }
         all.truncate(limit);
-        if self.is(PlantedFault::MessagesBeforeReversed) && matches!(query.which, WhichMessages::Before(_)) {
+        if self.is(PlantedFault::MessagesBeforeReversed) && matches!(query.which, MessageSelector::Before(_))
+        {
             all.reverse();
         }
         Ok(all)

@@ -337,7 +337,7 @@ impl ContactStore for Faulty {
         }
         let query = AuditQuery { agent: Some(agent.clone()), limit: 10_000, ..AuditQuery::default() };
         let entries = self.inner.audit_entries(&query).await?;
-        let keys: Vec<ReplayKey> = (0..=9).map(|key| ReplayKey([key; 32])).collect();
+        let keys: Vec<IdempotencyKey> = (0..=9).map(|key| IdempotencyKey([key; 32])).collect();
         let mut answers = Vec::new();
         for key in &keys {
             answers.extend(self.inner.replay(agent, key, audit.at).await?);
@@ -361,15 +361,15 @@ impl ContactStore for Faulty {
             self.entries().extend(of_files.cloned());
         }
         if self.is(PlantedFault::EraseForgetsContents) {
-            let due = self.inner.due_blobs(audit.at, u32::MAX).await?;
-            self.inner.forget_blobs(&due).await?;
+            let due = self.inner.blobs_due_for_deletion(audit.at, u32::MAX).await?;
+            self.inner.remove_blob_records(&due).await?;
         }
         if self.is(PlantedFault::EraseEmptiesOtherPayloads) {
             let emptied = |entry| AuditEntry { details: RawObject::default(), ..entry };
             self.entries().extend(entries.into_iter().map(emptied));
         }
         if self.is(PlantedFault::EraseKeepsAnswers) {
-            let answers: Vec<TransferRow> = answers.into_iter().map(TransferRow::Replay).collect();
+            let answers: Vec<TransferRow> = answers.into_iter().map(TransferRow::IdempotencyRecord).collect();
             self.inner.put_records(agent, &answers).await?;
         }
         Ok(())

@@ -10,19 +10,19 @@ impl Faulty {
         self.inner.documents(agent, None, u32::MAX).await
     }
 
-    pub(super) async fn octets_of_documents(&self, agent: &AgentId) -> Result<u64> {
+    pub(super) async fn bytes_of_documents(&self, agent: &AgentId) -> Result<u64> {
         Ok(self.documents_of(agent).await?.iter().map(|document| document.stored_size).sum())
     }
 
     async fn spoil_document(&self, agent: &AgentId, write: &mut DocumentWrite) -> Result<()> {
-        let octets = &mut write.max_octets;
+        let bytes = &mut write.max_bytes;
         match self.fault {
-            Some(PlantedFault::DocumentQuotaIgnored) => *octets = None,
-            Some(PlantedFault::DocumentQuotaOffByOne) => *octets = octets.map(|octets| octets + 1),
+            Some(PlantedFault::DocumentQuotaIgnored) => *bytes = None,
+            Some(PlantedFault::DocumentQuotaOffByOne) => *bytes = bytes.map(|bytes| bytes + 1),
             // As if only files counted.
-            Some(PlantedFault::DocumentOctetsNotCounted) => {
-                let kept = self.octets_of_documents(agent).await?;
-                *octets = octets.map(|octets| octets + kept);
+            Some(PlantedFault::DocumentBytesNotCounted) => {
+                let kept = self.bytes_of_documents(agent).await?;
+                *bytes = bytes.map(|bytes| bytes + kept);
             }
             Some(PlantedFault::DocumentLosesDigest) => {
                 write.document.sha256 = openapi_core::files::Sha256Digest([0; 32]);
@@ -98,9 +98,9 @@ impl CreditStore for Faulty {
         if self.is(PlantedFault::LedgerPositionInclusive)
             && let Some((_, id)) = &mut query.before
         {
-            let mut octets = *id.as_bytes();
-            octets[11] = octets[11].saturating_add(1);
-            *id = PlatformId::from_bytes(octets);
+            let mut bytes = *id.as_bytes();
+            bytes[11] = bytes[11].saturating_add(1);
+            *id = PlatformId::from_bytes(bytes);
         }
         if self.is(PlantedFault::LedgerUnbounded) {
             query.limit = u32::MAX;

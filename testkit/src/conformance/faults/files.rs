@@ -82,10 +82,10 @@ impl FileStore for Faulty {
     async fn file_usage(&self, agent: &AgentId, contact: ContactId) -> Result<FileUsage> {
         let mut usage = self.inner.file_usage(agent, contact).await?;
         if self.is(PlantedFault::FileUsageCountsDeleted) {
-            usage.octets_of_agent += self.deleted(agent).iter().map(|file| file.file_size).sum::<u64>();
+            usage.bytes_of_agent += self.deleted(agent).iter().map(|file| file.file_size).sum::<u64>();
         }
         if self.is(PlantedFault::UsageIgnoresDocuments) {
-            usage.octets_of_agent -= self.octets_of_documents(agent).await?;
+            usage.bytes_of_agent -= self.bytes_of_documents(agent).await?;
         }
         Ok(usage)
     }
@@ -94,7 +94,7 @@ impl FileStore for Faulty {
         let mut write = write.clone();
         match self.fault {
             Some(PlantedFault::FileQuotaOffByOne) => write.quota.files_of_contact += 1,
-            Some(PlantedFault::FileQuotaIgnoresOctets) => write.quota.octets_of_agent = None,
+            Some(PlantedFault::FileQuotaIgnoresBytes) => write.quota.bytes_of_agent = None,
             Some(PlantedFault::FileInsertWithoutAudit) => write.effects.audit.agent_id = None,
             Some(PlantedFault::FileIgnoresContactVersion) => {
                 let contact = ContactRef::Id(write.file.contact_id);
@@ -137,24 +137,24 @@ impl FileStore for Faulty {
         self.inner.file_tombstone(agent, file).await
     }
 
-    async fn hasten_purges(&self, agent: &AgentId, now: Timestamp, audit: &AuditEntry) -> Result<u64> {
+    async fn expedite_purges(&self, agent: &AgentId, now: Timestamp, audit: &AuditEntry) -> Result<u64> {
         if self.is(PlantedFault::HastenCrossesAgents) {
             for other in self.others(agent) {
-                self.inner.hasten_purges(&other, now, audit).await?;
+                self.inner.expedite_purges(&other, now, audit).await?;
             }
         }
         if self.is(PlantedFault::HastenSkipsDocuments) && !self.documents_of(agent).await?.is_empty() {
             self.inner.append_audit(audit).await?;
             return Ok(0);
         }
-        self.inner.hasten_purges(agent, now, audit).await
+        self.inner.expedite_purges(agent, now, audit).await
     }
 
-    async fn due_blobs(&self, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>> {
+    async fn blobs_due_for_deletion(&self, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>> {
         let far = Timestamp::from_millis(i64::MAX / 2);
         let now = if self.is(PlantedFault::ContentsDueAtOnce) { far } else { now };
         let at_most = if self.is(PlantedFault::DueContentsUnbounded) { u32::MAX } else { at_most };
-        let mut due = self.inner.due_blobs(now, at_most).await?;
+        let mut due = self.inner.blobs_due_for_deletion(now, at_most).await?;
         if self.is(PlantedFault::DueContentsByKey) {
             due.sort();
         }
@@ -170,7 +170,7 @@ impl FileStore for Faulty {
         Ok(due)
     }
 
-    async fn forget_blobs(&self, keys: &[BlobKey]) -> Result<()> {
+    async fn remove_blob_records(&self, keys: &[BlobKey]) -> Result<()> {
         if self.is(PlantedFault::ForgetsNothing) {
             return Ok(());
         }
@@ -181,13 +181,13 @@ impl FileStore for Faulty {
                     others.push(key.clone());
                 }
             }
-            return self.inner.forget_blobs(&others).await;
+            return self.inner.remove_blob_records(&others).await;
         }
-        self.inner.forget_blobs(keys).await
+        self.inner.remove_blob_records(keys).await
     }
 
-    async fn known_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>> {
-        let mut known = self.inner.known_blobs(keys).await?;
+    async fn existing_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>> {
+        let mut known = self.inner.existing_blobs(keys).await?;
         if self.is(PlantedFault::DeletedContentsUnknown) {
             for (key, known) in keys.iter().zip(&mut known) {
                 *known &= self.inner.file(&key.agent, key.file).await?.is_some();
@@ -201,8 +201,8 @@ impl FileStore for Faulty {
         Ok(known)
     }
 
-    async fn needed_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>> {
-        let mut entries = self.inner.needed_blobs(after, at_most).await?;
+    async fn referenced_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>> {
+        let mut entries = self.inner.referenced_blobs(after, at_most).await?;
         if let Some(after) = after.filter(|_| self.is(PlantedFault::NeededContentsEndAtAgent)) {
             entries.retain(|entry| entry.key.agent == after.agent);
         }

@@ -36,13 +36,13 @@ impl Faulty {
         &self,
         agent: &AgentId,
         of: &Submission,
-        read: Option<Succession>,
-    ) -> Result<Option<Succession>> {
+        read: Option<Supersession>,
+    ) -> Result<Option<Supersession>> {
         match self.fault {
             Some(PlantedFault::NothingSuperseded) => Ok(None),
             Some(PlantedFault::HeadIgnored) if read.is_some() => {
                 let head = self.inner.head_submission(agent, of.contact_id, of.template_id).await?;
-                Ok(Some(Succession { head: head.map(|head| head.id) }))
+                Ok(Some(Supersession { head: head.map(|head| head.id) }))
             }
             _ => Ok(read),
         }

@@ -15,7 +15,7 @@ impl Faulty {
         let mut write = write.clone();
         match self.fault {
             Some(PlantedFault::KnowledgeVersionIgnored) => {
-                let stored = self.inner.agent_record(agent, AgentRecordKind::Knowledge).await?;
+                let stored = self.inner.record(agent, RecordKind::Knowledge).await?;
                 write.version = stored.map_or(0, |stored| stored.version) + 1;
             }
             Some(PlantedFault::KnowledgeWithoutAudit) => write.audit.agent_id = None,
@@ -131,40 +131,40 @@ impl KnowledgeStore for Faulty {
 }
 
 #[async_trait]
-impl AgentRecordStore for Faulty {
-    async fn agent_record(&self, agent: &AgentId, kind: AgentRecordKind) -> Result<Option<AgentRecord>> {
+impl RecordStore for Faulty {
+    async fn record(&self, agent: &AgentId, kind: RecordKind) -> Result<Option<StoredRecord>> {
         match self.fault {
-            Some(PlantedFault::KnowledgeVersionHidden) if kind == AgentRecordKind::Knowledge => {
+            Some(PlantedFault::KnowledgeVersionHidden) if kind == RecordKind::Knowledge => {
                 return Ok(None);
             }
             Some(PlantedFault::RecordCrossesAgents) => {
                 for agent in self.every_agent(agent) {
-                    if let Some(record) = self.inner.agent_record(&agent, kind).await? {
+                    if let Some(record) = self.inner.record(&agent, kind).await? {
                         return Ok(Some(record));
                     }
                 }
             }
             Some(PlantedFault::RecordKindsShared) => {
-                for kind in AgentRecordKind::ALL {
-                    if let Some(record) = self.inner.agent_record(agent, kind).await? {
+                for kind in RecordKind::ALL {
+                    if let Some(record) = self.inner.record(agent, kind).await? {
                         return Ok(Some(record));
                     }
                 }
             }
             _ => {}
         }
-        self.inner.agent_record(agent, kind).await
+        self.inner.record(agent, kind).await
     }
 
-    async fn save_agent_record(
+    async fn save_record(
         &self,
         agent: &AgentId,
-        record: &AgentRecord,
+        record: &StoredRecord,
         audit: Option<&AuditEntry>,
     ) -> Result<()> {
         let mut record = record.clone();
         if self.is(PlantedFault::RecordVersionIgnored) {
-            let stored = self.inner.agent_record(agent, record.kind).await?;
+            let stored = self.inner.record(agent, record.kind).await?;
             record.version = stored.map_or(0, |stored| stored.version) + 1;
         }
         if self.is(PlantedFault::RecordMembersSorted) {
@@ -175,7 +175,7 @@ impl AgentRecordStore for Faulty {
             record.body = RawObject::new(&members.into_iter().collect());
         }
         let noted = audit.filter(|_| !self.is(PlantedFault::RecordWithoutAudit));
-        let result = self.inner.save_agent_record(agent, &record, noted).await;
+        let result = self.inner.save_record(agent, &record, noted).await;
         if let (Err(_), Some(audit)) = (&result, audit.filter(|_| self.is(PlantedFault::RefusedRecordNoted)))
         {
             self.inner.append_audit(audit).await?;

@@ -15,10 +15,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use conversations::storage::{
     ConversationFilter, ConversationPage, ConversationQuery, ConversationStore, ConversationWrite,
-    KnowledgeStore, KnowledgeWrite, MessageQuery, WhichMessages,
+    KnowledgeStore, KnowledgeWrite, MessageQuery, MessageSelector,
 };
 use conversations::{Conversation, KnowledgeDocument, Message, Passage};
-use openapi_core::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
+use openapi_core::access::{ApiKey, KeyLookup, KeySelector, StoredKey};
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::AuditEntry;
 use openapi_core::contacts::{Contact, ContactKeys, ContactRef, SharedContact, UniqueValue};
@@ -31,13 +31,14 @@ use openapi_core::json::RawObject;
 use openapi_core::ports::{BlobEntry, BlobKey};
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    AgentRecord, AgentRecordKind, AgentRecordStore, AgentStore, AuditQuery, AuditStore, ContactPage,
-    ContactQuery, ContactSchemaStore, ContactStore, ContactWrite, CreditStore, CreditWrite, DocumentStore,
-    DocumentWrite, Duplicate, FileDeletion, FilePage, FileQuery, FileSort, FileStore, FileTombstone,
-    FileUsage, FileWrite, FormStore, HealthProbe, KeyStore, LatestQuery, LedgerQuery, Order, RateWindow,
-    RateWindowStore, Replay, ReplayKey, ReplayStore, Result, SortKey, SortPosition, StorageErrorKind,
-    StoredDocument, SubmissionChange, SubmissionFilter, SubmissionPage, SubmissionPosition, SubmissionQuery,
-    SubmissionsWrite, Succession, TemplatePage, TemplatePosition, TemplateQuery, Window,
+    AgentStore, AuditQuery, AuditStore, ContactPage, ContactQuery, ContactSchemaStore, ContactStore,
+    ContactWrite, CreditStore, CreditWrite, DocumentStore, DocumentWrite, Duplicate, FileDeletion, FilePage,
+    FileQuery, FileSort, FileStore, FileTombstone, FileUsage, FileWrite, FormStore, HealthProbe,
+    IdempotencyKey, IdempotencyRecord, IdempotencyStore, KeyStore, LatestQuery, LedgerQuery, Order,
+    RateLimitStore, RateLimitWindow, RecordKind, RecordStore, Result, SortKey, SortPosition,
+    StorageErrorKind, StoredDocument, StoredRecord, SubmissionChange, SubmissionFilter, SubmissionPage,
+    SubmissionPosition, SubmissionQuery, SubmissionsWrite, Supersession, TemplatePage, TemplatePosition,
+    TemplateQuery, Window,
 };
 use openapi_core::values::{
     AgentId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, PlatformId, SubmissionId,
@@ -206,12 +207,12 @@ faults! {
     FileTotalOfPage,
     /// A position's own file is shown again.
     FilePositionInclusive,
-    /// Deleted files count as octets.
+    /// Deleted files count as bytes.
     FileUsageCountsDeleted,
     /// A contact may have a file too many.
     FileQuotaOffByOne,
-    /// The octets of an agent have no bound.
-    FileQuotaIgnoresOctets,
+    /// The bytes of an agent have no bound.
+    FileQuotaIgnoresBytes,
     /// An upload is not noted in the audit log.
     FileInsertWithoutAudit,
     /// A deletion is not noted in the audit log.
@@ -344,11 +345,11 @@ faults! {
     DocumentIdTakenTwice,
     /// Documents are stored whatever the quota is.
     DocumentQuotaIgnored,
-    /// An octet too many may be stored.
+    /// An byte too many may be stored.
     DocumentQuotaOffByOne,
     /// Documents do not count when another one is stored.
-    DocumentOctetsNotCounted,
-    /// Documents do not count as octets of their agent.
+    DocumentBytesNotCounted,
+    /// Documents do not count as bytes of their agent.
     UsageIgnoresDocuments,
     /// A position's own document is listed again.
     DocumentsListedAgain,

@@ -5,8 +5,13 @@ use async_trait::async_trait;
 use super::*;
 
 #[async_trait]
-impl ReplayStore for Faulty {
-    async fn replay(&self, agent: &AgentId, key: &ReplayKey, now: Timestamp) -> Result<Option<Replay>> {
+impl IdempotencyStore for Faulty {
+    async fn replay(
+        &self,
+        agent: &AgentId,
+        key: &IdempotencyKey,
+        now: Timestamp,
+    ) -> Result<Option<IdempotencyRecord>> {
         let now = if self.is(PlantedFault::AnswersNeverExpire) { Timestamp::from_millis(0) } else { now };
         let own = self.inner.replay(agent, key, now).await?;
         if own.is_none() && self.is(PlantedFault::AnswersShared) {
@@ -19,27 +24,32 @@ impl ReplayStore for Faulty {
         Ok(own)
     }
 
-    async fn sweep_replays(&self, now: Timestamp, at_most: u32) -> Result<u64> {
+    async fn sweep_idempotency_records(&self, now: Timestamp, at_most: u32) -> Result<u64> {
         let at_most = if self.is(PlantedFault::SweepUnbounded) { u32::MAX } else { at_most };
-        self.inner.sweep_replays(now, at_most).await
+        self.inner.sweep_idempotency_records(now, at_most).await
     }
 }
 
 #[async_trait]
-impl RateWindowStore for Faulty {
-    async fn rate_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateWindow>> {
+impl RateLimitStore for Faulty {
+    async fn rate_limit_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateLimitWindow>> {
         let key = if self.is(PlantedFault::RateWindowShared) { KeyId::from_bytes([0; 12]) } else { key };
-        self.inner.rate_window(agent, key).await
+        self.inner.rate_limit_window(agent, key).await
     }
 
-    async fn save_rate_window(&self, agent: &AgentId, key: KeyId, window: &RateWindow) -> Result<()> {
+    async fn save_rate_limit_window(
+        &self,
+        agent: &AgentId,
+        key: KeyId,
+        window: &RateLimitWindow,
+    ) -> Result<()> {
         let key = if self.is(PlantedFault::RateWindowShared) { KeyId::from_bytes([0; 12]) } else { key };
         let mut window = window.clone();
         if self.is(PlantedFault::RateWindowOverwritten) {
-            let stored = self.inner.rate_window(agent, key).await?;
+            let stored = self.inner.rate_limit_window(agent, key).await?;
             window.version = stored.map_or(0, |stored| stored.version) + 1;
         }
-        self.inner.save_rate_window(agent, key, &window).await
+        self.inner.save_rate_limit_window(agent, key, &window).await
     }
 }
 

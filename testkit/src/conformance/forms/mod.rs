@@ -17,7 +17,7 @@ use openapi_core::forms::{
 use openapi_core::json::RawObject;
 use openapi_core::storage::{
     LatestQuery, NewSubmission, Result, StorageErrorKind, SubmissionChange, SubmissionFilter, SubmissionPage,
-    SubmissionPosition, SubmissionQuery, SubmissionsWrite, Succession, TemplatePage, TemplatePosition,
+    SubmissionPosition, SubmissionQuery, SubmissionsWrite, Supersession, TemplatePage, TemplatePosition,
     TemplateQuery, Window,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, SubmissionId, TemplateId};
@@ -153,7 +153,7 @@ impl World {
         &self,
         submission: &Submission,
         template: &FormTemplate,
-        succession: Option<Succession>,
+        succession: Option<Supersession>,
         millis: i64,
     ) -> NewSubmission {
         let resource = submission.id.to_string();
@@ -186,7 +186,7 @@ impl World {
         contact: &Contact,
         template: &FormTemplate,
         submission: &Submission,
-        succession: Option<Succession>,
+        succession: Option<Supersession>,
     ) -> Result<()> {
         let new = self.new_submission(submission, template, succession, 100);
         let write = World::submissions_write(contact, vec![new], 100);
@@ -201,7 +201,7 @@ impl World {
             supersedes: head.as_ref().map(|head| head.id),
             ..submission_of(contact, template, id, SubmissionStatus::Submitted, millis)
         };
-        let succession = Some(Succession { head: head.map(|head| head.id) });
+        let succession = Some(Supersession { head: head.map(|head| head.id) });
         let stored = self.try_submit(contact, template, &submission, succession).await;
         stored.unwrap_or_else(|error| panic!("submit {id}: {error}"));
         submission

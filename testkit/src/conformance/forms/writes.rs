@@ -16,9 +16,9 @@ pub(in crate::conformance) fn writes_of_submissions_need_what_was_read(backend: 
         let template = world.add_template(&a, 1, |_| {}).await;
         let head = world.submit(&contact, &template, 1, 10).await;
         let new = submission_of(&contact, &template, 2, SubmissionStatus::Submitted, 20);
-        let as_read = Some(Succession { head: Some(head.id) });
+        let as_read = Some(Supersession { head: Some(head.id) });
         for wrong in [None, Some(SubmissionId::from_bytes([9; 12]))] {
-            let succession = Some(Succession { head: wrong });
+            let succession = Some(Supersession { head: wrong });
             assert_fails(
                 world.try_submit(&contact, &template, &new, succession).await,
                 &StorageErrorKind::Stale,
@@ -53,7 +53,7 @@ pub(in crate::conformance) fn writes_of_submissions_need_what_was_read(backend: 
         let ahead = Some(template.generation + 1);
         let stale = SubmissionChange { template_generation: ahead, ..change(&sound) };
         assert_fails(world.try_change(&stale).await, &StorageErrorKind::Stale);
-        let stale = SubmissionChange { succession: Some(Succession { head: None }), ..change(&sound) };
+        let stale = SubmissionChange { succession: Some(Supersession { head: None }), ..change(&sound) };
         assert_fails(world.try_change(&stale).await, &StorageErrorKind::Stale);
         let mut absent = change(&sound);
         absent.submission.id = SubmissionId::from_bytes([9; 12]);
@@ -73,7 +73,7 @@ pub(in crate::conformance) fn several_submissions_are_stored_or_none(backend: &m
         let head = world.submit(&contact, &one, 1, 10).await;
         let new = |id: u8, template: &FormTemplate, head: Option<SubmissionId>| {
             let submission = submission_of(&contact, template, id, SubmissionStatus::Submitted, 20);
-            world.new_submission(&submission, template, Some(Succession { head }), 100)
+            world.new_submission(&submission, template, Some(Supersession { head }), 100)
         };
         let broken = vec![new(2, &one, Some(head.id)), new(3, &two, Some(head.id))];
         let mut write = World::submissions_write(&contact, broken, 100);
@@ -81,7 +81,7 @@ pub(in crate::conformance) fn several_submissions_are_stored_or_none(backend: &m
         assert_fails(world.storage.insert_submissions(&a, &write).await, &StorageErrorKind::Stale);
         assert_eq!(world.listed(&a, of(&contact)).await, [1]);
         assert_eq!(world.stored(&head).await, head);
-        let answer = world.storage.replay(&a, &openapi_core::storage::ReplayKey([1; 32]), at(0)).await;
+        let answer = world.storage.replay(&a, &openapi_core::storage::IdempotencyKey([1; 32]), at(0)).await;
         assert_eq!(answer.unwrap_or_else(|error| panic!("{error}")), None);
         let before = world.audit_of(Some(&a)).await.len();
 
@@ -161,7 +161,7 @@ pub(in crate::conformance) fn changes_of_submissions_keep_the_data_before(backen
             submission.reviewed_at = Some(at(30));
             submission.review_notes = Some(parsed("Well\ndone"));
         });
-        handed_in.succession = Some(Succession { head: Some(head.id) });
+        handed_in.succession = Some(Supersession { head: Some(head.id) });
         world.try_change(&handed_in).await.unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(world.stored(&draft).await, handed_in.submission);
         assert_eq!(world.stored(&head).await.superseded_by, Some(draft.id));
@@ -195,7 +195,7 @@ pub(in crate::conformance) fn of_equal_heads_one_wins(backend: &mut dyn Backend)
         let head = world.submit(&contact, &template, 1, 10).await.id;
         for id in (10..).take(WRITERS) {
             let submission = submission_of(&contact, &template, id, SubmissionStatus::Submitted, 20);
-            let succession = Some(Succession { head: Some(head) });
+            let succession = Some(Supersession { head: Some(head) });
             let new = world.new_submission(&submission, &template, succession, 100);
             writes.lock().expect("lock").push(World::submissions_write(&contact, vec![new], 100));
         }

@@ -30,7 +30,7 @@ fn form(body: Bytes, boundary: &str, sizes: Vec<usize>) -> Form {
     let body = Chunks { rest: body, sizes: sizes.into_iter().cycle(), is_late: false };
     let part = FilePart {
         name: "file",
-        max_octets: 1 << 20,
+        max_bytes: 1 << 20,
         max_beyond: 1 << 20,
         too_large: |_, _| ApiError::new(ErrorCode::FileTooLarge, "too large"),
     };
@@ -46,8 +46,8 @@ fn parts(body: &[u8], sizes: Vec<usize>) -> Result<Vec<(String, Vec<u8>)>, ApiEr
         while let Some(piece) = form.piece().await? {
             match (piece, parts.last_mut()) {
                 (Piece::Part { name, .. }, _) => parts.push((name, Vec::new())),
-                (Piece::Octets(octets), Some((_, content))) => content.extend_from_slice(&octets),
-                (Piece::Octets(_), None) => panic!("octets of no part"),
+                (Piece::Bytes(bytes), Some((_, content))) => content.extend_from_slice(&bytes),
+                (Piece::Bytes(_), None) => panic!("bytes of no part"),
             }
         }
         Ok(parts)
@@ -111,12 +111,12 @@ fn a_large_content_goes_past_the_parser() {
     let mut form = form(sent, "b", vec![200_000]);
     let mut copied = 0;
     while let Some(piece) = pollster::block_on(form.piece()).expect("well formed") {
-        if let Piece::Octets(octets) = piece
-            && !within.contains(&(octets.as_ptr() as usize))
+        if let Piece::Bytes(bytes) = piece
+            && !within.contains(&(bytes.as_ptr() as usize))
         {
-            copied += octets.len();
+            copied += bytes.len();
         }
     }
     // The parser may ask twice before it finds the part.
-    assert!(copied <= 2 * CHUNK_OCTETS, "{copied} octets were copied");
+    assert!(copied <= 2 * CHUNK_BYTES, "{copied} bytes were copied");
 }

@@ -16,9 +16,9 @@ use openapi_core::audit::{AuditAction, AuditEntry};
 use openapi_core::forms::SubmissionStatus;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    self, AgentStore, AuditQuery, AuditStore, ContactStore, FormStore, LatestQuery, ReplayKey, ReplayStore,
-    StorageErrorKind, SubmissionFilter, SubmissionPosition, SubmissionQuery, TemplatePosition, TemplateQuery,
-    Window,
+    self, AgentStore, AuditQuery, AuditStore, ContactStore, FormStore, IdempotencyKey, IdempotencyStore,
+    LatestQuery, StorageErrorKind, SubmissionFilter, SubmissionPosition, SubmissionQuery, TemplatePosition,
+    TemplateQuery, Window,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, SubmissionId, TemplateId, Timestamp};
 use storage_memory::MemoryStorage;
@@ -249,7 +249,7 @@ impl<'b> Run<'b> {
         }
         let files = [self.dice.file(), self.dice.file()];
         both!(self, files_of_contact(&agent, contact, &files))?;
-        let key = ReplayKey([self.dice.below(5) as u8; 32]);
+        let key = IdempotencyKey([self.dice.below(5) as u8; 32]);
         both!(self, replay(&agent, &key, at(self.clock)))?;
         Ok(())
     }

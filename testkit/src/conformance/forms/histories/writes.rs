@@ -14,8 +14,8 @@ use openapi_core::forms::{
 use openapi_core::json::RawObject;
 use openapi_core::storage::{
     AgentStore, ContactStore, ContactWrite, Effects, FileDeletion, FileQuota, FileStore, FileTombstone,
-    FileWrite, FormStore, NewSubmission, Replay, ReplayKey, SubmissionChange, SubmissionFilter,
-    SubmissionQuery, SubmissionsWrite, Succession, Window,
+    FileWrite, FormStore, IdempotencyKey, IdempotencyRecord, NewSubmission, SubmissionChange,
+    SubmissionFilter, SubmissionQuery, SubmissionsWrite, Supersession, Window,
 };
 
 impl Run<'_> {
@@ -111,12 +111,12 @@ impl Run<'_> {
     }
 
     /// What the caller has seen as the head, seldom another one.
-    fn succession(&mut self, of: &Submission) -> (Succession, Option<Submission>) {
+    fn succession(&mut self, of: &Submission) -> (Supersession, Option<Submission>) {
         let head = self.known(self.memory.head_submission(&self.agent, of.contact_id, of.template_id));
         let seen = head.as_ref().map(|head| head.id);
         let any = self.dice.submission();
         let other = self.dice.pick(&[None, Some(any)]);
-        (Succession { head: if self.dice.one_in(10) { other } else { seen } }, head)
+        (Supersession { head: if self.dice.one_in(10) { other } else { seen } }, head)
     }
 
     pub(super) fn submit(&mut self) -> Outcome<()> {
@@ -159,8 +159,8 @@ impl Run<'_> {
                 submission: new,
             });
         }
-        let replay = self.dice.one_in(4).then(|| Replay {
-            key: ReplayKey([self.dice.below(5) as u8; 32]),
+        let replay = self.dice.one_in(4).then(|| IdempotencyRecord {
+            key: IdempotencyKey([self.dice.below(5) as u8; 32]),
             fingerprint: [7; 32],
             status: 201,
             location: None,
@@ -254,7 +254,7 @@ impl Run<'_> {
         let audit = self.entry(AuditAction::FileUpload, &id.to_string());
         if self.dice.one_in(2) {
             let file = super::super::super::files::file_of(&contact, id.as_bytes()[0], "a.pdf", 1, 0);
-            let quota = FileQuota { files_of_contact: 99, octets_of_agent: None };
+            let quota = FileQuota { files_of_contact: 99, bytes_of_agent: None };
             let write = FileWrite::new(file, &contact, quota, Effects { audit, replay: None });
             both!(self, insert_file(&self.agent, &write))?;
         } else {

@@ -6,10 +6,10 @@ use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, STRICT_TRANSPORT_SECURITY};
 use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode, Version};
-use openapi_core::ports::{Clock, IdSource};
+use openapi_core::ports::{Clock, IdGenerator};
 use openapi_core::reply::{ApiError, ErrorCode};
 
-use openapi_core::api::Handled;
+use openapi_core::api::ResponseSummary;
 
 /// The header with the id of a request.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -22,28 +22,28 @@ pub fn transport_security() -> HeaderValue {
 
 /// Makes the server's own answers.
 #[derive(Clone)]
-pub struct Own {
+pub struct ServerResponses {
     clock: Arc<dyn Clock>,
-    ids: Arc<dyn IdSource>,
+    ids: Arc<dyn IdGenerator>,
     strict_transport_security: bool,
 }
 
-impl std::fmt::Debug for Own {
+impl std::fmt::Debug for ServerResponses {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Own").finish_non_exhaustive()
+        f.debug_struct("ServerResponses").finish_non_exhaustive()
     }
 }
 
-impl Own {
+impl ServerResponses {
     /// Answers with ids of this source and, with TLS, `Strict-Transport-Security`.
     #[must_use]
-    pub fn new(clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>, strict_transport_security: bool) -> Self {
-        Own { clock, ids, strict_transport_security }
+    pub fn new(clock: Arc<dyn Clock>, ids: Arc<dyn IdGenerator>, strict_transport_security: bool) -> Self {
+        ServerResponses { clock, ids, strict_transport_security }
     }
 
     /// 400 BAD_REQUEST; the connection ends, because it is not sure where the next request begins.
     #[must_use]
-    pub fn bad_request(&self, reason: &'static str, parts: &Parts) -> (Response<Bytes>, Handled) {
+    pub fn bad_request(&self, reason: &'static str, parts: &Parts) -> (Response<Bytes>, ResponseSummary) {
         let error = ApiError::new(ErrorCode::BadRequest, reason);
         let (mut response, handled) = self.error(&error, parts.headers.get(REQUEST_ID));
         if parts.version < Version::HTTP_2 {
@@ -54,7 +54,7 @@ impl Own {
 
     /// 500 INTERNAL_ERROR.
     #[must_use]
-    pub fn internal_error(&self, request_id: Option<&HeaderValue>) -> (Response<Bytes>, Handled) {
+    pub fn internal_error(&self, request_id: Option<&HeaderValue>) -> (Response<Bytes>, ResponseSummary) {
         self.error(&ApiError::internal(), request_id)
     }
 
@@ -68,7 +68,7 @@ impl Own {
 
     /// 204 with the methods of the server: the answer to `OPTIONS *`.
     #[must_use]
-    pub fn options(&self, request_id: Option<&HeaderValue>) -> (Response<Bytes>, Handled) {
+    pub fn options(&self, request_id: Option<&HeaderValue>) -> (Response<Bytes>, ResponseSummary) {
         let mut response = Response::new(Bytes::new());
         *response.status_mut() = StatusCode::NO_CONTENT;
         response
@@ -77,7 +77,11 @@ impl Own {
         self.finish(response, self.request_id(request_id), None)
     }
 
-    fn error(&self, error: &ApiError, request_id: Option<&HeaderValue>) -> (Response<Bytes>, Handled) {
+    fn error(
+        &self,
+        error: &ApiError,
+        request_id: Option<&HeaderValue>,
+    ) -> (Response<Bytes>, ResponseSummary) {
         let request_id = self.request_id(request_id);
         let mut response = Response::new(Bytes::from(error.to_json(&request_id)));
         *response.status_mut() =
@@ -95,7 +99,7 @@ impl Own {
         mut response: Response<Bytes>,
         request_id: String,
         code: Option<&'static str>,
-    ) -> (Response<Bytes>, Handled) {
+    ) -> (Response<Bytes>, ResponseSummary) {
         let headers = response.headers_mut();
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(http::header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -105,7 +109,8 @@ impl Own {
         if let Ok(value) = HeaderValue::from_str(&request_id) {
             headers.insert(REQUEST_ID, value);
         }
-        let handled = Handled { operation: None, route: None, agent: None, key: None, request_id, code };
+        let handled =
+            ResponseSummary { operation: None, route: None, agent: None, key: None, request_id, code };
         (response, handled)
     }
 
@@ -113,9 +118,7 @@ impl Own {
     fn request_id(&self, given: Option<&HeaderValue>) -> String {
         let given = given.and_then(|value| value.to_str().ok()).filter(|text| {
             (1..=128).contains(&text.len())
-                && text
-                    .bytes()
-                    .all(|octet| octet.is_ascii_alphanumeric() || matches!(octet, b'.' | b'_' | b'-'))
+                && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
         });
         given.map_or_else(|| self.ids.uuid_v7(self.clock.now()), str::to_owned)
     }

@@ -6,14 +6,14 @@ use super::framing::Ambiguity;
 
 /// Shared by the stream below hyper and the service above it.
 #[derive(Debug, Default)]
-pub struct Link {
+pub struct ConnectionState {
     /// Where the framing becomes ambiguous, as the stream sees it.
     pub ambiguity: Ambiguity,
     /// Whether a request is being worked on, as the service knows.
     busy: AtomicBool,
 }
 
-impl Link {
+impl ConnectionState {
     /// Notes whether a request is being worked on. HTTP/1.1 answers one after another.
     pub fn set_busy(&self, busy: bool) {
         self.busy.store(busy, Ordering::Relaxed);

@@ -7,21 +7,21 @@ use crate::config::ConfigError;
 
 /// The failure of a command. Its text says what to do.
 #[derive(Debug)]
-pub struct Failure {
+pub struct CliError {
     words: String,
     /// Whether the command line was wrong: exit status 2 instead of 1.
     is_usage: bool,
 }
 
-impl Failure {
+impl CliError {
     /// A failure in these words.
     pub fn new(words: impl Into<String>) -> Self {
-        Failure { words: words.into(), is_usage: false }
+        CliError { words: words.into(), is_usage: false }
     }
 
     /// A command line that cannot be meant.
     pub fn usage(words: impl Into<String>) -> Self {
-        Failure { words: words.into(), is_usage: true }
+        CliError { words: words.into(), is_usage: true }
     }
 
     /// The exit status.
@@ -31,22 +31,22 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.words)
     }
 }
 
-impl From<ConfigError> for Failure {
+impl From<ConfigError> for CliError {
     fn from(error: ConfigError) -> Self {
-        Failure { words: error.to_string(), is_usage: error.is_usage }
+        CliError { words: error.to_string(), is_usage: error.is_usage }
     }
 }
 
 /// Makes a failure of an error whose own words, with those of its causes, say enough.
 macro_rules! from_error {
     ($($error:ty),*) => {$(
-        impl From<$error> for Failure {
+        impl From<$error> for CliError {
             fn from(error: $error) -> Self {
                 let mut words = error.to_string();
                 let mut source = std::error::Error::source(&error);
@@ -58,7 +58,7 @@ macro_rules! from_error {
                     }
                     source = cause.source();
                 }
-                Failure::new(words)
+                CliError::new(words)
             }
         }
     )*};

@@ -1,31 +1,31 @@
 //! The names of a service (contract 1).
 
 use crate::access::KeyTag;
+use crate::validation::{ValidationCode, ValidationIssue};
 use crate::values::{ExternalId, Invalid};
-use crate::violation::{Fault, Rule};
 
 /// The names that an operator gives the service. A name outside its allowed form cannot be held.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Brand {
+pub struct ServiceInfo {
     service_name: String,
     id_segment: String,
     key_tag: KeyTag,
     public_url: String,
 }
 
-impl Brand {
+impl ServiceInfo {
     /// The default names with {origin} at `public_url`.
     ///
     /// # Errors
-    /// As [`Brand::with_public_url`].
+    /// As [`ServiceInfo::with_public_url`].
     pub fn new(public_url: &str) -> Result<Self, Invalid> {
-        let brand = Brand {
+        let service_info = ServiceInfo {
             service_name: "Service".to_owned(),
             id_segment: "platformid".to_owned(),
             key_tag: KeyTag::default(),
             public_url: String::new(),
         };
-        brand.with_public_url(public_url)
+        service_info.with_public_url(public_url)
     }
 
     /// Sets the service name: `^[A-Za-z][A-Za-z0-9]{0,31}$`, `Service` by default. The widget's global carries it.
@@ -125,13 +125,13 @@ impl Brand {
     ///
     /// # Errors
     /// `reserved`.
-    pub fn refuse_reserved(&self, id: &ExternalId) -> Result<(), Fault> {
+    pub fn refuse_reserved(&self, id: &ExternalId) -> Result<(), ValidationIssue> {
         if id.as_str() == self.id_segment { Err(ExternalId::reserved()) } else { Ok(()) }
     }
 }
 
 fn invalid(words: &'static str) -> Invalid {
-    Invalid(Fault::new(Rule::Pattern, words))
+    Invalid(ValidationIssue::new(ValidationCode::Pattern, words))
 }
 
 #[cfg(test)]
@@ -140,12 +140,12 @@ mod tests {
 
     #[test]
     fn names_have_their_forms() {
-        let brand = Brand::new("https://api.example.com").unwrap();
+        let service_info = ServiceInfo::new("https://api.example.com").unwrap();
         for bad in ["", "1A", "A b", &"A".repeat(33)] {
-            assert!(brand.clone().with_service_name(bad).is_err(), "{bad}");
+            assert!(service_info.clone().with_service_name(bad).is_err(), "{bad}");
         }
         for bad in ["", "a", "A1", "schema", "archive", "1a", &"a".repeat(33)] {
-            assert!(brand.clone().with_id_segment(bad).is_err(), "{bad}");
+            assert!(service_info.clone().with_id_segment(bad).is_err(), "{bad}");
         }
         for bad in [
             "",
@@ -156,13 +156,13 @@ mod tests {
             "https://u:p@example.com",
             "https://example.com?x=1",
         ] {
-            assert!(Brand::new(bad).is_err(), "{bad}");
+            assert!(ServiceInfo::new(bad).is_err(), "{bad}");
         }
-        assert_eq!(brand.base_path(), "");
-        let below = Brand::new("http://127.0.0.1:8080/prefix/v2").unwrap();
+        assert_eq!(service_info.base_path(), "");
+        let below = ServiceInfo::new("http://127.0.0.1:8080/prefix/v2").unwrap();
         assert_eq!(below.base_path(), "/prefix/v2");
         let id = "acme-id".parse().unwrap();
-        assert!(brand.refuse_reserved(&id).is_ok());
-        assert!(brand.with_id_segment("acme-id").unwrap().refuse_reserved(&id).is_err());
+        assert!(service_info.refuse_reserved(&id).is_ok());
+        assert!(service_info.with_id_segment("acme-id").unwrap().refuse_reserved(&id).is_err());
     }
 }

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::proxies::TrustedProxies;
 
-/// The places for connections.
+/// The limiter for connections.
 #[derive(Debug)]
-pub struct Places {
+pub struct ConnectionLimiter {
     total: usize,
     per_address: usize,
     /// Connections of trusted proxies carry many clients: they count for the total only.
@@ -24,51 +24,51 @@ struct Taken {
 
 /// Why there is no place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoPlace {
+pub enum LimitExceeded {
     /// The server has as many connections as it may.
     Total,
     /// The address has as many connections as it may.
     Address,
 }
 
-impl NoPlace {
+impl LimitExceeded {
     /// The word in the metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            NoPlace::Total => "total",
-            NoPlace::Address => "address",
+            LimitExceeded::Total => "total",
+            LimitExceeded::Address => "address",
         }
     }
 }
 
-impl Places {
-    /// So many places; 0 for one address means that only the total counts.
+impl ConnectionLimiter {
+    /// So many limiter; 0 for one address means that only the total counts.
     #[must_use]
     pub fn new(total: usize, per_address: usize, proxies: TrustedProxies) -> Self {
-        Places { total, per_address, proxies, taken: Mutex::default() }
+        ConnectionLimiter { total, per_address, proxies, taken: Mutex::default() }
     }
 
     /// Takes a place for a connection from `address`, until it is dropped.
     ///
     /// # Errors
     /// When there is none.
-    pub fn take(self: &Arc<Self>, address: IpAddr) -> Result<Place, NoPlace> {
+    pub fn take(self: &Arc<Self>, address: IpAddr) -> Result<Permit, LimitExceeded> {
         let address = (self.per_address > 0 && !self.proxies.contains(address)).then(|| counted(address));
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         if taken.total >= self.total {
-            return Err(NoPlace::Total);
+            return Err(LimitExceeded::Total);
         }
         if let Some(address) = address {
             let count = taken.addresses.entry(address).or_default();
             if *count >= self.per_address {
-                return Err(NoPlace::Address);
+                return Err(LimitExceeded::Address);
             }
             *count += 1;
         }
         taken.total += 1;
         drop(taken);
-        Ok(Place { places: Arc::clone(self), address })
+        Ok(Permit { limiter: Arc::clone(self), address })
     }
 }
 
@@ -82,14 +82,14 @@ fn counted(address: IpAddr) -> IpAddr {
 
 /// A place that is taken.
 #[derive(Debug)]
-pub struct Place {
-    places: Arc<Places>,
+pub struct Permit {
+    limiter: Arc<ConnectionLimiter>,
     address: Option<IpAddr>,
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
-        let mut taken = self.places.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.limiter.taken.lock().unwrap_or_else(PoisonError::into_inner);
         taken.total -= 1;
         if let Some(address) = self.address
             && let Some(count) = taken.addresses.get_mut(&address)
@@ -109,18 +109,18 @@ mod tests {
     #[test]
     fn places_are_counted_in_all_and_by_address_and_come_back() {
         let proxies = TrustedProxies::new(vec!["10.0.0.0/8".parse().unwrap()]);
-        let places = Arc::new(Places::new(4, 2, proxies));
-        let take = |address: &str| places.take(address.parse().unwrap());
+        let limiter = Arc::new(ConnectionLimiter::new(4, 2, proxies));
+        let take = |address: &str| limiter.take(address.parse().unwrap());
         let first = take("192.0.2.1").unwrap();
         let second = take("::ffff:192.0.2.1").unwrap();
-        assert_eq!(take("192.0.2.1").unwrap_err(), NoPlace::Address);
+        assert_eq!(take("192.0.2.1").unwrap_err(), LimitExceeded::Address);
         drop(first);
         let held = [take("192.0.2.1").unwrap(), take("10.0.0.1").unwrap(), take("10.0.0.1").unwrap()];
-        assert_eq!(take("10.0.0.1").unwrap_err(), NoPlace::Total);
+        assert_eq!(take("10.0.0.1").unwrap_err(), LimitExceeded::Total);
         drop((second, held));
-        assert!(places.taken.lock().unwrap().addresses.is_empty());
+        assert!(limiter.taken.lock().unwrap().addresses.is_empty());
         let block = [take("2001:db8::1").unwrap(), take("2001:db8::2").unwrap()];
-        assert_eq!(take("2001:db8::3").unwrap_err(), NoPlace::Address);
+        assert_eq!(take("2001:db8::3").unwrap_err(), LimitExceeded::Address);
         assert!(take("2001:db8:0:1::1").is_ok());
         drop(block);
     }

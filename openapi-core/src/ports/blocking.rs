@@ -9,16 +9,16 @@ pub type Work = Box<dyn FnOnce() + Send>;
 /// # Contract
 /// `run` returns without waiting for a thread to be free. It may run the work itself, hand it to a thread, or, when the
 /// host is shutting down, drop it: whoever waits for it is then answered with an error.
-pub trait Offload: Send + Sync {
+pub trait BlockingExecutor: Send + Sync {
     /// Runs `work` once, now or soon.
     fn run(&self, work: Work);
 }
 
 /// Runs all work where it is.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct InPlace;
+pub struct Inline;
 
-impl Offload for InPlace {
+impl BlockingExecutor for Inline {
     fn run(&self, work: Work) {
         work();
     }

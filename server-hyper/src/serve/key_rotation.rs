@@ -9,7 +9,7 @@ use conversations::widget::{WidgetApi, WidgetSettings};
 use openapi_core::api::{Api, Settings};
 
 use crate::assemble::{self, Decisions, Stores};
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::ports::{SystemClock, SystemRandom};
 use crate::server_keys::KeySource;
 
@@ -23,7 +23,7 @@ const MAINTENANCE: Duration = Duration::from_secs(20);
 const HANDOVER: Duration = Duration::from_secs(1);
 
 /// The platform in use, with its chat.
-pub struct Platforms {
+pub struct KeyRotation {
     current: ArcSwap<Conversations>,
     stores: Stores,
     decisions: Decisions,
@@ -40,7 +40,7 @@ fn changed(keys: &KeySource) -> Option<SystemTime> {
     std::fs::metadata(path).and_then(|file| file.modified()).ok()
 }
 
-impl Platforms {
+impl KeyRotation {
     /// A platform over the stores, under these keys.
     ///
     /// # Errors
@@ -51,14 +51,14 @@ impl Platforms {
         keys: KeySource,
         settings: Settings,
         widget: WidgetSettings,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CliError> {
         // Makes the file when it is not there, so that the time is known before the keys are read.
         keys.entries(&SystemClock, &SystemRandom)?;
         let keys_changed = changed(&keys);
-        let brand = settings.brand.clone();
-        let platform = assemble::conversations_over(&stores, &keys, brand, decisions.clone())?;
+        let service_info = settings.service_info.clone();
+        let platform = assemble::conversations_over(&stores, &keys, service_info, decisions.clone())?;
         let current = ArcSwap::new(platform);
-        Ok(Platforms { current, stores, decisions, keys, keys_changed, settings, widget })
+        Ok(KeyRotation { current, stores, decisions, keys, keys_changed, settings, widget })
     }
 
     /// The platform in use.
@@ -95,7 +95,7 @@ impl Platforms {
 
     /// Looks at the file of the server keys, for ever. When it changes, a platform under the new keys takes over: the
     /// platform holds its keys for good, and a server must accept what the operator's commands hash with a new one.
-    pub async fn follow_keys(&self, api: &ArcSwap<Api>, widget: &ArcSwap<WidgetApi>) {
+    pub async fn watch_keys(&self, api: &ArcSwap<Api>, widget: &ArcSwap<WidgetApi>) {
         let mut known = self.keys_changed;
         loop {
             tokio::time::sleep(LOOK).await;
@@ -104,8 +104,9 @@ impl Platforms {
                 continue;
             }
             known = now;
-            let brand = self.settings.brand.clone();
-            match assemble::conversations_over(&self.stores, &self.keys, brand, self.decisions.clone()) {
+            let service_info = self.settings.service_info.clone();
+            match assemble::conversations_over(&self.stores, &self.keys, service_info, self.decisions.clone())
+            {
                 Ok(platform) => {
                     let former = self.current.swap(platform);
                     api.store(Arc::new(self.api()));

@@ -25,15 +25,15 @@ impl Default for StreamLimits {
 
 /// Which limit is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Crowded {
+pub(crate) enum StreamLimitExceeded {
     Address(u32),
     Agent(u32),
-    Process,
+    SharedState,
 }
 
 /// The open streams.
 #[derive(Clone, Default)]
-pub(crate) struct OpenStreams {
+pub(crate) struct StreamLimiter {
     limits: StreamLimits,
     counts: Arc<Mutex<Counts>>,
 }
@@ -60,9 +60,9 @@ impl OpenStream {
     }
 }
 
-impl OpenStreams {
+impl StreamLimiter {
     pub(crate) fn new(limits: StreamLimits) -> Self {
-        OpenStreams { limits, counts: Arc::default() }
+        StreamLimiter { limits, counts: Arc::default() }
     }
 
     /// Whether the process has room for one more: asked before any work.
@@ -71,19 +71,23 @@ impl OpenStreams {
         most == 0 || self.counts.lock().unwrap_or_else(PoisonError::into_inner).all < most
     }
 
-    pub(crate) fn open(&self, agent: &AgentId, address: Option<IpAddr>) -> Result<OpenStream, Crowded> {
+    pub(crate) fn open(
+        &self,
+        agent: &AgentId,
+        address: Option<IpAddr>,
+    ) -> Result<OpenStream, StreamLimitExceeded> {
         let is_full = |count: u32, most: u32| most > 0 && count >= most;
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let of_address = address.map_or(0, |address| counts.addresses.get(&address).copied().unwrap_or(0));
         let of_agent = counts.agents.get(agent).copied().unwrap_or(0);
         if is_full(of_address, self.limits.per_address) {
-            return Err(Crowded::Address(self.limits.per_address));
+            return Err(StreamLimitExceeded::Address(self.limits.per_address));
         }
         if is_full(of_agent, self.limits.per_agent) {
-            return Err(Crowded::Agent(self.limits.per_agent));
+            return Err(StreamLimitExceeded::Agent(self.limits.per_agent));
         }
         if is_full(counts.all, self.limits.per_process) {
-            return Err(Crowded::Process);
+            return Err(StreamLimitExceeded::SharedState);
         }
         let share =
             |count: u32, most: u32| if most > 0 { f64::from(count + 1) / f64::from(most) } else { 0.0 };
@@ -124,17 +128,17 @@ mod tests {
 
     #[test]
     fn each_limit_holds_and_what_ends_makes_room() {
-        let streams = OpenStreams::new(StreamLimits { per_address: 2, per_agent: 3, per_process: 4 });
+        let streams = StreamLimiter::new(StreamLimits { per_address: 2, per_agent: 3, per_process: 4 });
         let (a, b): (AgentId, AgentId) = ("a".parse().expect("an id"), "b".parse().expect("an id"));
         let [one, two, three] = ["192.0.2.1", "192.0.2.2", "192.0.2.3"].map(|it| it.parse::<IpAddr>().ok());
         let first = streams.open(&a, one).expect("room");
         let second = streams.open(&a, one).expect("room");
         assert_eq!((first.share(), second.share()), (0.5, 1.0));
-        assert_eq!(streams.open(&a, one).err(), Some(Crowded::Address(2)));
+        assert_eq!(streams.open(&a, one).err(), Some(StreamLimitExceeded::Address(2)));
         let third = streams.open(&a, two).expect("room");
-        assert_eq!(streams.open(&a, two).err(), Some(Crowded::Agent(3)));
+        assert_eq!(streams.open(&a, two).err(), Some(StreamLimitExceeded::Agent(3)));
         let fourth = streams.open(&b, two).expect("room");
-        assert_eq!(streams.open(&b, three).err(), Some(Crowded::Process));
+        assert_eq!(streams.open(&b, three).err(), Some(StreamLimitExceeded::SharedState));
         assert!(!streams.has_room());
         drop((first, second, third, fourth));
         assert!(streams.has_room());

@@ -21,9 +21,9 @@ type Places = VecDeque<(Timestamp, ConversationId)>;
 
 /// Where texts were written lately, by address and text. Of a text nothing but a digest is kept.
 #[derive(Default)]
-pub(crate) struct Repeats(Mutex<HashMap<(IpAddr, TextKey), Places>>);
+pub(crate) struct DuplicateMessageLimiter(Mutex<HashMap<(IpAddr, TextKey), Places>>);
 
-impl Repeats {
+impl DuplicateMessageLimiter {
     /// Whether with this conversation a text from an address is in as many as one of the windows says; a new one may
     /// have no id yet.
     pub(crate) fn is_spread(
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn the_third_conversation_within_ten_minutes() {
-        let repeats = Repeats::default();
+        let repeats = DuplicateMessageLimiter::default();
         let (here, there) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
         let id = |number: u8| ConversationId::from_bytes([number; 12]);
         let at = |seconds: i64| Timestamp::from_millis(seconds * 1_000);

@@ -17,7 +17,7 @@ const MAX_ECHO: usize = 256;
 /// The kind of rule that a value breaks: `type` of a `validationErrors` element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Rule {
+pub enum ValidationCode {
     /// Missing, `null` or blank.
     Required,
     /// Wrong JSON type or unreadable scalar.
@@ -70,72 +70,72 @@ pub enum Rule {
     Transition,
 }
 
-impl Rule {
+impl ValidationCode {
     /// Every rule.
-    pub const ALL: [Rule; 25] = [
-        Rule::Required,
-        Rule::Type,
-        Rule::Format,
-        Rule::Enum,
-        Rule::MinLength,
-        Rule::MaxLength,
-        Rule::Minimum,
-        Rule::Maximum,
-        Rule::Pattern,
-        Rule::MinItems,
-        Rule::MaxItems,
-        Rule::UniqueItems,
-        Rule::MinProperties,
-        Rule::MaxProperties,
-        Rule::MaxDepth,
-        Rule::MaxSize,
-        Rule::MultipleOf,
-        Rule::Unknown,
-        Rule::Duplicate,
-        Rule::Reserved,
-        Rule::InvalidCharacters,
-        Rule::Reference,
-        Rule::Conflict,
-        Rule::Unique,
-        Rule::Transition,
+    pub const ALL: [ValidationCode; 25] = [
+        ValidationCode::Required,
+        ValidationCode::Type,
+        ValidationCode::Format,
+        ValidationCode::Enum,
+        ValidationCode::MinLength,
+        ValidationCode::MaxLength,
+        ValidationCode::Minimum,
+        ValidationCode::Maximum,
+        ValidationCode::Pattern,
+        ValidationCode::MinItems,
+        ValidationCode::MaxItems,
+        ValidationCode::UniqueItems,
+        ValidationCode::MinProperties,
+        ValidationCode::MaxProperties,
+        ValidationCode::MaxDepth,
+        ValidationCode::MaxSize,
+        ValidationCode::MultipleOf,
+        ValidationCode::Unknown,
+        ValidationCode::Duplicate,
+        ValidationCode::Reserved,
+        ValidationCode::InvalidCharacters,
+        ValidationCode::Reference,
+        ValidationCode::Conflict,
+        ValidationCode::Unique,
+        ValidationCode::Transition,
     ];
 
     /// The word on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Rule::Required => "required",
-            Rule::Type => "type",
-            Rule::Format => "format",
-            Rule::Enum => "enum",
-            Rule::MinLength => "minLength",
-            Rule::MaxLength => "maxLength",
-            Rule::Minimum => "minimum",
-            Rule::Maximum => "maximum",
-            Rule::Pattern => "pattern",
-            Rule::MinItems => "minItems",
-            Rule::MaxItems => "maxItems",
-            Rule::UniqueItems => "uniqueItems",
-            Rule::MinProperties => "minProperties",
-            Rule::MaxProperties => "maxProperties",
-            Rule::MaxDepth => "maxDepth",
-            Rule::MaxSize => "maxSize",
-            Rule::MultipleOf => "multipleOf",
-            Rule::Unknown => "unknown",
-            Rule::Duplicate => "duplicate",
-            Rule::Reserved => "reserved",
-            Rule::InvalidCharacters => "invalidCharacters",
-            Rule::Reference => "reference",
-            Rule::Conflict => "conflict",
-            Rule::Unique => "unique",
-            Rule::Transition => "transition",
+            ValidationCode::Required => "required",
+            ValidationCode::Type => "type",
+            ValidationCode::Format => "format",
+            ValidationCode::Enum => "enum",
+            ValidationCode::MinLength => "minLength",
+            ValidationCode::MaxLength => "maxLength",
+            ValidationCode::Minimum => "minimum",
+            ValidationCode::Maximum => "maximum",
+            ValidationCode::Pattern => "pattern",
+            ValidationCode::MinItems => "minItems",
+            ValidationCode::MaxItems => "maxItems",
+            ValidationCode::UniqueItems => "uniqueItems",
+            ValidationCode::MinProperties => "minProperties",
+            ValidationCode::MaxProperties => "maxProperties",
+            ValidationCode::MaxDepth => "maxDepth",
+            ValidationCode::MaxSize => "maxSize",
+            ValidationCode::MultipleOf => "multipleOf",
+            ValidationCode::Unknown => "unknown",
+            ValidationCode::Duplicate => "duplicate",
+            ValidationCode::Reserved => "reserved",
+            ValidationCode::InvalidCharacters => "invalidCharacters",
+            ValidationCode::Reference => "reference",
+            ValidationCode::Conflict => "conflict",
+            ValidationCode::Unique => "unique",
+            ValidationCode::Transition => "transition",
         }
     }
 }
 
 /// The part of a request that a violation lies in: `in` of a `validationErrors` element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Place {
+pub enum Location {
     /// A path parameter.
     Path,
     /// A header.
@@ -148,74 +148,74 @@ pub enum Place {
     Body,
 }
 
-impl Place {
+impl Location {
     /// The word on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Place::Path => "path",
-            Place::Header => "header",
-            Place::Query => "query",
-            Place::Form => "form",
-            Place::Body => "body",
+            Location::Path => "path",
+            Location::Header => "header",
+            Location::Query => "query",
+            Location::Form => "form",
+            Location::Body => "body",
         }
     }
 }
 
 /// A broken rule before it is known where: the rule and the words that follow the field's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct ValidationIssue {
     /// The rule.
-    pub rule: Rule,
+    pub rule: ValidationCode,
     /// What follows the field's name in a message: `must be a string`.
     pub text: Cow<'static, str>,
 }
 
-impl Fault {
+impl ValidationIssue {
     /// A fault of `rule`, with the words that follow the field's name.
-    pub fn new(rule: Rule, text: impl Into<Cow<'static, str>>) -> Self {
-        Fault { rule, text: text.into() }
+    pub fn new(rule: ValidationCode, text: impl Into<Cow<'static, str>>) -> Self {
+        ValidationIssue { rule, text: text.into() }
     }
 
     /// A missing, `null` or blank value.
     #[must_use]
     pub fn required() -> Self {
-        Fault::new(Rule::Required, "is required")
+        ValidationIssue::new(ValidationCode::Required, "is required")
     }
 
     /// A value of another JSON type; `expected` with its article: `a string`.
     #[must_use]
     pub fn wrong_type(expected: &str) -> Self {
-        Fault::new(Rule::Type, format!("must be {expected}"))
+        ValidationIssue::new(ValidationCode::Type, format!("must be {expected}"))
     }
 
     /// A control character where none is allowed.
     #[must_use]
     pub fn invalid_characters() -> Self {
-        Fault::new(Rule::InvalidCharacters, "must not contain control characters")
+        ValidationIssue::new(ValidationCode::InvalidCharacters, "must not contain control characters")
     }
 
     /// Text over `most` characters.
     #[must_use]
     pub fn max_length(most: usize) -> Self {
-        Fault::new(Rule::MaxLength, format!("must have at most {most} characters"))
+        ValidationIssue::new(ValidationCode::MaxLength, format!("must have at most {most} characters"))
     }
 
     /// Text under `least` characters.
     #[must_use]
     pub fn min_length(least: usize) -> Self {
         let noun = if least == 1 { "character" } else { "characters" };
-        Fault::new(Rule::MinLength, format!("must have at least {least} {noun}"))
+        ValidationIssue::new(ValidationCode::MinLength, format!("must have at least {least} {noun}"))
     }
 
     /// A value outside a list of allowed ones.
     #[must_use]
     pub fn not_one_of(allowed: &[&str]) -> Self {
-        Fault::new(Rule::Enum, format!("must be one of {}", allowed.join(", ")))
+        ValidationIssue::new(ValidationCode::Enum, format!("must be one of {}", allowed.join(", ")))
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ValidationIssue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
@@ -223,7 +223,7 @@ impl fmt::Display for Fault {
 
 /// One element of `validationErrors`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Violation {
+pub struct ValidationError {
     /// The offending field, with dots and `[i]`.
     pub field: String,
     /// The message, which begins with the field.
@@ -231,17 +231,22 @@ pub struct Violation {
     /// The offending scalar, or `null` (contract 6.2).
     pub value: Json,
     /// The broken rule.
-    pub rule: Rule,
+    pub rule: ValidationCode,
     /// The part of the request.
-    pub place: Place,
+    pub place: Location,
 }
 
-impl Violation {
+impl ValidationError {
     /// A violation at `field`. Of `value` only scalars are repeated, strings cut to 256 characters.
-    pub fn new(place: Place, field: impl Into<String>, value: Option<&Json>, fault: Fault) -> Self {
+    pub fn new(
+        place: Location,
+        field: impl Into<String>,
+        value: Option<&Json>,
+        fault: ValidationIssue,
+    ) -> Self {
         let field = field.into();
         let message = format!("{field} {}", fault.text);
-        Violation { field, message, value: echo(value), rule: fault.rule, place }
+        ValidationError { field, message, value: echo(value), rule: fault.rule, place }
     }
 
     /// Replaces the message where it does not begin with the field.
@@ -263,9 +268,9 @@ fn echo(value: Option<&Json>) -> Json {
     }
 }
 
-impl Serialize for Violation {
+impl Serialize for ValidationError {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut element = serializer.serialize_struct("Violation", 5)?;
+        let mut element = serializer.serialize_struct("ValidationError", 5)?;
         element.serialize_field("field", &self.field)?;
         element.serialize_field("message", &self.message)?;
         element.serialize_field("value", &self.value)?;
@@ -278,12 +283,12 @@ impl Serialize for Violation {
 /// All violations of a request, in the contract's order: path, header, query, then body.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Violations {
-    listed: Vec<Violation>,
+    listed: Vec<ValidationError>,
     total: usize,
 }
 
-impl From<Violation> for Violations {
-    fn from(violation: Violation) -> Self {
+impl From<ValidationError> for Violations {
+    fn from(violation: ValidationError) -> Self {
         let mut violations = Violations::new();
         violations.push(violation);
         violations
@@ -298,7 +303,7 @@ impl Violations {
     }
 
     /// Adds one; beyond [`MAX_LISTED`] it is only counted.
-    pub fn push(&mut self, violation: Violation) {
+    pub fn push(&mut self, violation: ValidationError) {
         self.total += 1;
         if self.listed.len() < MAX_LISTED {
             self.listed.push(violation);
@@ -311,8 +316,8 @@ impl Violations {
     }
 
     /// Adds a fault at a field of the body.
-    pub fn body(&mut self, field: impl Into<String>, value: Option<&Json>, fault: Fault) {
-        self.push(Violation::new(Place::Body, field, value, fault));
+    pub fn body(&mut self, field: impl Into<String>, value: Option<&Json>, fault: ValidationIssue) {
+        self.push(ValidationError::new(Location::Body, field, value, fault));
     }
 
     /// Adds all of `others` behind these.
@@ -332,7 +337,7 @@ impl Violations {
 
     /// Moves the violations of a field to another part of the request: the field stands there.
     #[must_use]
-    pub(crate) fn moved(mut self, field: &str, place: Place) -> Self {
+    pub(crate) fn moved(mut self, field: &str, place: Location) -> Self {
         self.listed
             .iter_mut()
             .filter(|violation| violation.field == field)
@@ -342,7 +347,7 @@ impl Violations {
 
     /// Those that are listed, at most [`MAX_LISTED`].
     #[must_use]
-    pub fn listed(&self) -> &[Violation] {
+    pub fn listed(&self) -> &[ValidationError] {
         &self.listed
     }
 

@@ -8,20 +8,20 @@ use std::task::{Context, Poll};
 pin_project_lite::pin_project! {
     /// A future whose panic is its result. A request shares nothing with others but what is behind locks that recover
     /// or atomics, so that going on is sound.
-    pub struct Contained<F> {
+    pub struct CatchUnwind<F> {
         #[pin]
         future: F,
     }
 }
 
-impl<F> Contained<F> {
+impl<F> CatchUnwind<F> {
     /// Contains the panics of `future`.
     pub fn new(future: F) -> Self {
-        Contained { future }
+        CatchUnwind { future }
     }
 }
 
-impl<F: Future> Future for Contained<F> {
+impl<F: Future> Future for CatchUnwind<F> {
     type Output = Result<F::Output, Box<dyn Any + Send>>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {

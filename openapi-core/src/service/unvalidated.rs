@@ -1,18 +1,18 @@
 //! Input that is checked where it is used.
 
-use crate::violation::Violations;
+use crate::validation::Violations;
 
 /// A value together with what was found wrong around it: it is reached only by asking for the faults.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Unchecked<T> {
+pub struct Unvalidated<T> {
     value: Option<T>,
     faults: Violations,
 }
 
-impl<T> Unchecked<T> {
+impl<T> Unvalidated<T> {
     /// A value with the faults found so far; `None` when the request holds none that could be checked.
     pub fn new(value: Option<T>, faults: Violations) -> Self {
-        Unchecked { value, faults }
+        Unvalidated { value, faults }
     }
 
     /// The value, whatever is wrong around it, to learn what its check will need.
@@ -45,14 +45,14 @@ impl<T> Unchecked<T> {
     }
 }
 
-impl<T: Default> Default for Unchecked<T> {
+impl<T: Default> Default for Unvalidated<T> {
     fn default() -> Self {
         T::default().into()
     }
 }
 
-impl<T> From<T> for Unchecked<T> {
+impl<T> From<T> for Unvalidated<T> {
     fn from(value: T) -> Self {
-        Unchecked { value: Some(value), faults: Violations::new() }
+        Unvalidated { value: Some(value), faults: Violations::new() }
     }
 }

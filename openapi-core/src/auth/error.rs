@@ -9,7 +9,7 @@ use crate::storage::StorageError;
 use crate::values::{AgentId, Timestamp};
 
 /// A request that was let in.
-pub(crate) struct Entry {
+pub(crate) struct Authenticated {
     pub(crate) caller: Caller,
     pub(crate) decision: Decision,
     /// `RateLimit-Policy` of the key.
@@ -19,7 +19,7 @@ pub(crate) struct Entry {
 }
 
 /// Why a request was not let in.
-pub(crate) enum Refusal {
+pub(crate) enum AuthError {
     /// Counted for the address: authentication failed or the address is outside the allowlist.
     Failed { error: ApiError, key: Option<ApiKey>, agent: Option<AgentId> },
     /// Counted with unknown routes: no credentials at all.
@@ -27,11 +27,11 @@ pub(crate) enum Refusal {
     /// Not counted.
     Other(ApiError),
     /// Over the limits of the key.
-    Limited { error: ApiError, entry: Box<Entry> },
+    Limited { error: ApiError, entry: Box<Authenticated> },
 }
 
-impl From<StorageError> for Refusal {
+impl From<StorageError> for AuthError {
     fn from(error: StorageError) -> Self {
-        Refusal::Other(error.into())
+        AuthError::Other(error.into())
     }
 }

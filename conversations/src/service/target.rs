@@ -5,7 +5,7 @@ use openapi_core::reply::ApiError;
 use openapi_core::values::{ConversationId, PlatformId, Timestamp};
 
 use super::agent_view::AgentView;
-use super::call::Visit;
+use super::call::WidgetRequest;
 use super::sent::{FIRST_EPOCH, SentTurn};
 use super::state::Inner;
 use crate::widget::token::VisitorToken;
@@ -18,7 +18,7 @@ const REPEATED_MILLIS: i64 = 3_600_000;
 const MOST_FOLLOWED: usize = 1_000;
 
 /// Where a turn belongs.
-pub(super) struct Place {
+pub(super) struct ConversationTarget {
     /// The conversation that it goes on in, or the last one before the one that it begins.
     pub(super) stored: Option<Conversation>,
     /// The conversation that it begins.
@@ -33,19 +33,19 @@ pub(super) struct Beginning {
 }
 
 impl Inner {
-    /// Where a turn belongs that came with this token, of a user for whom the page's server vouches.
+    /// Where a turn belongs that came with this token, of a user for whom the page's server verify_signature.
     pub(super) async fn place(
         &self,
-        visit: &Visit,
+        visit: &WidgetRequest,
         view: &AgentView,
         token: Option<&VisitorToken>,
         sent: &SentTurn,
         verified: Option<&VerifiedUser>,
-    ) -> Result<Place, ApiError> {
+    ) -> Result<ConversationTarget, ApiError> {
         let mut conversation = match token {
             Some(token) => self.conversation_of(token).await?,
             None => match self.begun_by(view, sent, visit).await? {
-                Place { stored: Some(stored), begins: None } => stored,
+                ConversationTarget { stored: Some(stored), begins: None } => stored,
                 beginning => return Ok(beginning),
             },
         };
@@ -56,7 +56,7 @@ impl Inner {
                 && conversation.verified_as.as_ref() != verified;
             let is_open = conversation.status_at(visit.now) == ConversationStatus::Open;
             if !is_other && (is_open || self.has_turn(&conversation, sent).await?) {
-                return Ok(Place { stored: Some(conversation), begins: None });
+                return Ok(ConversationTarget { stored: Some(conversation), begins: None });
             }
             let (id, visitor) = self.next_conversation(&conversation, verified.filter(|_| is_other));
             match self.storage.conversation(&view.agent.id, id).await? {
@@ -64,7 +64,7 @@ impl Inner {
                 None => {
                     let visitor = Some(visitor).filter(|_| is_other);
                     let stored = Some(conversation).filter(|_| !is_other);
-                    return Ok(Place { stored, begins: Some(Beginning { id, visitor }) });
+                    return Ok(ConversationTarget { stored, begins: Some(Beginning { id, visitor }) });
                 }
             }
         }
@@ -78,7 +78,13 @@ impl Inner {
 
     /// What a turn without a token begins: the same for the same turn of a page, so that a client whose first answer was
     /// lost finds its conversation instead of beginning a second one.
-    fn first_conversation(&self, view: &AgentView, turn: &str, visit: &Visit, at: Timestamp) -> Beginning {
+    fn first_conversation(
+        &self,
+        view: &AgentView,
+        turn: &str,
+        visit: &WidgetRequest,
+        at: Timestamp,
+    ) -> Beginning {
         let day = at.millis().div_euclid(DAY_MILLIS) * DAY_MILLIS;
         let message = format!("{}\n{turn}\n{}", view.agent.id, visit.origin);
         let (id, visitor) = self.derived("first turn", &message, Timestamp::from_millis(day));
@@ -91,7 +97,7 @@ impl Inner {
     pub(super) async fn conversation_of_form(
         &self,
         view: &AgentView,
-        visit: &Visit,
+        visit: &WidgetRequest,
         form: &str,
     ) -> Result<Option<Beginning>, ApiError> {
         let day = visit.now.millis().div_euclid(DAY_MILLIS) * DAY_MILLIS;
@@ -121,7 +127,12 @@ impl Inner {
     }
 
     /// The conversation that this turn has begun already, a little while ago, or is to begin.
-    async fn begun_by(&self, view: &AgentView, sent: &SentTurn, visit: &Visit) -> Result<Place, ApiError> {
+    async fn begun_by(
+        &self,
+        view: &AgentView,
+        sent: &SentTurn,
+        visit: &WidgetRequest,
+    ) -> Result<ConversationTarget, ApiError> {
         let now = visit.now;
         for at in [now, now.plus_millis(-DAY_MILLIS)] {
             let begun = self.first_conversation(view, &sent.id, visit, at);
@@ -130,15 +141,18 @@ impl Inner {
             };
             let is_revoked = stored.epoch > FIRST_EPOCH;
             if now.millis_since(stored.created_at) < REPEATED_MILLIS && !is_revoked {
-                return Ok(Place { stored: Some(stored), begins: None });
+                return Ok(ConversationTarget { stored: Some(stored), begins: None });
             }
             // Who comes so late, or after its tokens were ended, is taken for somebody else.
             let ids = &self.platform.ports().ids;
-            let mut octets = [0; 16];
-            ids.fill(&mut octets);
-            let begins = Beginning { id: ids.platform_id(now).into(), visitor: Some(VisitorId(octets)) };
-            return Ok(Place { stored: None, begins: Some(begins) });
+            let mut bytes = [0; 16];
+            ids.fill(&mut bytes);
+            let begins = Beginning { id: ids.platform_id(now).into(), visitor: Some(VisitorId(bytes)) };
+            return Ok(ConversationTarget { stored: None, begins: Some(begins) });
         }
-        Ok(Place { stored: None, begins: Some(self.first_conversation(view, &sent.id, visit, now)) })
+        Ok(ConversationTarget {
+            stored: None,
+            begins: Some(self.first_conversation(view, &sent.id, visit, now)),
+        })
     }
 }

@@ -1,9 +1,9 @@
-//! The gate: who may come in (contract 6.3 steps 3 to 5, contract 7 and 8). Authentication, address allowlist, rate
-//! limits, in this order and before one octet of a body is read.
+//! The authenticator: who may come in (contract 6.3 steps 3 to 5, contract 7 and 8). Authentication, address allowlist, rate
+//! limits, in this order and before one byte of a body is read.
 
 mod credentials;
+mod error;
 mod headers;
-mod refusal;
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -16,15 +16,15 @@ use crate::agents::AgentStatus;
 use crate::audit::{AuditAction, AuditEntry};
 use crate::json::{Json, Object, RawObject};
 use crate::limits::{AddressClass, AddressLimiter, AddressLimits, Decision, KeyLimiter, KeyWindow};
-use crate::ports::{Clock, IdSource};
+use crate::ports::{Clock, IdGenerator};
 use crate::reply::{ApiError, ErrorCode};
 use crate::server_keys::ServerKeys;
 use crate::storage::{AccessStore, StorageError};
 use crate::values::{AgentId, Timestamp};
 
+pub(crate) use error::{AuthError, Authenticated};
 use headers::rate_policy;
 pub(crate) use headers::{RATE_HEADER_NAMES, rate_headers};
-pub(crate) use refusal::{Entry, Refusal};
 
 /// What separates the keyed hash of secrets from other uses of a server key.
 const SECRET_PURPOSE: &str = "api secret";
@@ -37,10 +37,10 @@ const KEY_LIFETIME_MILLIS: i64 = 4_000;
 const MAX_CACHED_KEYS: usize = 100_000;
 
 /// Authentication and limits over a store of keys.
-pub struct Gate {
+pub struct Authenticator {
     store: Arc<dyn AccessStore>,
     clock: Arc<dyn Clock>,
-    ids: Arc<dyn IdSource>,
+    ids: Arc<dyn IdGenerator>,
     server_keys: ServerKeys,
     keys: RwLock<HashMap<ApiKey, Arc<CachedKey>>>,
     limiter: KeyLimiter,
@@ -54,24 +54,24 @@ struct CachedKey {
     rate_policy: Option<HeaderValue>,
 }
 
-impl Gate {
+impl Authenticator {
     /// A gate over a store.
     #[must_use]
     pub fn new(
         store: Arc<dyn AccessStore>,
         clock: Arc<dyn Clock>,
-        ids: Arc<dyn IdSource>,
+        ids: Arc<dyn IdGenerator>,
         server_keys: ServerKeys,
     ) -> Self {
         let limiter = KeyLimiter::new(ids.platform_id(clock.now()));
-        Gate { store, clock, ids, server_keys, keys: RwLock::default(), limiter }
+        Authenticator { store, clock, ids, server_keys, keys: RwLock::default(), limiter }
     }
 
     pub(crate) fn clock(&self) -> &dyn Clock {
         &*self.clock
     }
 
-    pub(crate) fn ids(&self) -> &dyn IdSource {
+    pub(crate) fn ids(&self) -> &dyn IdGenerator {
         &*self.ids
     }
 
@@ -119,7 +119,7 @@ impl Gate {
         address: IpAddr,
         request_id: &str,
         now: Timestamp,
-    ) -> Result<Entry, Refusal> {
+    ) -> Result<Authenticated, AuthError> {
         let credentials = credentials::read(headers)?;
         let cached = self.key(&credentials.key, now).await?;
         let (cached, secret_expires) = self.authenticate(&credentials, cached.as_ref(), now)?;
@@ -127,7 +127,7 @@ impl Gate {
         if !key.allowed_addresses.is_empty()
             && !key.allowed_addresses.iter().any(|block| block.contains(address))
         {
-            return Err(Refusal::Failed {
+            return Err(AuthError::Failed {
                 error: ApiError::new(
                     ErrorCode::IpNotAllowed,
                     "The API key may not be used from this address",
@@ -145,11 +145,12 @@ impl Gate {
             address: Some(address),
             request_id: request_id.to_owned(),
         };
-        let entry = Entry { caller, decision, rate_policy: cached.rate_policy.clone(), secret_expires };
+        let entry =
+            Authenticated { caller, decision, rate_policy: cached.rate_policy.clone(), secret_expires };
         if decision.admitted {
             Ok(entry)
         } else {
-            Err(Refusal::Limited { error: limit_error(&decision), entry: Box::new(entry) })
+            Err(AuthError::Limited { error: limit_error(&decision), entry: Box::new(entry) })
         }
     }
 
@@ -175,7 +176,7 @@ impl Gate {
             return Ok(known);
         }
         let Some(api_key) = ApiKey::parse(sent) else { return Ok(None) };
-        let Some(grant) = self.store.key_grant(&api_key).await? else { return Ok(None) };
+        let Some(grant) = self.store.look_up_key(&api_key).await? else { return Ok(None) };
         let rate_policy = rate_policy(grant.stored.key.limits);
         let window = self.limiter.window(&grant.stored.key.agent_id, grant.stored.key.id);
         let cached = Arc::new(CachedKey {
@@ -200,9 +201,9 @@ impl Gate {
         credentials: &credentials::Credentials<'_>,
         cached: Option<&'a Arc<CachedKey>>,
         now: Timestamp,
-    ) -> Result<(&'a Arc<CachedKey>, Option<Timestamp>), Refusal> {
+    ) -> Result<(&'a Arc<CachedKey>, Option<Timestamp>), AuthError> {
         use subtle::ConstantTimeEq;
-        let failed = |error: ApiError| Refusal::Failed {
+        let failed = |error: ApiError| AuthError::Failed {
             error,
             key: ApiKey::parse(&credentials.key),
             agent: cached.map(|cached| cached.stored.key.agent_id.clone()),
@@ -299,11 +300,11 @@ pub(crate) fn address_error(wait: u64) -> ApiError {
 }
 
 /// The limits per address of one `Api`.
-pub(crate) struct AddressGate(AddressLimiter);
+pub(crate) struct AddressRateLimiter(AddressLimiter);
 
-impl AddressGate {
+impl AddressRateLimiter {
     pub(crate) fn new(limits: AddressLimits) -> Self {
-        AddressGate(AddressLimiter::new(limits))
+        AddressRateLimiter(AddressLimiter::new(limits))
     }
 
     pub(crate) fn admit(&self, address: IpAddr, class: AddressClass, now: Timestamp) -> Result<(), ApiError> {

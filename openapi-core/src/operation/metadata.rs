@@ -6,7 +6,7 @@ use crate::reply::ErrorCode;
 
 /// What is known of an endpoint before a request comes.
 #[derive(Debug)]
-pub struct Meta {
+pub struct EndpointMetadata {
     /// The operation id of the OpenAPI document.
     pub id: &'static str,
     /// The method.
@@ -78,7 +78,7 @@ pub enum Base {
 /// Who may call an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Anyone.
+    /// Anonymous.
     Public,
     /// Whoever has a link signed by the service.
     Link,
@@ -183,7 +183,7 @@ const IDEMPOTENT: &[ErrorCode] = &[ErrorCode::IdempotencyKeyInUse, ErrorCode::Id
 /// Group P: conditional writes.
 const PRECONDITION: &[ErrorCode] = &[ErrorCode::PreconditionFailed, ErrorCode::ConcurrentUpdate];
 
-impl Meta {
+impl EndpointMetadata {
     /// Whether the path names the agent.
     #[must_use]
     pub fn names_agent(&self) -> bool {

@@ -2,16 +2,20 @@
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
-use openapi_core::api::{ApiBody, Handled};
+use openapi_core::api::{ApiBody, ResponseSummary};
 use openapi_core::reply::ApiError;
 use sha2::{Digest, Sha256};
 
-use super::call::{Answer, Call, Readers, Visit};
+use super::call::{Call, CorsPolicy, WidgetRequest, WidgetResponse};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// An answer as a response, with what every one of them carries.
-pub(super) fn finish(parts: &Parts, answer: Result<Answer, ApiError>, visit: Visit) -> Response<ApiBody> {
+pub(super) fn finish(
+    parts: &Parts,
+    answer: Result<WidgetResponse, ApiError>,
+    visit: WidgetRequest,
+) -> Response<ApiBody> {
     let mut headers = HeaderMap::with_capacity(12);
     let fixed = HeaderValue::from_static;
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, fixed("nosniff"));
@@ -19,15 +23,15 @@ pub(super) fn finish(parts: &Parts, answer: Result<Answer, ApiError>, visit: Vis
     let mut code = None;
     const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
     let (status, body) = match answer {
-        Ok(Answer::Json { status, message, data }) => {
+        Ok(WidgetResponse::Json { status, message, data }) => {
             headers.insert(header::CONTENT_TYPE, JSON);
             let body = serde_json::json!({ "success": true, "message": message, "data": data });
             (status, ApiBody::from(body.to_string()))
         }
-        Ok(Answer::Config { body }) => {
+        Ok(WidgetResponse::Config { body }) => {
             caching = fixed("max-age=60, stale-while-revalidate=600");
             let digest: String =
-                Sha256::digest(&body)[..8].iter().map(|octet| format!("{octet:02x}")).collect();
+                Sha256::digest(&body)[..8].iter().map(|byte| format!("{byte:02x}")).collect();
             // Weak, so that whoever sends it on may compress it.
             let etag = format!("W/\"{digest}\"");
             let known = parts.headers.get_all(header::IF_NONE_MATCH).iter();
@@ -45,14 +49,14 @@ pub(super) fn finish(parts: &Parts, answer: Result<Answer, ApiError>, visit: Vis
                 (StatusCode::OK, ApiBody::from(body))
             }
         }
-        Ok(Answer::Empty) => (StatusCode::NO_CONTENT, ApiBody::empty()),
-        Ok(Answer::Events(stream)) => {
+        Ok(WidgetResponse::Empty) => (StatusCode::NO_CONTENT, ApiBody::empty()),
+        Ok(WidgetResponse::Events(stream)) => {
             headers.insert(header::CONTENT_TYPE, fixed("text/event-stream"));
             caching = fixed("no-store, no-transform");
             headers.insert(HeaderName::from_static("x-accel-buffering"), fixed("no"));
             (StatusCode::OK, ApiBody::events(stream))
         }
-        Ok(Answer::Options) => {
+        Ok(WidgetResponse::Options) => {
             headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, fixed("GET, POST"));
             headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, fixed("content-type"));
             headers.insert(header::ACCESS_CONTROL_MAX_AGE, fixed("7200"));
@@ -71,12 +75,12 @@ pub(super) fn finish(parts: &Parts, answer: Result<Answer, ApiError>, visit: Vis
     };
     headers.insert(header::CACHE_CONTROL, caching);
     match visit.readers {
-        Readers::Any => headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, fixed("*")),
-        Readers::AnyForNow => {
+        CorsPolicy::Any => headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, fixed("*")),
+        CorsPolicy::AnyForNow => {
             headers.insert(header::VARY, fixed("Origin"));
             headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, fixed("*"))
         }
-        Readers::Origin(origin) => {
+        CorsPolicy::Origin(origin) => {
             headers.insert(header::VARY, fixed("Origin"));
             headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin)
         }
@@ -85,7 +89,7 @@ pub(super) fn finish(parts: &Parts, answer: Result<Answer, ApiError>, visit: Vis
     if let Ok(id) = HeaderValue::from_str(&visit.request_id) {
         headers.insert(REQUEST_ID, id);
     }
-    let handled = Handled {
+    let handled = ResponseSummary {
         operation: visit.call.map(Call::operation),
         route: visit.call.map(Call::path),
         agent: visit.agent,

@@ -7,10 +7,10 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, hea
 
 use super::settings::Settings;
 use crate::access::{Actor, ApiKey};
+use crate::auth::{Authenticated, rate_headers};
 use crate::endpoints::contacts::percent_encode;
-use crate::gate::{Entry, rate_headers};
 use crate::limits::Decision;
-use crate::operation::{Conditional, Endpoint, Incoming};
+use crate::operation::{Conditional, DecodedRequest, Endpoint};
 use crate::reply::{ApiBody, ApiError, PageTarget, Pagination, Reply, content_type};
 use crate::service::TagMatch;
 use crate::values::{AgentId, Timestamp};
@@ -37,7 +37,7 @@ enum Body {
 }
 
 /// What is learnt of a request on its way.
-pub(super) struct Trace {
+pub(super) struct RequestContext {
     pub(super) request_id: String,
     /// The client's address, if the host told it.
     pub(super) peer: Option<IpAddr>,
@@ -50,9 +50,9 @@ pub(super) struct Trace {
     pub(super) secret_expires: Option<Timestamp>,
 }
 
-impl Trace {
+impl RequestContext {
     pub(super) fn new(request_id: String, peer: Option<IpAddr>, now: Timestamp) -> Self {
-        Trace {
+        RequestContext {
             request_id,
             peer,
             now,
@@ -66,7 +66,7 @@ impl Trace {
     }
 
     /// Notes whom the gate has recognised.
-    pub(super) fn enter(&mut self, entry: &Entry) {
+    pub(super) fn enter(&mut self, entry: &Authenticated) {
         self.decision = Some(entry.decision);
         self.rate_policy.clone_from(&entry.rate_policy);
         self.secret_expires = entry.secret_expires;
@@ -79,7 +79,7 @@ impl Trace {
 
 /// What became of a request, for logs and metrics: in the extensions of the response, or beside it.
 #[derive(Clone, Debug)]
-pub struct Handled {
+pub struct ResponseSummary {
     /// The operation id, if a route was found.
     pub operation: Option<&'static str>,
     /// The path template, if a route was found.
@@ -98,8 +98,8 @@ pub(super) fn response(
     settings: &Settings,
     parts: &Parts,
     outcome: Outcome,
-    trace: Trace,
-) -> (Response<ApiBody>, Handled) {
+    trace: RequestContext,
+) -> (Response<ApiBody>, ResponseSummary) {
     // Room for what a counted reply carries; the next size up is a large allocation.
     let mut headers = HeaderMap::with_capacity(12);
     let mut code = None;
@@ -167,7 +167,7 @@ pub(super) fn response(
         }
     };
     let meta = trace.endpoint.map(|endpoint| endpoint.meta);
-    let handled = Handled {
+    let handled = ResponseSummary {
         operation: meta.map(|meta| meta.id),
         route: meta.map(|meta| meta.path),
         agent: trace.agent,
@@ -184,7 +184,7 @@ pub(super) fn response(
 fn answered(
     settings: &Settings,
     parts: &Parts,
-    trace: &Trace,
+    trace: &RequestContext,
     reply: Reply<()>,
     body: Vec<u8>,
     links: Option<HeaderValue>,
@@ -202,7 +202,10 @@ fn answered(
             headers.insert(name, value);
         }
     };
-    put(header::LOCATION, location.map(|path| format!("{}{path}", settings.brand.base_path())).as_deref());
+    put(
+        header::LOCATION,
+        location.map(|path| format!("{}{path}", settings.service_info.base_path())).as_deref(),
+    );
     put(header::ETAG, reply.etag.as_deref());
     headers.extend(reply.headers);
     if let Some(links) = links {
@@ -227,7 +230,7 @@ fn not_modified(parts: &Parts, etag: Option<&str>) -> bool {
 /// The `Link` header of a list (RFC 8288): absolute URLs below the configured origin.
 pub(super) fn links(
     settings: &Settings,
-    incoming: &Incoming<'_>,
+    incoming: &DecodedRequest<'_>,
     pagination: &Pagination,
 ) -> Option<HeaderValue> {
     let by_cursor = incoming.query_pairs.iter().any(|(name, value)| name == "cursor" && !value.is_empty());
@@ -248,7 +251,12 @@ pub(super) fn links(
                 PageTarget::Start => {}
             }
             let query = if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) };
-            format!("<{}{}{query}>; rel=\"{}\"", settings.brand.public_url(), incoming.path, link.relation)
+            format!(
+                "<{}{}{query}>; rel=\"{}\"",
+                settings.service_info.public_url(),
+                incoming.path,
+                link.relation
+            )
         })
         .collect();
     if links.is_empty() { None } else { HeaderValue::from_str(&links.join(", ")).ok() }

@@ -5,11 +5,11 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Every command.
-    Every,
+    Global,
     /// `serve` and `demo`.
-    Serving,
+    Serve,
     /// `serve`, `demo` and `extract`.
-    Extracting,
+    Extract,
     /// `knowledge add`.
     Knowledge,
 }
@@ -80,7 +80,7 @@ const fn every(
     default: &'static str,
     help: &'static str,
 ) -> Setting {
-    Setting { key, scope: Scope::Every, kind, value_name, default, help }
+    Setting { key, scope: Scope::Global, kind, value_name, default, help }
 }
 
 const fn serving(
@@ -90,7 +90,7 @@ const fn serving(
     default: &'static str,
     help: &'static str,
 ) -> Setting {
-    Setting { key, scope: Scope::Serving, kind, value_name, default, help }
+    Setting { key, scope: Scope::Serve, kind, value_name, default, help }
 }
 
 const fn extracting(
@@ -100,7 +100,7 @@ const fn extracting(
     default: &'static str,
     help: &'static str,
 ) -> Setting {
-    Setting { key, scope: Scope::Extracting, kind, value_name, default, help }
+    Setting { key, scope: Scope::Extract, kind, value_name, default, help }
 }
 
 const fn knowledge(
@@ -371,7 +371,7 @@ pub const SETTINGS: &[Setting] = &[
         "75s",
         "How long a connection may wait for its next request",
     ),
-    serving("write_timeout", One, "DURATION", "30s", "How long a client may take no octet of its answer"),
+    serving("write_timeout", One, "DURATION", "30s", "How long a client may take no byte of its answer"),
     serving("drain_timeout", One, "DURATION", "25s", "How long running requests may take after SIGTERM"),
     serving("max_connections", One, "COUNT", "10000", "Connections at a time; further ones are answered 503"),
     serving(

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use http::{HeaderMap, HeaderName};
 
-use super::refusal::Refusal;
+use super::error::AuthError;
 use crate::reply::{ApiError, ErrorCode};
 
 /// The name of the header that carries the key.
@@ -19,11 +19,11 @@ pub(super) struct Credentials<'a> {
 }
 
 /// Reads both headers. Credentials at any other place are ignored.
-pub(super) fn read(headers: &HeaderMap) -> Result<Credentials<'_>, Refusal> {
+pub(super) fn read(headers: &HeaderMap) -> Result<Credentials<'_>, AuthError> {
     let key = single(headers, &KEY_HEADER)?;
     let secret = single(headers, &SECRET_HEADER)?;
     if key.is_empty() || secret.is_empty() {
-        return Err(Refusal::NoCredentials(ApiError::new(
+        return Err(AuthError::NoCredentials(ApiError::new(
             ErrorCode::MissingCredentials,
             "Send the headers X-API-Key and X-API-Secret",
         )));
@@ -38,12 +38,12 @@ fn text(value: &[u8]) -> Cow<'_, str> {
 }
 
 /// The trimmed value of a header; empty when it is absent.
-fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<&'a [u8], Refusal> {
+fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<&'a [u8], AuthError> {
     let mut values = headers.get_all(name).iter();
     let value = values.next();
     if values.next().is_some() {
         let message = format!("The header {name} is repeated");
-        return Err(Refusal::Other(ApiError::new(ErrorCode::BadRequest, message)));
+        return Err(AuthError::Other(ApiError::new(ErrorCode::BadRequest, message)));
     }
     Ok(value.map_or(&[], |value| value.as_bytes().trim_ascii()))
 }

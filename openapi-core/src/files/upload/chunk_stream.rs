@@ -1,6 +1,6 @@
 //! What stands between a body and the parser of forms. It gives one chunk each time the parser can go no further without.
 //!
-//! The parser copies whatever it is given. Octets in which no boundary can begin go past it: of a large file nearly all.
+//! The parser copies whatever it is given. Bytes in which no boundary can begin go past it: of a large file nearly all.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,17 +12,17 @@ use memchr::memmem::Finder;
 
 use crate::reply::ApiError;
 
-/// The octets of a body; its errors are answers already.
+/// The bytes of a body; its errors are answers already.
 pub type BodyStream = Pin<Box<dyn Stream<Item = Result<Bytes, ApiError>> + Send>>;
 
-/// The most octets that are given to the parser at once.
-pub(super) const CHUNK_OCTETS: usize = 64 * 1024;
+/// The most bytes that are given to the parser at once.
+pub(super) const CHUNK_BYTES: usize = 64 * 1024;
 
-/// The most octets that go past the parser at once.
-const PIECE_OCTETS: usize = 256 * 1024;
+/// The most bytes that go past the parser at once.
+const PIECE_BYTES: usize = 256 * 1024;
 
 /// Between body and parser.
-pub(super) struct Feed {
+pub(super) struct ChunkStream {
     body: BodyStream,
     /// What the body gave and the parser did not get yet.
     rest: Bytes,
@@ -30,9 +30,9 @@ pub(super) struct Feed {
     pub(super) credit: bool,
     /// What ends the content of a part: a line break, two hyphens, the boundary.
     delimiter: Finder<'static>,
-    /// Octets that the parser got behind the last carriage return among them.
+    /// Bytes that the parser got behind the last carriage return among them.
     behind_cr: usize,
-    /// Octets that the body gave and that were passed on.
+    /// Bytes that the body gave and that were passed on.
     pub(super) given: u64,
     /// Whether the body has ended.
     pub(super) ended: bool,
@@ -40,9 +40,9 @@ pub(super) struct Feed {
 }
 
 /// The parser's end of the feed.
-pub(super) struct Tap(pub(super) Arc<Mutex<Feed>>);
+pub(super) struct SharedChunkStream(pub(super) Arc<Mutex<ChunkStream>>);
 
-pub(super) fn lock(feed: &Mutex<Feed>) -> MutexGuard<'_, Feed> {
+pub(super) fn lock(feed: &Mutex<ChunkStream>) -> MutexGuard<'_, ChunkStream> {
     feed.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -51,9 +51,9 @@ pub(super) fn lock(feed: &Mutex<Feed>) -> MutexGuard<'_, Feed> {
 #[error("the body failed")]
 pub(super) struct BodyFailed;
 
-impl Feed {
+impl ChunkStream {
     pub(super) fn new(body: BodyStream, boundary: &str) -> Self {
-        Feed {
+        ChunkStream {
             body,
             rest: Bytes::new(),
             credit: false,
@@ -65,7 +65,7 @@ impl Feed {
         }
     }
 
-    /// The next octets for the parser.
+    /// The next bytes for the parser.
     pub(super) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ApiError>>> {
         if self.ended {
             return Poll::Ready(None);
@@ -76,7 +76,7 @@ impl Feed {
         if self.rest.is_empty() {
             return Poll::Ready(None);
         }
-        let chunk = self.rest.split_to(self.rest.len().min(CHUNK_OCTETS));
+        let chunk = self.rest.split_to(self.rest.len().min(CHUNK_BYTES));
         self.given += chunk.len() as u64;
         self.behind_cr = match chunk.iter().rev().take(self.delimiter.needle().len()).position(is_cr) {
             Some(behind) => behind,
@@ -85,11 +85,11 @@ impl Feed {
         Poll::Ready(Some(Ok(chunk)))
     }
 
-    /// Has octets in `rest`, unless the body has ended.
+    /// Has bytes in `rest`, unless the body has ended.
     fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ApiError>> {
         while self.rest.is_empty() && !self.ended {
             match ready!(self.body.as_mut().poll_next(cx)) {
-                Some(octets) => self.rest = octets?,
+                Some(bytes) => self.rest = bytes?,
                 None => self.ended = true,
             }
         }
@@ -111,9 +111,9 @@ impl Feed {
         Poll::Ready((!content.is_empty()).then_some(Ok(content)))
     }
 
-    /// How many octets of `rest` stand before a delimiter, and before what could be the begin of one.
+    /// How many bytes of `rest` stand before a delimiter, and before what could be the begin of one.
     fn before_delimiter(&self) -> usize {
-        let rest = &self.rest[..self.rest.len().min(PIECE_OCTETS)];
+        let rest = &self.rest[..self.rest.len().min(PIECE_BYTES)];
         self.delimiter.find(rest).unwrap_or_else(|| {
             let delimiter = self.delimiter.needle();
             let begin = rest.len().saturating_sub(delimiter.len() - 1);
@@ -122,11 +122,11 @@ impl Feed {
     }
 }
 
-fn is_cr(octet: &u8) -> bool {
-    *octet == b'\r'
+fn is_cr(byte: &u8) -> bool {
+    *byte == b'\r'
 }
 
-impl Stream for Tap {
+impl Stream for SharedChunkStream {
     type Item = Result<Bytes, BodyFailed>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -148,7 +148,7 @@ impl Stream for Tap {
 
 /// Polls the parser: first with what it has, then with one more chunk each time.
 pub(super) fn advance<T>(
-    feed: &Mutex<Feed>,
+    feed: &Mutex<ChunkStream>,
     cx: &mut Context<'_>,
     mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
 ) -> Poll<T> {

@@ -5,7 +5,7 @@ use openapi_core::values::{MessageId, Timestamp};
 use serde::Serialize;
 
 use super::agent_view::AgentView;
-use super::call::Answer;
+use super::call::WidgetResponse;
 use super::store::shown;
 use crate::widget::config::LeadForm;
 use crate::widget::live::{EventName, LiveTurn, Sent};
@@ -59,7 +59,7 @@ impl Failure {
 }
 
 /// A turn that has ended as one document; one that failed is an error.
-pub(super) fn document(events: &[Sent]) -> Result<Answer, ApiError> {
+pub(super) fn document(events: &[Sent]) -> Result<WidgetResponse, ApiError> {
     let read = |name: EventName| {
         let event = events.iter().rev().find(|event| event.name == name)?;
         serde_json::from_slice::<serde_json::Value>(&event.data).ok()
@@ -83,7 +83,7 @@ pub(super) fn document(events: &[Sent]) -> Result<Answer, ApiError> {
         "handoff": or_null(read(EventName::Handoff)),
         "outcome": or_null(outcome),
     });
-    Answer::json("The turn has ended", &data)
+    WidgetResponse::json("The turn has ended", &data)
 }
 
 /// Data of the event `status`.

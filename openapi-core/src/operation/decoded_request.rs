@@ -9,17 +9,17 @@ use sha2::{Digest, Sha256};
 use crate::extraction::DocumentForm;
 use crate::files::Upload;
 use crate::json::{Json, Object};
-use crate::operation::Meta;
+use crate::operation::EndpointMetadata;
 use crate::reply::MAX_REACH;
-use crate::service::{Idempotency, PageRequest, PageStart, ReplyEncoder, TagMatch, Unchecked};
+use crate::service::{Idempotency, PageRequest, PageStart, ReplyEncoder, TagMatch, Unvalidated};
 use crate::storage::Order;
+use crate::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
 use crate::values::{Block, TextValue, Timestamp, parse_boolean};
-use crate::violation::{Fault, Place, Rule, Violation, Violations};
 
 /// A request that was let in, with its body read.
-pub struct Incoming<'a> {
+pub struct DecodedRequest<'a> {
     /// The endpoint.
-    pub meta: &'static Meta,
+    pub meta: &'static EndpointMetadata,
     /// The values of the path's parameters, percent-decoded, in order.
     pub path_values: &'a [(&'a str, &'a str)],
     /// The path as sent, without the query.
@@ -50,7 +50,7 @@ pub enum JsonBody {
     Value(Json),
 }
 
-impl Incoming<'_> {
+impl DecodedRequest<'_> {
     /// The value of a path parameter.
     #[must_use]
     pub fn path_value(&self, name: &str) -> &str {
@@ -85,7 +85,7 @@ impl Incoming<'_> {
     ///
     /// # Errors
     /// `format` when it is not visible ASCII.
-    pub fn header(&self, name: &HeaderName) -> Result<Option<String>, Box<Violation>> {
+    pub fn header(&self, name: &HeaderName) -> Result<Option<String>, Box<ValidationError>> {
         let mut lines = self.headers.get_all(name).iter().peekable();
         if lines.peek().is_none() {
             return Ok(None);
@@ -104,16 +104,16 @@ impl Incoming<'_> {
             JsonBody::Absent if self.meta.body == crate::operation::BodyKind::Optional => {
                 return Some(Object::new());
             }
-            JsonBody::Absent => (None, Fault::required()),
-            JsonBody::Value(value) => (Some(value), Fault::wrong_type("an object")),
+            JsonBody::Absent => (None, ValidationIssue::required()),
+            JsonBody::Value(value) => (Some(value), ValidationIssue::wrong_type("an object")),
         };
-        faults.push(Violation::new(Place::Body, "body", value, fault));
+        faults.push(ValidationError::new(Location::Body, "body", value, fault));
         None
     }
 }
 
 /// The fault of a header, named as the contract writes it.
-pub(crate) fn header_fault(name: &HeaderName, words: &'static str) -> Violation {
+pub(crate) fn header_fault(name: &HeaderName, words: &'static str) -> ValidationError {
     let shown: String = name
         .as_str()
         .split('-')
@@ -126,29 +126,29 @@ pub(crate) fn header_fault(name: &HeaderName, words: &'static str) -> Violation 
         })
         .collect::<Vec<_>>()
         .join("-");
-    Violation::new(Place::Header, shown, None, Fault::new(Rule::Format, words))
+    ValidationError::new(Location::Header, shown, None, ValidationIssue::new(ValidationCode::Format, words))
 }
 
 /// Query parameters under their endpoint's declaration. Faults are collected with their place.
 pub struct Query<'a> {
     pairs: &'a [(String, String)],
-    found: RefCell<Vec<(usize, Violation)>>,
+    found: RefCell<Vec<(usize, ValidationError)>>,
 }
 
 impl<'a> Query<'a> {
-    fn new(meta: &Meta, pairs: &'a [(String, String)]) -> Self {
+    fn new(meta: &EndpointMetadata, pairs: &'a [(String, String)]) -> Self {
         let mut found = Vec::new();
         let parameters = pairs.iter().enumerate().filter(|(_, (name, _))| !name.starts_with('_'));
         for (at, (name, value)) in parameters {
             let value = Json::String(value.clone());
             let fault = if !meta.query.iter().any(|parameter| parameter.name == name) {
-                Fault::new(Rule::Unknown, "is not a parameter of this endpoint")
+                ValidationIssue::new(ValidationCode::Unknown, "is not a parameter of this endpoint")
             } else if pairs[..at].iter().any(|(earlier, _)| earlier == name) {
-                Fault::new(Rule::Duplicate, "is given twice")
+                ValidationIssue::new(ValidationCode::Duplicate, "is given twice")
             } else {
                 continue;
             };
-            found.push((at, Violation::new(Place::Query, name, Some(&value), fault)));
+            found.push((at, ValidationError::new(Location::Query, name, Some(&value), fault)));
         }
         Query { pairs, found: RefCell::new(found) }
     }
@@ -170,14 +170,16 @@ impl<'a> Query<'a> {
     }
 
     /// Notes a fault of a parameter.
-    pub fn fault(&self, name: &str, fault: Fault) {
+    pub fn fault(&self, name: &str, fault: ValidationIssue) {
         let at = self.pairs.iter().position(|(known, _)| known == name).unwrap_or(usize::MAX);
         let value = self.pairs.get(at).map(|(_, value)| Json::String(value.clone()));
-        self.found.borrow_mut().push((at, Violation::new(Place::Query, name, value.as_ref(), fault)));
+        self.found
+            .borrow_mut()
+            .push((at, ValidationError::new(Location::Query, name, value.as_ref(), fault)));
     }
 
     /// A parameter read by `read`; a fault is noted.
-    pub fn read<T>(&self, name: &str, read: impl FnOnce(&str) -> Result<T, Fault>) -> Option<T> {
+    pub fn read<T>(&self, name: &str, read: impl FnOnce(&str) -> Result<T, ValidationIssue>) -> Option<T> {
         match read(self.text(name)?) {
             Ok(value) => Some(value),
             Err(fault) => {
@@ -198,13 +200,13 @@ impl<'a> Query<'a> {
         self.read(name, |text| {
             let digits = text.strip_prefix('-').unwrap_or(text);
             if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-                return Err(Fault::wrong_type("a whole number"));
+                return Err(ValidationIssue::wrong_type("a whole number"));
             }
             let value = if text.starts_with('-') { 0 } else { digits.parse().unwrap_or(u64::MAX) };
             if value < least {
-                Err(Fault::new(Rule::Minimum, format!("must be at least {least}")))
+                Err(ValidationIssue::new(ValidationCode::Minimum, format!("must be at least {least}")))
             } else if value > most {
-                Err(Fault::new(Rule::Maximum, format!("must be at most {most}")))
+                Err(ValidationIssue::new(ValidationCode::Maximum, format!("must be at most {most}")))
             } else {
                 Ok(value)
             }
@@ -213,7 +215,9 @@ impl<'a> Query<'a> {
 
     /// A boolean: `true`, `false`, `1`, `0`, ignoring case.
     pub fn boolean(&self, name: &str) -> Option<bool> {
-        self.read(name, |text| parse_boolean(text).ok_or_else(|| Fault::wrong_type("true or false")))
+        self.read(name, |text| {
+            parse_boolean(text).ok_or_else(|| ValidationIssue::wrong_type("true or false"))
+        })
     }
 
     /// The faults, in the order sent.
@@ -229,7 +233,7 @@ impl<'a> Query<'a> {
 /// The `Idempotency-Key` of a request (contract 5.5): 1 to 255 printable ASCII characters, surrounding quotes ignored.
 /// Without a well-formed key the request has none, and the fault is noted. `encoder` writes what is stored under it.
 pub(crate) fn idempotency<T>(
-    incoming: &Incoming<'_>,
+    incoming: &DecodedRequest<'_>,
     faults: &mut Violations,
     encoder: ReplyEncoder<T>,
 ) -> Option<Idempotency<T>> {
@@ -260,7 +264,7 @@ pub(crate) fn idempotency<T>(
 /// What requests that create something have in common.
 pub(crate) struct Creation<T> {
     /// The members of the body.
-    pub(crate) body: Unchecked<Object>,
+    pub(crate) body: Unvalidated<Object>,
     /// Whether everything runs and nothing is stored.
     pub(crate) dry_run: bool,
     /// The idempotency of the request; a dry run has none.
@@ -268,7 +272,7 @@ pub(crate) struct Creation<T> {
 }
 
 /// Reads `dryRun`, the `Idempotency-Key` and the members of the body.
-pub(crate) fn creation<T>(incoming: &Incoming<'_>, encoder: ReplyEncoder<T>) -> Creation<T> {
+pub(crate) fn creation<T>(incoming: &DecodedRequest<'_>, encoder: ReplyEncoder<T>) -> Creation<T> {
     let query = incoming.query();
     let dry_run = query.boolean("dryRun").unwrap_or(false);
     let mut faults = Violations::new();
@@ -276,7 +280,7 @@ pub(crate) fn creation<T>(incoming: &Incoming<'_>, encoder: ReplyEncoder<T>) -> 
     let idempotency = if dry_run { None } else { idempotency(incoming, &mut faults, encoder) };
     faults.extend(query.into_faults());
     let members = incoming.members(&mut faults);
-    Creation { body: Unchecked::new(members, faults), dry_run, idempotency }
+    Creation { body: Unvalidated::new(members, faults), dry_run, idempotency }
 }
 
 /// Feeds a value to a hash so that equal values, whatever the order of their members, feed the same.
@@ -308,7 +312,7 @@ fn fingerprint(value: &Json, hash: &mut Sha256) {
 }
 
 /// The `If-Match` header (contract 5.4).
-pub(crate) fn if_match(incoming: &Incoming<'_>, faults: &mut Violations) -> Option<TagMatch> {
+pub(crate) fn if_match(incoming: &DecodedRequest<'_>, faults: &mut Violations) -> Option<TagMatch> {
     let words = "must be *, an entity tag or a list of entity tags";
     match incoming.header(&header::IF_MATCH) {
         Ok(None) => None,
@@ -327,7 +331,7 @@ pub(crate) fn if_match(incoming: &Incoming<'_>, faults: &mut Violations) -> Opti
 }
 
 /// The member `reason` of a body that may have no other: text of up to 500 characters, blank is none.
-pub(crate) fn reason_member(incoming: &Incoming<'_>, faults: &mut Violations) -> Option<Block<500>> {
+pub(crate) fn reason_member(incoming: &DecodedRequest<'_>, faults: &mut Violations) -> Option<Block<500>> {
     let members = incoming.members(faults);
     let mut reason = None;
     for (name, value) in members.iter().flat_map(|members| members.iter()) {
@@ -339,14 +343,14 @@ pub(crate) fn reason_member(incoming: &Incoming<'_>, faults: &mut Violations) ->
                     continue;
                 }
                 // Blank is none.
-                Err(fault) if fault.rule == Rule::Required => continue,
+                Err(fault) if fault.rule == ValidationCode::Required => continue,
                 Err(fault) => fault,
             },
-            ("reason", _) => Fault::wrong_type("a string"),
-            (name, _) if name.contains('\0') => Fault::invalid_characters(),
-            _ => Fault::new(Rule::Unknown, "is not a member of this request"),
+            ("reason", _) => ValidationIssue::wrong_type("a string"),
+            (name, _) if name.contains('\0') => ValidationIssue::invalid_characters(),
+            _ => ValidationIssue::new(ValidationCode::Unknown, "is not a member of this request"),
         };
-        faults.push(Violation::new(Place::Body, name, Some(value), fault));
+        faults.push(ValidationError::new(Location::Body, name, Some(value), fault));
     }
     reason
 }
@@ -361,15 +365,18 @@ pub(crate) fn page_request(query: &Query<'_>, default_limit: u32) -> PageRequest
     {
         query.fault(
             "page",
-            Fault::new(
-                Rule::Maximum,
+            ValidationIssue::new(
+                ValidationCode::Maximum,
                 format!("times limit must be at most {MAX_REACH}; use cursor to go further"),
             ),
         );
     }
     let start = match query.text("cursor") {
         Some(_) if query.is_given("page") => {
-            query.fault("cursor", Fault::new(Rule::Conflict, "cannot be given together with page"));
+            query.fault(
+                "cursor",
+                ValidationIssue::new(ValidationCode::Conflict, "cannot be given together with page"),
+            );
             PageStart::Page(1)
         }
         Some(cursor) => PageStart::Cursor(cursor.to_owned()),
@@ -379,10 +386,10 @@ pub(crate) fn page_request(query: &Query<'_>, default_limit: u32) -> PageRequest
 }
 
 /// `sortOrder`: `asc` or `desc`.
-pub(crate) fn sort_order(text: &str) -> Result<Order, Fault> {
+pub(crate) fn sort_order(text: &str) -> Result<Order, ValidationIssue> {
     match text {
         "asc" => Ok(Order::Ascending),
         "desc" => Ok(Order::Descending),
-        _ => Err(Fault::not_one_of(&["asc", "desc"])),
+        _ => Err(ValidationIssue::not_one_of(&["asc", "desc"])),
     }
 }

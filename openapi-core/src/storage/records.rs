@@ -7,9 +7,9 @@ use crate::json::RawObject;
 /// A small record of an agent, replaced as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct AgentRecord {
+pub struct StoredRecord {
     /// What it is.
-    pub kind: AgentRecordKind,
+    pub kind: RecordKind,
     /// How often it was saved, from 1.
     pub version: u64,
     /// Its members.
@@ -19,7 +19,7 @@ pub struct AgentRecord {
 /// What small records an agent has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum AgentRecordKind {
+pub enum RecordKind {
     /// Its settings.
     Settings,
     /// What its chat has used today.
@@ -30,29 +30,25 @@ pub enum AgentRecordKind {
     Identity,
 }
 
-impl AgentRecordKind {
+impl RecordKind {
     /// Every kind.
-    pub const ALL: [AgentRecordKind; 4] = [
-        AgentRecordKind::Settings,
-        AgentRecordKind::ChatUsage,
-        AgentRecordKind::Knowledge,
-        AgentRecordKind::Identity,
-    ];
+    pub const ALL: [RecordKind; 4] =
+        [RecordKind::Settings, RecordKind::ChatUsage, RecordKind::Knowledge, RecordKind::Identity];
 
     /// The number that stores write for it.
     #[must_use]
     pub const fn number(self) -> u8 {
         match self {
-            AgentRecordKind::Settings => 1,
-            AgentRecordKind::ChatUsage => 2,
-            AgentRecordKind::Knowledge => 3,
-            AgentRecordKind::Identity => 4,
+            RecordKind::Settings => 1,
+            RecordKind::ChatUsage => 2,
+            RecordKind::Knowledge => 3,
+            RecordKind::Identity => 4,
         }
     }
 
     /// The kind of a number that a store has written.
     #[must_use]
     pub fn of_number(number: u8) -> Option<Self> {
-        AgentRecordKind::ALL.into_iter().find(|kind| kind.number() == number)
+        RecordKind::ALL.into_iter().find(|kind| kind.number() == number)
     }
 }
