@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use frostem::{Algorithm, Stemmer};
 
-use crate::terms::fold;
+use crate::words::fold;
 
 /// One language in a line, its function words behind its code: words that say how a question is asked and not what it
 /// asks about.
@@ -80,7 +80,7 @@ impl Language {
     pub fn guess(text: &str) -> Option<Self> {
         let mut hits = [0_u32; LANGUAGES.len()];
         let mut words = 0_u32;
-        crate::terms::words(text, |word| {
+        crate::words::words(text, |word| {
             if words as usize >= WORDS_TO_GUESS_FROM {
                 return;
             }

@@ -83,6 +83,7 @@ mod passages;
 pub mod suite;
 mod terms;
 mod texts;
+mod words;
 
 pub use index::{Index, IndexBuilder, IndexSettings, KnowledgeIndex};
 pub use knowledge::KnowledgeResponder;

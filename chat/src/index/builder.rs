@@ -9,7 +9,7 @@ use openapi_core::values::KnowledgeId;
 use super::postings::{Growing, Postings};
 use super::{B, Document, Entry, HEADING_WEIGHT, Index, K1};
 use crate::language::Language;
-use crate::terms::{self, Word};
+use crate::words::{Word, words};
 
 /// Passages that the language of a document is recognised in.
 const LOOKS: u8 = 8;
@@ -116,7 +116,7 @@ impl IndexBuilder {
     fn take(&mut self, text: &str, weight: u32, language: Option<Language>) -> u32 {
         let mut length = 0_u32;
         let mut known = std::mem::take(self.known.entry(language).or_default());
-        terms::words(text, |word: Word<'_>| {
+        words(text, |word: Word<'_>| {
             length = length.saturating_add(weight);
             let (term, stem) = match known.get(word.lower) {
                 // Parts of names are found, and that is all.

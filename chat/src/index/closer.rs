@@ -8,7 +8,8 @@ use std::collections::HashMap;
 
 use super::question::Asked;
 use crate::language::Language;
-use crate::terms::{self, Word};
+use crate::terms;
+use crate::words::{Word, words};
 
 /// Passages that are looked at.
 pub(super) const LOOKED_AT: usize = 20;
@@ -73,7 +74,7 @@ impl<'a> Closer<'a> {
         let met = met.entry(language).or_default();
         let of = |term: &str| bits.get(term).copied().unwrap_or_default();
         let mut held = 0;
-        terms::words(text, |word: Word<'_>| {
+        words(text, |word: Word<'_>| {
             held |= match met.get(word.lower) {
                 _ if word.is_part => 0,
                 // Pairs of letters have no form but the folded one.
@@ -94,7 +95,7 @@ impl<'a> Closer<'a> {
     /// How many words a text has that tell something.
     fn content(&self, text: &str) -> usize {
         let mut content = 0;
-        terms::words(text, |word: Word<'_>| {
+        words(text, |word: Word<'_>| {
             content += usize::from(!word.is_part && terms::is_content(&word, self.language));
         });
         content

@@ -28,7 +28,7 @@ use self::postings::Postings;
 pub(crate) use self::question::language_of;
 use self::question::{Asked, MOST_WORDS};
 use crate::language::Language;
-use crate::terms::Word;
+use crate::words::Word;
 
 /// How soon further occurrences of a term stop to count.
 const K1: f32 = 1.2;

@@ -3,7 +3,8 @@
 use openapi_core::chat::Question;
 
 use crate::language::Language;
-use crate::terms::{self, Word};
+use crate::terms;
+use crate::words::{Word, words};
 
 /// Words of a question that are looked for.
 pub(super) const MOST_WORDS: usize = 64;
@@ -43,7 +44,7 @@ impl Asked {
 
     fn add(&mut self, text: &str, locale: &str, weight: f32, stems: &[Language]) {
         let language = language_of(text, locale);
-        terms::words(text, |word: Word<'_>| {
+        words(text, |word: Word<'_>| {
             let is_new = self.words.iter().all(|known| known.folded != word.folded);
             if word.is_part
                 || self.words.len() >= MOST_WORDS

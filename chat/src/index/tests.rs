@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use super::{Asked, Index, IndexBuilder, MOST_QUOTED, QUOTED_SHARE};
 use crate::language::Language;
 use crate::terms;
+use crate::words::words;
 
 const NOW: Timestamp = Timestamp::from_millis(1_780_000_000_000);
 
@@ -62,7 +63,7 @@ fn question(text: &str) -> Question {
 fn bag(written: &[(&str, u32)], language: Option<Language>) -> (BTreeMap<String, u32>, u32) {
     let (mut bag, mut length) = (BTreeMap::new(), 0);
     for (text, weight) in written {
-        terms::words(text, |word| {
+        words(text, |word| {
             length += weight;
             *bag.entry(word.folded.to_owned()).or_default() += weight;
             let mut stem = String::new();
@@ -95,7 +96,7 @@ fn reference(documents: &[Written], asked: &str) -> (Vec<Scored>, f64) {
     let rarity_of = |count: f64, with: f64| (1.0 + (count - with + 0.5) / (with + 0.5)).ln();
     let rarity = |with: f64| rarity_of(count, with);
     let mut words: Vec<(String, BTreeSet<String>)> = Vec::new();
-    terms::words(asked, |word| {
+    crate::words::words(asked, |word| {
         let is_known = words.iter().any(|(known, _)| known == word.folded);
         if terms::is_content(&word, Language::ENGLISH) && !is_known {
             let (forms, _) = bag(&[(word.folded, 1)], english);

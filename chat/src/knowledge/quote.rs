@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use crate::language::Language;
 use crate::passages::{End, Format, Kind, Piece, pieces};
-use crate::terms::{self, Word};
+use crate::terms;
+use crate::words::{Word, words};
 
 /// Characters of a quotation.
 pub(super) const LONGEST: usize = 500;
@@ -32,7 +33,7 @@ impl Wanted {
         }
         let mut wanted = Wanted { forms: HashMap::new(), weights: Vec::new(), languages };
         let mut count = 0;
-        terms::words(question, |word| {
+        words(question, |word| {
             if terms::is_content(&word, language) && !wanted.forms.contains_key(word.folded) {
                 for form in wanted.forms_of(&word) {
                     wanted.forms.entry(form).or_insert(count);
@@ -68,7 +69,7 @@ impl Wanted {
     /// The words of the question that a text has.
     fn words_in(&self, text: &str) -> HashSet<usize> {
         let mut found = HashSet::new();
-        terms::words(text, |word| {
+        words(text, |word| {
             found.extend(self.forms_of(&word).iter().filter_map(|form| self.forms.get(form)).copied());
         });
         found

@@ -1,6 +1,6 @@
 //! Messages that are nothing but a greeting or thanks.
 
-use crate::terms::fold;
+use crate::words::fold;
 
 /// What a message without a question is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

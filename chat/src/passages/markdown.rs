@@ -2,12 +2,17 @@
 
 use std::ops::Range;
 
-use super::Section;
-
 /// Octets of a heading; what is longer is text.
 const LONGEST_HEADING: usize = 400;
 /// Lines at the beginning that may be front matter.
 const FRONT_MATTER_LINES: usize = 64;
+
+/// A part of a text under the same headings.
+pub(super) struct Section {
+    pub(super) headings: Vec<String>,
+    /// Where its text is.
+    pub(super) body: Range<usize>,
+}
 
 /// A line of a text, without its end.
 #[derive(Clone, Copy)]

@@ -14,13 +14,13 @@ use std::ops::Range;
 
 use openapi_core::chat::Passage;
 
+use self::markdown::Section;
+pub use self::pieces::Format;
+use self::pieces::LONGEST;
 pub(crate) use self::pieces::{End, Kind, Piece, pieces};
-pub(crate) use self::sentences::sentences;
 
 /// The fewest characters of a passage, where the text allows it.
 const SHORTEST: usize = 200;
-/// The most characters of a passage.
-const LONGEST: usize = 1_200;
 /// What passages are best at: long enough to say something whole, short enough to be about one thing.
 const WANTED: usize = 800;
 /// Characters of a title.
@@ -34,16 +34,6 @@ const SHORTEST_PAGE: usize = 100;
 /// Between two pages.
 const PAGE_BREAK: &str = "\n\n";
 
-/// How a document is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Format {
-    /// With headings, code, lists and tables of Markdown.
-    Markdown,
-    /// Paragraphs between empty lines.
-    Plain,
-}
-
 /// A document that is cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CutDocument {
@@ -53,13 +43,6 @@ pub struct CutDocument {
     pub title: Option<String>,
     /// Its passages, by position. None at all where there is no text.
     pub passages: Vec<Passage>,
-}
-
-/// A part of a text under the same headings.
-struct Section {
-    headings: Vec<String>,
-    /// Where its text is.
-    body: Range<usize>,
 }
 
 /// Cuts a document: its text, or the texts of its pages. A document without pages is one text, and its passages have

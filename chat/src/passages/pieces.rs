@@ -3,7 +3,20 @@
 use std::ops::Range;
 
 use super::markdown::{Fences, Line, lines};
-use super::{Format, LONGEST, sentences};
+use super::sentences::{sentences, trimmed};
+
+/// The most characters of a passage.
+pub(super) const LONGEST: usize = 1_200;
+
+/// How a document is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    /// With headings, code, lists and tables of Markdown.
+    Markdown,
+    /// Paragraphs between empty lines.
+    Plain,
+}
 
 /// A piece of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,13 +133,6 @@ fn add(text: &str, item: Item, end: End, pieces: &mut Vec<Piece>) {
     if let Some(last) = pieces.last_mut() {
         last.end = end;
     }
-}
-
-/// A part of a text without the blanks around it.
-pub(super) fn trimmed(text: &str, part: Range<usize>) -> Range<usize> {
-    let inner = &text[part.clone()];
-    let start = part.start + (inner.len() - inner.trim_start().len());
-    start..start + inner.trim().len()
 }
 
 /// A part in parts of up to [`LONGEST`] characters, cut at blanks where there are some, and whether each is the last.

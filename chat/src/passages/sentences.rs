@@ -4,8 +4,6 @@ use std::ops::Range;
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use super::pieces::trimmed;
-
 /// Words before a full stop that does not end a sentence. Words of one or two letters are taken for such anyway.
 const ABBREVIATIONS: [&str; 40] = [
     "abs", "art", "bzgl", "bzw", "dipl", "ecc", "evtl", "ext", "fig", "ggf", "inkl", "jr", "max", "min",
@@ -33,6 +31,13 @@ pub(crate) fn sentences(text: &str) -> Vec<Range<usize>> {
         }
     }
     sentences
+}
+
+/// A part of a text without the blanks around it.
+pub(super) fn trimmed(text: &str, part: Range<usize>) -> Range<usize> {
+    let inner = &text[part.clone()];
+    let start = part.start + (inner.len() - inner.trim_start().len());
+    start..start + inner.trim().len()
 }
 
 /// Whether a sentence ends with a word that is shortened by a full stop.

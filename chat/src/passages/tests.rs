@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::{CutDocument, Format, LONGEST, SHORTEST, cut, sentences, title};
+use super::sentences::sentences;
+use super::{CutDocument, Format, LONGEST, SHORTEST, cut, title};
 
 fn characters(text: &str, start: u64, end: u64) -> String {
     let (start, end) = (usize::try_from(start).expect("small"), usize::try_from(end).expect("small"));

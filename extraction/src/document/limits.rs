@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ReadError, Unit};
+use super::error::{ReadError, Unit};
 
 /// How large a document may be, in the units of contract 9, and what it may unpack to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,8 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::Mutex;
 
-use super::frame::{self, Rest, Task, kind};
-use super::{Allowance, Confinement};
+use super::frame::{self, Allowance, Confinement, Rest, Task, kind};
 use crate::document::recognition::{Raster, Recognise, RecogniseError, RecognisedWord, Stop};
 use crate::document::{Document, Page, ReadError, read_with};
 

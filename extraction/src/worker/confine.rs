@@ -11,7 +11,7 @@ use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
 };
 
-use super::{Allowance, Confinement};
+use super::frame::{Allowance, Confinement};
 
 /// Octets of stack; a reader that needs more is being led astray.
 const STACK: u64 = 16 << 20;

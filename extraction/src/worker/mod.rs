@@ -25,36 +25,13 @@ mod parent;
 
 use std::process::ExitCode;
 
-use serde::{Deserialize, Serialize};
-
-pub use parent::{Reader, Worker, WorkerError};
-
-/// The argument that asks a program to be a worker.
-const ASKED: &str = "extraction-worker";
+use self::frame::ASKED;
+pub use self::frame::Confinement;
+pub use self::parent::{Reader, Worker, WorkerError};
 
 /// Is the worker if the program was started as one, and returns at once with `None` otherwise. What it returns is what
 /// `main` is to return.
 pub fn run_if_asked() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     (arguments.next()? == ASKED && arguments.next().is_none()).then(child::run)
-}
-
-/// What keeps a worker in. What the system does not have is not in force; the rest is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Confinement {
-    /// Limits on memory, processor time, files and descriptors.
-    pub limits: bool,
-    /// No files and, on newer systems, no network (landlock).
-    pub landlock: bool,
-    /// Only the system calls that computing needs (seccomp).
-    pub seccomp: bool,
-}
-
-/// What a worker may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Allowance {
-    memory: u64,
-    cpu: u64,
-    cpu_page: u64,
-    pages: u64,
 }

@@ -11,8 +11,7 @@ use thiserror::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-use super::frame::{self, Rest, Task, kind};
-use super::{ASKED, Allowance, Confinement};
+use super::frame::{self, ASKED, Allowance, Confinement, Rest, Task, kind};
 use crate::document::recognition::{Raster, Recognise, RecogniseError, Stop};
 use crate::document::{Document, Limits, Page, Picture, ReadError, Reason, read_with};
 

@@ -10,7 +10,9 @@ use self::lists::Lists;
 use self::package::Package;
 use self::story::Story;
 use self::styles::Styles;
-use super::{Document, Limits, Page, ReadError, Warning};
+use super::error::ReadError;
+use super::limits::Limits;
+use super::model::{Document, Page, Warning};
 
 const MAIN: &str = "wordprocessingml";
 

@@ -5,7 +5,7 @@ use quick_xml::NsReader;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::name::ResolveResult;
 
-use crate::document::{ReadError, error::Reason};
+use crate::document::error::{ReadError, Reason};
 
 /// How deep elements may nest.
 const DEPTH: usize = 256;

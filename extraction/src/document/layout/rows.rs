@@ -1,6 +1,7 @@
 //! Words that stand on one height.
 
-use super::{Piece, Row};
+use super::pieces::{Piece, Row, words};
+use crate::document::model::{Cell, Word};
 
 /// Puts words that a reader sees on one line together, from top to bottom.
 pub(super) fn rows(pieces: Vec<Piece>) -> Vec<Row> {
@@ -134,4 +135,17 @@ fn join_spaced_letters(row: &mut Row) {
         }
         index += 1;
     }
+}
+
+/// A cell of words that may stand on several lines.
+pub(super) fn cell(pieces: Vec<Piece>, column: usize, span: usize) -> Cell {
+    let mut all: Vec<Word> = Vec::new();
+    for row in rows(pieces) {
+        let mut line = words(&row.pieces);
+        if let (false, Some(first)) = (all.is_empty(), line.first_mut()) {
+            first.gap = 1;
+        }
+        all.append(&mut line);
+    }
+    Cell { words: all, column: column as u32, span: span as u32 }
 }

@@ -18,10 +18,12 @@ use hayro::hayro_syntax::{LoadPdfError, Pdf};
 use hayro::kurbo::{Affine, Rect as KurboRect};
 
 use self::collect::Collected;
+use super::error::{ReadError, Unit};
 use super::layout::{self, Piece};
 use super::limits::Characters;
+use super::limits::Limits;
+use super::model::{Document, Line, Page, PageSource, Rect, Table, Warning};
 use super::recognition::{Recognise, Recognition};
-use super::{Document, Limits, Line, Page, PageSource, ReadError, Rect, Table, Unit, Warning};
 
 /// A page of fewer glyphs has no text layer worth the name, if a picture covers it.
 const FEW: usize = 20;

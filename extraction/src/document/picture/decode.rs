@@ -4,8 +4,10 @@ use std::io::Cursor;
 
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader};
 
+use crate::document::error::ReadError;
+use crate::document::kind::Kind;
+use crate::document::limits::Limits;
 use crate::document::recognition::Raster;
-use crate::document::{Kind, Limits, ReadError};
 
 /// Octets that decoding a picture may take for each of its pixels.
 const PIXEL: u64 = 16;

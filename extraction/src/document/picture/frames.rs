@@ -9,8 +9,9 @@ use tiff::decoder::{Decoder, DecodingResult};
 use tiff::tags::Tag;
 
 use super::decode::grey;
+use crate::document::error::{ReadError, Unit};
+use crate::document::limits::Limits;
 use crate::document::recognition::Raster;
-use crate::document::{Limits, ReadError, Unit};
 
 type Frames<'a> = Decoder<Cursor<&'a [u8]>>;
 

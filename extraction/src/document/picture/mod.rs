@@ -3,9 +3,12 @@
 mod decode;
 mod frames;
 
+use super::error::ReadError;
+use super::kind::Kind;
 use super::limits::Characters;
+use super::limits::Limits;
+use super::model::{Document, Page, Warning};
 use super::recognition::{Raster, Recognise, Recognition};
-use super::{Document, Kind, Limits, Page, ReadError, Warning};
 
 /// Height in points of the sheet that a picture without a size is taken for: A4.
 const SHEET: f32 = 842.0;

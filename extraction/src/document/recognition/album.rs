@@ -3,7 +3,9 @@
 use image::ExtendedColorType;
 use image::codecs::jpeg::JpegEncoder;
 
-use super::{Picture, Raster, geometry};
+use super::geometry;
+use super::raster::Raster;
+use crate::document::model::Picture;
 
 /// Pixels of the longer side: what models that take pictures scale larger ones down to.
 const SIDE: u32 = 1_600;

@@ -1,6 +1,6 @@
 //! Noise and uneven light.
 
-use super::Raster;
+use super::raster::Raster;
 
 /// Spread of the ground, in shades, from which on it is noise.
 const NOISY: f64 = 5.0;

@@ -4,8 +4,8 @@ use fast_image_resize::images::{Image, ImageRef};
 use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
 use image::{GrayImage, ImageBuffer, imageops};
 
-use super::Raster;
 use super::clean::is_ink;
+use super::raster::Raster;
 
 /// Rows of text may be so far from level, in degrees.
 const SKEW: f64 = 6.0;

@@ -1,7 +1,7 @@
 //! Ruling lines: they are no characters, and recognition stumbles over them. Tables are read by them.
 
-use super::Raster;
 use super::clean::is_ink;
+use super::raster::Raster;
 use crate::document::layout::Rule;
 
 /// A line is so many times as long as letters are high.

@@ -2,24 +2,22 @@
 
 mod album;
 mod clean;
+mod engine;
 mod geometry;
 mod lines;
 mod prepare;
+mod raster;
 mod tesseract;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use serde::{Deserialize, Serialize};
-use thiserror::Error;
-
-pub use tesseract::Tesseract;
+pub use self::engine::{Recognise, RecogniseError, RecognisedWord, Stop};
+pub use self::raster::Raster;
+pub use self::tesseract::Tesseract;
 
 use self::album::Album;
 use self::prepare::{Prepared, prepare};
 use super::layout::{self, Piece};
+use super::model::{Line, Page, PageSource, Picture, Rect, Table};
 use super::words::normal;
-use super::{Line, Page, PageSource, Picture, Rect, Table};
 
 /// Below this mean confidence the picture may be turned.
 const DOUBTFUL: f32 = 60.0;
@@ -28,82 +26,6 @@ const FEW_WORDS: usize = 4;
 
 /// Into so many parts, from the top down, a picture is cut to try one of them.
 const PARTS: usize = 3;
-
-/// A picture in shades of grey, row by row from the top, 0 black.
-#[derive(Clone, Debug)]
-pub struct Raster {
-    /// Pixels across.
-    pub width: u32,
-    /// Pixels down.
-    pub height: u32,
-    /// Pixels in an inch of the page.
-    pub dpi: f32,
-    /// `width` times `height` octets.
-    pub pixels: Vec<u8>,
-}
-
-/// A word as recognition has found it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RecognisedWord {
-    /// Its characters.
-    pub text: String,
-    /// Left edge in pixels.
-    pub left: u32,
-    /// Upper edge in pixels.
-    pub top: u32,
-    /// Width in pixels.
-    pub width: u32,
-    /// Height in pixels.
-    pub height: u32,
-    /// What the engine says of it, from 0 to 100. It is not a probability.
-    pub confidence: f32,
-    /// The line that it is in.
-    pub line: u32,
-}
-
-/// Why a picture was not recognised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum RecogniseError {
-    /// There is no engine, or it does not start.
-    #[error("no recognition of characters is installed")]
-    Unavailable,
-    /// It failed on this picture, or was stopped.
-    #[error("the recognition of characters failed")]
-    Failed,
-}
-
-/// Recognises characters. `stop` says that nobody waits for the answer any more.
-pub trait Recognise: Send + Sync {
-    /// The words of a picture that stands upright.
-    ///
-    /// # Errors
-    /// What [`RecogniseError`] says.
-    fn words(&self, raster: &Raster, stop: &Stop) -> Result<Vec<RecognisedWord>, RecogniseError>;
-
-    /// By how many degrees, clockwise, a picture is to be turned to stand upright: 0, 90, 180 or 270.
-    ///
-    /// # Errors
-    /// What [`RecogniseError`] says.
-    fn turn(&self, raster: &Raster, stop: &Stop) -> Result<u16, RecogniseError>;
-}
-
-/// A sign to stop, shared by whoever gives it and whoever heeds it.
-#[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
-
-impl Stop {
-    /// Asks to stop.
-    pub fn stop(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether to stop.
-    pub fn is_stopped(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 /// What was recognised on a page, in points of the upright page.
 #[derive(Debug)]

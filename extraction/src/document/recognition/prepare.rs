@@ -1,8 +1,9 @@
 //! A picture made ready for recognition: even ground, right size, upright, without ruling lines.
 
-use super::{Raster, clean, geometry, lines};
-use crate::document::Rect;
+use super::raster::Raster;
+use super::{clean, geometry, lines};
 use crate::document::layout::Rule;
+use crate::document::model::Rect;
 
 /// Pixels that are worked on; more of them make nothing more legible.
 const PIXELS: f64 = 9e6;

@@ -6,7 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use super::{Raster, Recognise, RecogniseError, RecognisedWord, Stop};
+use super::engine::{Recognise, RecogniseError, RecognisedWord, Stop};
+use super::raster::Raster;
 
 /// Octets of what it may answer.
 const ANSWER: u64 = 16 << 20;

@@ -1,7 +1,8 @@
 //! Postal addresses: the lines that are one, and the parts of it.
 
-use super::candidates::{Source, tidy};
 use super::entities;
+use super::source::Source;
+use super::text::tidy;
 use super::view::{Span, View};
 
 /// The most lines of an address.

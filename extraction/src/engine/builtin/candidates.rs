@@ -1,12 +1,15 @@
 //! Candidates: values that could be the one a field asks for, each with the words that say it and how well they fit.
 
 use openapi_core::extraction::ExtractionType;
-use openapi_core::json::{Json, parse};
+use openapi_core::json::Json;
 
-use super::facts::{self, Facts};
-use super::labels::{Label, Labels};
+use super::candidate::{Candidate, How};
+use super::facts;
+use super::labels::Label;
+use super::source::Source;
 use super::terms::Terms;
-use super::view::{Span, View};
+use super::text::{is_nothing, tidy};
+use super::view::Span;
 use super::wanted::Wanted;
 
 /// More words than this from a label without a mark to the end of its segment are a sentence.
@@ -18,84 +21,6 @@ const LEAST_LIKENESS: f64 = 0.34;
 pub(crate) const OWN_LABEL: f64 = 0.8;
 /// More words than this are no value that somebody has written wrongly.
 const REFUSED_WORDS: usize = 6;
-
-/// How a candidate was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum How {
-    /// After its label in the same segment.
-    Beside,
-    /// In a segment further on the line.
-    Across,
-    /// Under its label.
-    Below,
-    /// In a sentence that says it.
-    Prose,
-    /// By its form and place alone.
-    Free,
-    /// In a table.
-    Table,
-}
-
-/// A value that could be the one.
-#[derive(Clone, Debug)]
-pub(crate) struct Candidate {
-    /// The words that say it; more than one piece for text of several lines.
-    pub(crate) pieces: Vec<Span>,
-    pub(crate) value: Json,
-    /// Part of the words' text, where the value is less than whole words.
-    pub(crate) quote: Option<String>,
-    pub(crate) how: How,
-    pub(crate) likeness: f64,
-    pub(crate) score: f64,
-    pub(crate) ambiguous: bool,
-    /// Whether the value is not verbatim what the words say.
-    pub(crate) normalised: bool,
-    /// How many candidates of other values came close.
-    pub(crate) rivals: u8,
-    /// How much better it fits than the best candidate of another value.
-    pub(crate) lead: f64,
-    /// Whether sums confirm it.
-    pub(crate) confirmed: bool,
-    /// Whether options, pattern or bounds of the field exclude it.
-    pub(crate) excluded: bool,
-}
-
-impl Candidate {
-    pub(crate) fn new(span: Span, value: Json, how: How, likeness: f64, score: f64) -> Self {
-        Candidate {
-            pieces: vec![span],
-            value,
-            quote: None,
-            how,
-            likeness,
-            score,
-            ambiguous: false,
-            normalised: false,
-            rivals: 0,
-            lead: 0.6,
-            confirmed: false,
-            excluded: false,
-        }
-    }
-
-    /// What two fields cannot both have.
-    pub(crate) fn key(&self) -> Span {
-        self.pieces[0]
-    }
-}
-
-/// What candidates are made of.
-pub(crate) struct Source<'v, 'd> {
-    pub(crate) view: &'v View<'d>,
-    pub(crate) facts: &'v Facts,
-    pub(crate) labels: &'v Labels,
-    /// Words that belong to rows of tables, where labels of single values are not looked for.
-    pub(crate) taken: Vec<Span>,
-}
-
-pub(crate) fn number_json(value: rust_decimal::Decimal) -> Json {
-    parse(value.normalize().to_string().as_bytes()).unwrap_or(Json::Null)
-}
 
 impl Source<'_, '_> {
     /// The candidates for a field, best first, at most a dozen.
@@ -143,7 +68,7 @@ impl Source<'_, '_> {
             // A hint, as `(dd/mm/yyyy)`, or a line to write on is no value that somebody has given.
             text.starts_with(char::is_alphanumeric)
                 && region.end - region.start <= REFUSED_WORDS
-                && !super::values::is_nothing(&tidy(&text))
+                && !is_nothing(&tidy(&text))
                 && !self.begins_marked(region.start)
         })
     }
@@ -288,27 +213,4 @@ impl Source<'_, '_> {
             }
         }
     }
-}
-
-/// Whether a number is an amount of money.
-pub(crate) fn wants_money(wanted: &Wanted<'_>) -> bool {
-    wanted.kind == ExtractionType::Currency
-        || wanted.all.has_any(&[
-            "total", "amount", "tax", "net", "gross", "subtotal", "price", "charge", "discount", "cash",
-            "change", "rent", "deposit", "salary", "paid", "payment",
-        ])
-}
-
-/// Text without the marks that separate it from what is around.
-pub(crate) fn tidy(text: &str) -> String {
-    let trimmed = text.trim_matches(|c: char| {
-        c.is_whitespace()
-            || matches!(c, ',' | ';' | ':' | '|' | '*' | '=' | '·' | '•' | '"' | '“' | '”' | '_')
-    });
-    let trimmed = if trimmed.starts_with('(') && trimmed.ends_with(')') && trimmed.matches('(').count() == 1 {
-        &trimmed[1..trimmed.len() - 1]
-    } else {
-        trimmed
-    };
-    trimmed.to_owned()
 }

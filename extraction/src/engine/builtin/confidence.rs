@@ -6,44 +6,24 @@
 
 use openapi_core::extraction::{Confidence, ExtractionType};
 
-use super::candidates::{Candidate, How};
-
-/// How many features there are.
-pub const COUNT: usize = 23;
+use super::candidate::{Candidate, How};
+pub use super::weights::COUNT;
+use super::weights::WEIGHTS;
 
 /// What the features are, in the order of the weights.
-pub const NAMES: [&str; COUNT] = [
-    "one",
-    "score",
-    "likeness",
-    "lead over other values",
-    "confirmed by sums",
-    "normalised",
-    "doubt of recognition",
-    "beside or across",
-    "below",
-    "in a sentence",
-    "by form alone",
-    "row of a table",
-    "element of a list",
-    "part of an address",
-    "date",
-    "number",
-    "email",
-    "yes or no",
-    "share of rows complete",
-    "words",
-    "others near",
-    "no others near",
-    "all rows complete",
-];
+pub const NAMES: [&str; COUNT] = {
+    let mut names = [""; COUNT];
+    let mut at = 0;
+    while at < COUNT {
+        names[at] = WEIGHTS[at].0;
+        at += 1;
+    }
+    names
+};
 
 /// What is known about a value, each number about 1 at most.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Features(pub [f64; COUNT]);
-
-/// Fitted weights; the order is that of [`NAMES`].
-const WEIGHTS: [f64; COUNT] = super::weights::WEIGHTS;
 
 /// Where a value was found, beyond what its candidate knows.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -95,7 +75,7 @@ impl Features {
 
     /// The probability that the value is right.
     pub(crate) fn confidence(&self) -> Confidence {
-        let sum: f64 = self.0.iter().zip(WEIGHTS).map(|(feature, weight)| feature * weight).sum();
+        let sum: f64 = self.0.iter().zip(WEIGHTS).map(|(feature, (_, weight))| feature * weight).sum();
         // Nothing is certain, and what is returned at all is more than a guess.
         Confidence::new((1.0 / (1.0 + (-sum).exp())).clamp(0.02, 0.99))
     }

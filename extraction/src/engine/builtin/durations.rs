@@ -1,7 +1,7 @@
 //! How long something lasts: numbers with units of time, and the sentences that say the term of an agreement.
 
-use super::candidates::{Candidate, How, Source};
-use super::prose::MAX_HITS;
+use super::candidate::{Candidate, How};
+use super::source::{MAX_HITS, Source};
 use super::view::{Span, View};
 
 const UNITS: &str = " year years month months week weeks day days jahr jahre jahren monat monate monaten woche wochen tag tage tagen an ans annee annees mois semaine semaines jour jours ano anos mes meses semana semanas dia dias anno anni mese mesi settimana settimane giorno giorni ";

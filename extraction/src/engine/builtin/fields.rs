@@ -7,13 +7,16 @@ use openapi_core::extraction::{
 use openapi_core::json::Json;
 use rust_decimal::Decimal;
 
-use super::candidates::{Candidate, How, OWN_LABEL, Source, tidy};
+use super::candidate::{Candidate, How};
+use super::candidates::OWN_LABEL;
 use super::confidence::{Features, Kind};
 use super::dates::Order;
 use super::facts::Facts;
 use super::labels::Labels;
+use super::source::Source;
 use super::sums::{self, Part};
 use super::terms::Terms;
+use super::text::tidy;
 use super::values::fault;
 use super::view::{Span, View};
 use super::wanted::{Role, Wanted};
@@ -234,7 +237,7 @@ impl<'s> Planner<'_, '_, 's> {
     }
 
     /// The sum of the lines, for the sums of the document.
-    fn sum(&mut self, properties: &[Wanted<'_>], rows: &[super::tables::Row]) {
+    fn sum(&mut self, properties: &[Wanted<'_>], rows: &[super::rows::Row]) {
         let total = properties.iter().rposition(|property| {
             property.kind.is_numeric()
                 && property.all.has_any(&["total", "amount", "price"])

@@ -2,7 +2,9 @@
 
 use openapi_core::extraction::ExtractionType;
 
-use super::candidates::{Candidate, How, Source, tidy, wants_money};
+use super::candidate::{Candidate, How};
+use super::source::Source;
+use super::text::tidy;
 use super::view::Span;
 use super::wanted::{Role, Wanted};
 use super::{address, entities};
@@ -65,7 +67,7 @@ impl Source<'_, '_> {
             }
             ExtractionType::Number | ExtractionType::Currency
                 if wanted.name.has("total")
-                    && wants_money(wanted)
+                    && wanted.wants_money()
                     && !wanted.name.has_any(&["subtotal", "tax", "net"]) =>
             {
                 let greatest = self

@@ -2,7 +2,9 @@
 
 use openapi_core::extraction::ExtractionType;
 
-use super::candidates::{Candidate, How, Source, tidy};
+use super::candidate::{Candidate, How};
+use super::source::Source;
+use super::text::tidy;
 use super::view::Span;
 use super::wanted::Wanted;
 

@@ -6,7 +6,8 @@
 
 mod address;
 mod assign;
-pub(super) mod candidates;
+mod candidate;
+mod candidates;
 pub mod confidence;
 pub(super) mod dates;
 mod durations;
@@ -20,11 +21,14 @@ mod lists;
 pub(super) mod numbers;
 mod priced;
 mod prose;
+mod rows;
+mod source;
 mod sums;
 mod tables;
 mod terms;
 #[cfg(test)]
 mod tests;
+pub(super) mod text;
 pub(super) mod values;
 pub(super) mod view;
 mod wanted;

@@ -1,8 +1,10 @@
 //! Rows without a header: lines of things and prices, as on receipts.
 
-use super::candidates::{Candidate, How, Source, tidy};
+use super::candidate::{Candidate, How};
 use super::entities;
-use super::tables::{MAX_LINES, MAX_ROWS, Row, Rows};
+use super::rows::{MAX_LINES, MAX_ROWS, Roles, Row, Rows};
+use super::source::Source;
+use super::text::tidy;
 use super::view::Span;
 use super::wanted::Wanted;
 
@@ -195,37 +197,4 @@ fn inside(span: Span, words: Option<Span>) -> bool {
 
 fn address_like(text: &str) -> bool {
     super::address::looks(text) || text.contains('@') || text.to_lowercase().contains("www.")
-}
-
-/// Which property is what on a line of a bill.
-pub(crate) struct Roles {
-    pub(crate) name: Option<usize>,
-    pub(crate) quantity: Option<usize>,
-    pub(crate) unit: Option<usize>,
-    pub(crate) total: Option<usize>,
-}
-
-impl Roles {
-    pub(crate) fn of(properties: &[Wanted<'_>]) -> Self {
-        let numeric = |property: &Wanted<'_>| property.kind.is_numeric();
-        let quantity =
-            properties.iter().position(|property| numeric(property) && property.name.has("quantity"));
-        let unit = properties.iter().position(|property| numeric(property) && property.name.has("unit"));
-        let total = properties.iter().enumerate().position(|(index, property)| {
-            numeric(property)
-                && Some(index) != quantity
-                && Some(index) != unit
-                && property.all.has_any(&["price", "amount", "total", "line", "value"])
-        });
-        let name = properties.iter().position(|property| {
-            property.is_text() && property.all.has_any(&["name", "description", "item", "product"])
-        });
-        Roles { name, quantity, unit, total }
-    }
-}
-
-/// Whether rows of these properties can be told without a header.
-pub(crate) fn is_priced(properties: &[Wanted<'_>]) -> bool {
-    let roles = Roles::of(properties);
-    roles.name.is_some() && (roles.total.is_some() || roles.unit.is_some())
 }

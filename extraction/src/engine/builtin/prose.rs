@@ -2,13 +2,12 @@
 
 use openapi_core::extraction::ExtractionType;
 
-use super::candidates::{Candidate, How, Source, tidy};
+use super::candidate::{Candidate, How};
 use super::facts::Facts;
+use super::source::{MAX_HITS, Source};
+use super::text::tidy;
 use super::view::{Span, View, fold};
 use super::wanted::{Role, Wanted};
-
-/// The most occurrences of one kind of sentence that are looked at.
-pub(super) const MAX_HITS: usize = 200;
 
 /// The words from the place of a phrase on, wherever it occurs.
 fn phrases(view: &View<'_>, phrase: &[&str]) -> Vec<usize> {

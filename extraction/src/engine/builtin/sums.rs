@@ -2,7 +2,7 @@
 
 use rust_decimal::Decimal;
 
-use super::candidates::Candidate;
+use super::candidate::Candidate;
 use super::wanted::Wanted;
 
 /// How much a sum that comes out adds to each of its parts.

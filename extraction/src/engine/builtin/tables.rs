@@ -5,30 +5,17 @@ use std::collections::HashSet;
 use openapi_core::extraction::ExtractionType;
 use openapi_core::json::Json;
 
-use super::candidates::{Candidate, How, Source, tidy};
+use super::candidate::{Candidate, How};
 use super::entities;
-use super::priced::{Roles, is_priced};
+use super::rows::{MAX_LINES, MAX_ROWS, Roles, Row, Rows, is_priced};
+use super::source::Source;
 use super::terms::{Terms, terms_of};
+use super::text::tidy;
 use super::view::Span;
 use super::wanted::{Role, Wanted};
 
-/// The most rows that are read.
-pub(crate) const MAX_ROWS: usize = 500;
 /// The most lines that the text of a cell is read from.
 const MAX_PIECES: usize = 6;
-/// The most lines that are looked at for a header.
-pub(crate) const MAX_LINES: usize = 30_000;
-
-/// A value of a row: of which property.
-pub(crate) type Row = Vec<(usize, Candidate)>;
-
-/// The rows of an array and the words they cover.
-#[derive(Default)]
-pub(crate) struct Rows {
-    pub(crate) rows: Vec<Row>,
-    pub(crate) covered: Vec<Span>,
-}
-
 /// A column of a table.
 struct Column {
     property: Option<usize>,

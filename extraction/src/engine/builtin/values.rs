@@ -5,10 +5,12 @@ use openapi_core::json::Json;
 use openapi_core::values::{TextValue, Timestamp};
 use openapi_core::violation::{Fault, Rule};
 
-use super::candidates::{Candidate, How, Source, number_json, tidy, wants_money};
+use super::candidate::{Candidate, How};
 use super::entities;
 use super::facts::Facts;
+use super::source::Source;
 use super::terms::Terms;
+use super::text::{is_nothing, number_json, tidy};
 use super::view::Span;
 use super::wanted::{Role, Wanted};
 
@@ -63,7 +65,7 @@ impl Source<'_, '_> {
                     if amount.is_percent != wanted.all.has("rate") {
                         share *= 0.35;
                     }
-                    if wants_money(wanted) && !amount.is_money && !amount.has_mark {
+                    if wanted.wants_money() && !amount.is_money && !amount.has_mark {
                         // Beside an amount with its currency a bare number counts something else.
                         share *= if has_money { 0.5 } else { 0.75 };
                     }
@@ -492,25 +494,6 @@ impl Source<'_, '_> {
         }
         None
     }
-}
-
-/// Whether text says that there is no value.
-pub(crate) fn is_nothing(text: &str) -> bool {
-    let bare = text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '.' | ',' | ':' | '(' | ')'));
-    matches!(
-        bare.to_lowercase().as_str(),
-        "n/a"
-            | "na"
-            | "nil"
-            | "none"
-            | "tbd"
-            | "keine"
-            | "keiner"
-            | "entfällt"
-            | "aucun"
-            | "ninguno"
-            | "nessuno"
-    )
 }
 
 fn is_iban(text: &str) -> bool {

@@ -150,6 +150,15 @@ impl<'s> Wanted<'s> {
         if is_someones || self.role != Role::Text { plain * 0.75 } else { plain }
     }
 
+    /// Whether the field asks for an amount of money.
+    pub(crate) fn wants_money(&self) -> bool {
+        self.kind == ExtractionType::Currency
+            || self.all.has_any(&[
+                "total", "amount", "tax", "net", "gross", "subtotal", "price", "charge", "discount", "cash",
+                "change", "rent", "deposit", "salary", "paid", "payment",
+            ])
+    }
+
     pub(crate) fn is_text(&self) -> bool {
         self.kind == ExtractionType::String
     }

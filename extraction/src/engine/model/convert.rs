@@ -9,11 +9,12 @@ use rust_decimal::Decimal;
 use super::answer::RawLeaf;
 use super::locate::{collapsed, squashed};
 use crate::document::{Document, Line, Page, Word};
-use crate::engine::builtin::candidates::number_json;
 use crate::engine::builtin::dates::{self, Order};
 use crate::engine::builtin::facts::truth;
 use crate::engine::builtin::numbers::{self, Mark};
-use crate::engine::builtin::values::{fault, is_nothing};
+use crate::engine::builtin::text::is_nothing;
+use crate::engine::builtin::text::number_json;
+use crate::engine::builtin::values::fault;
 use crate::engine::builtin::view::View;
 
 /// The most characters of text that is shown as it was written.

@@ -4,8 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::Picture;
 use super::config::Structured;
+use crate::document::Picture;
 
 const RULES: &str = "\
 You read values from one document and answer with one JSON object, without words around it.

@@ -1,0 +1,70 @@
+//! A value that could be the one a field asks for, with the words that say it and how well they fit.
+
+use openapi_core::json::Json;
+
+use super::view::Span;
+
+/// How a candidate was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum How {
+    /// After its label in the same segment.
+    Beside,
+    /// In a segment further on the line.
+    Across,
+    /// Under its label.
+    Below,
+    /// In a sentence that says it.
+    Prose,
+    /// By its form and place alone.
+    Free,
+    /// In a table.
+    Table,
+}
+
+/// A value that could be the one.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate {
+    /// The words that say it; more than one piece for text of several lines.
+    pub(crate) pieces: Vec<Span>,
+    pub(crate) value: Json,
+    /// Part of the words' text, where the value is less than whole words.
+    pub(crate) quote: Option<String>,
+    pub(crate) how: How,
+    pub(crate) likeness: f64,
+    pub(crate) score: f64,
+    pub(crate) ambiguous: bool,
+    /// Whether the value is not verbatim what the words say.
+    pub(crate) normalised: bool,
+    /// How many candidates of other values came close.
+    pub(crate) rivals: u8,
+    /// How much better it fits than the best candidate of another value.
+    pub(crate) lead: f64,
+    /// Whether sums confirm it.
+    pub(crate) confirmed: bool,
+    /// Whether options, pattern or bounds of the field exclude it.
+    pub(crate) excluded: bool,
+}
+
+impl Candidate {
+    pub(crate) fn new(span: Span, value: Json, how: How, likeness: f64, score: f64) -> Self {
+        Candidate {
+            pieces: vec![span],
+            value,
+            quote: None,
+            how,
+            likeness,
+            score,
+            ambiguous: false,
+            normalised: false,
+            rivals: 0,
+            lead: 0.6,
+            confirmed: false,
+            excluded: false,
+        }
+    }
+
+    /// What two fields cannot both have.
+    pub(crate) fn key(&self) -> Span {
+        self.pieces[0]
+    }
+}
