@@ -5,11 +5,12 @@ use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use chat::{IndexSettings, KnowledgeIndex, KnowledgeResponder, LlmEndpoint, LlmResponder};
-use extraction::document::recognition::Tesseract;
-use extraction::engine::model::ModelEngine;
+use responders::{IndexSettings, KnowledgeIndex, KnowledgeResponder, LlmResponder};
+use extraction::document::ocr::Tesseract;
+use extraction::engine::model::{ModelConfig, ModelEngine};
 use extraction::worker::{Reader, Worker};
 use extraction::{Extractor, Models};
+use llm::EndpointConfig;
 use openapi_core::access::Actor;
 use openapi_core::admin::KnowledgeLimits;
 use openapi_core::brand::Brand;
@@ -291,7 +292,7 @@ impl Default for Decisions {
 ///
 /// # Errors
 /// When an endpoint cannot be used.
-pub fn responders(endpoints: &BTreeMap<String, LlmEndpoint>) -> Result<Vec<Arc<dyn ChatResponder>>, Failure> {
+pub fn responders(endpoints: &BTreeMap<String, EndpointConfig>) -> Result<Vec<Arc<dyn ChatResponder>>, Failure> {
     let mut responders: Vec<Arc<dyn ChatResponder>> = vec![Arc::new(KnowledgeResponder)];
     if !endpoints.is_empty() {
         let endpoints = endpoints.iter().map(|(name, endpoint)| (name.clone(), endpoint.clone()));
@@ -305,7 +306,7 @@ pub fn responders(endpoints: &BTreeMap<String, LlmEndpoint>) -> Result<Vec<Arc<d
 /// What finds passages in the documents of a store.
 #[must_use]
 pub fn retriever(storage: Arc<dyn Storage>, memory_octets: usize) -> Arc<dyn Retriever> {
-    let settings = IndexSettings { memory_octets, ..IndexSettings::default() };
+    let settings = IndexSettings { memory_bytes: memory_octets, ..IndexSettings::default() };
     Arc::new(KnowledgeIndex::new(storage, Arc::new(SystemClock), settings))
 }
 
@@ -331,7 +332,7 @@ pub fn extractor(choice: &EngineChoice) -> Result<Arc<dyn DocumentExtractor>, Fa
     let names: Vec<&str> = engines.languages.iter().map(String::as_str).collect();
     let tesseract = Tesseract::new("tesseract", &names);
     if tesseract.is_installed() {
-        extractor = extractor.with_recognition(Arc::new(tesseract));
+        extractor = extractor.with_ocr(Arc::new(tesseract));
     } else {
         tracing::warn!(
             languages = names.join("+"),
@@ -370,7 +371,8 @@ fn models(engines: &Engines) -> Result<Models, Failure> {
 pub fn model(engines: &Engines, name: &str) -> Result<ModelEngine, Failure> {
     let config = engines.models.get(name);
     let config = config.ok_or_else(|| Failure::new(format!("there is no endpoint '{name}'")))?;
-    ModelEngine::new(config.clone()).map_err(|error| Failure::new(format!("model_endpoint {name}: {error}")))
+    ModelEngine::new(ModelConfig::new(config.clone()))
+        .map_err(|error| Failure::new(format!("model_endpoint {name}: {error}")))
 }
 
 /// The platform over open stores.

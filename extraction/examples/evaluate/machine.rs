@@ -15,7 +15,7 @@ pub fn processor_time() -> Option<Duration> {
     Some(Duration::from_millis(ticks * 1000 / TICKS))
 }
 
-/// The most memory that this process has held, in octets.
+/// The most memory that this process has held, in bytes.
 pub fn most_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -22,7 +22,7 @@ pub struct Report {
     outcomes: BTreeMap<String, Vec<(f64, bool)>>,
     reading: Vec<Duration>,
     extracting: Vec<Duration>,
-    /// The processor's time of the documents of each set, that of recognition with them.
+    /// The processor's time of the documents of each set, that of OCR with them.
     processor: BTreeMap<String, Vec<Duration>>,
 }
 
@@ -151,8 +151,8 @@ impl Report {
         for (set, times) in &self.processor {
             line(&format!("processor {set}"), times);
         }
-        if let Some(octets) = machine::most_memory() {
-            println!("memory of this process at most {} MiB", octets >> 20);
+        if let Some(bytes) = machine::most_memory() {
+            println!("memory of this process at most {} MiB", bytes >> 20);
         }
     }
 

@@ -72,7 +72,7 @@ fn generate(folder: &std::path::Path, count: u64, seed: u64) -> Result<(), Box<d
                 let printed = write::pdf(&document.pieces, &mut random);
                 let scan = scan::scan(printed, &mut random)?;
                 set = if scan.turned { "own_turned".to_owned() } else { format!("own_scan_{}", kind.name) };
-                (scan.format, scan.media_type, scan.octets)
+                (scan.format, scan.media_type, scan.bytes)
             }
         };
         let file = format!("docs/{}_{number:04}.{format}", kind.name);

@@ -1,9 +1,9 @@
-//! What a document is, by its content: neither its name nor what the sender says counts.
+//! Detects the type of a document from its content; neither its name nor its declared type counts.
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE};
 use serde::{Deserialize, Serialize};
 
-/// The types of documents that are read.
+/// The supported document types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -42,10 +42,10 @@ impl Kind {
         Kind::Gif,
     ];
 
-    /// Tells the type by the first octets, and of a ZIP by what is in it; `None` if it is none of those that are read.
+    /// Detects the type by the first bytes, and of a ZIP archive by its entries; `None` if it is not supported.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         let head = |signature: &[u8]| bytes.starts_with(signature);
-        // Readers accept a PDF that begins within the first 1,024 octets; mail gateways put lines before it.
+        // Readers accept a PDF that begins within the first 1,024 bytes; mail gateways put lines before it.
         let start = &bytes[..bytes.len().min(1024 + 5)];
         if start.windows(5).any(|window| window == b"%PDF-") {
             return Some(Self::Pdf);
@@ -116,7 +116,7 @@ pub(crate) fn refused_text(bytes: &[u8]) -> Option<&'static str> {
 fn is_html(bytes: &[u8]) -> bool {
     let (encoding, mark) = Encoding::for_bom(bytes).unwrap_or((UTF_8, 0));
     let written = &bytes[mark..];
-    // Units of two octets: those that are white space, and the beginning behind them.
+    // Units of two bytes: those that are white space, and the beginning behind them.
     let (unit, low) = if encoding == UTF_8 { (1, 0) } else { (2, usize::from(encoding == UTF_16BE)) };
     let is_ascii = |unit: &[u8]| unit.len() == 1 || unit.get(1 - low) == Some(&0);
     let letters = written

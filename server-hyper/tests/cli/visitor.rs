@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use chat::{IndexSettings, KnowledgeIndex, KnowledgeResponder};
+use responders::{IndexSettings, KnowledgeIndex, KnowledgeResponder};
 use http::Request;
 use http_body_util::{BodyExt, Full};
 use openapi_core::brand::Brand;

@@ -37,7 +37,7 @@ impl<'a> Package<'a> {
         self.archive.index_for_name(name).is_some()
     }
 
-    /// The octets of a part; `None` if there is none of this name. What counts is what comes out, not what the package
+    /// The bytes of a part; `None` if there is none of this name. What counts is what comes out, not what the package
     /// says about it.
     pub(super) fn part(&mut self, name: &str) -> Result<Option<Vec<u8>>, ReadError> {
         let Some(index) = self.archive.index_for_name(name) else { return Ok(None) };

@@ -16,7 +16,7 @@ pub(crate) struct Piece {
     pub(crate) confidence: f32,
     /// Whether the page has a space before it, however narrow.
     pub(crate) spaced: bool,
-    /// The line that recognition has put it in.
+    /// The line that OCR has put it in.
     pub(crate) row: Option<u32>,
 }
 

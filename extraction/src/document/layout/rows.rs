@@ -5,7 +5,8 @@ use crate::document::model::{Cell, Word};
 
 /// Puts words that a reader sees on one line together, from top to bottom.
 pub(super) fn rows(pieces: Vec<Piece>) -> Vec<Row> {
-    let mut rows = if pieces.iter().all(|piece| piece.row.is_some()) { told(pieces) } else { seen(pieces) };
+    let mut rows =
+        if pieces.iter().all(|piece| piece.row.is_some()) { recognised_rows(pieces) } else { seen(pieces) };
     for row in &mut rows {
         join_parts(row);
         join_spaced_letters(row);
@@ -13,8 +14,8 @@ pub(super) fn rows(pieces: Vec<Piece>) -> Vec<Row> {
     rows
 }
 
-/// Recognition has said which words are on one line.
-fn told(mut pieces: Vec<Piece>) -> Vec<Row> {
+/// OCR has said which words are on one line.
+fn recognised_rows(mut pieces: Vec<Piece>) -> Vec<Row> {
     pieces.sort_by_key(|piece| piece.row);
     let mut rows: Vec<Row> =
         pieces.chunk_by(|a, b| a.row == b.row).map(|row| Row::of(row.to_vec())).collect();

@@ -7,9 +7,9 @@ use memchr::memmem;
 use crate::document::error::ReadError;
 use crate::document::limits::Limits;
 
-/// Deflate makes at most so many octets of one.
+/// Deflate makes at most so many bytes of one.
 const RATIO: u64 = 1032;
-/// Octets that a sample may be of a pixel.
+/// Bytes that a sample may be of a pixel.
 const PIXEL: u64 = 6;
 /// How many streams have to be counted together for their sum to matter.
 const SMALL_STREAMS: u64 = 256;

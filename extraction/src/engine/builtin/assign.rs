@@ -100,10 +100,10 @@ mod tests {
     use openapi_core::json::Json;
 
     use super::*;
-    use crate::engine::builtin::candidate::How;
+    use crate::engine::builtin::candidate::Provenance;
 
     fn candidate(at: usize, score: f64) -> Candidate {
-        Candidate::new(Span { start: at, end: at + 1 }, Json::Null, How::Beside, score, score)
+        Candidate::new(Span { start: at, end: at + 1 }, Json::Null, Provenance::SameSegment, score, score)
     }
 
     #[test]

@@ -6,17 +6,17 @@ use super::view::Span;
 
 /// How a candidate was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum How {
+pub(crate) enum Provenance {
     /// After its label in the same segment.
-    Beside,
+    SameSegment,
     /// In a segment further on the line.
-    Across,
+    SameLine,
     /// Under its label.
     Below,
     /// In a sentence that says it.
-    Prose,
+    Sentence,
     /// By its form and place alone.
-    Free,
+    Unlabelled,
     /// In a table.
     Table,
 }
@@ -29,16 +29,16 @@ pub(crate) struct Candidate {
     pub(crate) value: Json,
     /// Part of the words' text, where the value is less than whole words.
     pub(crate) quote: Option<String>,
-    pub(crate) how: How,
-    pub(crate) likeness: f64,
+    pub(crate) provenance: Provenance,
+    pub(crate) similarity: f64,
     pub(crate) score: f64,
     pub(crate) ambiguous: bool,
     /// Whether the value is not verbatim what the words say.
     pub(crate) normalised: bool,
     /// How many candidates of other values came close.
-    pub(crate) rivals: u8,
+    pub(crate) competitors: u8,
     /// How much better it fits than the best candidate of another value.
-    pub(crate) lead: f64,
+    pub(crate) margin: f64,
     /// Whether sums confirm it.
     pub(crate) confirmed: bool,
     /// Whether options, pattern or bounds of the field exclude it.
@@ -46,18 +46,18 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    pub(crate) fn new(span: Span, value: Json, how: How, likeness: f64, score: f64) -> Self {
+    pub(crate) fn new(span: Span, value: Json, provenance: Provenance, similarity: f64, score: f64) -> Self {
         Candidate {
             pieces: vec![span],
             value,
             quote: None,
-            how,
-            likeness,
+            provenance,
+            similarity,
             score,
             ambiguous: false,
             normalised: false,
-            rivals: 0,
-            lead: 0.6,
+            competitors: 0,
+            margin: 0.6,
             confirmed: false,
             excluded: false,
         }

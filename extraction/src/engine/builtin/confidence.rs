@@ -6,7 +6,7 @@
 
 use openapi_core::extraction::{Confidence, ExtractionType};
 
-use super::candidate::{Candidate, How};
+use super::candidate::{Candidate, Provenance};
 pub use super::weights::COUNT;
 use super::weights::WEIGHTS;
 
@@ -44,20 +44,20 @@ impl Features {
         words: usize,
     ) -> Self {
         let flag = |set: bool| if set { 1.0 } else { 0.0 };
-        let is = |how: How| flag(kind == Kind::Single && candidate.how == how);
+        let is = |provenance: Provenance| flag(kind == Kind::Single && candidate.provenance == provenance);
         let complete = if let Kind::Row(share) = kind { share } else { 0.0 };
         Features([
             1.0,
             candidate.score.clamp(0.0, 1.3),
-            candidate.likeness.clamp(0.0, 1.0),
-            candidate.lead.clamp(-0.5, 0.6),
+            candidate.similarity.clamp(0.0, 1.0),
+            candidate.margin.clamp(-0.5, 0.6),
             flag(candidate.confirmed),
             flag(candidate.normalised),
             (1.0 - quality).clamp(0.0, 1.0),
-            is(How::Beside) + is(How::Across),
-            is(How::Below),
-            is(How::Prose),
-            is(How::Free),
+            is(Provenance::SameSegment) + is(Provenance::SameLine),
+            is(Provenance::Below),
+            is(Provenance::Sentence),
+            is(Provenance::Unlabelled),
             flag(matches!(kind, Kind::Row(_))),
             flag(kind == Kind::Element),
             flag(kind == Kind::Address),
@@ -67,8 +67,8 @@ impl Features {
             flag(of == ExtractionType::Boolean),
             complete,
             (words as f64 / 12.0).min(1.0),
-            f64::from(candidate.rivals.min(6)) / 6.0,
-            flag(candidate.rivals == 0),
+            f64::from(candidate.competitors.min(6)) / 6.0,
+            flag(candidate.competitors == 0),
             flag(complete >= 1.0),
         ])
     }

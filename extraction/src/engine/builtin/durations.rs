@@ -1,6 +1,6 @@
 //! How long something lasts: numbers with units of time, and the sentences that say the term of an agreement.
 
-use super::candidate::{Candidate, How};
+use super::candidate::{Candidate, Provenance};
 use super::source::{MAX_HITS, Source};
 use super::view::{Span, View};
 
@@ -141,7 +141,7 @@ impl Source<'_, '_> {
             {
                 continue;
             }
-            let mut candidate = Candidate::new(span, value.as_str().into(), How::Prose, 0.5, score);
+            let mut candidate = Candidate::new(span, value.as_str().into(), Provenance::Sentence, 0.5, score);
             candidate.normalised = self.view.text(span) != value;
             found.push(candidate);
         }

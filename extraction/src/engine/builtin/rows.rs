@@ -1,8 +1,8 @@
 //! The rows of an array of objects, and which property is what in them.
 
 use super::candidate::Candidate;
+use super::field_query::FieldQuery;
 use super::view::Span;
-use super::wanted::Wanted;
 
 /// The most rows that are read.
 pub(crate) const MAX_ROWS: usize = 500;
@@ -28,8 +28,8 @@ pub(crate) struct Roles {
 }
 
 impl Roles {
-    pub(crate) fn of(properties: &[Wanted<'_>]) -> Self {
-        let numeric = |property: &Wanted<'_>| property.kind.is_numeric();
+    pub(crate) fn of(properties: &[FieldQuery<'_>]) -> Self {
+        let numeric = |property: &FieldQuery<'_>| property.kind.is_numeric();
         let quantity =
             properties.iter().position(|property| numeric(property) && property.name.has("quantity"));
         let unit = properties.iter().position(|property| numeric(property) && property.name.has("unit"));
@@ -46,8 +46,8 @@ impl Roles {
     }
 }
 
-/// Whether rows of these properties can be told without a header.
-pub(crate) fn is_priced(properties: &[Wanted<'_>]) -> bool {
+/// Whether rows of these properties can be found without a header.
+pub(crate) fn are_line_items(properties: &[FieldQuery<'_>]) -> bool {
     let roles = Roles::of(properties);
     roles.name.is_some() && (roles.total.is_some() || roles.unit.is_some())
 }

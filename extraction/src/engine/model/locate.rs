@@ -10,30 +10,30 @@ use unicode_normalization::char::is_combining_mark;
 
 use crate::engine::builtin::view::{Span, View};
 
-/// From which likeness on text counts as a close match (contract 12.2).
+/// From which similarity on text counts as a close match (contract 12.2).
 pub(super) const CLOSE: f64 = 0.9;
-/// The fewest letters and digits of text whose likeness says anything.
-const FEWEST_FOR_LIKENESS: usize = 5;
+/// The fewest letters and digits of text whose similarity says anything.
+const FEWEST_FOR_SIMILARITY: usize = 5;
 /// How many places of one text are looked at.
-const MOST_HITS: usize = 64;
+const MAX_HITS: usize = 64;
 /// Cells of the tables of edit distances that one answer may cost, so that an answer of lies ends; what is not looked
 /// for any more counts as not found.
-const LIKENESS_WORK: usize = 60_000_000;
-/// Octets that may be searched for one answer, to the same end: a document of 100 kB ten thousand times.
+const SIMILARITY_WORK: usize = 60_000_000;
+/// Bytes that may be searched for one answer, to the same end: a document of 100 kB ten thousand times.
 const SEARCH_WORK: usize = 1 << 30;
 
 /// A document in one row of letters and digits.
 pub(super) struct Haystack<'v, 'd> {
     view: &'v View<'d>,
     text: String,
-    /// The word of each octet.
+    /// The word of each byte.
     word: Vec<u32>,
-    /// Whether a run of letters and digits may begin, or end, at an octet.
+    /// Whether a run of letters and digits may begin, or end, at a byte.
     edges: Vec<(bool, bool)>,
     /// Where each word begins, and one more.
     starts: Vec<u32>,
     words: RefCell<Option<HashMap<String, Vec<u32>>>>,
-    likeness_work: Cell<usize>,
+    similarity_work: Cell<usize>,
     search_work: Cell<usize>,
 }
 
@@ -93,7 +93,7 @@ impl<'v, 'd> Haystack<'v, 'd> {
             edges: Vec::new(),
             starts: Vec::with_capacity(view.words.len() + 1),
             words: RefCell::new(None),
-            likeness_work: Cell::new(LIKENESS_WORK),
+            similarity_work: Cell::new(SIMILARITY_WORK),
             search_work: Cell::new(SEARCH_WORK),
         };
         for (index, word) in view.words.iter().enumerate() {
@@ -122,9 +122,9 @@ impl<'v, 'd> Haystack<'v, 'd> {
             }
             let begun = self.text.len();
             self.text.push(c);
-            for octet in begun..self.text.len() {
+            for byte in begun..self.text.len() {
                 self.word.push(index);
-                self.edges.push((octet == begun && !joined, false));
+                self.edges.push((byte == begun && !joined, false));
             }
             last = Some((c, at));
         });
@@ -135,31 +135,31 @@ impl<'v, 'd> Haystack<'v, 'd> {
         }
     }
 
-    fn octets(&self, span: Span) -> Range<usize> {
+    fn bytes(&self, span: Span) -> Range<usize> {
         let of = |word: usize| self.starts.get(word).map_or(self.text.len(), |start| *start as usize);
         of(span.start)..of(span.end)
     }
 
     /// Where squashed text stands within a span, whole words only, in the order of the document.
     pub(super) fn find(&self, needle: &str, within: Span) -> Vec<Span> {
-        let octets = self.octets(within);
-        if needle.is_empty() || octets.len() < needle.len() {
+        let bytes = self.bytes(within);
+        if needle.is_empty() || bytes.len() < needle.len() {
             return Vec::new();
         }
-        let Some(left) = self.search_work.get().checked_sub(octets.len()) else { return Vec::new() };
+        let Some(left) = self.search_work.get().checked_sub(bytes.len()) else { return Vec::new() };
         self.search_work.set(left);
-        let base = octets.start;
-        memmem::find_iter(&self.text.as_bytes()[octets], needle)
+        let base = bytes.start;
+        memmem::find_iter(&self.text.as_bytes()[bytes], needle)
             .map(|at| (base + at, base + at + needle.len() - 1))
             .filter(|&(first, last)| self.edges[first].0 && self.edges[last].1)
             .map(|(first, last)| Span { start: self.word[first] as usize, end: self.word[last] as usize + 1 })
-            .take(MOST_HITS)
+            .take(MAX_HITS)
             .collect()
     }
 
     /// The words within a span that are most like squashed text, if any are like it.
     pub(super) fn closest(&self, needle: &str, within: Span) -> Option<Span> {
-        if needle.len() < FEWEST_FOR_LIKENESS {
+        if needle.len() < FEWEST_FOR_SIMILARITY {
             return None;
         }
         let words = within.end - within.start;
@@ -170,7 +170,7 @@ impl<'v, 'd> Haystack<'v, 'd> {
         for start in anchors {
             let mut length = 0;
             for end in start + 1..=within.end {
-                length += self.octets(Span { start: end - 1, end }).len();
+                length += self.bytes(Span { start: end - 1, end }).len();
                 if length * 10 < needle.len() * 9 {
                     continue;
                 }
@@ -178,11 +178,11 @@ impl<'v, 'd> Haystack<'v, 'd> {
                     break;
                 }
                 let span = Span { start, end };
-                let Some(likeness) = self.likeness(needle, &self.text[self.octets(span)]) else {
+                let Some(similarity) = self.similarity(needle, &self.text[self.bytes(span)]) else {
                     return best.map(|(_, span)| span);
                 };
-                if likeness >= CLOSE && best.is_none_or(|(most, _)| likeness > most) {
-                    best = Some((likeness, span));
+                if similarity >= CLOSE && best.is_none_or(|(most, _)| similarity > most) {
+                    best = Some((similarity, span));
                 }
             }
         }
@@ -190,9 +190,9 @@ impl<'v, 'd> Haystack<'v, 'd> {
     }
 
     /// How alike two texts are; none when the work that a document may cost is done.
-    pub(super) fn likeness(&self, a: &str, b: &str) -> Option<f64> {
-        let left = self.likeness_work.get().checked_sub(a.len().saturating_mul(b.len()))?;
-        self.likeness_work.set(left);
+    pub(super) fn similarity(&self, a: &str, b: &str) -> Option<f64> {
+        let left = self.similarity_work.get().checked_sub(a.len().saturating_mul(b.len()))?;
+        self.similarity_work.set(left);
         Some(strsim::normalized_levenshtein(a, b))
     }
 
@@ -203,7 +203,7 @@ impl<'v, 'd> Haystack<'v, 'd> {
             let mut index: HashMap<String, Vec<u32>> = HashMap::new();
             for at in 0..self.view.words.len() {
                 let head: String =
-                    self.text[self.octets(Span { start: at, end: at + 1 })].chars().take(3).collect();
+                    self.text[self.bytes(Span { start: at, end: at + 1 })].chars().take(3).collect();
                 if !head.is_empty() {
                     index.entry(head).or_default().push(u32::try_from(at).unwrap_or(u32::MAX));
                 }
@@ -292,7 +292,7 @@ mod tests {
             let span = haystack.closest(&squashed("Northwind Traders Limited"), all);
             assert_eq!(span.map(|span| haystack.source(span)).as_deref(), Some("Northwlnd Traders Limited"));
             assert_eq!(haystack.closest(&squashed("Southwind Gliders Limited"), all), None);
-            haystack.likeness_work.set(10);
+            haystack.similarity_work.set(10);
             assert_eq!(haystack.closest(&squashed("Northwind Traders Limited"), all), None);
         }
     }
