@@ -5,7 +5,6 @@ use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use responders::{IndexSettings, KnowledgeIndex, KnowledgeResponder, LlmResponder};
 use extraction::document::ocr::Tesseract;
 use extraction::engine::model::{ModelConfig, ModelEngine};
 use extraction::worker::{Reader, Worker};
@@ -21,6 +20,7 @@ use openapi_core::ports::{
 };
 use openapi_core::storage::memory::MemoryStorage;
 use openapi_core::storage::{Storage, TransferStore};
+use responders::{IndexSettings, KnowledgeIndex, KnowledgeResponder, LlmResponder};
 use storage_blobs::{BlobsUrl, InvalidBlobsUrl};
 use storage_mongo::{MongoConfig, MongoStorage};
 use storage_postgres::{PostgresConfig, PostgresStorage};
@@ -292,7 +292,9 @@ impl Default for Decisions {
 ///
 /// # Errors
 /// When an endpoint cannot be used.
-pub fn responders(endpoints: &BTreeMap<String, EndpointConfig>) -> Result<Vec<Arc<dyn ChatResponder>>, Failure> {
+pub fn responders(
+    endpoints: &BTreeMap<String, EndpointConfig>,
+) -> Result<Vec<Arc<dyn ChatResponder>>, Failure> {
     let mut responders: Vec<Arc<dyn ChatResponder>> = vec![Arc::new(KnowledgeResponder)];
     if !endpoints.is_empty() {
         let endpoints = endpoints.iter().map(|(name, endpoint)| (name.clone(), endpoint.clone()));

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use responders::Format;
 use clap::Args;
 use extraction::document::ocr::{OcrEngine, Tesseract};
 use extraction::document::{Document, Kind, Limits, Page, Warning, decode};
@@ -16,6 +15,7 @@ use openapi_core::admin::{Admin, ChatAdmin, KnowledgeLimits, NewKnowledge};
 use openapi_core::chat::KnowledgeDocument;
 use openapi_core::files::Sha256Digest;
 use openapi_core::values::AgentId;
+use responders::Format;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use responders::{IndexSettings, KnowledgeIndex, KnowledgeResponder};
 use http::Request;
 use http_body_util::{BodyExt, Full};
 use openapi_core::brand::Brand;
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::ports::{Clock, FixedClock};
 use openapi_core::widget::{WidgetApi, WidgetSettings};
+use responders::{IndexSettings, KnowledgeIndex, KnowledgeResponder};
 use serde_json::{Value, json};
 use server_hyper::ports::{SystemClock, SystemRandom};
 use server_hyper::server_keys::KeySource;
