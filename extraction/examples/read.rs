@@ -1,10 +1,10 @@
 //! Reads a document and prints what was found:
-//! `cargo run -p extraction --release --example read -- FILE [--json] [--in-process] [--no-recognition]`.
+//! `cargo run -p extraction --release --example read -- FILE [--json] [--in-process] [--no-OCR]`.
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use extraction::document::recognition::{Recognise, Tesseract};
+use extraction::document::ocr::{OcrEngine, Tesseract};
 use extraction::document::{Document, Limits, Line};
 use extraction::worker::{Reader, Worker, run_if_asked};
 
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         Ok(worker) if !is_set("--in-process") => Reader::Worker(worker),
         _ => Reader::InProcess,
     };
-    let engine = (!is_set("--no-recognition")).then(|| Arc::new(Tesseract::default()) as Arc<dyn Recognise>);
+    let engine = (!is_set("--no-recognition")).then(|| Arc::new(Tesseract::default()) as Arc<dyn OcrEngine>);
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
     #[expect(clippy::disallowed_methods, reason = "an example measures time")]

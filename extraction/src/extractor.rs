@@ -1,4 +1,4 @@
-//! The port of the Open API over a [`Reader`] and an engine.
+//! Implements the extraction port of the Open API with a [`Reader`] and an engine.
 
 #[cfg(feature = "model")]
 use std::collections::BTreeMap;
@@ -14,9 +14,9 @@ use openapi_core::files::Inspector;
 #[cfg(feature = "model")]
 use openapi_core::values::AgentId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
-use crate::document::recognition::Recognise;
+use crate::document::ocr::OcrEngine;
 use crate::document::{
     Document, Kind, Limits, PageSource, ReadError, Unit, is_encrypted_office, refused_text,
 };
@@ -25,13 +25,13 @@ use crate::engine::builtin;
 use crate::engine::model::ModelEngine;
 use crate::worker::{Reader, WorkerError};
 
-/// How many documents may wait for each that is worked on. What comes then is told to come again.
+/// The number of documents that may wait for each one in progress. The extractor rejects further ones as busy.
 const WAITING: usize = 16;
 
 /// Reads documents with a [`Reader`] and answers with the built-in engine, or by a model where one was given.
 ///
-/// As many documents are worked on at once as the machine has cores; some more wait for their turn, as long as they may
-/// take, and the rest is [`Unavailable`](ExtractError::Unavailable) at once.
+/// One document for each core is processed at a time; some more wait for their turn, up to their timeout
+/// and further ones fail with [`Unavailable`](ExtractError::Unavailable) at once.
 ///
 /// A panic of an engine is [`BadAnswer`](ExtractError::BadAnswer), which holds nothing of the document. Its words may hold
 /// a part of it, and go to the panic hook of the process, whose default prints them: a host of others' documents sets one
@@ -42,16 +42,16 @@ const WAITING: usize = 16;
 /// ```
 pub struct Extractor {
     reader: Reader,
-    recognise: Option<Arc<dyn Recognise>>,
-    /// Bytes of pictures of pages that the model may want to see.
-    picture_bytes: u64,
+    ocr: Option<Arc<dyn OcrEngine>>,
+    /// Bytes of images of pages that the model may want to see.
+    image_bytes: u64,
     #[cfg(feature = "model")]
     models: Arc<Models>,
     work: Arc<Semaphore>,
     queue: Arc<Semaphore>,
 }
 
-/// Which model is asked about whose documents; the default is none.
+/// Which model extracts from the documents of which tenant; by default none does.
 #[cfg(feature = "model")]
 #[derive(Clone, Default)]
 pub struct Models {
@@ -65,14 +65,14 @@ pub struct Models {
 }
 
 impl Extractor {
-    /// An extractor that recognises nothing: pictures and scanned pages have no text then.
+    /// An extractor without OCR: images and scanned pages have no text.
     #[must_use]
     pub fn new(reader: Reader) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Extractor {
             reader,
-            recognise: None,
-            picture_bytes: 0,
+            ocr: None,
+            image_bytes: 0,
             #[cfg(feature = "model")]
             models: Arc::default(),
             work: semaphore(cores),
@@ -80,25 +80,25 @@ impl Extractor {
         }
     }
 
-    /// Asks models.
+    /// Adds models.
     #[cfg(feature = "model")]
     #[must_use]
     pub fn with_models(mut self, models: Models) -> Self {
         let all = models.of_agents.values().chain([&models.of_all]).flatten();
         // Whose document it is is not known when it is read.
-        self.picture_bytes = all.map(|model| model.image_bytes() as u64).max().unwrap_or(0);
+        self.image_bytes = all.map(|model| model.max_image_bytes() as u64).max().unwrap_or(0);
         self.models = Arc::new(models);
         self
     }
 
-    /// Recognises pictures and scanned pages.
+    /// Adds OCR for images and scanned pages.
     #[must_use]
-    pub fn with_recognition(mut self, recognise: Arc<dyn Recognise>) -> Self {
-        self.recognise = Some(recognise);
+    pub fn with_ocr(mut self, ocr: Arc<dyn OcrEngine>) -> Self {
+        self.ocr = Some(ocr);
         self
     }
 
-    /// How many documents are worked on at once, at least 1.
+    /// The number of documents that are processed at a time, at least 1.
     #[must_use]
     pub fn with_parallelism(mut self, documents: usize) -> Self {
         let documents = documents.max(1);
@@ -112,7 +112,7 @@ fn semaphore(permits: usize) -> Arc<Semaphore> {
     Arc::new(Semaphore::new(permits))
 }
 
-/// A place in the queue and, in time, one at work; both for as long as the document is open.
+/// A permit to wait and, later, one to work, both held while the document is open.
 struct Turn {
     _waiting: OwnedSemaphorePermit,
     working: Option<OwnedSemaphorePermit>,
@@ -120,7 +120,7 @@ struct Turn {
 }
 
 impl Turn {
-    /// Waits for a place at work, unless it has one.
+    /// Waits for a permit to work, unless it has one.
     async fn work(&mut self) -> Result<(), ExtractError> {
         if self.working.is_none() {
             let place = Arc::clone(&self.work).acquire_owned().await;
@@ -162,25 +162,26 @@ impl DocumentExtractor for Extractor {
         &self,
         document: SentDocument,
         limits: DocumentLimits,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Box<dyn OpenDocument>, ExtractError> {
         let DocumentLimits { pages, characters, pixels } = limits;
-        // How many bytes a document may have was checked by whoever received it.
+        // The receiver of the document has checked its size.
         let limits = Limits {
             bytes: u64::MAX,
             pages,
             characters,
             pixels,
-            pictures: self.picture_bytes,
+            images: self.image_bytes,
             ..Limits::default()
         };
         let read = async {
             let turn = self.turn().await?;
             let bytes: Arc<[u8]> = document.content.as_ref().into();
-            let read = self.reader.read(bytes, limits, self.recognise.clone()).await;
+            let read = self.reader.read(bytes, limits, self.ocr.clone()).await;
             read.map(|document| (turn, document)).map_err(not_read)
         };
-        let (turn, document) = timeout(patience, read).await.map_err(|_| ExtractError::TimedOut)??;
+        let (turn, document) =
+            tokio::time::timeout(timeout, read).await.map_err(|_| ExtractError::TimedOut)??;
         Ok(Box::new(Opened {
             document: Arc::new(document),
             turn,
@@ -205,7 +206,7 @@ impl OpenDocument for Opened {
         DocumentText {
             page_count: document.page_count,
             character_count: document.characters(),
-            ocr_applied: document.pages.iter().any(|page| page.source == PageSource::Recognised),
+            ocr_applied: document.pages.iter().any(|page| page.source == PageSource::Ocr),
         }
     }
 
@@ -217,7 +218,7 @@ impl OpenDocument for Opened {
         let Opened { document, turn } = *self;
         #[cfg(feature = "model")]
         if let Some(model) = models.of(&task.agent) {
-            // Whoever waits for a model keeps nobody from work.
+            // Waiting for a model occupies no worker.
             turn.working = None;
             match models.ask(model, &document, &task).await {
                 Err(error) if models.fallback => {
@@ -266,10 +267,9 @@ impl Models {
         document: &Document,
         task: &ExtractionTask,
     ) -> Result<Findings, ExtractError> {
-        let patience = if self.fallback { task.patience * 3 / 4 } else { task.patience };
+        let timeout = if self.fallback { task.patience * 3 / 4 } else { task.patience };
         let instructions = task.instructions.as_deref();
-        let answer =
-            model.extract(document, &document.pictures, &task.schema, instructions, patience).await?;
+        let answer = model.extract(document, &document.images, &task.schema, instructions, timeout).await?;
         Ok(Findings {
             fields: answer.findings,
             warnings: answer.warnings,

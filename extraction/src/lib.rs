@@ -1,4 +1,5 @@
-//! Documents to text with layout ([`document`]), and text to the fields of a schema with honest confidence ([`engine`]).
+//! Reads documents as text with layout ([`document`]) and extracts the fields of a schema with calibrated confidence
+//! ([`engine`]).
 //!
 //! [`Extractor`] is both behind the port of the Open API, [`openapi_core::extraction::DocumentExtractor`].
 //!

@@ -5,19 +5,20 @@ use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use chat::{IndexSettings, KnowledgeIndex, KnowledgeResponder, LlmEndpoint, LlmResponder};
 use conversations::admin::KnowledgeLimits;
 use conversations::storage::ConversationStorage;
 use conversations::{ChatPorts, ChatResponder, Conversations, Retriever};
-use extraction::document::recognition::Tesseract;
-use extraction::engine::model::ModelEngine;
+use extraction::document::ocr::Tesseract;
+use extraction::engine::model::{ModelConfig, ModelEngine};
 use extraction::worker::{Reader, Worker};
 use extraction::{Extractor, Models};
+use llm::EndpointConfig;
 use openapi_core::access::Actor;
 use openapi_core::extraction::{DocumentExtractor, NoExtractor};
 use openapi_core::platform::{ExtractionSettings, FileSettings, Platform, Ports};
 use openapi_core::ports::{BlobStore, BlockingExecutor, NoBlobs, Spawner, Task, Timer, Work};
 use openapi_core::service_info::ServiceInfo;
+use responders::{IndexSettings, KnowledgeIndex, KnowledgeResponder, LlmResponder};
 use storage_blobs::{BlobsUrl, InvalidBlobsUrl};
 use storage_common::transfer::TransferStore;
 use storage_memory::MemoryStorage;
@@ -308,7 +309,7 @@ impl Default for Decisions {
 /// # Errors
 /// When an endpoint cannot be used.
 pub fn responders(
-    endpoints: &BTreeMap<String, LlmEndpoint>,
+    endpoints: &BTreeMap<String, EndpointConfig>,
 ) -> Result<Vec<Arc<dyn ChatResponder>>, CliError> {
     let mut responders: Vec<Arc<dyn ChatResponder>> = vec![Arc::new(KnowledgeResponder)];
     if !endpoints.is_empty() {
@@ -349,7 +350,7 @@ pub fn extractor(choice: &EngineChoice) -> Result<Arc<dyn DocumentExtractor>, Cl
     let names: Vec<&str> = engines.languages.iter().map(String::as_str).collect();
     let tesseract = Tesseract::new("tesseract", &names);
     if tesseract.is_installed() {
-        extractor = extractor.with_recognition(Arc::new(tesseract));
+        extractor = extractor.with_ocr(Arc::new(tesseract));
     } else {
         tracing::warn!(
             languages = names.join("+"),
@@ -388,7 +389,8 @@ fn models(engines: &Engines) -> Result<Models, CliError> {
 pub fn model(engines: &Engines, name: &str) -> Result<ModelEngine, CliError> {
     let config = engines.models.get(name);
     let config = config.ok_or_else(|| CliError::new(format!("there is no endpoint '{name}'")))?;
-    ModelEngine::new(config.clone()).map_err(|error| CliError::new(format!("model_endpoint {name}: {error}")))
+    ModelEngine::new(ModelConfig::new(config.clone()))
+        .map_err(|error| CliError::new(format!("model_endpoint {name}: {error}")))
 }
 
 /// Platform and chat over open stores.

@@ -11,12 +11,12 @@ pub struct Options {
     pub endpoint: Option<String>,
     pub model: Option<String>,
     pub key_variable: Option<String>,
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { endpoint: None, model: None, key_variable: None, patience: Duration::from_secs(120) }
+        Options { endpoint: None, model: None, key_variable: None, timeout: Duration::from_secs(120) }
     }
 }
 
@@ -45,7 +45,7 @@ impl Engine {
     pub fn of(options: &Options) -> Result<Self, Box<dyn std::error::Error>> {
         let is_asked =
             options.endpoint.is_some() || options.model.is_some() || options.key_variable.is_some();
-        let is_short = options.patience.is_zero();
+        let is_short = options.timeout.is_zero();
         if is_asked || is_short {
             Err("built without the feature `model`".into())
         } else {
@@ -65,7 +65,8 @@ impl Engine {
 
 #[cfg(feature = "model")]
 mod model {
-    use extraction::engine::model::{EndpointKey, ModelConfig, ModelEngine};
+    use extraction::engine::model::{ModelConfig, ModelEngine};
+    use llm::{ApiKey, EndpointConfig};
     use tokio::runtime::Runtime;
 
     use super::{Document, Duration, ExtractionSchema, Options, builtin};
@@ -74,7 +75,7 @@ mod model {
     pub struct Asked {
         engine: ModelEngine,
         runtime: Runtime,
-        patience: Duration,
+        timeout: Duration,
     }
 
     impl Asked {
@@ -83,15 +84,15 @@ mod model {
             name: &str,
             options: &Options,
         ) -> Result<Self, Box<dyn std::error::Error>> {
-            let mut config = ModelConfig::at(endpoint, name, name)?;
+            let mut endpoint = EndpointConfig::parse(endpoint, name)?;
             if let Some(variable) = &options.key_variable {
                 let key = std::env::var(variable).map_err(|error| format!("{variable}: {error}"))?;
-                config.key = Some(EndpointKey::new(&key)?);
+                endpoint.api_key = Some(ApiKey::new(&key)?);
             }
             Ok(Asked {
-                engine: ModelEngine::new(config)?,
+                engine: ModelEngine::new(ModelConfig::new(endpoint))?,
                 runtime: Runtime::new()?,
-                patience: options.patience,
+                timeout: options.timeout,
             })
         }
 
@@ -100,7 +101,7 @@ mod model {
             document: &Document,
             schema: &ExtractionSchema,
         ) -> Result<builtin::Answer, String> {
-            let answer = self.engine.extract(document, &document.pictures, schema, None, self.patience);
+            let answer = self.engine.extract(document, &document.images, schema, None, self.timeout);
             let answer = self.runtime.block_on(answer).map_err(|error| error.to_string())?;
             Ok(builtin::Answer {
                 findings: answer.findings,

@@ -65,9 +65,9 @@ pub fn run(samples: &[Sample]) {
         }
     }
     let weights = fit(&samples.iter().collect::<Vec<_>>());
-    println!("pub(super) const WEIGHTS: [f64; COUNT] = [");
+    println!("pub(super) const WEIGHTS: [(&str, f64); COUNT] = [");
     for (weight, name) in weights.iter().zip(NAMES) {
-        println!("    {weight:.3}, // {name}");
+        println!("    (\"{name}\", {weight:.3}),");
     }
     println!("];");
     if let Some(figures) = calibration::of(&outcomes) {

@@ -24,7 +24,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use extraction::document::recognition::Tesseract;
+use extraction::document::ocr::Tesseract;
 use extraction::document::{Document, Limits, read_with};
 use extraction::engine::builtin::confidence::Features;
 use serde_json::{Map, Value, json};
@@ -49,7 +49,7 @@ Usage: evaluate FOLDER [options]
   --model-endpoint URL  ask a model at this endpoint of the chat-completions protocol instead of the built-in engine
   --model NAME          the model's name there
   --model-key-env VAR   the variable of the environment that holds its key
-  --model-patience S    how long one document may take, 120 s unless said";
+  --model-timeout S    how long one document may take, 120 s unless said";
 
 struct Options {
     folder: PathBuf,
@@ -97,7 +97,7 @@ fn options() -> Option<Options> {
             "--model-endpoint" => options.asked.endpoint = Some(words.next()?),
             "--model" => options.asked.model = Some(words.next()?),
             "--model-key-env" => options.asked.key_variable = Some(words.next()?),
-            "--model-patience" => options.asked.patience = Duration::from_secs(words.next()?.parse().ok()?),
+            "--model-timeout" => options.asked.timeout = Duration::from_secs(words.next()?.parse().ok()?),
             folder if !folder.starts_with("--") && options.folder.as_os_str().is_empty() => {
                 options.folder = folder.into();
             }
@@ -267,20 +267,20 @@ fn document(
     options: &Options,
     entry: &Entry,
 ) -> Result<Result<Document, String>, Box<dyn std::error::Error>> {
-    let kept =
+    let cached =
         options.documents.as_ref().map(|folder| folder.join(format!("{}.json", entry.id.replace('/', "_"))));
-    if let Some(kept) = kept.as_deref().filter(|kept| Path::exists(kept)) {
-        return Ok(Ok(serde_json::from_slice(&std::fs::read(kept)?)?));
+    if let Some(cached) = cached.as_deref().filter(|cached| Path::exists(cached)) {
+        return Ok(Ok(serde_json::from_slice(&std::fs::read(cached)?)?));
     }
     let bytes = std::fs::read(entry.folder.join(&entry.file))?;
-    let recognition = Tesseract::default();
-    let document = match read_with(&bytes, &Limits::default(), Some(&recognition)) {
+    let ocr = Tesseract::default();
+    let document = match read_with(&bytes, &Limits::default(), Some(&ocr)) {
         Ok(document) => document,
         Err(error) => return Ok(Err(error.to_string())),
     };
-    if let Some(kept) = kept {
-        std::fs::create_dir_all(kept.parent().unwrap_or(Path::new(".")))?;
-        std::fs::write(kept, serde_json::to_vec(&document)?)?;
+    if let Some(cached) = cached {
+        std::fs::create_dir_all(cached.parent().unwrap_or(Path::new(".")))?;
+        std::fs::write(cached, serde_json::to_vec(&document)?)?;
     }
     Ok(Ok(document))
 }

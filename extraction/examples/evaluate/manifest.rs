@@ -103,7 +103,7 @@ impl Part {
         }
     }
 
-    /// Whether the part has a document: a third of them, told by a hash (FNV-1a) of the last part of the id, is final, so
+    /// Whether the part has a document: a third of them, chosen by a hash (FNV-1a) of the last part of the id, is final, so
     /// that one text in several formats is wholly in one part.
     pub fn has(self, id: &str) -> bool {
         let name = id.rsplit('/').next().unwrap_or(id);

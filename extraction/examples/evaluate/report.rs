@@ -22,7 +22,7 @@ pub struct Report {
     outcomes: BTreeMap<String, Vec<(f64, bool)>>,
     reading: Vec<Duration>,
     extracting: Vec<Duration>,
-    /// The processor's time of the documents of each set, that of recognition with them.
+    /// The processor's time of the documents of each set, that of OCR with them.
     processor: BTreeMap<String, Vec<Duration>>,
 }
 

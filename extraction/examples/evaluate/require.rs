@@ -22,15 +22,15 @@ impl Requirement {
     }
 }
 
-/// Prints which bounds are kept; an error tells how many are not. A figure that there is not is not kept.
+/// Prints whether each bound is met; the error counts those that are not. A missing figure meets no bound.
 pub fn check(report: &Report, requirements: &[Requirement]) -> Result<(), String> {
     let mut missed = 0;
     for Requirement { text, name, at_least, bound } in requirements {
         let figure = report.figure(name);
-        let kept = figure.is_some_and(|figure| if *at_least { figure >= *bound } else { figure <= *bound });
+        let is_met = figure.is_some_and(|figure| if *at_least { figure >= *bound } else { figure <= *bound });
         let figure = figure.map_or("not measured".to_owned(), |figure| format!("{figure:.3}"));
-        println!("require {text}: {figure}, {}", if kept { "reached" } else { "MISSED" });
-        missed += usize::from(!kept);
+        println!("require {text}: {figure}, {}", if is_met { "reached" } else { "MISSED" });
+        missed += usize::from(!is_met);
     }
     if missed > 0 { Err(format!("{missed} of {} figures missed", requirements.len())) } else { Ok(()) }
 }

@@ -1,5 +1,5 @@
 //! Documents as a scanner or a camera sees them: a printed page, a little turned, on grey paper, with noise; as PNG, as
-//! JPEG, or as a PDF whose page is a picture. Some lie on a side or stand on their head.
+//! JPEG, or as a PDF whose page is a image. Some lie on a side or stand on their head.
 
 use std::io::Cursor;
 
@@ -19,7 +19,7 @@ const HEIGHT: f32 = 842.0;
 /// The shade of what is outside of the page.
 const OUTSIDE: f32 = 235.0;
 
-/// A picture of a printed page.
+/// A image of a printed page.
 pub struct Scan {
     /// The ending of its file.
     pub format: &'static str,
@@ -49,7 +49,7 @@ pub fn scan(printed: Vec<u8>, random: &mut Random) -> Result<Scan, Box<dyn std::
             ("png", "image/png", bytes.into_inner())
         }
         1 => ("jpg", "image/jpeg", jpeg(&page, quality)?),
-        _ => ("pdf", "application/pdf", pictured(&page, quality)?),
+        _ => ("pdf", "application/pdf", imaged(&page, quality)?),
     };
     Ok(Scan { format, media_type, bytes, turned: turn != 0 })
 }
@@ -69,7 +69,7 @@ fn drawn(printed: Vec<u8>, dpi: f32) -> Result<GrayImage, Box<dyn std::error::Er
     );
     let pixels = pixmap.data_as_u8_slice().chunks_exact(4).map(|pixel| pixel[1]).collect();
     GrayImage::from_raw(u32::from(pixmap.width()), u32::from(pixmap.height()), pixels)
-        .ok_or_else(|| "a picture of another size".into())
+        .ok_or_else(|| "an image of another size".into())
 }
 
 /// The page as it comes out of a machine: turned by up to 1.5 degrees, blurred by the turning, grey paper with light
@@ -114,10 +114,10 @@ fn jpeg(page: &GrayImage, quality: u8) -> Result<Vec<u8>, image::ImageError> {
     Ok(bytes)
 }
 
-/// A PDF whose only page is a picture, as scanners make it.
-fn pictured(page: &GrayImage, quality: u8) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
+/// A PDF whose only page is a image, as scanners make it.
+fn imaged(page: &GrayImage, quality: u8) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
     let bytes = jpeg(page, quality)?;
-    let (catalog, tree, sheet, stream, picture) =
+    let (catalog, tree, sheet, stream, image) =
         (Ref::new(1), Ref::new(2), Ref::new(3), Ref::new(4), Ref::new(5));
     let lies = page.width() > page.height();
     let (width, height) = if lies { (HEIGHT, WIDTH) } else { (WIDTH, HEIGHT) };
@@ -132,10 +132,10 @@ fn pictured(page: &GrayImage, quality: u8) -> Result<Vec<u8>, Box<dyn std::error
     pdf.pages(tree).kids([sheet]).count(1);
     let mut writer = pdf.page(sheet);
     writer.parent(tree).media_box(Rect::new(0.0, 0.0, width, height)).contents(stream);
-    writer.resources().x_objects().pair(Name(b"Im1"), picture);
+    writer.resources().x_objects().pair(Name(b"Im1"), image);
     writer.finish();
     pdf.stream(stream, &content);
-    let mut image = pdf.image_xobject(picture, &bytes);
+    let mut image = pdf.image_xobject(image, &bytes);
     image.filter(Filter::DctDecode);
     image.width(i32::try_from(page.width())?).height(i32::try_from(page.height())?);
     image.color_space().device_gray();

@@ -1,29 +1,29 @@
-//! Why a document was not read.
+//! Why a document cannot be read.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Why a document was not read. Each kind is one error code of contract 6.1.
+/// Why a document cannot be read. Each variant is one error code of contract 6.1.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReadError {
-    /// Its content is of no type that is read here (`UNSUPPORTED_MEDIA_TYPE`).
+    /// The content has no supported type (`UNSUPPORTED_MEDIA_TYPE`).
     #[error("the document is of no supported type")]
     Unsupported,
-    /// It opens with a password only (`DOCUMENT_ENCRYPTED`).
+    /// The document requires a password (`DOCUMENT_ENCRYPTED`).
     #[error("the document is encrypted")]
     Encrypted,
-    /// It is damaged, or would take more time or memory than a document may (`DOCUMENT_UNREADABLE`).
+    /// The document is damaged or exceeds the limits of time or memory (`DOCUMENT_UNREADABLE`).
     #[error("the document cannot be read: {0}")]
     Unreadable(Reason),
-    /// It is larger than the [`Limits`](super::Limits) allow (`DOCUMENT_TOO_LARGE`).
+    /// The document exceeds the [`Limits`](super::Limits) (`DOCUMENT_TOO_LARGE`).
     #[error("the document has more than {limit} {unit}")]
     TooLarge {
-        /// What there is too much of.
+        /// The unit of the exceeded limit.
         unit: Unit,
-        /// How many are allowed.
+        /// The limit.
         limit: u64,
-        /// How many there are; `None` where counting stopped at the limit.
+        /// The actual number; `None` if counting stopped at the limit.
         actual: Option<u64>,
     },
 }
@@ -53,19 +53,19 @@ impl std::fmt::Display for Unit {
     }
 }
 
-/// What is wrong with an unreadable document, for people; callers decide by [`ReadError`].
+/// Why a document is unreadable, for people. Callers match on [`ReadError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// It breaks the rules of its format, or ends too early.
+    /// The document violates its format or is truncated.
     Damaged,
     /// It declares a document type, which no document of its kind needs and which can grow without bound.
     Doctype,
-    /// It nests deeper than a document does, or has more parts.
+    /// The document nests too deeply or has too many parts.
     Structure,
-    /// Reading it took more time than a document may.
+    /// Reading exceeded the time limit.
     Time,
-    /// Reading it took more memory than a document may, or ended its process.
+    /// Reading exceeded the memory limit or crashed the process.
     Memory,
 }
 

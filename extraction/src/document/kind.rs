@@ -1,9 +1,9 @@
-//! What a document is, by its content: neither its name nor what the sender says counts.
+//! Detects the type of a document from its content; neither its name nor its declared type counts.
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE};
 use serde::{Deserialize, Serialize};
 
-/// The types of documents that are read.
+/// The supported document types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -42,7 +42,7 @@ impl Kind {
         Kind::Gif,
     ];
 
-    /// Tells the type by the first bytes, and of a ZIP by what is in it; `None` if it is none of those that are read.
+    /// Detects the type by the first bytes, and of a ZIP archive by its entries; `None` if it is not supported.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         let head = |signature: &[u8]| bytes.starts_with(signature);
         // Readers accept a PDF that begins within the first 1,024 bytes; mail gateways put lines before it.

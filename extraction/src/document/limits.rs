@@ -1,13 +1,13 @@
-//! How large a document may be.
+//! Limits on the size of a document.
 
 use serde::{Deserialize, Serialize};
 
-use super::{ReadError, Unit};
+use super::error::{ReadError, Unit};
 
-/// How large a document may be, in the units of contract 9, and what it may unpack to.
+/// Limits on the size of a document, in the units of contract 9, and on its decompressed size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Bytes of the document as sent.
+    /// The size of the document in bytes.
     pub bytes: u64,
     /// Pages of a PDF, frames of a TIFF.
     pub pages: u32,
@@ -15,17 +15,17 @@ pub struct Limits {
     pub characters: u64,
     /// Pixels of one image.
     pub pixels: u64,
-    /// Bytes that one compressed part of the document may unpack to.
+    /// The decompressed size of one part in bytes.
     pub part: u64,
-    /// Bytes that all compressed parts that are read may unpack to together.
+    /// The decompressed size of all parts in bytes.
     pub unpacked: u64,
-    /// Bytes of the pictures of pages that are kept for whoever looks at them ([`Document::pictures`](super::Document));
+    /// The maximum size of the page images in the result ([`Document::images`](super::Document));
     /// 0 for none.
-    pub pictures: u64,
+    pub images: u64,
 }
 
 impl Default for Limits {
-    /// The limits of contract 9, and no pictures.
+    /// The limits of contract 9, and no images.
     fn default() -> Self {
         Self {
             bytes: 20 << 20,
@@ -34,7 +34,7 @@ impl Default for Limits {
             pixels: 40_000_000,
             part: 64 << 20,
             unpacked: 128 << 20,
-            pictures: 0,
+            images: 0,
         }
     }
 }
@@ -60,7 +60,7 @@ fn check(unit: Unit, limit: u64, actual: u64) -> Result<(), ReadError> {
     Ok(())
 }
 
-/// Counts the characters of a document while it is read, so that reading stops where there are too many.
+/// Counts the characters of a document as it is read, and stops at the limit.
 pub(crate) struct Characters {
     limit: u64,
     found: u64,

@@ -2,13 +2,13 @@
 
 mod docx;
 mod error;
+mod image;
 mod kind;
 mod layout;
 mod limits;
 mod model;
+pub mod ocr;
 mod pdf;
-mod picture;
-pub mod recognition;
 mod text;
 mod words;
 
@@ -18,7 +18,7 @@ pub(crate) use kind::is_encrypted_office;
 #[cfg(feature = "worker")]
 pub(crate) use kind::refused_text;
 pub use limits::Limits;
-pub use model::{Cell, Document, Line, Page, PageSource, Picture, Rect, Table, Warning, Word};
+pub use model::{Cell, Document, Line, Page, PageImage, PageSource, Rect, Table, Warning, Word};
 pub use text::decode;
 
 /// Reads a document in this process. The type is that of the content.
@@ -27,19 +27,19 @@ pub use text::decode;
 /// its own, by [`worker`](crate::worker).
 ///
 /// # Errors
-/// What [`ReadError`] says.
+/// See [`ReadError`].
 pub fn read(bytes: &[u8], limits: &Limits) -> Result<Document, ReadError> {
     read_with(bytes, limits, None)
 }
 
-/// Reads a document like [`read`], with recognition for its pictures and scanned pages.
+/// Reads a document like [`read`], with OCR for its images and scanned pages.
 ///
 /// # Errors
-/// What [`ReadError`] says.
+/// See [`ReadError`].
 pub fn read_with(
     bytes: &[u8],
     limits: &Limits,
-    recognise: Option<&dyn recognition::Recognise>,
+    ocr: Option<&dyn ocr::OcrEngine>,
 ) -> Result<Document, ReadError> {
     limits.check_bytes(bytes.len())?;
     let kind = match Kind::of(bytes) {
@@ -50,9 +50,9 @@ pub fn read_with(
     match kind {
         Kind::Text => text::read(bytes, limits),
         Kind::Docx => docx::read(bytes, limits),
-        Kind::Pdf => pdf::read(bytes, limits, recognise),
+        Kind::Pdf => pdf::read(bytes, limits, ocr),
         Kind::Jpeg | Kind::Png | Kind::Tiff | Kind::WebP | Kind::Bmp | Kind::Gif => {
-            picture::read(bytes, kind, limits, recognise)
+            image::read(bytes, kind, limits, ocr)
         }
     }
 }

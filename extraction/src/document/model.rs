@@ -11,17 +11,17 @@ pub struct Document {
     pub pages: Vec<Page>,
     /// How many pages the document says it has; `None` for text and DOCX (contract 12.2, `pageCount`).
     pub page_count: Option<u32>,
-    /// What the reader of the document should tell its caller.
+    /// Warnings about the reading.
     pub warnings: Vec<Warning>,
-    /// Pictures of the pages that have no text of their own, whether or not it was recognised, as far as
-    /// [`Limits::pictures`](super::Limits) has room.
+    /// Images of the pages that have no text of their own, with or without OCR, up to the size of
+    /// [`Limits::images`](super::Limits) has room.
     #[serde(skip)]
-    pub pictures: Vec<Picture>,
+    pub images: Vec<PageImage>,
 }
 
-/// The picture of a page, for models that take pictures.
+/// The image of a page, for models that take images.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Picture {
+pub struct PageImage {
     /// The page, counted from 1.
     pub page: u32,
     /// `image/png` or `image/jpeg`.
@@ -35,12 +35,12 @@ pub struct Picture {
 pub struct Page {
     /// Counted from 1.
     pub number: u32,
-    /// Width in points (1/72 inch) of the page when it stands upright; 0 where there are no places.
+    /// Width in points (1/72 inch) of the page when it stands upright; 0 for running text.
     pub width: f32,
     /// Height in points.
     pub height: f32,
-    /// By how many degrees, clockwise, the page as it is shown was turned to stand upright: 0, 90, 180 or 270. Pictures
-    /// and scans are turned; the rotation that a PDF itself names is part of how its page is shown. All places are those
+    /// By how many degrees, clockwise, the page as it is shown was turned to stand upright: 0, 90, 180 or 270. Images
+    /// and scans are turned; the rotation that a PDF itself names is part of how its page is shown. All positions are those
     /// on the upright page; [`Page::as_shown`] leads back.
     #[serde(default)]
     pub turn: u16,
@@ -57,14 +57,14 @@ pub struct Page {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PageSource {
-    /// Running text without places: TXT and DOCX. Boxes are absent. Also of a page without text, because no recognition
+    /// Running text without positions: TXT and DOCX. Boxes are absent. Also of a page without text, because no OCR
     /// is installed.
     #[default]
     Flow,
     /// The text layer of a PDF.
     TextLayer,
-    /// Character recognition; the words carry its confidence.
-    Recognised,
+    /// OCR; the words carry its confidence.
+    Ocr,
 }
 
 /// One line of text. A label and its value that stand on one line of the page are in one line here.
@@ -81,9 +81,9 @@ pub struct Line {
 pub struct Word {
     /// Its characters in logical order, normalised to NFC.
     pub text: String,
-    /// Its place on the page; `None` in running text.
+    /// Its position on the page; `None` in running text.
     pub bbox: Option<Rect>,
-    /// How sure it is that the page says this, from 0 to 1: 1 unless recognised.
+    /// The confidence from 0 to 1; 1 unless the word comes from OCR.
     pub confidence: f32,
     /// How many characters of white space, tabs included, a reader would see before it on its line: 0 for the first,
     /// 1 for an ordinary space, more for a gap as between columns.
@@ -127,12 +127,12 @@ pub struct Rect {
     pub height: f32,
 }
 
-/// What a reader could not do, or left out on purpose.
+/// What the reader could not read or omitted on purpose.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Warning {
-    /// A page needs character recognition, and none is installed.
+    /// A page needs OCR, and none is installed.
     OcrUnavailable {
         /// The page, counted from 1.
         page: u32,
@@ -142,7 +142,7 @@ pub enum Warning {
         /// The page, counted from 1.
         page: u32,
     },
-    /// Text that nobody can see (white on white, under one point, off the page) was left out.
+    /// Invisible text (white on white, under one point, off the page) was omitted.
     HiddenText {
         /// The page, counted from 1.
         page: u32,
@@ -150,7 +150,7 @@ pub enum Warning {
 }
 
 impl Page {
-    /// A place of the upright page on the page as it is shown.
+    /// Maps a position on the upright page to the page as it is shown.
     #[must_use]
     pub fn as_shown(&self, rect: Rect) -> Rect {
         let Rect { x, y, width, height } = rect;

@@ -3,9 +3,11 @@
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8};
 
+use super::error::ReadError;
 use super::limits::Characters;
+use super::limits::Limits;
+use super::model::{Document, Line, Page};
 use super::words::WordBuilder;
-use super::{Document, Limits, Line, Page, ReadError};
 
 /// Columns from one tab stop to the next, as terminals and editors have them.
 const TAB: usize = 8;

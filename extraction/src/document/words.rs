@@ -2,7 +2,7 @@
 
 use unicode_normalization::UnicodeNormalization;
 
-use super::Word;
+use super::model::Word;
 
 /// Makes the words of one line out of text that comes in pieces: a word may begin in one piece and end in another.
 #[derive(Default)]

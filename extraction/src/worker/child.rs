@@ -1,17 +1,17 @@
-//! The worker itself: confines itself, takes one document, says what is in it, ends.
+//! The worker process: enters its sandbox, reads one document, sends the result and exits.
 
 use std::io::{self, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
-use std::sync::Mutex;
 
-use super::frame::{self, Rest, Task, kind};
-use super::{Allowance, Confinement};
-use crate::document::recognition::{Raster, Recognise, RecogniseError, RecognisedWord, Stop};
+use parking_lot::Mutex;
+
+use super::frame::{self, ResourceLimits, Rest, Sandbox, Task, kind};
+use crate::document::ocr::{OcrEngine, OcrError, OcrWord, Raster, Stop};
 use crate::document::{Document, Page, ReadError, read_with};
 
 pub(super) fn run() -> ExitCode {
-    // Nothing of a document reaches whoever reads the host's errors.
+    // A panic message could leak text of the document into the log of the host.
     std::panic::set_hook(Box::new(|_| {}));
     match work() {
         Ok(()) => ExitCode::SUCCESS,
@@ -22,22 +22,22 @@ pub(super) fn run() -> ExitCode {
 fn work() -> io::Result<()> {
     let mut pipes = Pipes { input: io::stdin(), output: io::stdout() };
     // What it may use is what the parent says first; no byte of the document is read before it is in force.
-    let allowance: Allowance = frame::parse(&pipes.expect(kind::TASK)?)?;
-    pipes.send(kind::READY, &frame::json(&confine(allowance))?)?;
+    let limits: ResourceLimits = frame::parse(&pipes.expect(kind::TASK)?)?;
+    pipes.send(kind::READY, &frame::json(&sandbox(limits))?)?;
     let task: Task = frame::parse(&pipes.expect(kind::TASK)?)?;
     let document = pipes.expect(kind::DOCUMENT)?;
 
     let remote = Remote(Mutex::new(pipes));
-    let recognise = task.recognises.then_some(&remote as &dyn Recognise);
-    let result = catch_unwind(AssertUnwindSafe(|| read_with(&document, &task.limits, recognise)));
-    let mut pipes = remote.0.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let ocr = task.has_ocr.then_some(&remote as &dyn OcrEngine);
+    let result = catch_unwind(AssertUnwindSafe(|| read_with(&document, &task.limits, ocr)));
+    let mut pipes = remote.0.into_inner();
     match result.unwrap_or(Err(ReadError::DAMAGED)) {
-        Ok(Document { pages, page_count, warnings, pictures }) => {
+        Ok(Document { pages, page_count, warnings, images }) => {
             for page in pages {
                 pipes.send_page(&page)?;
             }
-            for picture in pictures {
-                pipes.send_parts(kind::PICTURE, &[&picture.page.to_le_bytes(), &picture.bytes])?;
+            for image in images {
+                pipes.send_parts(kind::IMAGE, &[&image.page.to_le_bytes(), &image.bytes])?;
             }
             pipes.send(kind::REST, &frame::json(&Rest { page_count, warnings })?)
         }
@@ -46,13 +46,13 @@ fn work() -> io::Result<()> {
 }
 
 #[cfg(target_os = "linux")]
-fn confine(allowance: Allowance) -> Confinement {
-    super::confine::confine(allowance)
+fn sandbox(limits: ResourceLimits) -> Sandbox {
+    super::sandbox::sandbox(limits)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn confine(_: Allowance) -> Confinement {
-    Confinement::default()
+fn sandbox(_: ResourceLimits) -> Sandbox {
+    Sandbox::default()
 }
 
 struct Pipes {
@@ -92,26 +92,26 @@ impl Pipes {
     }
 }
 
-/// Recognition by the parent, which starts programs; the worker cannot.
+/// OCR by the parent, which starts programs; the worker cannot.
 struct Remote(Mutex<Pipes>);
 
 impl Remote {
     fn ask(&self, kind: u8, raster: &Raster) -> io::Result<Vec<u8>> {
-        let mut pipes = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut pipes = self.0.lock();
         let size = [raster.width.to_le_bytes(), raster.height.to_le_bytes()].concat();
         pipes.send_parts(kind, &[&size, &raster.pixels])?;
         pipes.expect(kind::ANSWER)
     }
 }
 
-impl Recognise for Remote {
-    fn words(&self, raster: &Raster, _: &Stop) -> Result<Vec<RecognisedWord>, RecogniseError> {
+impl OcrEngine for Remote {
+    fn words(&self, raster: &Raster, _: &Stop) -> Result<Vec<OcrWord>, OcrError> {
         let answer = self.ask(kind::WORDS, raster).and_then(|answer| frame::parse(&answer));
-        answer.unwrap_or(Err(RecogniseError::Failed))
+        answer.unwrap_or(Err(OcrError::Failed))
     }
 
-    fn turn(&self, raster: &Raster, _: &Stop) -> Result<u16, RecogniseError> {
+    fn turn(&self, raster: &Raster, _: &Stop) -> Result<u16, OcrError> {
         let answer = self.ask(kind::TURN, raster).and_then(|answer| frame::parse(&answer));
-        answer.unwrap_or(Err(RecogniseError::Failed))
+        answer.unwrap_or(Err(OcrError::Failed))
     }
 }

@@ -1,4 +1,4 @@
-//! What goes between the worker and its parent: frames of a kind, a length and that many bytes.
+//! The protocol between worker and parent: frames of a kind, a length and that many bytes.
 
 use std::io;
 
@@ -12,19 +12,19 @@ pub(super) const LONGEST: u32 = 128 << 20;
 
 /// Kinds of frames, and what is in them.
 pub(super) mod kind {
-    /// To the worker: [`super::Task`], then the document.
+    /// To the worker: [`Task`](super::Task), then the document.
     pub(crate) const TASK: u8 = b't';
     pub(crate) const DOCUMENT: u8 = b'd';
-    /// To the worker: what recognition says.
+    /// To the worker: what OCR says.
     pub(crate) const ANSWER: u8 = b'a';
     /// From the worker: what keeps it in.
     pub(crate) const READY: u8 = b'r';
-    /// From the worker: a picture, whose words or whose turn it wants.
+    /// From the worker: an image, whose words or whose turn it wants.
     pub(crate) const WORDS: u8 = b'w';
     pub(crate) const TURN: u8 = b'o';
-    /// From the worker: a page; the picture of one, behind its number; then [`super::Rest`]; or why there is none.
+    /// From the worker: a page; the image of one, behind its number; then [`Rest`](super::Rest); or why there is none.
     pub(crate) const PAGE: u8 = b'p';
-    pub(crate) const PICTURE: u8 = b'i';
+    pub(crate) const IMAGE: u8 = b'i';
     pub(crate) const REST: u8 = b'e';
     pub(crate) const ERROR: u8 = b'x';
 }
@@ -33,8 +33,8 @@ pub(super) mod kind {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Task {
     pub(super) limits: Limits,
-    /// Whether the parent recognises pictures.
-    pub(super) recognises: bool,
+    /// Whether the parent recognises images.
+    pub(super) has_ocr: bool,
 }
 
 /// What a document is besides its pages.
@@ -42,6 +42,29 @@ pub(super) struct Task {
 pub(super) struct Rest {
     pub(super) page_count: Option<u32>,
     pub(super) warnings: Vec<Warning>,
+}
+
+/// The argument that asks a program to be a worker.
+pub(super) const ASKED: &str = "extraction-worker";
+
+/// The parts of the sandbox that are in force. A system may lack some.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sandbox {
+    /// Limits on memory, processor time, files and descriptors.
+    pub limits: bool,
+    /// No files and, on newer systems, no network (landlock).
+    pub landlock: bool,
+    /// Only the system calls that computing needs (seccomp).
+    pub seccomp: bool,
+}
+
+/// What a worker may consume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ResourceLimits {
+    pub(super) memory: u64,
+    pub(super) cpu: u64,
+    pub(super) cpu_page: u64,
+    pub(super) pages: u64,
 }
 
 /// The head of a frame.

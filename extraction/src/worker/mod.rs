@@ -1,6 +1,6 @@
-//! Reading documents in a process of its own, which can do nothing but compute, and is killed when it takes too long.
+//! Reads documents in a sandboxed worker process, which can only compute and is killed at its timeout.
 //!
-//! The process is the host's own program, started again: its `main` begins with
+//! The worker is the host's own executable, started again. Its `main` begins with
 //!
 //! ```no_run
 //! # use std::process::ExitCode;
@@ -18,43 +18,20 @@
 //! stack.
 
 mod child;
-#[cfg(target_os = "linux")]
-mod confine;
 mod frame;
 mod parent;
+#[cfg(target_os = "linux")]
+mod sandbox;
 
 use std::process::ExitCode;
 
-use serde::{Deserialize, Serialize};
+use self::frame::ASKED;
+pub use self::frame::Sandbox;
+pub use self::parent::{Reader, Worker, WorkerError};
 
-pub use parent::{Reader, Worker, WorkerError};
-
-/// The argument that asks a program to be a worker.
-const ASKED: &str = "extraction-worker";
-
-/// Is the worker if the program was started as one, and returns at once with `None` otherwise. What it returns is what
-/// `main` is to return.
+/// Runs the worker if the program was started as one; returns `None` at once otherwise. Return the exit code from
+/// `main`.
 pub fn run_if_asked() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     (arguments.next()? == ASKED && arguments.next().is_none()).then(child::run)
-}
-
-/// What keeps a worker in. What the system does not have is not in force; the rest is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Confinement {
-    /// Limits on memory, processor time, files and descriptors.
-    pub limits: bool,
-    /// No files and, on newer systems, no network (landlock).
-    pub landlock: bool,
-    /// Only the system calls that computing needs (seccomp).
-    pub seccomp: bool,
-}
-
-/// What a worker may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Allowance {
-    memory: u64,
-    cpu: u64,
-    cpu_page: u64,
-    pages: u64,
 }

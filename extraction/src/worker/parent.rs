@@ -1,4 +1,4 @@
-//! The worker as its parent sees it: started, fed, listened to, and ended in every case.
+//! The parent's side of the worker: starts it, sends the document, receives the result and always reaps it.
 
 use std::ffi::OsString;
 use std::io;
@@ -11,23 +11,22 @@ use thiserror::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-use super::frame::{self, Rest, Task, kind};
-use super::{ASKED, Allowance, Confinement};
-use crate::document::recognition::{Raster, Recognise, RecogniseError, Stop};
-use crate::document::{Document, Limits, Page, Picture, ReadError, Reason, read_with};
+use super::frame::{self, ASKED, ResourceLimits, Rest, Sandbox, Task, kind};
+use crate::document::ocr::{OcrEngine, OcrError, Raster, Stop};
+use crate::document::{Document, Limits, Page, PageImage, ReadError, Reason, read_with};
 
-/// Bytes that a worker may say in all, its pictures apart.
+/// The maximum size of the output of a worker, without images.
 const ALL: usize = 256 << 20;
-/// Pixels of the largest picture that a worker may want recognised.
+/// The maximum size, in pixels, of an image that a worker sends for OCR.
 const PIXELS: usize = 40_000_000;
 
 /// Where documents are read.
 #[derive(Clone, Debug)]
 pub enum Reader {
-    /// In a process of its own.
+    /// In a worker process.
     Worker(Worker),
     /// In the host's process, on a thread for blocking work. A hostile document can take its memory, and end it by
-    /// overflowing a stack: only for documents that are trusted, or for hosts that are confined themselves.
+    /// overflowing a stack: only for documents that are trusted, or for hosts that are sandboxed themselves.
     InProcess,
 }
 
@@ -36,17 +35,17 @@ impl Reader {
     /// goes on to its end.
     ///
     /// # Errors
-    /// What [`WorkerError`] says.
+    /// See [`WorkerError`].
     pub async fn read(
         &self,
         document: Arc<[u8]>,
         limits: Limits,
-        recognise: Option<Arc<dyn Recognise>>,
+        ocr: Option<Arc<dyn OcrEngine>>,
     ) -> Result<Document, WorkerError> {
         match self {
-            Self::Worker(worker) => worker.read(&document, limits, recognise).await,
+            Self::Worker(worker) => worker.read(&document, limits, ocr).await,
             Self::InProcess => {
-                let read = move || read_with(&document, &limits, recognise.as_deref());
+                let read = move || read_with(&document, &limits, ocr.as_deref());
                 let result = tokio::task::spawn_blocking(read).await;
                 Ok(result.unwrap_or(Err(ReadError::DAMAGED))?)
             }
@@ -54,25 +53,25 @@ impl Reader {
     }
 }
 
-/// Why a worker has not read a document.
+/// Why a worker failed to read a document.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WorkerError {
-    /// The document is the reason.
+    /// The document cannot be read.
     #[error(transparent)]
     Document(#[from] ReadError),
-    /// There is no worker: its program does not start, or is none. Says what is wrong, for the operator.
+    /// No worker: its executable does not start or is not one. The text is for the operator.
     #[error("the document worker does not start: {0}")]
     Unavailable(String),
 }
 
-/// A program that reads one document in a process of its own.
+/// An executable that reads one document in a process of its own.
 #[derive(Clone, Debug)]
 pub struct Worker {
     program: PathBuf,
     variables: Vec<(OsString, OsString)>,
-    allowance: Allowance,
-    patience: Duration,
+    limits: ResourceLimits,
+    timeout: Duration,
 }
 
 impl Worker {
@@ -94,9 +93,9 @@ impl Worker {
         Self {
             program: program.into(),
             variables: Vec::new(),
-            allowance: Allowance { memory: 768 << 20, cpu: 5, cpu_page: 3, pages: 0 },
-            // With its end and what it is started by, a document without recognition takes less than ten seconds.
-            patience: Duration::from_secs(9),
+            limits: ResourceLimits { memory: 768 << 20, cpu: 5, cpu_page: 3, pages: 0 },
+            // With its end and what it is started by, a document without OCR takes less than ten seconds.
+            timeout: Duration::from_secs(9),
         }
     }
 
@@ -108,59 +107,59 @@ impl Worker {
         self
     }
 
-    /// How many bytes of address space it may have; 768 MiB unless said.
+    /// The limit of address space in bytes. Default: 768 MiB.
     #[must_use]
     pub fn with_memory(mut self, bytes: u64) -> Self {
-        self.allowance.memory = bytes;
+        self.limits.memory = bytes;
         self
     }
 
-    /// How long it may be silent, which is how long it may take where nothing is recognised; 9 s unless said. Of
-    /// processor time it has half of this, and three seconds for each recognised page.
+    /// The longest silence, which without OCR is the whole time. Default: 9 s. The limit of
+    /// processor time is half of it and three seconds for each page of OCR.
     #[must_use]
-    pub fn with_patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
-        self.allowance.cpu = patience.as_secs().div_ceil(2).max(1);
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self.limits.cpu = timeout.as_secs().div_ceil(2).max(1);
         self
     }
 
-    /// Starts a worker and tells what keeps it in, for an operator to see.
+    /// Starts a worker and returns the parts of the sandbox that are in force, for an operator to see.
     ///
     /// # Errors
     /// [`WorkerError::Unavailable`].
-    pub async fn confinement(&self) -> Result<Confinement, WorkerError> {
-        let (mut process, confinement) = Process::start(self, 0).await?;
+    pub async fn sandbox(&self) -> Result<Sandbox, WorkerError> {
+        let (mut process, sandbox) = Process::start(self, 0).await?;
         process.end().await;
-        Ok(confinement)
+        Ok(sandbox)
     }
 
     /// Reads a document. Dropping the future kills the process and what it has asked for.
     ///
     /// # Errors
-    /// What [`WorkerError`] says. A worker that takes too long or too much ends in [`ReadError::Unreadable`].
+    /// See [`WorkerError`]. A worker that takes too long or too much ends in [`ReadError::Unreadable`].
     pub async fn read(
         &self,
         document: &[u8],
         limits: Limits,
-        recognise: Option<Arc<dyn Recognise>>,
+        ocr: Option<Arc<dyn OcrEngine>>,
     ) -> Result<Document, WorkerError> {
         limits.check_bytes(document.len())?;
         let (mut process, _) = Process::start(self, u64::from(limits.pages)).await?;
-        let task = Task { limits, recognises: recognise.is_some() };
-        let result = process.read(document, &task, recognise, self).await;
+        let task = Task { limits, has_ocr: ocr.is_some() };
+        let result = process.read(document, &task, ocr, self).await;
         let status = process.end().await;
         Ok(result.map_err(|silence| silence.reason(status))?)
     }
 }
 
-/// Why a worker said nothing more.
-enum Silence {
+/// Why the output of a worker ended.
+enum WorkerExit {
     Late,
     Ended,
     Said(ReadError),
 }
 
-impl Silence {
+impl WorkerExit {
     fn reason(self, status: Option<ExitStatus>) -> ReadError {
         match self {
             Self::Said(error) => error,
@@ -183,7 +182,7 @@ fn ran_out_of_time(_: Option<ExitStatus>) -> bool {
     false
 }
 
-impl From<io::Error> for Silence {
+impl From<io::Error> for WorkerExit {
     fn from(_: io::Error) -> Self {
         Self::Ended
     }
@@ -201,7 +200,7 @@ struct Process {
 }
 
 impl Process {
-    async fn start(worker: &Worker, pages: u64) -> Result<(Self, Confinement), WorkerError> {
+    async fn start(worker: &Worker, pages: u64) -> Result<(Self, Sandbox), WorkerError> {
         let unavailable = |error: io::Error| WorkerError::Unavailable(error.to_string());
         let mut command = Command::new(&worker.program);
         command.arg(ASKED).env_clear().envs(worker.variables.iter().map(|(name, value)| (name, value)));
@@ -215,18 +214,18 @@ impl Process {
         };
         let mut process = Self { child, input, output, said: 0, pages, recognised: 0 };
         let greet = async {
-            let allowance = frame::json(&Allowance { pages, ..worker.allowance })?;
-            process.send(kind::TASK, &allowance).await?;
+            let limits = frame::json(&ResourceLimits { pages, ..worker.limits })?;
+            process.send(kind::TASK, &limits).await?;
             let (kind, length) = process.head().await?;
             // A program that is no worker says something else, or nothing.
             if kind != kind::READY || length > 1000 {
                 return Err(io::Error::other("the program is no worker"));
             }
             let payload = process.payload(length).await?;
-            frame::parse::<Confinement>(&payload)
+            frame::parse::<Sandbox>(&payload)
         };
-        match tokio::time::timeout(worker.patience, greet).await {
-            Ok(Ok(confinement)) => Ok((process, confinement)),
+        match tokio::time::timeout(worker.timeout, greet).await {
+            Ok(Ok(sandbox)) => Ok((process, sandbox)),
             Ok(Err(error)) => {
                 process.end().await;
                 Err(unavailable(error))
@@ -242,47 +241,47 @@ impl Process {
         &mut self,
         document: &[u8],
         task: &Task,
-        recognise: Option<Arc<dyn Recognise>>,
+        ocr: Option<Arc<dyn OcrEngine>>,
         worker: &Worker,
-    ) -> Result<Document, Silence> {
-        let patience = worker.patience;
+    ) -> Result<Document, WorkerExit> {
+        let timeout = worker.timeout;
         let hand_over = async {
             self.send(kind::TASK, &frame::json(task)?).await?;
             self.send(kind::DOCUMENT, document).await
         };
-        match tokio::time::timeout(patience, hand_over).await {
+        match tokio::time::timeout(timeout, hand_over).await {
             Ok(done) => done?,
-            Err(_) => return Err(Silence::Late),
+            Err(_) => return Err(WorkerExit::Late),
         }
-        let (mut pages, mut pictures): (Vec<Page>, Vec<Picture>) = Default::default();
+        let (mut pages, mut images): (Vec<Page>, Vec<PageImage>) = Default::default();
         loop {
             let next = async {
                 let (kind, length) = self.head().await?;
                 let payload = self.payload(length).await?;
                 io::Result::Ok((kind, payload))
             };
-            let Ok(next) = tokio::time::timeout(patience, next).await else { return Err(Silence::Late) };
+            let Ok(next) = tokio::time::timeout(timeout, next).await else { return Err(WorkerExit::Late) };
             let (kind, payload) = next?;
             match kind {
                 kind::PAGE => pages.push(frame::parse(&payload)?),
-                kind::PICTURE => pictures.push(picture(payload).ok_or(Silence::Ended)?),
+                kind::IMAGE => images.push(image(payload).ok_or(WorkerExit::Ended)?),
                 kind::REST => {
                     let Rest { page_count, warnings } = frame::parse(&payload)?;
-                    return Ok(Document { pages, page_count, warnings, pictures });
+                    return Ok(Document { pages, page_count, warnings, images });
                 }
-                kind::ERROR => return Err(Silence::Said(frame::parse(&payload)?)),
+                kind::ERROR => return Err(WorkerExit::Said(frame::parse(&payload)?)),
                 kind::WORDS | kind::TURN => {
-                    let engine = recognise.clone().ok_or(Silence::Ended)?;
+                    let engine = ocr.clone().ok_or(WorkerExit::Ended)?;
                     let answer = ask(engine, kind, payload).await?;
                     self.recognised += 1;
                     self.allow_more(worker);
                     let send = self.send(kind::ANSWER, &answer);
-                    match tokio::time::timeout(patience, send).await {
+                    match tokio::time::timeout(timeout, send).await {
                         Ok(done) => done?,
-                        Err(_) => return Err(Silence::Late),
+                        Err(_) => return Err(WorkerExit::Late),
                     }
                 }
-                _ => return Err(Silence::Ended),
+                _ => return Err(WorkerExit::Ended),
             }
         }
     }
@@ -320,7 +319,7 @@ impl Process {
             self.child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw)
         {
             use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
-            let Allowance { cpu, cpu_page, .. } = worker.allowance;
+            let ResourceLimits { cpu, cpu_page, .. } = worker.limits;
             // What the worker has set for itself as the highest value, which stays.
             let highest =
                 (cpu + cpu_page * self.pages).min(getrlimit(Resource::Cpu).maximum.unwrap_or(u64::MAX));
@@ -349,8 +348,8 @@ impl Process {
     }
 }
 
-/// What recognition says about the picture of a frame, as the payload of the answer.
-async fn ask(engine: Arc<dyn Recognise>, kind: u8, payload: Vec<u8>) -> io::Result<Vec<u8>> {
+/// What OCR says about the image of a frame, as the payload of the answer.
+async fn ask(engine: Arc<dyn OcrEngine>, kind: u8, payload: Vec<u8>) -> io::Result<Vec<u8>> {
     let raster = raster(payload).ok_or(io::ErrorKind::InvalidData)?;
     let stop = StopWhenDropped(Stop::default());
     let stopped = stop.0.clone();
@@ -363,11 +362,11 @@ async fn ask(engine: Arc<dyn Recognise>, kind: u8, payload: Vec<u8>) -> io::Resu
     };
     match tokio::task::spawn_blocking(work).await {
         Ok(answer) => answer,
-        Err(_) => frame::json(&Result::<(), _>::Err(RecogniseError::Failed)),
+        Err(_) => frame::json(&Result::<(), _>::Err(OcrError::Failed)),
     }
 }
 
-/// Tells recognition to stop when nobody waits for it any more.
+/// Cancels OCR when its caller is gone.
 struct StopWhenDropped(Stop);
 
 impl Drop for StopWhenDropped {
@@ -376,11 +375,11 @@ impl Drop for StopWhenDropped {
     }
 }
 
-/// The picture of a frame: the number of its page, and a JPEG.
-fn picture(mut payload: Vec<u8>) -> Option<Picture> {
+/// The image of a frame: the number of its page, and a JPEG.
+fn image(mut payload: Vec<u8>) -> Option<PageImage> {
     let page = u32::from_le_bytes(payload.get(..4)?.try_into().ok()?);
     payload.drain(..4);
-    Some(Picture { page, media_type: "image/jpeg", bytes: payload })
+    Some(PageImage { page, media_type: "image/jpeg", bytes: payload })
 }
 
 fn raster(mut payload: Vec<u8>) -> Option<Raster> {

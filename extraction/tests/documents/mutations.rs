@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use extraction::document::recognition::{Raster, Recognise, RecogniseError, RecognisedWord, Stop};
+use extraction::document::ocr::{OcrEngine, OcrError, OcrWord, Raster, Stop};
 use extraction::document::{Limits, ReadError, read};
 use extraction::worker::{Worker, WorkerError};
 
@@ -146,11 +146,11 @@ fn hostile() -> Vec<Vec<u8>> {
 /// Reads nothing for sure, so that pictures are turned and tried each way.
 struct Doubting;
 
-impl Recognise for Doubting {
-    fn words(&self, raster: &Raster, _: &Stop) -> Result<Vec<RecognisedWord>, RecogniseError> {
+impl OcrEngine for Doubting {
+    fn words(&self, raster: &Raster, _: &Stop) -> Result<Vec<OcrWord>, OcrError> {
         // One of them lies outside.
         let places = [(0, 0), (raster.width, raster.height), (u32::MAX, u32::MAX)];
-        let word = |(at, (left, top)): (usize, (u32, u32))| RecognisedWord {
+        let word = |(at, (left, top)): (usize, (u32, u32))| OcrWord {
             text: "perhaps".to_owned(),
             left,
             top,
@@ -162,8 +162,8 @@ impl Recognise for Doubting {
         Ok(places.into_iter().enumerate().map(word).collect())
     }
 
-    fn turn(&self, raster: &Raster, _: &Stop) -> Result<u16, RecogniseError> {
-        [Ok(0), Ok(90), Ok(180), Ok(270), Err(RecogniseError::Failed)][raster.height as usize % 5]
+    fn turn(&self, raster: &Raster, _: &Stop) -> Result<u16, OcrError> {
+        [Ok(0), Ok(90), Ok(180), Ok(270), Err(OcrError::Failed)][raster.height as usize % 5]
     }
 }
 
@@ -192,7 +192,7 @@ async fn campaign(documents: usize, worker: &Worker, patience: Duration) {
         };
         let begun = Instant::now();
         // Some without recognition, which takes most of the time.
-        let engine = (round % 3 == 0).then(|| Arc::new(Doubting) as Arc<dyn Recognise>);
+        let engine = (round % 3 == 0).then(|| Arc::new(Doubting) as Arc<dyn OcrEngine>);
         let read = worker.read(&document, Limits::default(), engine);
         let result = tokio::time::timeout(patience, read).await.expect("it ends in time");
         slowest = slowest.max(begun.elapsed());
@@ -219,8 +219,8 @@ async fn campaign(documents: usize, worker: &Worker, patience: Duration) {
 #[test]
 fn broken_documents_end_in_their_workers() {
     alone("mutations::broken_documents_end_in_their_workers", async {
-        // Bombs end sooner than with the worker's own patience, and what is slow without optimisation, later.
-        let worker = Worker::at(PROGRAM).with_patience(Duration::from_secs(4));
+        // Bombs end sooner than with the worker's own timeout, and what is slow without optimisation, later.
+        let worker = Worker::at(PROGRAM).with_timeout(Duration::from_secs(4));
         campaign(120, &worker, Duration::from_secs(40)).await;
     });
 }

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 use std::sync::Mutex;
 
-use extraction::document::recognition::{Raster, Recognise, RecogniseError, RecognisedWord, Stop, Tesseract};
+use extraction::document::ocr::{OcrEngine, OcrError, OcrWord, Raster, Stop, Tesseract};
 use extraction::document::{Document, Limits, PageSource, ReadError, Unit, Warning, read_with};
 use image::imageops::{rotate90, rotate180, rotate270};
 use image::{DynamicImage, GrayImage, ImageFormat, Luma, Rgba, RgbaImage};
@@ -16,7 +16,7 @@ type Upright = fn(&Raster) -> bool;
 /// Says the same words of every picture, surer ones of those that stand upright, and remembers what it was shown.
 #[derive(Default)]
 struct Planted {
-    words: Vec<RecognisedWord>,
+    words: Vec<OcrWord>,
     /// What it says when it is asked for the way up; it fails where there is nothing.
     turn: Option<u16>,
     upright: Option<Upright>,
@@ -27,7 +27,7 @@ impl Planted {
     fn says(texts: &[(&str, u32, u32, u32, f32)]) -> Self {
         let words = texts
             .iter()
-            .map(|(text, left, top, line, confidence)| RecognisedWord {
+            .map(|(text, left, top, line, confidence)| OcrWord {
                 text: (*text).to_owned(),
                 left: *left,
                 top: *top,
@@ -45,8 +45,8 @@ impl Planted {
     }
 }
 
-impl Recognise for Planted {
-    fn words(&self, raster: &Raster, _: &Stop) -> Result<Vec<RecognisedWord>, RecogniseError> {
+impl OcrEngine for Planted {
+    fn words(&self, raster: &Raster, _: &Stop) -> Result<Vec<OcrWord>, OcrError> {
         self.shown.lock().expect("no test panics with it").push(raster.clone());
         let mut words = self.words.clone();
         if self.upright.is_some_and(|upright| upright(raster)) {
@@ -55,8 +55,8 @@ impl Recognise for Planted {
         Ok(words)
     }
 
-    fn turn(&self, _: &Raster, _: &Stop) -> Result<u16, RecogniseError> {
-        self.turn.ok_or(RecogniseError::Failed)
+    fn turn(&self, _: &Raster, _: &Stop) -> Result<u16, OcrError> {
+        self.turn.ok_or(OcrError::Failed)
     }
 }
 
@@ -93,7 +93,7 @@ fn every_format_comes_to_the_same_picture() {
         let document = read(&encoded(&picture, format), &engine);
         assert_eq!(lines(&document), ["Total 12.00"], "{format:?}");
         let page = &document.pages[0];
-        assert_eq!((document.page_count, page.source), (Some(1), PageSource::Recognised));
+        assert_eq!((document.page_count, page.source), (Some(1), PageSource::Ocr));
         let shown = &engine.shown()[0];
         assert_eq!((shown.width, shown.height), (200, 160), "{format:?}");
         assert!(shade(shown, 40, 35) < 80 && shade(shown, 150, 120) > 230, "{format:?}");
@@ -309,7 +309,7 @@ fn the_real_engine_reads_a_scanned_page() {
     let scan = crate::files::scan(&["Invoice number RE-2043", "Total amount 1234.50"]);
     let document = read_with(&scan, &Limits::default(), Some(&engine)).expect("it is read");
     assert_eq!(lines(&document), ["Invoice number RE-2043", "Total amount 1234.50"]);
-    assert_eq!(document.pages[0].source, PageSource::Recognised);
+    assert_eq!(document.pages[0].source, PageSource::Ocr);
     let word = &document.pages[0].lines[0].words[0];
     assert!(word.confidence > 0.8);
     let place = word.bbox.expect("it has a place");

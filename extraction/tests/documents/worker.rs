@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use extraction::document::recognition::{Raster, Recognise, RecogniseError, RecognisedWord, Stop};
+use extraction::document::ocr::{OcrEngine, OcrError, OcrWord, Raster, Stop};
 use extraction::document::{Limits, ReadError, Reason, Unit};
 use extraction::worker::{Reader, Worker, WorkerError};
 
@@ -49,29 +49,29 @@ async fn a_worker_reads_what_is_read_here() {
 #[tokio::test]
 async fn pictures_of_pages_without_text_are_handed_over_as_far_as_there_is_room() {
     // Drawing is slow without optimisation.
-    let worker = worker().with_patience(Duration::from_secs(60));
+    let worker = worker().with_timeout(Duration::from_secs(60));
     let scan = crate::files::scan(&["Invoice number RE-2043"]);
     let none = worker.read(&scan, Limits::default(), None).await.expect("it is read");
-    assert!(none.pictures.is_empty(), "nobody has asked for them");
-    let limits = Limits { pictures: 1 << 20, ..Limits::default() };
+    assert!(none.images.is_empty(), "nobody has asked for them");
+    let limits = Limits { images: 1 << 20, ..Limits::default() };
     let there = worker.read(&scan, limits, None).await.expect("it is read");
-    let [picture] = &there.pictures[..] else { panic!("{} pictures", there.pictures.len()) };
+    let [picture] = &there.images[..] else { panic!("{} pictures", there.images.len()) };
     assert_eq!((picture.page, picture.media_type), (1, "image/jpeg"));
     let seen = image::load_from_memory(&picture.bytes).expect("it is a picture");
     assert_eq!(seen.width().max(seen.height()), 1_600);
     assert_eq!(there, extraction::document::read(&scan, &limits).expect("it is read"));
-    let limits = Limits { pictures: 100, ..Limits::default() };
-    assert!(worker.read(&scan, limits, None).await.expect("it is read").pictures.is_empty());
+    let limits = Limits { images: 100, ..Limits::default() };
+    assert!(worker.read(&scan, limits, None).await.expect("it is read").images.is_empty());
     // A page with text of its own is told by its text.
-    let limits = Limits { pictures: 1 << 20, ..Limits::default() };
+    let limits = Limits { images: 1 << 20, ..Limits::default() };
     let text = worker.read(&pdf(&[&show(50.0, 700.0, 10.0, "Total 12.00")]), limits, None).await;
-    assert!(text.expect("it is read").pictures.is_empty());
+    assert!(text.expect("it is read").images.is_empty());
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn all_that_linux_has_keeps_it_in() {
-    let confinement = worker().confinement().await.expect("it starts");
+    let confinement = worker().sandbox().await.expect("it starts");
     assert!(confinement.limits && confinement.seccomp, "{confinement:?}");
 }
 
@@ -103,7 +103,7 @@ pub fn laughs() -> Vec<u8> {
 
 #[tokio::test]
 async fn what_takes_too_long_is_ended() {
-    let worker = worker().with_patience(Duration::from_secs(2));
+    let worker = worker().with_timeout(Duration::from_secs(2));
     let document = laughs();
     let read = worker.read(&document, Limits::default(), None);
     let result = tokio::time::timeout(Duration::from_secs(8), read).await.expect("it ends in time");
@@ -134,18 +134,18 @@ struct Endless {
     stopped: AtomicBool,
 }
 
-impl Recognise for Endless {
-    fn words(&self, _: &Raster, stop: &Stop) -> Result<Vec<RecognisedWord>, RecogniseError> {
+impl OcrEngine for Endless {
+    fn words(&self, _: &Raster, stop: &Stop) -> Result<Vec<OcrWord>, OcrError> {
         self.begun.store(true, Ordering::SeqCst);
         while !stop.is_stopped() {
             std::thread::sleep(Duration::from_millis(5));
         }
         self.stopped.store(true, Ordering::SeqCst);
-        Err(RecogniseError::Failed)
+        Err(OcrError::Failed)
     }
 
-    fn turn(&self, _: &Raster, _: &Stop) -> Result<u16, RecogniseError> {
-        Err(RecogniseError::Failed)
+    fn turn(&self, _: &Raster, _: &Stop) -> Result<u16, OcrError> {
+        Err(OcrError::Failed)
     }
 }
 
@@ -182,7 +182,7 @@ fn dropping_the_future_ends_the_worker_and_recognition() {
         let engine = Arc::new(Endless::default());
         let picture = picture(image::ImageFormat::Png);
         let task = {
-            let engine: Arc<dyn Recognise> = Arc::<Endless>::clone(&engine);
+            let engine: Arc<dyn OcrEngine> = Arc::<Endless>::clone(&engine);
             tokio::spawn(async move { worker().read(&picture, Limits::default(), Some(engine)).await })
         };
         eventually("recognition begins", || engine.begun.load(Ordering::SeqCst)).await;
@@ -200,7 +200,7 @@ fn no_worker_stays_whatever_it_read() {
         let documents = [b"text".to_vec(), b"\0".to_vec(), pdf(&["["]), laughs()];
         for document in documents {
             let _ =
-                worker().with_patience(Duration::from_secs(1)).read(&document, Limits::default(), None).await;
+                worker().with_timeout(Duration::from_secs(1)).read(&document, Limits::default(), None).await;
             assert!(children().is_empty(), "{:?}", children());
         }
     });

@@ -1,11 +1,12 @@
 //! Endpoints that take less than others.
 
-use extraction::engine::model::{ModelEngine, Structured};
+use extraction::engine::model::ModelEngine;
+use llm::Structured;
 use openapi_core::extraction::ExtractError;
 use serde_json::{Value, json};
 
-use crate::stub::{Reply, Stub};
 use crate::{INVOICE, INVOICE_DATA, SCHEMA, config, data, engine, extract, invoice};
+use llm::stub::{Reply, Stub};
 
 /// An endpoint that refuses some modes.
 async fn refusing(status: u16, refused: &'static [&'static str]) -> Stub {
@@ -33,7 +34,7 @@ async fn weaker_modes_are_tried_and_remembered() {
             let answer = extract(&engine, INVOICE, SCHEMA).await.expect("an answer");
             assert_eq!(data(SCHEMA, &answer), INVOICE_DATA);
         }
-        let seen = stub.seen();
+        let seen = stub.received();
         assert_eq!(seen.iter().map(|seen| seen.format()).collect::<Vec<_>>(), formats);
         // Without a schema beside the messages the shape stands in them.
         for seen in seen {
@@ -54,7 +55,7 @@ async fn a_mode_that_has_worked_is_kept_for_other_schemas() {
     for _ in 0..3 {
         extract(&engine, INVOICE, SCHEMA).await.expect("an answer");
     }
-    let formats: Vec<String> = stub.seen().iter().map(|seen| seen.format().to_owned()).collect();
+    let formats: Vec<String> = stub.received().iter().map(|seen| seen.format().to_owned()).collect();
     assert_eq!(formats, ["json_schema", "json_schema", "json_object", "json_schema"]);
 }
 
@@ -65,9 +66,9 @@ async fn a_mode_that_was_chosen_is_the_only_one() {
         (Structured::JsonObject, "json_object"),
         (Structured::Prompt, "none"),
     ] {
-        let stub = Stub::says(vec![Reply::content(invoice().to_string()), Reply::error(400, "no")]).await;
+        let stub = Stub::replies(vec![Reply::content(invoice().to_string()), Reply::error(400, "no")]).await;
         let mut config = config(&stub);
-        config.structured = mode;
+        config.endpoint.structured = mode;
         let engine = ModelEngine::new(config).expect("an engine");
         let answer = extract(&engine, INVOICE, SCHEMA).await.expect("an answer");
         assert_eq!(data(SCHEMA, &answer), INVOICE_DATA);
@@ -76,7 +77,7 @@ async fn a_mode_that_was_chosen_is_the_only_one() {
             matches!(&error, ExtractError::Unavailable { reason, .. } if reason.contains("400")),
             "{error:?}"
         );
-        let formats: Vec<String> = stub.seen().iter().map(|seen| seen.format().to_owned()).collect();
+        let formats: Vec<String> = stub.received().iter().map(|seen| seen.format().to_owned()).collect();
         assert_eq!(formats, [format, format]);
     }
 }
@@ -98,7 +99,7 @@ async fn parameters_that_a_model_does_not_take_are_left_out() {
     let engine = engine(&stub);
     extract(&engine, INVOICE, SCHEMA).await.expect("an answer");
     extract(&engine, INVOICE, SCHEMA).await.expect("an answer");
-    let seen = stub.seen();
+    let seen = stub.received();
     assert_eq!(seen.len(), 4, "what was refused is remembered");
     assert_eq!(seen[3].body["max_completion_tokens"], 8_192);
     assert!(seen.iter().all(|seen| seen.format() == "json_schema"));
@@ -106,10 +107,10 @@ async fn parameters_that_a_model_does_not_take_are_left_out() {
 
 #[tokio::test]
 async fn an_endpoint_that_refuses_everything_is_unavailable() {
-    let stub = Stub::says(vec![Reply::error(400, "no such model: INV-2043")]).await;
+    let stub = Stub::replies(vec![Reply::error(400, "no such model: INV-2043")]).await;
     let error = extract(&engine(&stub), INVOICE, SCHEMA).await.expect_err("refused");
     assert!(matches!(&error, ExtractError::Unavailable { .. }), "{error:?}");
     // The endpoint's own words may repeat the document.
     assert!(!error.to_string().contains("INV-2043"), "{error}");
-    assert_eq!(stub.seen().len(), 3);
+    assert_eq!(stub.received().len(), 3);
 }

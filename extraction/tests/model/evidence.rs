@@ -4,13 +4,13 @@ use extraction::document::{Document, Line, Page, PageSource, Rect, Word};
 use openapi_core::extraction::{BoundingBox, Confidence, Extraction, Finding};
 use serde_json::{Value, json};
 
-use crate::stub::{Reply, Stub};
-use crate::{INVOICE, PATIENCE, SCHEMA, data, document, engine, extract, leaf, leaf_of, schema};
+use crate::{INVOICE, SCHEMA, TIMEOUT, data, document, engine, extract, leaf, leaf_of, schema};
+use llm::stub::{Reply, Stub};
 
 /// The only field of an answer about a document.
 async fn found(text: &str, field: &str, answer: Value) -> Finding {
     let fields = format!(r#"{{ "field": {field} }}"#);
-    let stub = Stub::says(vec![Reply::content(json!({ "field": answer }).to_string())]).await;
+    let stub = Stub::replies(vec![Reply::content(json!({ "field": answer }).to_string())]).await;
     let mut answer = extract(&engine(&stub), text, &fields).await.expect("an answer");
     answer.findings.remove(0)
 }
@@ -168,7 +168,7 @@ fn scanned() -> Document {
         width: 595.0,
         height: 842.0,
         turn: 0,
-        source: PageSource::Recognised,
+        source: PageSource::Ocr,
         lines: vec![Line { words, block: 0 }],
         tables: Vec::new(),
     };
@@ -181,10 +181,9 @@ fn scanned() -> Document {
 async fn page_box_and_quality_are_those_of_the_words() {
     for (page, quality) in [(1, 0.9), (2, 0.5)] {
         let answer = json!({ "total": { "value": 48, "quote": "Total 48.00", "page": page } });
-        let stub = Stub::says(vec![Reply::content(answer.to_string())]).await;
+        let stub = Stub::replies(vec![Reply::content(answer.to_string())]).await;
         let fields = schema(r#"{ "total": { "type": "number" } }"#);
-        let answer =
-            engine(&stub).extract(&scanned(), &[], &fields, None, PATIENCE).await.expect("an answer");
+        let answer = engine(&stub).extract(&scanned(), &[], &fields, None, TIMEOUT).await.expect("an answer");
         let leaf = leaf_of(&answer.findings[0]);
         assert_eq!(leaf.evidence.page, Some(page));
         let place = BoundingBox { x: 50.0, y: 40.0, width: 30.0, height: 10.0 };
@@ -198,10 +197,10 @@ async fn the_box_on_a_turned_page_is_where_it_is_shown() {
     let mut document = scanned();
     document.pages[0].turn = 180;
     let stub =
-        Stub::says(vec![Reply::content(r#"{ "total": { "value": 48, "quote": "48.00", "page": 1 } }"#)]);
+        Stub::replies(vec![Reply::content(r#"{ "total": { "value": 48, "quote": "48.00", "page": 1 } }"#)]);
     let fields = schema(r#"{ "total": { "type": "number" } }"#);
     let answer =
-        engine(&stub.await).extract(&document, &[], &fields, None, PATIENCE).await.expect("an answer");
+        engine(&stub.await).extract(&document, &[], &fields, None, TIMEOUT).await.expect("an answer");
     let place = BoundingBox { x: 515.0, y: 792.0, width: 30.0, height: 10.0 };
     assert_eq!(leaf_of(&answer.findings[0]).evidence.bounding_box, Some(place));
 }
@@ -234,14 +233,14 @@ async fn neither_document_nor_guidance_changes_what_is_asked() {
         "pwned": true,
         "issued": leaf("2026-01-15", "15 January 2026"),
     });
-    let stub = Stub::says(vec![Reply::content(answer.to_string())]).await;
+    let stub = Stub::replies(vec![Reply::content(answer.to_string())]).await;
     let engine = engine(&stub);
     let plain = extract(&engine, INVOICE, SCHEMA).await.expect("an answer");
-    let attacked = engine.extract(&document(&text), &[], &schema(SCHEMA), Some(attack), PATIENCE).await;
+    let attacked = engine.extract(&document(&text), &[], &schema(SCHEMA), Some(attack), TIMEOUT).await;
     let attacked = attacked.expect("an answer");
     assert_eq!(data(SCHEMA, &attacked), r#"{"number":"INV-2043","issued":"2026-01-15","total":null}"#);
     assert_eq!(plain.findings, attacked.findings);
-    let seen = stub.seen();
+    let seen = stub.received();
     // Everything but the words of the user's message is the same.
     let mut bodies: Vec<Value> = seen.iter().map(|seen| seen.body.clone()).collect();
     for body in &mut bodies {

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use extraction::engine::model::{EndpointKey, ModelConfig, ModelConfigError, ModelEngine};
+use extraction::engine::model::{ModelConfig, ModelEngine};
+use llm::{ApiKey, ConfigError, EndpointConfig};
 use openapi_core::extraction::ExtractError;
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::stub::{Reply, Stub};
 use crate::{INVOICE, INVOICE_DATA, KEY, SCHEMA, config, data, document, engine, extract, invoice, schema};
+use llm::stub::{Reply, Stub};
 
 fn good() -> Reply {
     Reply::content(invoice().to_string())
@@ -17,7 +18,8 @@ fn good() -> Reply {
 #[tokio::test]
 async fn an_overloaded_endpoint_is_asked_again_when_it_says() {
     let busy = Reply::error(429, "slow down").with("retry-after", "0.3");
-    let stub = Stub::says(vec![busy, Reply::error(503, "starting").with("retry-after", "0"), good()]).await;
+    let stub =
+        Stub::replies(vec![busy, Reply::error(503, "starting").with("retry-after", "0"), good()]).await;
     let begun = Instant::now();
     let answer = extract(&engine(&stub), INVOICE, SCHEMA).await.expect("an answer");
     assert_eq!(data(SCHEMA, &answer), INVOICE_DATA);
@@ -27,17 +29,17 @@ async fn an_overloaded_endpoint_is_asked_again_when_it_says() {
 
 #[tokio::test]
 async fn a_broken_endpoint_is_unavailable_after_some_tries() {
-    let stub = Stub::says(vec![Reply::error(500, KEY).with("retry-after", "0.01")]).await;
+    let stub = Stub::replies(vec![Reply::error(500, KEY).with("retry-after", "0.01")]).await;
     let error = extract(&engine(&stub), INVOICE, SCHEMA).await.expect_err("it is broken");
     let ExtractError::Unavailable { reason, retry_after } = &error else { panic!("{error:?}") };
     assert!(reason.contains("500"), "{reason}");
     assert_eq!(*retry_after, Some(Duration::from_millis(10)));
-    assert_eq!(stub.seen().len(), 4);
+    assert_eq!(stub.received().len(), 4);
 }
 
 #[tokio::test]
-async fn a_pause_longer_than_the_patience_is_not_waited_for() {
-    let stub = Stub::says(vec![Reply::error(429, "later").with("retry-after", "600")]).await;
+async fn a_pause_longer_than_the_timeout_is_not_waited_for() {
+    let stub = Stub::replies(vec![Reply::error(429, "later").with("retry-after", "600")]).await;
     let begun = Instant::now();
     let error = extract(&engine(&stub), INVOICE, SCHEMA).await.expect_err("it is busy");
     let pause = Duration::from_secs(600);
@@ -45,35 +47,35 @@ async fn a_pause_longer_than_the_patience_is_not_waited_for() {
     assert!(begun.elapsed() < Duration::from_secs(5));
     // What is not a matter of time is not tried again either.
     let spent = json!({ "error": { "message": "pay", "code": "insufficient_quota" } });
-    let stub = Stub::says(vec![Reply::json(429, spent)]).await;
+    let stub = Stub::replies(vec![Reply::json(429, spent)]).await;
     let error = extract(&engine(&stub), INVOICE, SCHEMA).await.expect_err("it is spent");
     assert!(error.to_string().contains("insufficient_quota"), "{error}");
-    assert_eq!(stub.seen().len(), 1);
+    assert_eq!(stub.received().len(), 1);
 }
 
 #[tokio::test]
 async fn a_silent_or_dripping_endpoint_times_out() {
     for reply in [Reply::Hang, Reply::Drip] {
-        let stub = Stub::says(vec![reply]).await;
+        let stub = Stub::replies(vec![reply]).await;
         let begun = Instant::now();
-        let patience = Duration::from_millis(700);
-        let result = engine(&stub).extract(&document(INVOICE), &[], &schema(SCHEMA), None, patience).await;
+        let timeout = Duration::from_millis(700);
+        let result = engine(&stub).extract(&document(INVOICE), &[], &schema(SCHEMA), None, timeout).await;
         assert!(matches!(result, Err(ExtractError::TimedOut)), "{result:?}");
         let elapsed = begun.elapsed();
-        assert!(elapsed >= patience && elapsed < Duration::from_secs(4), "{elapsed:?}");
+        assert!(elapsed >= timeout && elapsed < Duration::from_secs(4), "{elapsed:?}");
     }
 }
 
 #[tokio::test]
 async fn dropping_the_future_ends_the_request() {
     for reply in [Reply::Hang, Reply::Drip] {
-        let stub = Stub::says(vec![reply]).await;
+        let stub = Stub::replies(vec![reply]).await;
         let engine = engine(&stub);
         let waited =
             tokio::time::timeout(Duration::from_millis(300), extract(&engine, INVOICE, SCHEMA)).await;
         assert!(waited.is_err(), "{waited:?}");
         let begun = Instant::now();
-        while stub.left() == 0 {
+        while stub.disconnects() == 0 {
             assert!(begun.elapsed() < Duration::from_secs(5), "the connection is still there");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -86,7 +88,7 @@ async fn an_answer_that_breaks_off_is_asked_for_again() {
         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 900\r\n\r\n{\"choices\": [";
     for broken in [head.as_bytes().to_vec(), b"HTTP/1.1 200".to_vec(), Vec::new(), b"SSH-2.0-x\r\n".to_vec()]
     {
-        let stub = Stub::says(vec![Reply::Raw(broken), good()]).await;
+        let stub = Stub::replies(vec![Reply::Raw(broken), good()]).await;
         let answer = extract(&engine(&stub), INVOICE, SCHEMA).await.expect("an answer");
         assert_eq!(data(SCHEMA, &answer), INVOICE_DATA);
     }
@@ -94,9 +96,9 @@ async fn an_answer_that_breaks_off_is_asked_for_again() {
 
 #[tokio::test]
 async fn nobody_at_the_port_is_unavailable() {
-    let stub = Stub::says(vec![good()]).await;
+    let stub = Stub::replies(vec![good()]).await;
     let mut config = config(&stub);
-    config.retries = 1;
+    config.max_retries = 1;
     drop(stub);
     tokio::time::sleep(Duration::from_millis(50)).await;
     let engine = ModelEngine::new(config).expect("an engine");
@@ -110,15 +112,15 @@ async fn what_the_operator_has_to_mend_is_said_at_once() {
     for (status, word) in
         [(401, "key"), (403, "key"), (404, "name of the model"), (307, "not followed"), (402, "402")]
     {
-        let elsewhere = Stub::says(vec![good()]).await;
+        let elsewhere = Stub::replies(vec![good()]).await;
         let reply =
-            Reply::error(status, KEY).with("location", &format!("{}/chat/completions", elsewhere.base()));
-        let stub = Stub::says(vec![reply]).await;
+            Reply::error(status, KEY).with("location", &format!("{}/chat/completions", elsewhere.url()));
+        let stub = Stub::replies(vec![reply]).await;
         let engine = engine(&stub);
         let error = extract(&engine, INVOICE, SCHEMA).await.expect_err("refused");
         let ExtractError::Unavailable { reason, .. } = &error else { panic!("{error:?}") };
         assert!(reason.contains(word) && reason.contains(&status.to_string()), "{reason}");
-        assert_eq!((stub.seen().len(), elsewhere.seen().len()), (1, 0));
+        assert_eq!((stub.received().len(), elsewhere.received().len()), (1, 0));
         for shown in [format!("{error:?} {error}"), format!("{engine:?}")] {
             assert!(!shown.contains(KEY) && !shown.contains("Secret"), "{shown}");
         }
@@ -127,33 +129,36 @@ async fn what_the_operator_has_to_mend_is_said_at_once() {
 
 #[tokio::test]
 async fn the_requests_for_one_document_are_bounded() {
-    let stub = Stub::says(vec![Reply::error(500, "broken").with("retry-after", "0")]).await;
+    let stub = Stub::replies(vec![Reply::error(500, "broken").with("retry-after", "0")]).await;
     let mut config = config(&stub);
-    config.retries = 1_000;
-    config.requests = 7;
+    config.max_retries = 1_000;
+    config.max_requests = 7;
     let engine = ModelEngine::new(config).expect("an engine");
     let error = extract(&engine, INVOICE, SCHEMA).await.expect_err("it is broken");
     assert!(matches!(&error, ExtractError::Unavailable { .. }), "{error:?}");
-    assert_eq!(stub.seen().len(), 7);
+    assert_eq!(stub.received().len(), 7);
 }
 
 #[test]
 fn a_configuration_that_cannot_work_is_refused() {
-    let made = |endpoint: &str| ModelConfig::at(endpoint, "model", "name").and_then(ModelEngine::new);
+    let made = |endpoint: &str| {
+        EndpointConfig::parse(endpoint, "model").and_then(|it| ModelEngine::new(ModelConfig::new(it)))
+    };
     for good in ["http://localhost/v1", "https://host/v1/", "https://host/v1/chat/completions?api-version=1"]
     {
         assert!(made(good).is_ok(), "{good}");
     }
     for bad in ["", "host/v1", "ftp://host", "https://user:pass@host/v1", "file:///etc"] {
-        assert_eq!(made(bad).map(|_| ()), Err(ModelConfigError::Endpoint), "{bad}");
+        assert_eq!(made(bad).map(|_| ()), Err(ConfigError::Url), "{bad}");
     }
     for bad in ["", " ", "a\nb", "ключ\u{0}"] {
-        assert_eq!(EndpointKey::new(bad).map(|_| ()), Err(ModelConfigError::Key), "{bad:?}");
+        assert_eq!(ApiKey::new(bad).map(|_| ()), Err(ConfigError::ApiKey), "{bad:?}");
     }
-    let mut config = ModelConfig::at("https://host/v1?key=Secret", "model", "name").expect("a URL");
-    config.key = Some(EndpointKey::new(KEY).expect("a key"));
+    let mut config =
+        ModelConfig::new(EndpointConfig::parse("https://host/v1?key=Secret", "model").expect("a URL"));
+    config.endpoint.api_key = Some(ApiKey::new(KEY).expect("a key"));
     let shown = format!("{config:?}");
     assert!(shown.contains("https://host/v1") && !shown.contains("Secret"), "{shown}");
-    config.parallel = 0;
-    assert!(matches!(ModelEngine::new(config).map(|_| ()), Err(ModelConfigError::Setting(_))));
+    config.max_parallel = 0;
+    assert!(matches!(ModelEngine::new(config).map(|_| ()), Err(ConfigError::Setting(_))));
 }

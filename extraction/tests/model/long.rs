@@ -8,8 +8,8 @@ use openapi_core::extraction::Finding;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::stub::{Reply, Stub};
 use crate::{config, extract, leaf, leaf_of};
+use llm::stub::{Reply, Stub};
 
 const FIELDS: &str = r#"{ "title": { "type": "string" }, "sum": { "type": "number" },
     "rows": { "type": "array", "items": { "type": "object", "properties": {
@@ -70,13 +70,13 @@ fn assert_whole(findings: &[Finding]) {
 async fn parts_come_together_without_the_rows_they_share() {
     let stub = Stub::with(|_, body| Reply::content(read(body).to_string())).await;
     let mut config = config(&stub);
-    config.part_characters = 1_500;
+    config.max_part_characters = 1_500;
     let engine = ModelEngine::new(config).expect("an engine");
     let answer = extract(&engine, &text(), FIELDS).await.expect("an answer");
     assert_whole(&answer.findings);
-    assert!(stub.seen().len() >= 5, "{}", stub.seen().len());
-    assert_eq!(answer.effort.requests as usize, stub.seen().len());
-    assert!(stub.seen()[0].text().contains("This is part "));
+    assert!(stub.received().len() >= 5, "{}", stub.received().len());
+    assert_eq!(answer.effort.requests as usize, stub.received().len());
+    assert!(stub.received()[0].text().contains("This is part "));
 }
 
 #[tokio::test]
@@ -101,11 +101,11 @@ async fn what_is_too_long_for_the_model_is_asked_about_in_halves() {
 
 #[tokio::test]
 async fn a_model_that_takes_nothing_is_unavailable() {
-    let stub = Stub::says(vec![Reply::error(413, "too large")]).await;
+    let stub = Stub::replies(vec![Reply::error(413, "too large")]).await;
     let engine = ModelEngine::new(config(&stub)).expect("an engine");
     let error = extract(&engine, &text(), FIELDS).await.expect_err("it takes nothing");
     assert!(error.to_string().contains("smallest part"), "{error}");
-    assert!(stub.seen().len() < 12, "{}", stub.seen().len());
+    assert!(stub.received().len() < 12, "{}", stub.received().len());
 }
 
 #[tokio::test]
@@ -119,9 +119,9 @@ async fn an_answer_of_lies_about_a_long_document_ends() {
         json!({ "name": leaf(name.as_str(), &format!("{name}, as never agreed")), "price": leaf(nth, "Article") })
     };
     let answer = json!({ "rows": (0..2_000).map(lie).collect::<Vec<_>>() }).to_string();
-    let stub = Stub::says(vec![Reply::content(answer)]).await;
+    let stub = Stub::replies(vec![Reply::content(answer)]).await;
     let mut config = config(&stub);
-    config.part_characters = 500_000;
+    config.max_part_characters = 500_000;
     let engine = ModelEngine::new(config).expect("an engine");
     let begun = Instant::now();
     let answer = extract(&engine, &text, FIELDS).await.expect("an answer");

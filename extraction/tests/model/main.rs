@@ -6,20 +6,20 @@ mod evidence;
 mod failures;
 mod long;
 mod properties;
-mod stub;
 
 use std::time::Duration;
 
 use extraction::document::{Document, Limits, read};
-use extraction::engine::model::{Answer, EndpointKey, ModelConfig, ModelEngine};
+use extraction::engine::model::{Answer, ModelConfig, ModelEngine};
+use llm::{ApiKey, EndpointConfig};
 use openapi_core::extraction::{ExtractError, Extraction, ExtractionSchema, Finding, Leaf};
 use openapi_core::json::Json;
 use serde_json::{Value, json};
 
-use stub::Stub;
+use llm::stub::Stub;
 
 const KEY: &str = "sk-Secret0123456789";
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 const INVOICE: &str = "Invoice INV-2043\nDate of issue: 15 January 2026\nTotal: £1,234.50\nPaid: no\n";
 const SCHEMA: &str =
@@ -34,8 +34,9 @@ fn schema(text: &str) -> ExtractionSchema {
 }
 
 fn config(stub: &Stub) -> ModelConfig {
-    let mut config = ModelConfig::at(&stub.base(), "some-model", "stub").expect("a URL");
-    config.key = Some(EndpointKey::new(KEY).expect("a key"));
+    let mut config = ModelConfig::new(EndpointConfig::parse(&stub.url(), "some-model").expect("a URL"));
+    config.name = "stub".to_owned();
+    config.endpoint.api_key = Some(ApiKey::new(KEY).expect("a key"));
     config
 }
 
@@ -44,7 +45,7 @@ fn engine(stub: &Stub) -> ModelEngine {
 }
 
 async fn extract(engine: &ModelEngine, text: &str, fields: &str) -> Result<Answer, ExtractError> {
-    engine.extract(&document(text), &[], &schema(fields), None, PATIENCE).await
+    engine.extract(&document(text), &[], &schema(fields), None, TIMEOUT).await
 }
 
 /// A leaf as a model gives it.

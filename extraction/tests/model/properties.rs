@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Map, Value, json};
 
-use crate::stub::{Reply, Stub};
 use crate::{INVOICE, engine, extract, schema};
+use llm::stub::{Reply, Stub};
 
 const FIELDS: &str = r#"{ "number": { "type": "string" }, "issued": { "type": "date" }, "at": { "type": "datetime" },
     "total": { "type": "currency" }, "count": { "type": "integer" }, "paid": { "type": "boolean" },

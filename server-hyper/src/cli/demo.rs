@@ -91,10 +91,10 @@ pub async fn prepare(
         platform.activate_template(&by, &agent.id, made.id).await?;
         template = made.id.to_string();
     }
-    let cut = chat::cut(&[KNOWLEDGE], chat::Format::Markdown);
+    let cut = responders::cut(&[KNOWLEDGE], responders::Format::Markdown);
     let knowledge = NewKnowledge {
         file_name: KNOWLEDGE_NAME.to_owned(),
-        title: chat::title(&cut, KNOWLEDGE_NAME),
+        title: responders::title(&cut, KNOWLEDGE_NAME),
         url: None,
         language: Some("en".to_owned()),
         content_type: "text/markdown".to_owned(),

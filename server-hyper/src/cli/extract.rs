@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use extraction::document::recognition::{Recognise, Tesseract};
+use extraction::document::ocr::{OcrEngine, Tesseract};
 use extraction::document::{Document, Kind, Limits, PageSource};
 use extraction::engine::builtin;
 use extraction::engine::model::ModelEngine;
@@ -106,8 +106,8 @@ impl Extract {
             Engine::Model(name) => Some(assemble::model(&engines, name)?),
         };
         let wanted = Wanted { schema: self.schema()?, instructions: self.instructions()? };
-        let pictures = model.as_ref().map_or(0, |model| model.image_bytes() as u64);
-        let limits = Limits { pictures, ..Limits::default() };
+        let images = model.as_ref().map_or(0, |model| model.max_image_bytes() as u64);
+        let limits = Limits { images, ..Limits::default() };
         let failed =
             |error: std::io::Error| CliError::new(format!("cannot read {}: {error}", self.file.display()));
         if std::fs::metadata(&self.file).map_err(failed)?.len() > limits.bytes {
@@ -115,7 +115,7 @@ impl Extract {
         }
         let bytes: Arc<[u8]> = std::fs::read(&self.file).map_err(failed)?.into();
         let languages: Vec<&str> = engines.languages.iter().map(String::as_str).collect();
-        let recognise: Arc<dyn Recognise> = Arc::new(Tesseract::new("tesseract", &languages));
+        let recognise: Arc<dyn OcrEngine> = Arc::new(Tesseract::new("tesseract", &languages));
         let reader = Reader::Worker(confined(Worker::own()?));
         let wanted = Arc::new(wanted);
         let (document, found) = on_runtime(async {
@@ -195,7 +195,7 @@ impl Extract {
             sha256: Sha256Digest(Sha256::digest(bytes).into()).to_string(),
             page_count: document.page_count,
             character_count: document.characters(),
-            ocr_applied: document.pages.iter().any(|page| page.source == PageSource::Recognised),
+            ocr_applied: document.pages.iter().any(|page| page.source == PageSource::Ocr),
             language: language.map(str::to_owned),
             stored: false,
             file_id: None,
@@ -215,7 +215,7 @@ async fn asked(
     note(&format!("asking {}", model.name()));
     let instructions = wanted.instructions.as_ref().map(Block::as_str);
     let patience = if fallback { left * 3 / 4 } else { left };
-    let answer = model.extract(document, &document.pictures, &wanted.schema, instructions, patience).await;
+    let answer = model.extract(document, &document.images, &wanted.schema, instructions, patience).await;
     match answer {
         Ok(answer) => Ok(Found {
             findings: answer.findings,

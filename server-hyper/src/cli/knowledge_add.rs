@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use ::conversations::KnowledgeDocument;
 use ::conversations::admin::{ChatAdmin, KnowledgeLimits, NewKnowledge};
-use chat::Format;
 use clap::Args;
-use extraction::document::recognition::{Recognise, Tesseract};
+use extraction::document::ocr::{OcrEngine, Tesseract};
 use extraction::document::{Document, Kind, Limits, Page, Warning, decode};
 use extraction::worker::{Reader, Worker};
 use openapi_core::admin::Admin;
 use openapi_core::files::Sha256Digest;
 use openapi_core::values::AgentId;
+use responders::Format;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -172,9 +172,9 @@ impl Add {
         let bytes = read(&source.path, reading.most.bytes).map_err(|error| error.to_string())?;
         let text = reading.text(&bytes, source).await?;
         let pages: Vec<&str> = text.pages.iter().map(String::as_str).collect();
-        let cut = chat::cut(&pages, text.format);
+        let cut = responders::cut(&pages, text.format);
         let file_name = source.name.rsplit('/').next().unwrap_or_default();
-        let title = self.title.clone().unwrap_or_else(|| chat::title(&cut, file_name));
+        let title = self.title.clone().unwrap_or_else(|| responders::title(&cut, file_name));
         Ok(NewKnowledge {
             file_name: source.name.clone(),
             // A title stands on one line.
@@ -238,7 +238,7 @@ struct Text {
 /// What reads documents.
 struct Reading {
     reader: Reader,
-    recognise: Arc<dyn Recognise>,
+    recognise: Arc<dyn OcrEngine>,
     most: KnowledgeLimits,
 }
 
@@ -246,7 +246,7 @@ impl Reading {
     fn new(languages: &[String], most: KnowledgeLimits) -> Result<Self, CliError> {
         let languages: Vec<&str> = languages.iter().map(String::as_str).collect();
         Ok(Reading {
-            reader: Reader::Worker(confined(Worker::own()?).with_patience(PATIENCE)),
+            reader: Reader::Worker(confined(Worker::own()?).with_timeout(PATIENCE)),
             recognise: Arc::new(Tesseract::new("tesseract", &languages)),
             most,
         })

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use conversations::admin::KnowledgeLimits;
-use extraction::engine::model::{EndpointKey, ModelConfig};
+use llm::{ApiKey, EndpointConfig};
 use openapi_core::values::AgentId;
 
 use super::typed::Reader;
@@ -34,7 +34,7 @@ pub struct Engines {
     /// Languages of text in pictures, as tesseract names them.
     pub languages: Vec<String>,
     /// The models, by the names of their endpoints.
-    pub models: BTreeMap<String, ModelConfig>,
+    pub models: BTreeMap<String, EndpointConfig>,
     /// What answers for agents without a choice of their own.
     pub of_all: Engine,
     /// What answers for these agents.
@@ -103,7 +103,7 @@ pub fn knowledge_limits(config: &Config) -> Result<KnowledgeLimits, ConfigError>
 }
 
 /// The engine of this name. `builtin` are the words that are no model.
-fn engine(name: &str, models: &BTreeMap<String, ModelConfig>, builtin: &[&str]) -> Result<Engine, String> {
+fn engine(name: &str, models: &BTreeMap<String, EndpointConfig>, builtin: &[&str]) -> Result<Engine, String> {
     if name == BUILTIN {
         return Ok(Engine::Builtin);
     }
@@ -115,7 +115,7 @@ fn engine(name: &str, models: &BTreeMap<String, ModelConfig>, builtin: &[&str]) 
     Err(format!("there is no engine '{name}'; there {are} {}", known.join(", ")))
 }
 
-fn agents(reader: &mut Reader<'_>, models: &BTreeMap<String, ModelConfig>) -> BTreeMap<AgentId, Engine> {
+fn agents(reader: &mut Reader<'_>, models: &BTreeMap<String, EndpointConfig>) -> BTreeMap<AgentId, Engine> {
     let given = reader.many("agent_engine", |text| {
         let (agent, name) = text
             .split_once('=')
@@ -134,17 +134,17 @@ fn agents(reader: &mut Reader<'_>, models: &BTreeMap<String, ModelConfig>) -> BT
 }
 
 /// The endpoints, each with its model, its key and whether it takes images.
-fn models(reader: &mut Reader<'_>) -> BTreeMap<String, ModelConfig> {
+fn models(reader: &mut Reader<'_>) -> BTreeMap<String, EndpointConfig> {
     let addresses = reader.many("model_endpoint", |text| {
         let (name, address) = endpoints::named(text);
         let name = name.unwrap_or(MODEL);
         if matches!(name, BUILTIN | OFF) {
             return Err(format!("an endpoint cannot be called '{name}'"));
         }
-        let config = ModelConfig::at(address, "", "").and_then(|config| config.address().map(|_| config));
+        let config = EndpointConfig::parse(address, "");
         config.map(|config| (name.to_owned(), config)).map_err(|error| error.to_string())
     });
-    let mut models: BTreeMap<String, ModelConfig> = BTreeMap::new();
+    let mut models: BTreeMap<String, EndpointConfig> = BTreeMap::new();
     for (name, config) in addresses {
         if models.insert(name.clone(), config).is_some() {
             reader.fault("model_endpoint", &format!("'{name}' is given twice"));
@@ -160,7 +160,7 @@ fn models(reader: &mut Reader<'_>) -> BTreeMap<String, ModelConfig> {
         }
     });
     let keys = reader.many("model_key", |text| {
-        let keys = endpoints::keys(text, EndpointKey::new)?;
+        let keys = endpoints::keys(text, ApiKey::new)?;
         Ok(keys.into_iter().map(|(name, key)| (name.map(str::to_owned), key)).collect::<Vec<_>>())
     });
     let images = reader.many("model_images", |text| Ok(text.to_owned()));
@@ -169,17 +169,17 @@ fn models(reader: &mut Reader<'_>) -> BTreeMap<String, ModelConfig> {
             Some(config) if !config.model.is_empty() => {
                 reader.fault("model", &format!("the model of '{name}' is given twice"));
             }
-            Some(config) => (config.model, config.name) = (model.clone(), model),
+            Some(config) => config.model = model,
             None => reader.fault("model", &no_endpoint(&name)),
         }
     }
     for (at, (name, key)) in keys.into_iter().flatten().enumerate() {
         let shown = name.as_deref().map_or_else(|| MODEL.to_owned(), str::to_owned);
         match models.get_mut(&shown) {
-            Some(config) if config.key.is_some() => {
+            Some(config) if config.api_key.is_some() => {
                 reader.fault("model_key", &format!("the key of '{shown}' is given twice"));
             }
-            Some(config) => config.key = Some(key),
+            Some(config) => config.api_key = Some(key),
             // What stands in front of an equals sign may be a part of a key: it is not shown.
             None => reader.fault("model_key", &format!("there is no endpoint for key {}", at + 1)),
         }

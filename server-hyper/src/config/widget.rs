@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use chat::{EndpointKey, LlmEndpoint, Prices};
 use conversations::widget::{TurnDeadlines, WidgetLimits, Window};
+use llm::{ApiKey, EndpointConfig, Price};
 
 use super::typed::Reader;
 use super::{endpoints, values};
@@ -22,7 +22,7 @@ pub struct WidgetServing {
     /// How long an answer may take.
     pub deadlines: TurnDeadlines,
     /// The endpoints of models, by the names under which agents choose them.
-    pub endpoints: BTreeMap<String, LlmEndpoint>,
+    pub endpoints: BTreeMap<String, EndpointConfig>,
     /// Credits for each 1,000 tokens begun.
     pub credits_per_thousand_tokens: u32,
     /// What search indexes may take, in bytes.
@@ -155,11 +155,11 @@ fn named(text: &str) -> (String, &str) {
     (name.unwrap_or(DEFAULT).to_owned(), value)
 }
 
-fn llm_endpoints(reader: &mut Reader<'_>) -> BTreeMap<String, LlmEndpoint> {
-    let mut endpoints: BTreeMap<String, LlmEndpoint> = BTreeMap::new();
+fn llm_endpoints(reader: &mut Reader<'_>) -> BTreeMap<String, EndpointConfig> {
+    let mut endpoints: BTreeMap<String, EndpointConfig> = BTreeMap::new();
     let given = reader.many("llm_endpoint", |text| {
         let (name, address) = named(text);
-        LlmEndpoint::at(address, "").map(|endpoint| (name, endpoint)).map_err(|error| error.to_string())
+        EndpointConfig::parse(address, "").map(|endpoint| (name, endpoint)).map_err(|error| error.to_string())
     });
     endpoints.extend(given);
     let models = reader.many("llm_model", |text| {
@@ -167,7 +167,7 @@ fn llm_endpoints(reader: &mut Reader<'_>) -> BTreeMap<String, LlmEndpoint> {
         Ok((name, model.to_owned()))
     });
     let keys = reader.many("llm_key", |text| {
-        let keys = endpoints::keys(text, EndpointKey::new)?;
+        let keys = endpoints::keys(text, ApiKey::new)?;
         let named = |(name, key): (Option<&str>, _)| (name.unwrap_or(DEFAULT).to_owned(), key);
         Ok(keys.into_iter().map(named).collect::<Vec<_>>())
     });
@@ -177,7 +177,7 @@ fn llm_endpoints(reader: &mut Reader<'_>) -> BTreeMap<String, LlmEndpoint> {
         let (input, output) = price.split_once('/').ok_or_else(wrong)?;
         let number =
             |text: &str| text.parse::<f64>().ok().filter(|it| it.is_finite() && *it >= 0.0).ok_or_else(wrong);
-        Ok((name, Prices { input: number(input)?, output: number(output)? }))
+        Ok((name, Price { input: number(input)?, output: number(output)? }))
     });
     let mut unknown: Vec<(&str, String)> = Vec::new();
     for (name, model) in models {
@@ -188,14 +188,14 @@ fn llm_endpoints(reader: &mut Reader<'_>) -> BTreeMap<String, LlmEndpoint> {
     }
     for (at, (name, key)) in keys.into_iter().flatten().enumerate() {
         match endpoints.get_mut(&name) {
-            Some(endpoint) => endpoint.key = Some(key),
+            Some(endpoint) => endpoint.api_key = Some(key),
             // What stands in front of an equals sign may be a part of a key: it is not shown.
             None => reader.fault("llm_key", &format!("there is no endpoint for key {}", at + 1)),
         }
     }
     for (name, price) in prices {
         match endpoints.get_mut(&name) {
-            Some(endpoint) => endpoint.prices = price,
+            Some(endpoint) => endpoint.price = price,
             None => unknown.push(("llm_price", name)),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::styles::ListLevel;
 use super::xml::{Element, Visitor, Vocabulary};
-use crate::document::ReadError;
+use crate::document::error::ReadError;
 
 /// Levels that a list can have.
 const LEVELS: usize = 9;

@@ -10,7 +10,9 @@ use self::lists::Lists;
 use self::package::Package;
 use self::story::Story;
 use self::styles::Styles;
-use super::{Document, Limits, Page, ReadError, Warning};
+use super::error::ReadError;
+use super::limits::Limits;
+use super::model::{Document, Page, Warning};
 
 const MAIN: &str = "wordprocessingml";
 
@@ -27,7 +29,7 @@ pub(super) fn is_docx(bytes: &[u8]) -> bool {
             None => main == "word/document.xml",
         })
     };
-    // A package that is too large or damaged is still told by the name of its part, which stands in the plain.
+    // The name of the part, which is not compressed, identifies even a package that is too large or damaged.
     check().unwrap_or_else(|_| bytes.windows(17).any(|window| window == b"word/document.xml"))
 }
 

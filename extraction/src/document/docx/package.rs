@@ -6,7 +6,8 @@ use std::io::{Cursor, Read};
 use zip::ZipArchive;
 
 use super::xml::{Element, Visitor, Vocabulary, walk};
-use crate::document::{Limits, ReadError};
+use crate::document::error::ReadError;
+use crate::document::limits::Limits;
 
 /// How many entries a package may have.
 const ENTRIES: usize = 4096;

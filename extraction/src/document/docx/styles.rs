@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::xml::{Element, Visitor, Vocabulary};
-use crate::document::ReadError;
+use crate::document::error::ReadError;
 
 /// How many styles may be based on one another; a chain of more is a loop.
 const CHAIN: usize = 16;

@@ -5,7 +5,7 @@ use quick_xml::NsReader;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::name::ResolveResult;
 
-use crate::document::{ReadError, error::Reason};
+use crate::document::error::{ReadError, Reason};
 
 /// How deep elements may nest.
 const DEPTH: usize = 256;
@@ -50,7 +50,7 @@ impl Element<'_> {
 
 /// Who hears what is in a document.
 pub(super) trait Visitor {
-    /// An element begins. `false` leaves it and all that is in it out; its end is not told then.
+    /// Start of an element. `false` skips the element and its content, including the call for its end.
     fn start(&mut self, element: &Element<'_>) -> Result<bool, ReadError>;
     /// An element of this name ends.
     fn end(&mut self, vocabulary: Vocabulary, name: &[u8]) -> Result<(), ReadError>;

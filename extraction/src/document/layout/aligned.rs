@@ -1,7 +1,9 @@
 //! Tables whose cells are not drawn but stand under one another.
 
-use super::{Piece, Row, cell, ruled::Grid};
-use crate::document::Table;
+use super::pieces::{Piece, Row};
+use super::rows::cell;
+use super::ruled::Grid;
+use crate::document::model::Table;
 
 /// Rows and columns that a table without lines has at least.
 const ROWS: usize = 3;

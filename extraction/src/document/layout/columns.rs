@@ -1,6 +1,7 @@
 //! Columns of prose are read one after the other; what only stands side by side (labels and values, cells) stays.
 
-use super::{Row, ruled::Grid};
+use super::pieces::Row;
+use super::ruled::Grid;
 
 /// How often columns may be found in columns.
 const NESTED: u32 = 4;

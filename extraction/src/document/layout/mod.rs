@@ -2,123 +2,13 @@
 
 mod aligned;
 mod columns;
+mod pieces;
 mod rows;
 mod ruled;
 
-use super::{Cell, Line, Rect, Table, Word};
-
-/// A word with its place: points from the top left corner, text running to the right.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Piece {
-    pub(super) text: String,
-    pub(super) x0: f64,
-    pub(super) x1: f64,
-    pub(super) top: f64,
-    pub(super) bottom: f64,
-    /// Height of its type.
-    pub(super) size: f64,
-    pub(super) bold: bool,
-    pub(super) confidence: f32,
-    /// Whether the page has a space before it, however narrow.
-    pub(super) spaced: bool,
-    /// The line that recognition has put it in.
-    pub(super) row: Option<u32>,
-}
-
-impl Piece {
-    /// Height of the middle of its letters.
-    fn center(&self) -> f64 {
-        f64::midpoint(self.top, self.bottom)
-    }
-
-    fn word(&self, previous: Option<&Self>) -> Word {
-        let gap = previous.map_or(0, |previous| {
-            let size = previous.size.max(self.size).max(1.0);
-            // A character is about half as wide as its type is high.
-            ((self.x0 - previous.x1) / (size * 0.5)).round().clamp(1.0, 400.0) as u16
-        });
-        Word {
-            text: self.text.clone(),
-            bbox: Some(Rect {
-                x: self.x0 as f32,
-                y: self.top as f32,
-                width: (self.x1 - self.x0) as f32,
-                height: (self.bottom - self.top) as f32,
-            }),
-            confidence: self.confidence,
-            gap,
-            size: self.size as f32,
-            bold: self.bold,
-        }
-    }
-}
-
-/// A horizontal or vertical line of the page.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Rule {
-    pub(super) x0: f64,
-    pub(super) y0: f64,
-    pub(super) x1: f64,
-    pub(super) y1: f64,
-}
-
-/// What stands on one height: words from left to right.
-#[derive(Clone, Debug, Default)]
-struct Row {
-    pieces: Vec<Piece>,
-    top: f64,
-    bottom: f64,
-    size: f64,
-}
-
-impl Row {
-    fn of(mut pieces: Vec<Piece>) -> Self {
-        pieces.sort_by(|a, b| a.x0.total_cmp(&b.x0));
-        let top = pieces.iter().map(|piece| piece.top).fold(f64::INFINITY, f64::min);
-        let bottom = pieces.iter().map(|piece| piece.bottom).fold(f64::NEG_INFINITY, f64::max);
-        let mut sizes: Vec<f64> = pieces.iter().map(|piece| piece.size).collect();
-        sizes.sort_by(f64::total_cmp);
-        let size = sizes.get(sizes.len() / 2).copied().unwrap_or(1.0).max(1.0);
-        Self { pieces, top, bottom, size }
-    }
-
-    fn left(&self) -> f64 {
-        self.pieces.first().map_or(0.0, |piece| piece.x0)
-    }
-
-    fn right(&self) -> f64 {
-        self.pieces.iter().map(|piece| piece.x1).fold(0.0, f64::max)
-    }
-
-    /// Where the row is open wider than between words: from, to.
-    fn gaps(&self) -> Vec<(f64, f64)> {
-        let mut gaps = Vec::new();
-        let mut right = f64::NEG_INFINITY;
-        for piece in &self.pieces {
-            if right.is_finite() && piece.x0 - right > self.size {
-                gaps.push((right, piece.x0));
-            }
-            right = right.max(piece.x1);
-        }
-        gaps
-    }
-
-    /// The runs of words between the gaps.
-    fn segments(&self) -> Vec<&[Piece]> {
-        let mut segments = Vec::new();
-        let mut begin = 0;
-        let mut right = f64::NEG_INFINITY;
-        for (index, piece) in self.pieces.iter().enumerate() {
-            if right.is_finite() && piece.x0 - right > self.size {
-                segments.push(&self.pieces[begin..index]);
-                begin = index;
-            }
-            right = right.max(piece.x1);
-        }
-        segments.push(&self.pieces[begin..]);
-        segments
-    }
-}
+pub(super) use self::pieces::{Piece, Rule};
+use self::pieces::{Row, words};
+use super::model::{Line, Table};
 
 /// A page that has been put in order.
 #[derive(Default)]
@@ -159,25 +49,4 @@ pub(super) fn arrange(pieces: Vec<Piece>, rules: &[Rule]) -> Arranged {
         lines.push(Line { words: words(&row.pieces), block });
     }
     Arranged { lines, tables: placed.into_iter().map(|(_, table)| table).collect() }
-}
-
-fn words(pieces: &[Piece]) -> Vec<Word> {
-    pieces
-        .iter()
-        .enumerate()
-        .map(|(index, piece)| piece.word(index.checked_sub(1).map(|index| &pieces[index])))
-        .collect()
-}
-
-/// A cell of words that may stand on several lines.
-fn cell(pieces: Vec<Piece>, column: usize, span: usize) -> Cell {
-    let mut all: Vec<Word> = Vec::new();
-    for row in rows::rows(pieces) {
-        let mut line = words(&row.pieces);
-        if let (false, Some(first)) = (all.is_empty(), line.first_mut()) {
-            first.gap = 1;
-        }
-        all.append(&mut line);
-    }
-    Cell { words: all, column: column as u32, span: span as u32 }
 }

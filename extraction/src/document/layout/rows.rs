@@ -1,10 +1,12 @@
 //! Words that stand on one height.
 
-use super::{Piece, Row};
+use super::pieces::{Piece, Row, words};
+use crate::document::model::{Cell, Word};
 
 /// Puts words that a reader sees on one line together, from top to bottom.
 pub(super) fn rows(pieces: Vec<Piece>) -> Vec<Row> {
-    let mut rows = if pieces.iter().all(|piece| piece.row.is_some()) { told(pieces) } else { seen(pieces) };
+    let mut rows =
+        if pieces.iter().all(|piece| piece.row.is_some()) { recognised_rows(pieces) } else { seen(pieces) };
     for row in &mut rows {
         join_parts(row);
         join_spaced_letters(row);
@@ -12,8 +14,8 @@ pub(super) fn rows(pieces: Vec<Piece>) -> Vec<Row> {
     rows
 }
 
-/// Recognition has said which words are on one line.
-fn told(mut pieces: Vec<Piece>) -> Vec<Row> {
+/// OCR has said which words are on one line.
+fn recognised_rows(mut pieces: Vec<Piece>) -> Vec<Row> {
     pieces.sort_by_key(|piece| piece.row);
     let mut rows: Vec<Row> =
         pieces.chunk_by(|a, b| a.row == b.row).map(|row| Row::of(row.to_vec())).collect();
@@ -134,4 +136,17 @@ fn join_spaced_letters(row: &mut Row) {
         }
         index += 1;
     }
+}
+
+/// A cell of words that may stand on several lines.
+pub(super) fn cell(pieces: Vec<Piece>, column: usize, span: usize) -> Cell {
+    let mut all: Vec<Word> = Vec::new();
+    for row in rows(pieces) {
+        let mut line = words(&row.pieces);
+        if let (false, Some(first)) = (all.is_empty(), line.first_mut()) {
+            first.gap = 1;
+        }
+        all.append(&mut line);
+    }
+    Cell { words: all, column: column as u32, span: span as u32 }
 }

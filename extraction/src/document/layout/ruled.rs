@@ -1,7 +1,8 @@
 //! Tables whose cells are drawn: a grid of lines.
 
-use super::{Piece, Row, Rule, cell};
-use crate::document::Table;
+use super::pieces::{Piece, Row, Rule};
+use super::rows::cell;
+use crate::document::model::Table;
 
 /// Lines nearer than this are one, in points.
 const NEAR: f64 = 3.0;

@@ -6,7 +6,7 @@ use super::collect::{Collected, Glyph};
 use super::symbols::is_tick;
 
 /// Sides of such boxes, in points.
-const SIDES: std::ops::RangeInclusive<f64> = 5.0..=18.0;
+const CHECKBOX_SIDE_PT: std::ops::RangeInclusive<f64> = 5.0..=18.0;
 /// A page of more small boxes is no form.
 const BOXES: usize = 300;
 
@@ -15,8 +15,8 @@ pub(super) fn find(page: &mut Collected) {
     let mut boxes: Vec<Rect> = Vec::new();
     for painted in &page.boxes {
         let rect = painted.rect;
-        let is_square = SIDES.contains(&rect.width())
-            && SIDES.contains(&rect.height())
+        let is_square = CHECKBOX_SIDE_PT.contains(&rect.width())
+            && CHECKBOX_SIDE_PT.contains(&rect.height())
             && (rect.width() / rect.height()).max(rect.height() / rect.width()) < 1.3;
         // Borders are drawn twice, one box in the other.
         let again = boxes.iter().any(|known| known.contains(rect.center()) || rect.contains(known.center()));

@@ -1,4 +1,4 @@
-//! What a page draws: glyphs with their places, rules, boxes, pictures. No pixel is made.
+//! What a page draws: glyphs with their places, rules, boxes, images. No pixel is made.
 
 use hayro::hayro_interpret::font::{Glyph as DrawnGlyph, GlyphRun};
 use hayro::hayro_interpret::hayro_cmap::BfString;
@@ -28,7 +28,7 @@ pub(super) struct Glyph {
     /// Height of its type.
     pub(super) size: f64,
     pub(super) bold: bool,
-    /// Whether it is drawn by text that is not painted, as recognition puts it over a scan.
+    /// Whether it is drawn by text that is not painted, as OCR puts it over a scan.
     pub(super) invisible: bool,
     /// Whether nobody can see it for its colour, size or place.
     pub(super) hidden: bool,
@@ -116,7 +116,7 @@ impl Collected {
         }
     }
 
-    /// What part of the page pictures cover, from 0 to 1; the largest one counts.
+    /// What part of the page images cover, from 0 to 1; the largest one counts.
     pub(super) fn image_share(&self) -> f64 {
         let page = self.page.area().max(1.0);
         self.images.iter().map(|image| image.intersect(self.page).area() / page).fold(0.0, f64::max)
@@ -143,7 +143,7 @@ impl Collected {
                     glyph.hidden = true;
                 }
             }
-            // Over a picture or a pattern every colour may be seen.
+            // Over an image or a pattern every colour may be seen.
             let over_image = self.images.iter().any(|image| image.contains(center));
             if let (Some(ground), false) = (ground, over_image) {
                 glyph.hidden |= color.iter().zip(ground).all(|(a, b)| (a - b).abs() < 0.04);

@@ -18,21 +18,23 @@ use hayro::hayro_syntax::{LoadPdfError, Pdf};
 use hayro::kurbo::{Affine, Rect as KurboRect};
 
 use self::collect::Collected;
+use super::error::{ReadError, Unit};
 use super::layout::{self, Piece};
 use super::limits::Characters;
-use super::recognition::{Recognise, Recognition};
-use super::{Document, Limits, Line, Page, PageSource, ReadError, Rect, Table, Unit, Warning};
+use super::limits::Limits;
+use super::model::{Document, Line, Page, PageSource, Rect, Table, Warning};
+use super::ocr::{Ocr, OcrEngine};
 
-/// A page of fewer glyphs has no text layer worth the name, if a picture covers it.
+/// A page of fewer glyphs has no text layer worth the name, if an image covers it.
 const FEW: usize = 20;
-/// The same where the picture covers nearly all: stamps of mail and signing services are text.
+/// The same where the image covers nearly all: stamps of mail and signing services are text.
 const STAMP: usize = 150;
 
 /// Reads a PDF.
 pub(super) fn read(
     bytes: &[u8],
     limits: &Limits,
-    recognise: Option<&dyn Recognise>,
+    ocr: Option<&dyn OcrEngine>,
 ) -> Result<Document, ReadError> {
     streams::check(bytes, limits)?;
     let pdf =
@@ -50,12 +52,11 @@ pub(super) fn read(
 
     let mut document = Document { page_count: Some(pages.len() as u32), ..Document::default() };
     let mut characters = Characters::new(limits);
-    let mut recognition = Recognition::new(recognise, limits.pictures);
+    let mut ocr = Ocr::new(ocr, limits.images);
     let mut cache = InterpreterCache::new();
     let mut failed = 0;
     for (number, page) in (1..).zip(pages.iter()) {
-        let read =
-            catch_unwind(AssertUnwindSafe(|| read_page(page, number, &cache, &mut recognition, limits)));
+        let read = catch_unwind(AssertUnwindSafe(|| read_page(page, number, &cache, &mut ocr, limits)));
         let (page, warnings) = read.unwrap_or_else(|_| {
             // What the page has left in the cache may be half done.
             cache = InterpreterCache::new();
@@ -71,7 +72,7 @@ pub(super) fn read(
     if failed == pages.len() {
         return Err(ReadError::DAMAGED);
     }
-    document.pictures = recognition.into_pictures();
+    document.images = ocr.into_images();
     Ok(document)
 }
 
@@ -79,7 +80,7 @@ fn read_page<'a>(
     page: &'a PdfPage<'a>,
     number: u32,
     cache: &InterpreterCache<'a>,
-    recognition: &mut Recognition<'_>,
+    ocr: &mut Ocr<'_>,
     limits: &Limits,
 ) -> Result<(Page, Vec<Warning>), ReadError> {
     let (width, height) = page.render_dimensions();
@@ -100,7 +101,7 @@ fn read_page<'a>(
         .filter(|glyph| !glyph.hidden && !glyph.invisible && !is_blank(&glyph.text))
         .count();
     let invisible = drawn.glyphs.iter().filter(|glyph| glyph.invisible && !is_blank(&glyph.text)).count();
-    // Invisible text over a scan is what recognition found in it; elsewhere it is there to deceive.
+    // Invisible text over a scan is what OCR found in it; elsewhere it is there to deceive.
     let keep_invisible = scan >= 0.5 && visible < STAMP;
     let garbled = drawn.unmapped >= FEW && drawn.unmapped * 5 > drawn.glyphs.len();
     let no_layer = visible < FEW && scan >= 0.5 || visible < STAMP && scan >= 0.85;
@@ -115,10 +116,10 @@ fn read_page<'a>(
     }
     drawn.glyphs.retain(|glyph| !glyph.hidden && (keep_invisible || !glyph.invisible));
 
-    let wants_recognition = garbled || no_layer && invisible < FEW || poor_layer;
-    if wants_recognition {
-        if recognition.wants_pages() {
-            let recognised = raster::draw(page).and_then(|raster| recognition.page(number, raster));
+    let needs_ocr = garbled || no_layer && invisible < FEW || poor_layer;
+    if needs_ocr {
+        if ocr.wants_pages() {
+            let recognised = raster::draw(page).and_then(|raster| ocr.page(number, raster));
             if let Some(recognised) = recognised {
                 return Ok((recognised.into_page(number, width, height), warnings));
             }

@@ -1,17 +1,17 @@
-//! A page as a picture, for recognition.
+//! A page as an image, for OCR.
 
 use hayro::hayro_interpret::InterpreterSettings;
 use hayro::hayro_syntax::page::Page;
 use hayro::vello_cpu::color::palette::css::WHITE;
 use hayro::{PixmapSettings, RenderCache, RenderSettings, render};
 
-use crate::document::recognition::Raster;
+use crate::document::ocr::Raster;
 
-/// Dots per inch that recognition likes best.
+/// Dots per inch that OCR likes best.
 const DPI: f32 = 200.0;
 /// Sides of a page that are drawn at all, in points: the largest that PDF knows.
 const PAGE: f32 = 14_400.0;
-/// Pixels of a picture, and of one of its sides.
+/// Pixels of an image, and of one of its sides.
 const PIXELS: f32 = 25e6;
 const SIDE: f32 = 10_000.0;
 

@@ -4,7 +4,8 @@
 use flate2::{Decompress, FlushDecompress, Status};
 use memchr::memmem;
 
-use crate::document::{Limits, ReadError};
+use crate::document::error::ReadError;
+use crate::document::limits::Limits;
 
 /// Deflate makes at most so many bytes of one.
 const RATIO: u64 = 1032;

@@ -31,7 +31,7 @@ pub(super) fn character(font: SymbolFont, code: u32) -> Option<char> {
         (SymbolFont::Wingdings, 0xfc) | (SymbolFont::Wingdings2, 0x50) => Some('✓'),
         (SymbolFont::Wingdings, 0xfb) | (SymbolFont::Wingdings2, 0x4f) => Some('✗'),
         (SymbolFont::Wingdings, 0x6c | 0x6e | 0x9f | 0xa7) => Some('•'),
-        // Fonts that are cut down count anew: their codes say nothing.
+        // Subset fonts renumber their glyphs, so their codes carry no meaning.
         _ => None,
     }
 }

@@ -1,7 +1,8 @@
 //! Postal addresses: the lines that are one, and the parts of it.
 
-use super::candidates::{Source, tidy};
 use super::entities;
+use super::source::Source;
+use super::text::tidy;
 use super::view::{Span, View};
 
 /// The most lines of an address.
@@ -45,11 +46,11 @@ pub(crate) fn ends(source: &Source<'_, '_>, span: Span) -> bool {
             .labels
             .of_line(source.view.words[span.start].line)
             .any(|label| label.is_marked && label.span.start == span.start)
-        || super::facts::Facts::within(&source.facts.phones, span, |(phone, _)| *phone)
+        || super::annotations::Annotations::within(&source.annotations.phones, span, |(phone, _)| *phone)
             .iter()
             .any(|(phone, _)| phone.start == span.start)
-        || !source.facts.dates_in(span).is_empty()
-        || source.facts.amounts_in(span).iter().any(|amount| amount.is_money && amount.has_mark)
+        || !source.annotations.dates_in(span).is_empty()
+        || source.annotations.amounts_in(span).iter().any(|amount| amount.is_money && amount.has_mark)
         || (text.starts_with('(') && text.ends_with(')'))
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::candidates::Candidate;
+use super::candidate::Candidate;
 use super::view::Span;
 
 /// A value that fits less is none.
@@ -100,10 +100,10 @@ mod tests {
     use openapi_core::json::Json;
 
     use super::*;
-    use crate::engine::builtin::candidates::How;
+    use crate::engine::builtin::candidate::Provenance;
 
     fn candidate(at: usize, score: f64) -> Candidate {
-        Candidate::new(Span { start: at, end: at + 1 }, Json::Null, How::Beside, score, score)
+        Candidate::new(Span { start: at, end: at + 1 }, Json::Null, Provenance::SameSegment, score, score)
     }
 
     #[test]

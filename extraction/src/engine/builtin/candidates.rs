@@ -1,121 +1,46 @@
 //! Candidates: values that could be the one a field asks for, each with the words that say it and how well they fit.
 
 use openapi_core::extraction::ExtractionType;
-use openapi_core::json::{Json, parse};
+use openapi_core::json::Json;
 
-use super::facts::{self, Facts};
-use super::labels::{Label, Labels};
+use super::annotations;
+use super::candidate::{Candidate, Provenance};
+use super::field_query::FieldQuery;
+use super::labels::Label;
+use super::source::Source;
 use super::terms::Terms;
-use super::view::{Span, View};
-use super::wanted::Wanted;
+use super::text::{is_nothing, tidy};
+use super::view::Span;
 
 /// More words than this from a label without a mark to the end of its segment are a sentence.
 const SENTENCE: usize = 12;
 /// Below this a label says something else.
-const LEAST_LIKENESS: f64 = 0.34;
+const MIN_SIMILARITY: f64 = 0.34;
 
 /// From here on a label is that of a field, so that what stands behind it is meant to be its value.
 pub(crate) const OWN_LABEL: f64 = 0.8;
 /// More words than this are no value that somebody has written wrongly.
 const REFUSED_WORDS: usize = 6;
 
-/// How a candidate was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum How {
-    /// After its label in the same segment.
-    Beside,
-    /// In a segment further on the line.
-    Across,
-    /// Under its label.
-    Below,
-    /// In a sentence that says it.
-    Prose,
-    /// By its form and place alone.
-    Free,
-    /// In a table.
-    Table,
-}
-
-/// A value that could be the one.
-#[derive(Clone, Debug)]
-pub(crate) struct Candidate {
-    /// The words that say it; more than one piece for text of several lines.
-    pub(crate) pieces: Vec<Span>,
-    pub(crate) value: Json,
-    /// Part of the words' text, where the value is less than whole words.
-    pub(crate) quote: Option<String>,
-    pub(crate) how: How,
-    pub(crate) likeness: f64,
-    pub(crate) score: f64,
-    pub(crate) ambiguous: bool,
-    /// Whether the value is not verbatim what the words say.
-    pub(crate) normalised: bool,
-    /// How many candidates of other values came close.
-    pub(crate) rivals: u8,
-    /// How much better it fits than the best candidate of another value.
-    pub(crate) lead: f64,
-    /// Whether sums confirm it.
-    pub(crate) confirmed: bool,
-    /// Whether options, pattern or bounds of the field exclude it.
-    pub(crate) excluded: bool,
-}
-
-impl Candidate {
-    pub(crate) fn new(span: Span, value: Json, how: How, likeness: f64, score: f64) -> Self {
-        Candidate {
-            pieces: vec![span],
-            value,
-            quote: None,
-            how,
-            likeness,
-            score,
-            ambiguous: false,
-            normalised: false,
-            rivals: 0,
-            lead: 0.6,
-            confirmed: false,
-            excluded: false,
-        }
-    }
-
-    /// What two fields cannot both have.
-    pub(crate) fn key(&self) -> Span {
-        self.pieces[0]
-    }
-}
-
-/// What candidates are made of.
-pub(crate) struct Source<'v, 'd> {
-    pub(crate) view: &'v View<'d>,
-    pub(crate) facts: &'v Facts,
-    pub(crate) labels: &'v Labels,
-    /// Words that belong to rows of tables, where labels of single values are not looked for.
-    pub(crate) taken: Vec<Span>,
-}
-
-pub(crate) fn number_json(value: rust_decimal::Decimal) -> Json {
-    parse(value.normalize().to_string().as_bytes()).unwrap_or(Json::Null)
-}
-
 impl Source<'_, '_> {
     /// The candidates for a field, best first, at most a dozen.
-    pub(crate) fn of(&self, wanted: &Wanted<'_>) -> Vec<Candidate> {
+    pub(crate) fn of(&self, query: &FieldQuery<'_>) -> Vec<Candidate> {
         let mut found: Vec<Candidate> = Vec::new();
-        let labels = self.labels.with_terms(&self.searched(wanted));
+        let labels = self.labels.with_terms(&self.searched(query));
         for index in labels {
             let label = &self.labels.all[index as usize];
-            let likeness = wanted.fits(label);
-            if likeness >= LEAST_LIKENESS && !self.is_taken(label.span) {
-                self.after(wanted, label, likeness, &mut found);
+            let similarity = query.fits(label);
+            if similarity >= MIN_SIMILARITY && !self.is_taken(label.span) {
+                self.after(query, label, similarity, &mut found);
             }
         }
-        self.prose(wanted, &mut found);
-        self.free(wanted, &mut found);
+        self.prose(query, &mut found);
+        self.unlabelled(query, &mut found);
         for candidate in &mut found {
-            if wanted.field.check(&candidate.value).is_err() {
+            if query.field.check(&candidate.value).is_err() {
                 candidate.score *= 0.2;
                 candidate.excluded = true;
-            } else if !wanted.field.options.is_empty() || wanted.field.pattern.is_some() {
+            } else if !query.field.options.is_empty() || query.field.pattern.is_some() {
                 candidate.score = (candidate.score * 1.15).min(1.2);
             }
         }
@@ -126,11 +51,11 @@ impl Source<'_, '_> {
     }
 
     /// What stands after a field's own label and is no value of it.
-    pub(crate) fn refused(&self, wanted: &Wanted<'_>) -> Option<Span> {
-        let labels = self.labels.with_terms(&self.searched(wanted)).into_iter();
+    pub(crate) fn refused(&self, query: &FieldQuery<'_>) -> Option<Span> {
+        let labels = self.labels.with_terms(&self.searched(query)).into_iter();
         let own = labels
             .map(|index| &self.labels.all[index as usize])
-            .filter(|label| label.is_marked && !self.is_taken(label.span) && wanted.fits(label) >= OWN_LABEL);
+            .filter(|label| label.is_marked && !self.is_taken(label.span) && query.fits(label) >= OWN_LABEL);
         own.filter_map(|label| {
             let stop = self.stop(label);
             let segments = self.view.segments_of(label.line).iter();
@@ -143,13 +68,13 @@ impl Source<'_, '_> {
             // A hint, as `(dd/mm/yyyy)`, or a line to write on is no value that somebody has given.
             text.starts_with(char::is_alphanumeric)
                 && region.end - region.start <= REFUSED_WORDS
-                && !super::values::is_nothing(&tidy(&text))
+                && !is_nothing(&tidy(&text))
                 && !self.begins_marked(region.start)
         })
     }
 
-    fn searched(&self, wanted: &Wanted<'_>) -> Terms {
-        wanted.readings.iter().fold(Terms::default(), |all, (terms, _)| all.joined(terms))
+    fn searched(&self, query: &FieldQuery<'_>) -> Terms {
+        query.readings.iter().fold(Terms::default(), |all, (terms, _)| all.joined(terms))
     }
 
     pub(crate) fn is_taken(&self, span: Span) -> bool {
@@ -175,7 +100,7 @@ impl Source<'_, '_> {
     }
 
     /// The regions where a label's value may stand, each with how usual that is.
-    fn regions(&self, label: &Label) -> Vec<(Span, How, f64)> {
+    fn regions(&self, label: &Label) -> Vec<(Span, Provenance, f64)> {
         let mut regions = Vec::new();
         let stop = self.stop(label);
         let segments = self.view.segments_of(label.line);
@@ -186,13 +111,13 @@ impl Source<'_, '_> {
                 continue;
             }
             let own = label.span.start >= segment.start && label.span.start < segment.end;
-            let (how, share) = match (own, is_near) {
-                (true, _) => (How::Beside, 1.0),
-                (false, true) => (How::Across, 0.98),
-                (false, false) => (How::Across, 0.72),
+            let (provenance, share) = match (own, is_near) {
+                (true, _) => (Provenance::SameSegment, 1.0),
+                (false, true) => (Provenance::SameLine, 0.98),
+                (false, false) => (Provenance::SameLine, 0.72),
             };
             is_near = false;
-            regions.push((Span { start, end }, how, share));
+            regions.push((Span { start, end }, provenance, share));
         }
 
         let page = self.view.lines[label.line].page;
@@ -210,7 +135,7 @@ impl Source<'_, '_> {
             let Some(under) = under else {
                 if !self.view.placed && seen == 0 && segments.len() == 1 {
                     let first = self.view.segments_of(line)[0];
-                    regions.push((first.span(), How::Below, share * 0.95));
+                    regions.push((first.span(), Provenance::Below, share * 0.95));
                     seen += 1;
                     share *= 0.75;
                 }
@@ -220,7 +145,7 @@ impl Source<'_, '_> {
                 share *= 0.97;
                 continue;
             }
-            regions.push((under.span(), How::Below, share));
+            regions.push((under.span(), Provenance::Below, share));
             share *= 0.7;
             seen += 1;
             if seen >= 2 {
@@ -237,78 +162,57 @@ impl Source<'_, '_> {
             .any(|label| label.is_marked && label.span.start == word)
     }
 
-    fn after(&self, wanted: &Wanted<'_>, label: &Label, likeness: f64, found: &mut Vec<Candidate>) {
-        if wanted.kind == ExtractionType::Boolean {
-            return self.answers(label, likeness, found);
+    fn after(&self, query: &FieldQuery<'_>, label: &Label, similarity: f64, found: &mut Vec<Candidate>) {
+        if query.kind == ExtractionType::Boolean {
+            return self.answers(label, similarity, found);
         }
         let mut best = 0.0_f64;
         let mut is_beside = false;
-        for (region, how, share) in self.regions(label) {
+        for (region, provenance, share) in self.regions(label) {
             let is_label = self
                 .labels
                 .of_line(self.view.words[region.start].line)
                 .any(|other| other.is_marked && other.span.start == region.start && other.span != label.span);
-            if share < best || is_label && how != How::Beside {
+            if share < best || is_label && provenance != Provenance::SameSegment {
                 continue;
             }
-            let marked = if label.is_marked && how != How::Below { 1.04 } else { 1.0 };
-            let score = likeness * share * marked;
-            let score = if how == How::Below && is_beside { score * 0.65 } else { score };
+            let marked = if label.is_marked && provenance != Provenance::Below { 1.04 } else { 1.0 };
+            let score = similarity * share * marked;
+            let score = if provenance == Provenance::Below && is_beside { score * 0.65 } else { score };
             // The first words of a sentence are no label of the rest.
-            let is_sentence =
-                how == How::Beside && !label.is_marked && region.end - label.span.start > SENTENCE;
+            let is_sentence = provenance == Provenance::SameSegment
+                && !label.is_marked
+                && region.end - label.span.start > SENTENCE;
             let score = if is_sentence { score * 0.6 } else { score };
             let before = found.len();
-            self.values(wanted, region, how, likeness, score, found);
+            self.values(query, region, provenance, similarity, score, found);
             if found[before..].iter().any(|candidate| candidate.score >= 0.7 * score) {
                 best = share * 0.6;
-                is_beside |= how != How::Below;
+                is_beside |= provenance != Provenance::Below;
             }
         }
     }
 
-    fn answers(&self, label: &Label, likeness: f64, found: &mut Vec<Candidate>) {
+    fn answers(&self, label: &Label, similarity: f64, found: &mut Vec<Candidate>) {
         let mut regions = self.regions(label);
         // A box may stand before its label.
         let before = label.span.start.saturating_sub(3).max(self.view.lines[label.line].start);
         if before < label.span.start {
-            regions.push((Span { start: before, end: label.span.start }, How::Across, 0.8));
+            regions.push((Span { start: before, end: label.span.start }, Provenance::SameLine, 0.8));
         }
         // Boxes and words may stand in segments of their own.
         let stop = self.stop(label);
         if label.after < stop {
-            regions.insert(0, (Span { start: label.after, end: stop }, How::Beside, 1.0));
+            regions.insert(0, (Span { start: label.after, end: stop }, Provenance::SameSegment, 1.0));
         }
-        for (region, how, share) in regions {
-            if let Some((yes, span)) = facts::answer(self.view, region) {
-                let mut candidate = Candidate::new(span, Json::Bool(yes), how, likeness, likeness * share);
+        for (region, provenance, share) in regions {
+            if let Some((yes, span)) = annotations::answer(self.view, region) {
+                let mut candidate =
+                    Candidate::new(span, Json::Bool(yes), provenance, similarity, similarity * share);
                 candidate.normalised = true;
                 found.push(candidate);
                 return;
             }
         }
     }
-}
-
-/// Whether a number is an amount of money.
-pub(crate) fn wants_money(wanted: &Wanted<'_>) -> bool {
-    wanted.kind == ExtractionType::Currency
-        || wanted.all.has_any(&[
-            "total", "amount", "tax", "net", "gross", "subtotal", "price", "charge", "discount", "cash",
-            "change", "rent", "deposit", "salary", "paid", "payment",
-        ])
-}
-
-/// Text without the marks that separate it from what is around.
-pub(crate) fn tidy(text: &str) -> String {
-    let trimmed = text.trim_matches(|c: char| {
-        c.is_whitespace()
-            || matches!(c, ',' | ';' | ':' | '|' | '*' | '=' | '·' | '•' | '"' | '“' | '”' | '_')
-    });
-    let trimmed = if trimmed.starts_with('(') && trimmed.ends_with(')') && trimmed.matches('(').count() == 1 {
-        &trimmed[1..trimmed.len() - 1]
-    } else {
-        trimmed
-    };
-    trimmed.to_owned()
 }

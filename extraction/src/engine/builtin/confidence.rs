@@ -6,44 +6,24 @@
 
 use openapi_core::extraction::{Confidence, ExtractionType};
 
-use super::candidates::{Candidate, How};
-
-/// How many features there are.
-pub const COUNT: usize = 23;
+use super::candidate::{Candidate, Provenance};
+pub use super::weights::COUNT;
+use super::weights::WEIGHTS;
 
 /// What the features are, in the order of the weights.
-pub const NAMES: [&str; COUNT] = [
-    "one",
-    "score",
-    "likeness",
-    "lead over other values",
-    "confirmed by sums",
-    "normalised",
-    "doubt of recognition",
-    "beside or across",
-    "below",
-    "in a sentence",
-    "by form alone",
-    "row of a table",
-    "element of a list",
-    "part of an address",
-    "date",
-    "number",
-    "email",
-    "yes or no",
-    "share of rows complete",
-    "words",
-    "others near",
-    "no others near",
-    "all rows complete",
-];
+pub const NAMES: [&str; COUNT] = {
+    let mut names = [""; COUNT];
+    let mut at = 0;
+    while at < COUNT {
+        names[at] = WEIGHTS[at].0;
+        at += 1;
+    }
+    names
+};
 
 /// What is known about a value, each number about 1 at most.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Features(pub [f64; COUNT]);
-
-/// Fitted weights; the order is that of [`NAMES`].
-const WEIGHTS: [f64; COUNT] = super::weights::WEIGHTS;
 
 /// Where a value was found, beyond what its candidate knows.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -64,20 +44,20 @@ impl Features {
         words: usize,
     ) -> Self {
         let flag = |set: bool| if set { 1.0 } else { 0.0 };
-        let is = |how: How| flag(kind == Kind::Single && candidate.how == how);
+        let is = |provenance: Provenance| flag(kind == Kind::Single && candidate.provenance == provenance);
         let complete = if let Kind::Row(share) = kind { share } else { 0.0 };
         Features([
             1.0,
             candidate.score.clamp(0.0, 1.3),
-            candidate.likeness.clamp(0.0, 1.0),
-            candidate.lead.clamp(-0.5, 0.6),
+            candidate.similarity.clamp(0.0, 1.0),
+            candidate.margin.clamp(-0.5, 0.6),
             flag(candidate.confirmed),
             flag(candidate.normalised),
             (1.0 - quality).clamp(0.0, 1.0),
-            is(How::Beside) + is(How::Across),
-            is(How::Below),
-            is(How::Prose),
-            is(How::Free),
+            is(Provenance::SameSegment) + is(Provenance::SameLine),
+            is(Provenance::Below),
+            is(Provenance::Sentence),
+            is(Provenance::Unlabelled),
             flag(matches!(kind, Kind::Row(_))),
             flag(kind == Kind::Element),
             flag(kind == Kind::Address),
@@ -87,15 +67,15 @@ impl Features {
             flag(of == ExtractionType::Boolean),
             complete,
             (words as f64 / 12.0).min(1.0),
-            f64::from(candidate.rivals.min(6)) / 6.0,
-            flag(candidate.rivals == 0),
+            f64::from(candidate.competitors.min(6)) / 6.0,
+            flag(candidate.competitors == 0),
             flag(complete >= 1.0),
         ])
     }
 
     /// The probability that the value is right.
     pub(crate) fn confidence(&self) -> Confidence {
-        let sum: f64 = self.0.iter().zip(WEIGHTS).map(|(feature, weight)| feature * weight).sum();
+        let sum: f64 = self.0.iter().zip(WEIGHTS).map(|(feature, (_, weight))| feature * weight).sum();
         // Nothing is certain, and what is returned at all is more than a guess.
         Confidence::new((1.0 / (1.0 + (-sum).exp())).clamp(0.02, 0.99))
     }

@@ -1,7 +1,7 @@
 //! How long something lasts: numbers with units of time, and the sentences that say the term of an agreement.
 
-use super::candidates::{Candidate, How, Source};
-use super::prose::MAX_HITS;
+use super::candidate::{Candidate, Provenance};
+use super::source::{MAX_HITS, Source};
 use super::view::{Span, View};
 
 const UNITS: &str = " year years month months week weeks day days jahr jahre jahren monat monate monaten woche wochen tag tage tagen an ans annee annees mois semaine semaines jour jours ano anos mes meses semana semanas dia dias anno anni mese mesi settimana settimane giorno giorni ";
@@ -141,7 +141,7 @@ impl Source<'_, '_> {
             {
                 continue;
             }
-            let mut candidate = Candidate::new(span, value.as_str().into(), How::Prose, 0.5, score);
+            let mut candidate = Candidate::new(span, value.as_str().into(), Provenance::Sentence, 0.5, score);
             candidate.normalised = self.view.text(span) != value;
             found.push(candidate);
         }

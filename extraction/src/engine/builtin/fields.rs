@@ -7,16 +7,19 @@ use openapi_core::extraction::{
 use openapi_core::json::Json;
 use rust_decimal::Decimal;
 
-use super::candidates::{Candidate, How, OWN_LABEL, Source, tidy};
+use super::annotations::Annotations;
+use super::candidate::{Candidate, Provenance};
+use super::candidates::OWN_LABEL;
 use super::confidence::{Features, Kind};
 use super::dates::Order;
-use super::facts::Facts;
+use super::field_query::{FieldQuery, Role};
 use super::labels::Labels;
-use super::sums::{self, Part};
+use super::source::Source;
 use super::terms::Terms;
+use super::text::tidy;
+use super::totals::{self, Part};
 use super::values::fault;
 use super::view::{Span, View};
-use super::wanted::{Role, Wanted};
 use super::{address, assign};
 use crate::document::Rect;
 
@@ -34,7 +37,7 @@ enum Plan {
 
 struct Planner<'v, 'd, 's> {
     source: Source<'v, 'd>,
-    slots: Vec<(Wanted<'s>, Vec<Candidate>)>,
+    slots: Vec<(FieldQuery<'s>, Vec<Candidate>)>,
     /// The sum of the last column of the rows that were read.
     lines: Option<Decimal>,
 }
@@ -59,48 +62,48 @@ impl Known {
 /// The findings of all fields, and the language of the document.
 pub(super) fn find(view: &View<'_>, schema: &ExtractionSchema) -> Found {
     let hint = hint(schema.fields());
-    let facts = Facts::new(view, hint);
+    let annotations = Annotations::new(view, hint);
     let helpers = helpers();
-    let wanted: Vec<Wanted<'_>> =
-        schema.fields().iter().map(|(name, field)| Wanted::new(name, field, None)).collect();
+    let query: Vec<FieldQuery<'_>> =
+        schema.fields().iter().map(|(name, field)| FieldQuery::new(name, field, None)).collect();
     let mut terms: Vec<String> = Vec::new();
     gather(schema.fields(), &mut terms, 0);
     for (name, field) in &helpers {
-        terms.extend(Wanted::new(name, field, None).all.iter().map(str::to_owned));
+        terms.extend(FieldQuery::new(name, field, None).all.iter().map(str::to_owned));
     }
     terms.sort_unstable();
     terms.dedup();
     let terms: Vec<&str> = terms.iter().map(String::as_str).collect();
     let labels = Labels::new(view, &terms);
-    let source = Source { view, facts: &facts, labels: &labels, taken: Vec::new() };
+    let source = Source { view, annotations: &annotations, labels: &labels, taken: Vec::new() };
     let mut planner = Planner { source, slots: Vec::new(), lines: None };
     // Arrays first: their rows are no place for single values.
-    let mut plans: Vec<Option<Plan>> = wanted
+    let mut plans: Vec<Option<Plan>> = query
         .iter()
-        .map(|wanted| (wanted.kind == ExtractionType::Array).then(|| Plan::Done(planner.array(wanted))))
+        .map(|query| (query.kind == ExtractionType::Array).then(|| Plan::Done(planner.array(query))))
         .collect();
-    for (at, wanted) in wanted.into_iter().enumerate() {
+    for (at, query) in query.into_iter().enumerate() {
         if plans[at].is_none() {
-            plans[at] = Some(planner.plan(wanted));
+            plans[at] = Some(planner.plan(query));
         }
     }
-    let known: Vec<Option<Part>> = planner.slots.iter().map(|(wanted, _)| sums::part(wanted)).collect();
+    let known: Vec<Option<Part>> = planner.slots.iter().map(|(query, _)| totals::part(query)).collect();
     if known.contains(&Some(Part::Total)) || known.contains(&Some(Part::Net)) {
         for (name, field) in &helpers {
-            let wanted = Wanted::new(name, field, None);
-            if !known.contains(&sums::part(&wanted)) {
-                let found = planner.source.of(&wanted);
-                planner.slots.push((wanted, found));
+            let query = FieldQuery::new(name, field, None);
+            if !known.contains(&totals::part(&query)) {
+                let found = planner.source.of(&query);
+                planner.slots.push((query, found));
             }
         }
     }
     let parts: Vec<(Option<Part>, usize)> =
-        planner.slots.iter().enumerate().map(|(at, (wanted, _))| (sums::part(wanted), at)).collect();
+        planner.slots.iter().enumerate().map(|(at, (query, _))| (totals::part(query), at)).collect();
     let mut candidates: Vec<Vec<Candidate>> = planner.slots.iter().map(|(_, found)| found.clone()).collect();
-    sums::confirm(&parts, &mut candidates, planner.lines);
+    totals::confirm(&parts, &mut candidates, planner.lines);
     let chosen = assign::assign(&candidates);
     rank(&mut candidates);
-    let fields: Vec<&Wanted<'_>> = planner.slots.iter().map(|(wanted, _)| wanted).collect();
+    let fields: Vec<&FieldQuery<'_>> = planner.slots.iter().map(|(query, _)| query).collect();
     let mut features = Vec::new();
     let findings = plans
         .into_iter()
@@ -112,7 +115,7 @@ pub(super) fn find(view: &View<'_>, schema: &ExtractionSchema) -> Found {
             known.finding
         })
         .collect();
-    Found { findings, language: facts.language, features }
+    Found { findings, language: annotations.language, features }
 }
 
 /// Tells each candidate how far it is ahead of those of other values.
@@ -123,8 +126,8 @@ fn rank(candidates: &mut [Vec<Candidate>]) {
         for candidate in list {
             let others = all.iter().filter(|(value, _)| *value != candidate.value);
             let best = others.clone().map(|(_, score)| *score).fold(0.0, f64::max);
-            candidate.lead = candidate.score - best;
-            candidate.rivals =
+            candidate.margin = candidate.score - best;
+            candidate.competitors =
                 others.filter(|(_, score)| *score > candidate.score - 0.15).count().min(6) as u8;
         }
     }
@@ -166,8 +169,8 @@ pub(crate) fn hint(fields: &[(String, ExtractionField)]) -> Option<Order> {
 
 fn gather(fields: &[(String, ExtractionField)], terms: &mut Vec<String>, depth: usize) {
     for (name, field) in fields {
-        let wanted = Wanted::new(name, field, None);
-        terms.extend(wanted.all.iter().map(str::to_owned));
+        let query = FieldQuery::new(name, field, None);
+        terms.extend(query.all.iter().map(str::to_owned));
         if depth < 6 {
             gather(field.properties.as_deref().unwrap_or_default(), terms, depth + 1);
             if let Some(item) = &field.items {
@@ -178,26 +181,26 @@ fn gather(fields: &[(String, ExtractionField)], terms: &mut Vec<String>, depth: 
 }
 
 impl<'s> Planner<'_, '_, 's> {
-    fn plan(&mut self, wanted: Wanted<'s>) -> Plan {
-        match wanted.kind {
-            ExtractionType::Array => Plan::Done(self.array(&wanted)),
-            ExtractionType::Object => self.object(wanted),
+    fn plan(&mut self, query: FieldQuery<'s>) -> Plan {
+        match query.kind {
+            ExtractionType::Array => Plan::Done(self.array(&query)),
+            ExtractionType::Object => self.object(query),
             _ => {
-                let found = self.source.of(&wanted);
-                self.slots.push((wanted, found));
+                let found = self.source.of(&query);
+                self.slots.push((query, found));
                 Plan::Slot(self.slots.len() - 1)
             }
         }
     }
 
-    fn array(&mut self, wanted: &Wanted<'s>) -> Known {
+    fn array(&mut self, query: &FieldQuery<'s>) -> Known {
         let text = ExtractionField::of(ExtractionType::String);
-        let item = wanted.field.items.as_deref().unwrap_or(&text);
+        let item = query.field.items.as_deref().unwrap_or(&text);
         if item.kind == ExtractionType::Object {
             let Some(properties) = &item.properties else { return Known::ABSENT };
-            let inner: Vec<Wanted<'_>> =
-                properties.iter().map(|(name, field)| Wanted::new(name, field, None)).collect();
-            let rows = self.source.rows(wanted, &inner);
+            let inner: Vec<FieldQuery<'_>> =
+                properties.iter().map(|(name, field)| FieldQuery::new(name, field, None)).collect();
+            let rows = self.source.rows(query, &inner);
             if rows.rows.is_empty() {
                 return Known::ABSENT;
             }
@@ -223,8 +226,8 @@ impl<'s> Planner<'_, '_, 's> {
         if matches!(item.kind, ExtractionType::Array) {
             return Known::ABSENT;
         }
-        let inner = Wanted::new("item", item, None);
-        let elements: Vec<Candidate> = self.source.list(wanted, &inner);
+        let inner = FieldQuery::new("item", item, None);
+        let elements: Vec<Candidate> = self.source.list(query, &inner);
         if elements.is_empty() {
             return Known::ABSENT;
         }
@@ -234,7 +237,7 @@ impl<'s> Planner<'_, '_, 's> {
     }
 
     /// The sum of the lines, for the sums of the document.
-    fn sum(&mut self, properties: &[Wanted<'_>], rows: &[super::tables::Row]) {
+    fn sum(&mut self, properties: &[FieldQuery<'_>], rows: &[super::rows::Row]) {
         let total = properties.iter().rposition(|property| {
             property.kind.is_numeric()
                 && property.all.has_any(&["total", "amount", "price"])
@@ -251,12 +254,12 @@ impl<'s> Planner<'_, '_, 's> {
         self.lines = Some(sum);
     }
 
-    fn object(&mut self, wanted: Wanted<'s>) -> Plan {
-        let Some(properties) = &wanted.field.properties else { return Plan::Done(self.pairs(&wanted)) };
-        let inner: Vec<Wanted<'s>> =
-            properties.iter().map(|(name, field)| Wanted::new(name, field, Some(&wanted.name))).collect();
-        let plain: Vec<Wanted<'s>> =
-            properties.iter().map(|(name, field)| Wanted::new(name, field, None)).collect();
+    fn object(&mut self, query: FieldQuery<'s>) -> Plan {
+        let Some(properties) = &query.field.properties else { return Plan::Done(self.pairs(&query)) };
+        let inner: Vec<FieldQuery<'s>> =
+            properties.iter().map(|(name, field)| FieldQuery::new(name, field, Some(&query.name))).collect();
+        let plain: Vec<FieldQuery<'s>> =
+            properties.iter().map(|(name, field)| FieldQuery::new(name, field, None)).collect();
         let postal = plain
             .iter()
             .filter(|property| {
@@ -264,7 +267,7 @@ impl<'s> Planner<'_, '_, 's> {
             })
             .count();
         if postal >= 2
-            && let known = self.address(&wanted, &plain)
+            && let known = self.address(&query, &plain)
             && known.finding != Finding::Absent
         {
             return Plan::Done(known);
@@ -275,7 +278,7 @@ impl<'s> Planner<'_, '_, 's> {
     }
 
     /// An address in parts: after its label, or the one that belongs to the side it is asked of.
-    fn address(&mut self, wanted: &Wanted<'s>, properties: &[Wanted<'s>]) -> Known {
+    fn address(&mut self, query: &FieldQuery<'s>, properties: &[FieldQuery<'s>]) -> Known {
         let view = self.source.view;
         let mut best: Option<(f64, Vec<Span>)> = None;
         let mut consider = |score: f64, pieces: Vec<Span>| {
@@ -289,19 +292,19 @@ impl<'s> Planner<'_, '_, 's> {
                 best = Some((score, pieces));
             }
         };
-        let searched = wanted.readings.iter().fold(Terms::default(), |all, (terms, _)| all.joined(terms));
+        let searched = query.readings.iter().fold(Terms::default(), |all, (terms, _)| all.joined(terms));
         for index in self.source.labels.with_terms(&searched) {
             let label = &self.source.labels.all[index as usize];
-            let likeness = wanted.fits(label);
-            if likeness < 0.45 {
+            let similarity = query.fits(label);
+            if similarity < 0.45 {
                 continue;
             }
             for (pieces, share) in self.source.address_regions(label) {
-                consider(likeness * share, pieces);
+                consider(similarity * share, pieces);
             }
         }
-        let own = wanted.all.has_any(&["seller", "company"])
-            || wanted.name.len() == 1 && wanted.name.has("address");
+        let own =
+            query.all.has_any(&["seller", "company"]) || query.name.len() == 1 && query.name.has("address");
         if own {
             for (nth, pieces) in self.source.loose_addresses().into_iter().enumerate() {
                 consider(0.55 - 0.05 * nth as f64, pieces);
@@ -311,7 +314,7 @@ impl<'s> Planner<'_, '_, 's> {
         let parts = address::parts(view, &pieces);
         let mut members = Vec::new();
         let mut features = Vec::new();
-        for (property, (name, _)) in properties.iter().zip(wanted.field.properties.iter().flatten()) {
+        for (property, (name, _)) in properties.iter().zip(query.field.properties.iter().flatten()) {
             let span = match property.role {
                 Role::Street => parts.street,
                 Role::Postal => parts.postal,
@@ -323,7 +326,7 @@ impl<'s> Planner<'_, '_, 's> {
             let finding = span.map_or(Finding::Absent, |span| {
                 let text = address::part_text(view, span);
                 let mut candidate =
-                    Candidate::new(span, text.as_str().into(), How::Below, score, score.min(1.0));
+                    Candidate::new(span, text.as_str().into(), Provenance::Below, score, score.min(1.0));
                 candidate.quote = Some(text);
                 let (leaf, known) = leaf(&self.source, &candidate, Kind::Address, property.kind);
                 features.push(known);
@@ -335,19 +338,19 @@ impl<'s> Planner<'_, '_, 's> {
     }
 
     /// An object without declared members: the labels and values under its heading.
-    fn pairs(&self, wanted: &Wanted<'s>) -> Known {
+    fn pairs(&self, query: &FieldQuery<'s>) -> Known {
         let source = &self.source;
-        let searched = wanted.readings.iter().fold(Terms::default(), |all, (terms, _)| all.joined(terms));
+        let searched = query.readings.iter().fold(Terms::default(), |all, (terms, _)| all.joined(terms));
         let heading = source
             .labels
             .with_terms(&searched)
             .into_iter()
             .map(|index| &source.labels.all[index as usize])
             .filter(|label| label.after >= source.view.lines[label.line].end)
-            .map(|label| (wanted.likeness(&label.terms), label))
-            .filter(|(likeness, _)| *likeness >= 0.6)
+            .map(|label| (query.similarity(&label.terms), label))
+            .filter(|(similarity, _)| *similarity >= 0.6)
             .max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.line.cmp(&a.1.line)));
-        let Some((likeness, heading)) = heading else { return Known::ABSENT };
+        let Some((similarity, heading)) = heading else { return Known::ABSENT };
         let mut members: Vec<(String, Finding)> = Vec::new();
         let mut features = Vec::new();
         for line in heading.line + 1..source.view.lines.len().min(heading.line + 40) {
@@ -367,7 +370,8 @@ impl<'s> Planner<'_, '_, 's> {
             if name.is_empty() || text.is_empty() || members.iter().any(|(known, _)| *known == name) {
                 continue;
             }
-            let mut candidate = Candidate::new(region, text.as_str().into(), How::Beside, likeness, likeness);
+            let mut candidate =
+                Candidate::new(region, text.as_str().into(), Provenance::SameSegment, similarity, similarity);
             candidate.quote = Some(text);
             let (leaf, known) = leaf(source, &candidate, Kind::Single, ExtractionType::String);
             features.push(known);
@@ -382,7 +386,7 @@ fn resolve(
     plan: Plan,
     candidates: &[Vec<Candidate>],
     chosen: &[Option<usize>],
-    fields: &[&Wanted<'_>],
+    fields: &[&FieldQuery<'_>],
 ) -> Known {
     match plan {
         Plan::Done(known) => known,
@@ -396,7 +400,8 @@ fn resolve(
             None => {
                 let used = candidates.iter().zip(chosen).filter_map(|(list, chosen)| list.get((*chosen)?));
                 let used: Vec<Span> = used.flat_map(|candidate| candidate.pieces.clone()).collect();
-                let finding = told(source, fields[slot], &candidates[slot], &used).unwrap_or_default();
+                let finding =
+                    rejected_value(source, fields[slot], &candidates[slot], &used).unwrap_or_default();
                 Known { finding, features: Vec::new() }
             }
         },
@@ -413,32 +418,35 @@ fn resolve(
     }
 }
 
-/// What stands in the place of a field's value and is none, to be told instead of returned (contract 12.2): a value that
+/// The text at the position of a value that is no valid value, to be reported instead of returned (contract 12.2): a value that
 /// the field's options, pattern or bounds exclude, or text that is nothing of its type.
-fn told(
+fn rejected_value(
     source: &Source<'_, '_>,
-    wanted: &Wanted<'_>,
+    query: &FieldQuery<'_>,
     candidates: &[Candidate],
     used: &[Span],
 ) -> Option<Finding> {
     let is_free = |span: Span| used.iter().all(|other| !other.overlaps(span));
     let excluded = candidates.iter().find(|candidate| {
         candidate.excluded
-            && matches!(candidate.how, How::Beside | How::Across | How::Below)
-            && candidate.likeness >= OWN_LABEL
+            && matches!(
+                candidate.provenance,
+                Provenance::SameSegment | Provenance::SameLine | Provenance::Below
+            )
+            && candidate.similarity >= OWN_LABEL
             && is_free(candidate.key())
     });
     if let Some(candidate) = excluded {
-        return Some(leaf(source, candidate, Kind::Single, wanted.kind).0);
+        return Some(leaf(source, candidate, Kind::Single, query.kind).0);
     }
-    if wanted.kind == ExtractionType::String {
+    if query.kind == ExtractionType::String {
         return None;
     }
-    let span = source.refused(wanted).filter(|span| is_free(*span))?;
+    let span = source.refused(query).filter(|span| is_free(*span))?;
     let raw = tidy(&source.view.text(span));
     let evidence = Evidence { page: None, source_text: raw.clone(), bounding_box: None };
     Some(Finding::Leaf(Leaf {
-        value: Err(Rejection { raw, fault: fault(wanted.kind) }),
+        value: Err(Rejection { raw, fault: fault(query.kind) }),
         confidence: Confidence::default(),
         evidence,
         ambiguous: false,

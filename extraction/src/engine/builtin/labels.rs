@@ -68,7 +68,7 @@ fn has_digit(text: &str) -> bool {
 
 impl Labels {
     /// Finds the labels; words that are nearly one of the schema's own terms count as it.
-    pub(crate) fn new(view: &View<'_>, wanted: &[&str]) -> Self {
+    pub(crate) fn new(view: &View<'_>, query: &[&str]) -> Self {
         let mut labels = Labels { all: Vec::new(), by_term: HashMap::new(), by_line: HashMap::new() };
         for segment in &view.segments {
             if labels.all.len() >= MAX_LABELS {
@@ -76,7 +76,7 @@ impl Labels {
             }
             labels.of_segment(view, segment.span());
         }
-        labels.correct(wanted);
+        labels.correct(query);
         labels.sections(view);
         for (index, label) in labels.all.iter().enumerate() {
             let index = index as u32;
@@ -192,21 +192,21 @@ impl Labels {
         self.all.push(Label { span, line, terms, is_marked, after, section: Terms::default() });
     }
 
-    fn correct(&mut self, wanted: &[&str]) {
+    fn correct(&mut self, query: &[&str]) {
         let mut known: HashMap<String, Option<String>> = HashMap::new();
         for label in &mut self.all {
             let mut corrected = Terms::default();
             let mut changed = false;
             for term in label.terms.iter() {
                 if term.len() < 5
-                    || wanted.contains(&term)
+                    || query.contains(&term)
                     || known.len() >= MAX_COMPARED && !known.contains_key(term)
                 {
                     corrected.add(term.to_owned());
                     continue;
                 }
                 let near = known.entry(term.to_owned()).or_insert_with(|| {
-                    wanted
+                    query
                         .iter()
                         .filter(|other| other.len() >= 5 && other.len().abs_diff(term.len()) <= 1)
                         .find(|other| strsim::jaro_winkler(other, term) >= 0.94)

@@ -2,9 +2,11 @@
 
 use openapi_core::extraction::ExtractionType;
 
-use super::candidates::{Candidate, How, Source, tidy};
+use super::candidate::{Candidate, Provenance};
+use super::field_query::FieldQuery;
+use super::source::Source;
+use super::text::tidy;
 use super::view::Span;
-use super::wanted::Wanted;
 
 const MAX_ELEMENTS: usize = 200;
 
@@ -18,7 +20,7 @@ fn is_bullet(text: &str) -> bool {
 
 impl Source<'_, '_> {
     /// The elements of a list.
-    pub(crate) fn list(&self, array: &Wanted<'_>, item: &Wanted<'_>) -> Vec<Candidate> {
+    pub(crate) fn list(&self, array: &FieldQuery<'_>, item: &FieldQuery<'_>) -> Vec<Candidate> {
         if item.kind == ExtractionType::String && array.all.has("parties") {
             let parties = self.parties();
             if !parties.is_empty() {
@@ -30,8 +32,8 @@ impl Source<'_, '_> {
             array.readings.iter().fold(super::terms::Terms::default(), |all, (terms, _)| all.joined(terms));
         for index in self.labels.with_terms(&searched) {
             let label = &self.labels.all[index as usize];
-            let likeness = array.fits(label);
-            if likeness < 0.5 || best.as_ref().is_some_and(|(most, _)| *most >= likeness) {
+            let similarity = array.fits(label);
+            if similarity < 0.5 || best.as_ref().is_some_and(|(most, _)| *most >= similarity) {
                 continue;
             }
             let line = self.view.line_span(label.line);
@@ -44,18 +46,18 @@ impl Source<'_, '_> {
             let after = Span { start: label.after, end: line.end };
             if after.start < after.end && (label.is_marked || segment.end <= after.start) {
                 for span in self.split(after) {
-                    elements.extend(self.element(item, span, likeness));
+                    elements.extend(self.element(item, span, similarity));
                 }
                 if self.view.text(after).ends_with(',') && label.line + 1 < self.view.lines.len() {
                     for span in self.split(self.view.line_span(label.line + 1)) {
-                        elements.extend(self.element(item, span, likeness));
+                        elements.extend(self.element(item, span, similarity));
                     }
                 }
             } else if after.start >= after.end {
-                elements = self.below(item, label.line, label.span, likeness);
+                elements = self.below(item, label.line, label.span, similarity);
             }
             if !elements.is_empty() {
-                best = Some((likeness, elements));
+                best = Some((similarity, elements));
             }
         }
         let mut elements = best.map(|(_, elements)| elements).unwrap_or_default();
@@ -66,7 +68,7 @@ impl Source<'_, '_> {
     }
 
     /// The name at the beginning of what stands for a party.
-    fn party(&self, item: &Wanted<'_>, element: &Candidate) -> Option<Candidate> {
+    fn party(&self, item: &FieldQuery<'_>, element: &Candidate) -> Option<Candidate> {
         let mut span = element.pieces[0];
         if let Some(at) = (span.start + 1..span.end).find(|&at| self.view.words[at].text.starts_with('(')) {
             span.end = at;
@@ -74,13 +76,13 @@ impl Source<'_, '_> {
         let text = self.view.text(span);
         let is_name = super::entities::is_company(&text) || super::entities::is_person(&text);
         if is_name && !super::entities::is_ending(&tidy(&text)) {
-            self.element(item, span, element.likeness)
+            self.element(item, span, element.similarity)
         } else {
             None
         }
     }
 
-    fn below(&self, item: &Wanted<'_>, line: usize, label: Span, likeness: f64) -> Vec<Candidate> {
+    fn below(&self, item: &FieldQuery<'_>, line: usize, label: Span, similarity: f64) -> Vec<Candidate> {
         let mut elements = Vec::new();
         let mut bulleted = None;
         for next in line + 1..self.view.lines.len() {
@@ -120,7 +122,7 @@ impl Source<'_, '_> {
             }
             let pieces = if has_bullet { vec![span] } else { self.split(span) };
             for piece in pieces {
-                elements.extend(self.element(item, piece, likeness * 0.95));
+                elements.extend(self.element(item, piece, similarity * 0.95));
             }
             if !has_bullet && elements.len() >= 3 && self.split(span).len() >= 3 {
                 break;
@@ -170,13 +172,13 @@ impl Source<'_, '_> {
         parts
     }
 
-    fn element(&self, item: &Wanted<'_>, span: Span, likeness: f64) -> Option<Candidate> {
+    fn element(&self, item: &FieldQuery<'_>, span: Span, similarity: f64) -> Option<Candidate> {
         if span.start >= span.end {
             return None;
         }
         if item.kind != ExtractionType::String {
             let mut found = Vec::new();
-            self.values(item, span, How::Table, likeness, likeness, &mut found);
+            self.values(item, span, Provenance::Table, similarity, similarity, &mut found);
             return found.into_iter().next();
         }
         let text = tidy(&self.view.text(span));
@@ -188,7 +190,8 @@ impl Source<'_, '_> {
         if text.is_empty() || !text.chars().any(char::is_alphanumeric) {
             return None;
         }
-        let mut candidate = Candidate::new(span, text.as_str().into(), How::Table, likeness, likeness);
+        let mut candidate =
+            Candidate::new(span, text.as_str().into(), Provenance::Table, similarity, similarity);
         candidate.quote = Some(text);
         Some(candidate)
     }

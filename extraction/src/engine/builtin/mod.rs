@@ -1,33 +1,37 @@
 //! The built-in engine: rules, no network, always the same answer for the same document and schema.
 //!
-//! The document becomes a row of words (`view`); what is there without a question is found once (`facts`, `labels`);
+//! The document becomes a row of words (`view`); what is there without a question is found once (`annotations`, `labels`);
 //! arrays are read from tables and lists; every other field gets candidates (`candidates`), of which one assignment
 //! for all is chosen (`assign`). Values are quotations: nothing is returned that the document does not say.
 
 mod address;
+pub(super) mod annotations;
 mod assign;
-pub(super) mod candidates;
+mod candidate;
+mod candidates;
 pub mod confidence;
 pub(super) mod dates;
 mod durations;
 mod entities;
-pub(super) mod facts;
+mod field_query;
 pub(super) mod fields;
-mod free;
 mod labels;
 mod lexicon;
+mod line_items;
 mod lists;
 pub(super) mod numbers;
-mod priced;
 mod prose;
-mod sums;
+mod rows;
+mod source;
 mod tables;
 mod terms;
 #[cfg(test)]
 mod tests;
+pub(super) mod text;
+mod totals;
+mod unlabelled;
 pub(super) mod values;
 pub(super) mod view;
-mod wanted;
 mod weights;
 
 use openapi_core::extraction::{ExtractionSchema, ExtractionWarning, Finding};
@@ -44,7 +48,7 @@ pub struct Answer {
     pub findings: Vec<Finding>,
     /// What concerns the document as a whole.
     pub warnings: Vec<ExtractionWarning>,
-    /// The language of the text (ISO 639-1), where it could be told.
+    /// The language of the text (ISO 639-1), if detected.
     pub language: Option<&'static str>,
     /// What is known about the values of each field, by its number in the schema: what confidence is fitted on.
     pub features: Vec<(usize, confidence::Features)>,

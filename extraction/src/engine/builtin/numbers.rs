@@ -179,15 +179,15 @@ pub(crate) fn mark(view: &View<'_>) -> Mark {
 pub(crate) fn of_word(text: &str, mark: Mark) -> Option<Amount> {
     let (before, digits, after) = parts(text)?;
     let mut value = decimal(digits, mark)?;
-    let lead =
+    let margin =
         before.trim_end_matches(['-', '−', '+', '(', '*', '@', '#', 'x', 'X', '=', ':', '~', '|', '[']);
     let sign = before.ends_with(['-', '−']) || before.starts_with(['-', '−']);
-    let code = currency(lead).or_else(|| currency(after.trim_end_matches(['-', '*', ')'])));
-    let lead_fits = lead.trim_matches(['-', '−', '(', '[']).is_empty()
-        || currency(lead.trim_matches(['-', '−', '('])).is_some();
+    let code = currency(margin).or_else(|| currency(after.trim_end_matches(['-', '*', ')'])));
+    let lead_fits = margin.trim_matches(['-', '−', '(', '[']).is_empty()
+        || currency(margin.trim_matches(['-', '−', '('])).is_some();
     let trail =
         after.trim_matches([')', '*', '-', ',', ';', '.', '%', ':', '|', ']', '−', '=', '+', '/', '"', '”']);
-    let is_label = before.ends_with([':', '=']) && !lead.is_empty();
+    let is_label = before.ends_with([':', '=']) && !margin.is_empty();
     if !(lead_fits || is_label)
         || trail.chars().count() > 3 && currency(trail).is_none()
         || trail.chars().any(|c| c.is_ascii_digit())
@@ -195,7 +195,7 @@ pub(crate) fn of_word(text: &str, mark: Mark) -> Option<Amount> {
         return None;
     }
     let negative = sign
-        || (before.ends_with('(') || lead.starts_with('(')) && after.starts_with(')')
+        || (before.ends_with('(') || margin.starts_with('(')) && after.starts_with(')')
         || after.starts_with(['-', '−']) && after.len() <= 3;
     // `(5)` counts, `(5.00)` is owed.
     let decimals = value.scale();

@@ -2,13 +2,12 @@
 
 use openapi_core::extraction::ExtractionType;
 
-use super::candidates::{Candidate, How, Source, tidy};
-use super::facts::Facts;
+use super::annotations::Annotations;
+use super::candidate::{Candidate, Provenance};
+use super::field_query::{FieldQuery, Role};
+use super::source::{MAX_HITS, Source};
+use super::text::tidy;
 use super::view::{Span, View, fold};
-use super::wanted::{Role, Wanted};
-
-/// The most occurrences of one kind of sentence that are looked at.
-pub(super) const MAX_HITS: usize = 200;
 
 /// The words from the place of a phrase on, wherever it occurs.
 fn phrases(view: &View<'_>, phrase: &[&str]) -> Vec<usize> {
@@ -28,17 +27,17 @@ fn phrases(view: &View<'_>, phrase: &[&str]) -> Vec<usize> {
 }
 
 impl Source<'_, '_> {
-    pub(crate) fn prose(&self, wanted: &Wanted<'_>, found: &mut Vec<Candidate>) {
-        match wanted.kind {
-            ExtractionType::String if wanted.role == Role::Law => self.law(found),
-            ExtractionType::String if wanted.role == Role::Duration => self.terms_of_time(found),
-            ExtractionType::Date if wanted.name.has("effective") || wanted.name.has("contract") => {
-                self.effective(wanted, found);
+    pub(crate) fn prose(&self, query: &FieldQuery<'_>, found: &mut Vec<Candidate>) {
+        match query.kind {
+            ExtractionType::String if query.role == Role::Law => self.law(found),
+            ExtractionType::String if query.role == Role::Duration => self.terms_of_time(found),
+            ExtractionType::Date if query.name.has("effective") || query.name.has("contract") => {
+                self.effective(query, found);
             }
             ExtractionType::Number | ExtractionType::Integer
-                if wanted.all.has_any(&["years", "experience"]) =>
+                if query.all.has_any(&["years", "experience"]) =>
             {
-                self.years(wanted, found);
+                self.years(query, found);
             }
             _ => {}
         }
@@ -89,7 +88,8 @@ impl Source<'_, '_> {
                 let nation = self.view.text(span).starts_with("United");
                 let score = if governs { base } else { base - 0.35 } - if nation { 0.3 } else { 0.0 };
                 let text = self.name_of_place(span);
-                let mut candidate = Candidate::new(span, text.as_str().into(), How::Prose, 0.8, score);
+                let mut candidate =
+                    Candidate::new(span, text.as_str().into(), Provenance::Sentence, 0.8, score);
                 candidate.quote = Some(text);
                 found.push(candidate);
             }
@@ -113,7 +113,8 @@ impl Source<'_, '_> {
             if end > start && is_law {
                 let span = Span { start, end };
                 let text = self.name_of_place(span);
-                let mut candidate = Candidate::new(span, text.as_str().into(), How::Prose, 0.8, 0.75);
+                let mut candidate =
+                    Candidate::new(span, text.as_str().into(), Provenance::Sentence, 0.8, 0.75);
                 candidate.quote = Some(text);
                 found.push(candidate);
             }
@@ -188,8 +189,8 @@ impl Source<'_, '_> {
     }
 
     /// The date on which an agreement was made or takes effect.
-    fn effective(&self, wanted: &Wanted<'_>, found: &mut Vec<Candidate>) {
-        for (nth, date) in self.facts.dates.iter().take(MAX_HITS).enumerate() {
+    fn effective(&self, query: &FieldQuery<'_>, found: &mut Vec<Candidate>) {
+        for (nth, date) in self.annotations.dates.iter().take(MAX_HITS).enumerate() {
             let before: Vec<&str> = self.view.words[date.span.start.saturating_sub(12)..date.span.start]
                 .iter()
                 .map(|word| word.folded.as_str())
@@ -217,13 +218,13 @@ impl Source<'_, '_> {
                 score -= 0.2;
             }
             score -= 0.02 * nth as f64;
-            found.extend(self.date(wanted, date, How::Prose, 0.6, score.min(0.85)));
+            found.extend(self.date(query, date, Provenance::Sentence, 0.6, score.min(0.85)));
         }
     }
 
     /// `25 years of experience`, `over 10 years' experience`
-    fn years(&self, wanted: &Wanted<'_>, found: &mut Vec<Candidate>) {
-        for amount in self.facts.amounts.iter().take(4_000) {
+    fn years(&self, query: &FieldQuery<'_>, found: &mut Vec<Candidate>) {
+        for amount in self.annotations.amounts.iter().take(4_000) {
             let words: Vec<String> = self.view.words
                 [amount.span.end..(amount.span.end + 6).min(self.view.words.len())]
                 .iter()
@@ -247,9 +248,9 @@ impl Source<'_, '_> {
                 )
             });
             if unit && topic {
-                found.extend(self.amount(wanted, amount, How::Prose, 0.9, 0.9));
+                found.extend(self.amount(query, amount, Provenance::Sentence, 0.9, 0.9));
             } else if unit {
-                found.extend(self.amount(wanted, amount, How::Prose, 0.6, 0.45));
+                found.extend(self.amount(query, amount, Provenance::Sentence, 0.6, 0.45));
             }
         }
     }
@@ -431,7 +432,7 @@ impl Source<'_, '_> {
             let folded = fold(&text);
             words <= 9
                 && text.chars().filter(|c| c.is_alphabetic()).count() >= 3
-                && self.facts.dates_in(*span).is_empty()
+                && self.annotations.dates_in(*span).is_empty()
                 && (words > 1 || super::entities::is_company(&text) || text.chars().count() > 5)
                 && !matches!(
                     folded.as_str(),
@@ -449,8 +450,8 @@ impl Source<'_, '_> {
     }
 
     pub(crate) fn prose_phone(&self) -> Option<&(Span, String)> {
-        Facts::within(
-            &self.facts.phones,
+        Annotations::within(
+            &self.annotations.phones,
             Span { start: 0, end: 60.min(self.view.words.len()) },
             |(span, _)| *span,
         )

@@ -5,35 +5,22 @@ use std::collections::HashSet;
 use openapi_core::extraction::ExtractionType;
 use openapi_core::json::Json;
 
-use super::candidates::{Candidate, How, Source, tidy};
+use super::candidate::{Candidate, Provenance};
 use super::entities;
-use super::priced::{Roles, is_priced};
+use super::field_query::{FieldQuery, Role};
+use super::rows::{MAX_LINES, MAX_ROWS, Roles, Row, Rows, are_line_items};
+use super::source::Source;
 use super::terms::{Terms, terms_of};
+use super::text::tidy;
 use super::view::Span;
-use super::wanted::{Role, Wanted};
 
-/// The most rows that are read.
-pub(crate) const MAX_ROWS: usize = 500;
 /// The most lines that the text of a cell is read from.
 const MAX_PIECES: usize = 6;
-/// The most lines that are looked at for a header.
-pub(crate) const MAX_LINES: usize = 30_000;
-
-/// A value of a row: of which property.
-pub(crate) type Row = Vec<(usize, Candidate)>;
-
-/// The rows of an array and the words they cover.
-#[derive(Default)]
-pub(crate) struct Rows {
-    pub(crate) rows: Vec<Row>,
-    pub(crate) covered: Vec<Span>,
-}
-
 /// A column of a table.
 struct Column {
     property: Option<usize>,
     span: Span,
-    likeness: f64,
+    similarity: f64,
 }
 
 /// A piece of a line that is one value: a number, or text.
@@ -53,20 +40,23 @@ const ENDS: [&str; 12] = [
 ];
 
 impl Source<'_, '_> {
-    pub(crate) fn rows(&self, array: &Wanted<'_>, properties: &[Wanted<'_>]) -> Rows {
-        let under = self.header(properties).map(|header| self.under(properties, &header)).unwrap_or_default();
+    pub(crate) fn rows(&self, array: &FieldQuery<'_>, properties: &[FieldQuery<'_>]) -> Rows {
+        let under = self
+            .header(properties)
+            .map(|header| self.rows_under_header(properties, &header))
+            .unwrap_or_default();
         if !under.rows.is_empty() {
             return under;
         }
-        if is_priced(properties) && !array.all.has_any(&["result", "test"]) {
-            self.priced(properties)
+        if are_line_items(properties) && !array.all.has_any(&["result", "test"]) {
+            self.line_items(properties)
         } else {
             under
         }
     }
 
     /// The line that names the most properties.
-    fn header(&self, properties: &[Wanted<'_>]) -> Option<Vec<Column>> {
+    fn header(&self, properties: &[FieldQuery<'_>]) -> Option<Vec<Column>> {
         let terms: HashSet<&str> = properties
             .iter()
             .flat_map(|property| property.readings.iter())
@@ -85,12 +75,15 @@ impl Source<'_, '_> {
             if known < least {
                 continue;
             }
-            let numbers = self.facts.amounts_in(span).iter().filter(|amount| amount.is_money).count();
+            let numbers = self.annotations.amounts_in(span).iter().filter(|amount| amount.is_money).count();
             if numbers > 0 {
                 continue;
             }
-            let score: f64 =
-                columns.iter().filter(|column| column.property.is_some()).map(|column| column.likeness).sum();
+            let score: f64 = columns
+                .iter()
+                .filter(|column| column.property.is_some())
+                .map(|column| column.similarity)
+                .sum();
             if best.as_ref().is_none_or(|(most, _)| score > *most + 0.2) {
                 columns.sort_by(|a, b| self.view.extent(a.span).0.total_cmp(&self.view.extent(b.span).0));
                 best = Some((score, columns));
@@ -99,28 +92,28 @@ impl Source<'_, '_> {
         best.map(|(_, columns)| columns)
     }
 
-    fn columns(&self, line: usize, properties: &[Wanted<'_>], terms: &HashSet<&str>) -> Vec<Column> {
+    fn columns(&self, line: usize, properties: &[FieldQuery<'_>], terms: &HashSet<&str>) -> Vec<Column> {
         let mut columns: Vec<Column> = Vec::new();
         for segment in self.view.segments_of(line) {
             let words: Vec<&str> =
                 self.view.words[segment.start..segment.end].iter().map(|word| word.folded.as_str()).collect();
             let found = terms_of(&words);
             if !found.iter().any(|(term, _, _)| terms.contains(term.as_str())) {
-                columns.push(Column { property: None, span: segment.span(), likeness: 0.0 });
+                columns.push(Column { property: None, span: segment.span(), similarity: 0.0 });
                 continue;
             }
             let mut whole = Terms::default();
             for (term, _, _) in &found {
                 whole.add(term.clone());
             }
-            let likeness = |label: &Terms| {
+            let similarity = |label: &Terms| {
                 properties
                     .iter()
                     .enumerate()
-                    .map(|(index, property)| (index, property.likeness(label)))
+                    .map(|(index, property)| (index, property.similarity(label)))
                     .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))
             };
-            let of_whole = likeness(&whole);
+            let of_whole = similarity(&whole);
             // Words of several columns with one space between them.
             let mut parts: Vec<(Span, Terms)> = Vec::new();
             for (term, from, to) in found {
@@ -137,25 +130,25 @@ impl Source<'_, '_> {
             let split: Vec<(Span, usize, f64)> = parts
                 .iter()
                 .filter_map(|(span, terms)| {
-                    likeness(terms)
-                        .filter(|(_, likeness)| *likeness >= 0.45)
-                        .map(|(index, likeness)| (*span, index, likeness))
+                    similarity(terms)
+                        .filter(|(_, similarity)| *similarity >= 0.45)
+                        .map(|(index, similarity)| (*span, index, similarity))
                 })
                 .collect();
             let distinct: HashSet<usize> = split.iter().map(|(_, index, _)| *index).collect();
-            let total: f64 = split.iter().map(|(_, _, likeness)| likeness).sum();
+            let total: f64 = split.iter().map(|(_, _, similarity)| similarity).sum();
             match of_whole {
-                Some((index, likeness))
-                    if likeness >= 0.42 && (distinct.len() < 2 || likeness > 0.8 * total) =>
+                Some((index, similarity))
+                    if similarity >= 0.42 && (distinct.len() < 2 || similarity > 0.8 * total) =>
                 {
-                    columns.push(Column { property: Some(index), span: segment.span(), likeness });
+                    columns.push(Column { property: Some(index), span: segment.span(), similarity });
                 }
                 _ if distinct.len() >= 2 => {
-                    for (span, index, likeness) in split {
-                        columns.push(Column { property: Some(index), span, likeness });
+                    for (span, index, similarity) in split {
+                        columns.push(Column { property: Some(index), span, similarity });
                     }
                 }
-                _ => columns.push(Column { property: None, span: segment.span(), likeness: 0.0 }),
+                _ => columns.push(Column { property: None, span: segment.span(), similarity: 0.0 }),
             }
         }
         // One column for a property: the one that says it best, the last of equals for sums.
@@ -164,7 +157,7 @@ impl Source<'_, '_> {
                 .iter()
                 .enumerate()
                 .filter(|(_, column)| column.property == Some(index))
-                .max_by(|a, b| a.1.likeness.total_cmp(&b.1.likeness))
+                .max_by(|a, b| a.1.similarity.total_cmp(&b.1.similarity))
                 .map(|(at, _)| at);
             for (at, column) in columns.iter_mut().enumerate() {
                 if column.property == Some(index) && Some(at) != best {
@@ -184,7 +177,7 @@ impl Source<'_, '_> {
             });
             if let Some(column) = free {
                 column.property = Some(text);
-                column.likeness = 0.6;
+                column.similarity = 0.6;
             }
         }
         columns
@@ -202,7 +195,7 @@ impl Source<'_, '_> {
                 && label.terms.has_any(&ENDS)
                 && (label.after >= label.span.end)
                 && label.terms.iter().all(|term| ENDS.contains(&term) || self.is_known_term(term))
-        }) && (!self.facts.amounts_in(span).is_empty() || span.end - span.start <= 3)
+        }) && (!self.annotations.amounts_in(span).is_empty() || span.end - span.start <= 3)
     }
 
     fn is_known_term(&self, term: &str) -> bool {
@@ -211,7 +204,7 @@ impl Source<'_, '_> {
 
     /// A cell that is one piece.
     fn cell_atom(&self, span: Span) -> Atom {
-        let is_number = self.facts.amounts_in(span).iter().any(|amount| amount.span == span);
+        let is_number = self.annotations.amounts_in(span).iter().any(|amount| amount.span == span);
         Atom { span, is_number }
     }
 
@@ -221,7 +214,7 @@ impl Source<'_, '_> {
         for segment in self.view.segments_of(line) {
             let span = segment.span();
             let mut start = span.start;
-            for amount in self.facts.amounts_in(span) {
+            for amount in self.annotations.amounts_in(span) {
                 let is_first = amount.span.start == span.start;
                 let is_last = amount.span.end == span.end;
                 let under = columns.iter().any(|column| {
@@ -250,7 +243,7 @@ impl Source<'_, '_> {
         atoms
     }
 
-    fn under(&self, properties: &[Wanted<'_>], columns: &[Column]) -> Rows {
+    fn rows_under_header(&self, properties: &[FieldQuery<'_>], columns: &[Column]) -> Rows {
         let mut found = Rows::default();
         let Some(first) = columns.first() else { return found };
         let header = self.view.words[first.span.start].line;
@@ -272,7 +265,7 @@ impl Source<'_, '_> {
                 continue;
             }
             let segments = self.view.segments_of(line);
-            // Cells of running text are told by their number, where each column of the header is a cell.
+            // The number of cells reveals running text where each column of the header is a cell.
             let by_index = (!self.view.placed
                 && segments.len() == columns.len()
                 && self.view.segments_of(header).len() == columns.len())
@@ -297,7 +290,8 @@ impl Source<'_, '_> {
                 if row.iter().any(|(known, _)| *known == index) {
                     continue;
                 }
-                if let Some(candidate) = self.cell(&properties[index], atom.span, columns[column].likeness) {
+                if let Some(candidate) = self.cell(&properties[index], atom.span, columns[column].similarity)
+                {
                     row.push((index, candidate));
                 }
             }
@@ -367,7 +361,7 @@ impl Source<'_, '_> {
 
     /// Adds a line to the text that is cut in two above it: the first text of a row, in whose column it stands alone. A
     /// line of a label and its value is something else.
-    fn goes_on(&self, row: &mut Row, properties: &[Wanted<'_>], atoms: &[Atom]) -> bool {
+    fn goes_on(&self, row: &mut Row, properties: &[FieldQuery<'_>], atoms: &[Atom]) -> bool {
         let [Atom { span, is_number: false }] = *atoms else { return false };
         let view = self.view;
         let text = tidy(&view.text(span));
@@ -399,7 +393,7 @@ impl Source<'_, '_> {
     }
 
     /// Gives a row its total where the header did not say which number is: quantity times price tells.
-    fn complete(&self, row: &mut Row, properties: &[Wanted<'_>], atoms: &[Atom]) -> bool {
+    fn complete(&self, row: &mut Row, properties: &[FieldQuery<'_>], atoms: &[Atom]) -> bool {
         let roles = Roles::of(properties);
         let (Some(quantity), Some(unit), Some(total)) = (roles.quantity, roles.unit, roles.total) else {
             return false;
@@ -423,10 +417,10 @@ impl Source<'_, '_> {
             .rev()
             .filter(|atom| atom.is_number && !taken.iter().any(|taken| taken.overlaps(atom.span)))
         {
-            for amount in self.facts.amounts_in(atom.span) {
+            for amount in self.annotations.amounts_in(atom.span) {
                 if (amount.value - product).abs() <= rust_decimal::Decimal::new(2, 2) {
                     row.extend(
-                        self.amount(&properties[total], amount, How::Table, 0.6, 0.85)
+                        self.amount(&properties[total], amount, Provenance::Table, 0.6, 0.85)
                             .map(|candidate| (total, candidate)),
                     );
                     return true;
@@ -437,7 +431,7 @@ impl Source<'_, '_> {
     }
 
     /// The column that a piece stands in: the one it lies under, else the nearest.
-    fn column_of(&self, columns: &[Column], atom: Atom, properties: &[Wanted<'_>]) -> Option<usize> {
+    fn column_of(&self, columns: &[Column], atom: Atom, properties: &[FieldQuery<'_>]) -> Option<usize> {
         let (x0, x1) = self.view.extent(atom.span);
         let allowed = |column: &Column| match column.property {
             Some(index) => atom.is_number || properties[index].kind == ExtractionType::String,
@@ -462,7 +456,7 @@ impl Source<'_, '_> {
         best.map(|(_, index)| index)
     }
 
-    fn cell(&self, property: &Wanted<'_>, span: Span, likeness: f64) -> Option<Candidate> {
+    fn cell(&self, property: &FieldQuery<'_>, span: Span, similarity: f64) -> Option<Candidate> {
         let mut found = Vec::new();
         match property.kind {
             ExtractionType::String
@@ -472,15 +466,16 @@ impl Source<'_, '_> {
                 if text.is_empty() {
                     return None;
                 }
-                let mut candidate = Candidate::new(span, text.as_str().into(), How::Table, likeness, 0.8);
+                let mut candidate =
+                    Candidate::new(span, text.as_str().into(), Provenance::Table, similarity, 0.8);
                 candidate.quote = Some(text);
                 return Some(candidate);
             }
             ExtractionType::Boolean => {
-                let (yes, span) = super::facts::answer(self.view, span)?;
-                return Some(Candidate::new(span, Json::Bool(yes), How::Table, likeness, 0.8));
+                let (yes, span) = super::annotations::answer(self.view, span)?;
+                return Some(Candidate::new(span, Json::Bool(yes), Provenance::Table, similarity, 0.8));
             }
-            _ => self.values(property, span, How::Table, likeness, 0.8, &mut found),
+            _ => self.values(property, span, Provenance::Table, similarity, 0.8, &mut found),
         }
         found.into_iter().next()
     }

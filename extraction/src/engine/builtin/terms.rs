@@ -110,7 +110,7 @@ impl Terms {
 
     /// How well a label says what is wanted, from 0 to 1: `implied` terms follow from the type of the value and count
     /// little.
-    pub(crate) fn likeness(&self, label: &Terms, implied: &[&str]) -> f64 {
+    pub(crate) fn similarity(&self, label: &Terms, implied: &[&str]) -> f64 {
         let of = |term: &str| if implied.contains(&term) { weight(term).min(0.3) } else { weight(term) };
         let (mut both, mut missing, mut extra) = (0.0, 0.0, 0.0);
         let mut matched = vec![false; label.0.len()];
@@ -132,7 +132,7 @@ impl Terms {
     }
 }
 
-/// Whether two terms are the same but for a slip of the pen or of recognition.
+/// Whether two terms are the same but for a slip of the pen or of OCR.
 fn like(a: &str, b: &str) -> bool {
     a == b
         || (a.len() >= 5

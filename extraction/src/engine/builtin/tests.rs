@@ -298,7 +298,7 @@ fn a_term_is_no_time_of_a_covenant_or_a_benefit() {
     ] {
         assert_eq!(term(none), r#"{"term":null}"#, "{none}");
     }
-    for (text, wanted) in [
+    for (text, query) in [
         (
             "The Recipient shall not disclose Confidential Information for 3 years from the date of disclosure.",
             "3 years",
@@ -306,7 +306,7 @@ fn a_term_is_no_time_of_a_covenant_or_a_benefit() {
         ("You shall not compete. This Agreement continues for 2 years from the Effective Date.", "2 years"),
         ("During the term of 18 months the Agent shall not compete with the Principal.", "18 months"),
     ] {
-        assert_eq!(term(text), format!(r#"{{"term":"{wanted}"}}"#), "{text}");
+        assert_eq!(term(text), format!(r#"{{"term":"{query}"}}"#), "{text}");
     }
 }
 

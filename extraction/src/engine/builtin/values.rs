@@ -5,12 +5,14 @@ use openapi_core::json::Json;
 use openapi_core::validation::{ValidationCode, ValidationIssue};
 use openapi_core::values::{TextValue, Timestamp};
 
-use super::candidates::{Candidate, How, Source, number_json, tidy, wants_money};
+use super::annotations::Annotations;
+use super::candidate::{Candidate, Provenance};
 use super::entities;
-use super::facts::Facts;
+use super::field_query::{FieldQuery, Role};
+use super::source::Source;
 use super::terms::Terms;
+use super::text::{is_nothing, number_json, tidy};
 use super::view::Span;
-use super::wanted::{Role, Wanted};
 
 /// Why text is no value of a type.
 pub(crate) fn fault(kind: ExtractionType) -> ValidationIssue {
@@ -35,81 +37,87 @@ impl Source<'_, '_> {
     /// The values of the field's type in a region.
     pub(crate) fn values(
         &self,
-        wanted: &Wanted<'_>,
+        query: &FieldQuery<'_>,
         region: Span,
-        how: How,
-        likeness: f64,
+        provenance: Provenance,
+        similarity: f64,
         score: f64,
         found: &mut Vec<Candidate>,
     ) {
-        match wanted.kind {
+        match query.kind {
             ExtractionType::Date | ExtractionType::Datetime => {
-                let dates = self.facts.dates_in(region);
+                let dates = self.annotations.dates_in(region);
                 let is_range =
                     matches!(dates, [first, second, ..] if second.span.start - first.span.end <= 2);
                 for (nth, date) in dates.iter().take(3).enumerate() {
-                    let share = match (nth, is_range && wanted.name.has("end")) {
+                    let share = match (nth, is_range && query.name.has("end")) {
                         (0, false) | (1, true) => 1.0,
                         (0, true) => 0.6,
                         _ => 0.85,
                     };
-                    found.extend(self.date(wanted, date, how, likeness, score * share));
+                    found.extend(self.date(query, date, provenance, similarity, score * share));
                 }
             }
             ExtractionType::Number | ExtractionType::Integer | ExtractionType::Currency => {
                 let line = self.view.lines[self.view.words[region.start].line].end;
-                let rest = self.facts.amounts_in(Span { start: region.start, end: line });
+                let rest = self.annotations.amounts_in(Span { start: region.start, end: line });
                 let has_money = rest.iter().any(|amount| amount.is_money);
-                for (nth, amount) in self.facts.amounts_in(region).iter().take(4).enumerate() {
+                for (nth, amount) in self.annotations.amounts_in(region).iter().take(4).enumerate() {
                     let mut share = 1.0 - 0.06 * nth as f64;
-                    if amount.is_percent != wanted.all.has("rate") {
+                    if amount.is_percent != query.all.has("rate") {
                         share *= 0.35;
                     }
-                    if wants_money(wanted) && !amount.is_money && !amount.has_mark {
+                    if query.wants_money() && !amount.is_money && !amount.has_mark {
                         // Beside an amount with its currency a bare number counts something else.
                         share *= if has_money { 0.5 } else { 0.75 };
                     }
                     if !amount.is_clean && !amount.is_money {
                         share *= 0.6;
                     }
-                    found.extend(self.amount(wanted, amount, how, likeness, score * share));
+                    found.extend(self.amount(query, amount, provenance, similarity, score * share));
                 }
             }
             ExtractionType::Email => {
                 for (span, email) in
-                    Facts::within(&self.facts.emails, region, |(span, _)| *span).iter().take(2)
+                    Annotations::within(&self.annotations.emails, region, |(span, _)| *span).iter().take(2)
                 {
-                    let mut candidate = Candidate::new(*span, email.as_str().into(), how, likeness, score);
+                    let mut candidate =
+                        Candidate::new(*span, email.as_str().into(), provenance, similarity, score);
                     candidate.quote = Some(email.clone());
                     found.push(candidate);
                 }
             }
-            ExtractionType::Phone => self.phones_in(region, how, likeness, score, found),
+            ExtractionType::Phone => self.phones_in(region, provenance, similarity, score, found),
             ExtractionType::Url => {
-                for (span, url) in Facts::within(&self.facts.urls, region, |(span, _)| *span).iter().take(2) {
+                for (span, url) in
+                    Annotations::within(&self.annotations.urls, region, |(span, _)| *span).iter().take(2)
+                {
                     if url.to_ascii_lowercase().starts_with("http") {
-                        let mut candidate = Candidate::new(*span, url.as_str().into(), how, likeness, score);
+                        let mut candidate =
+                            Candidate::new(*span, url.as_str().into(), provenance, similarity, score);
                         candidate.quote = Some(url.clone());
                         found.push(candidate);
                     }
                 }
             }
-            ExtractionType::String => found.extend(self.text_in(wanted, region, how, likeness, score)),
+            ExtractionType::String => {
+                found.extend(self.text_in(query, region, provenance, similarity, score));
+            }
             ExtractionType::Boolean | ExtractionType::Array | ExtractionType::Object => {}
         }
     }
 
     pub(crate) fn date(
         &self,
-        wanted: &Wanted<'_>,
+        query: &FieldQuery<'_>,
         date: &super::dates::Written,
-        how: How,
-        likeness: f64,
+        provenance: Provenance,
+        similarity: f64,
         score: f64,
     ) -> Option<Candidate> {
-        let (mut iso, ambiguous) = date.iso(self.facts.order)?;
+        let (mut iso, ambiguous) = date.iso(self.annotations.order)?;
         let mut span = date.span;
-        if wanted.kind == ExtractionType::Datetime {
+        if query.kind == ExtractionType::Datetime {
             match super::dates::with_time(self.view, span) {
                 Some((time, both)) => {
                     iso.push_str(&time);
@@ -120,7 +128,7 @@ impl Source<'_, '_> {
             // What is written may be no time of a day.
             Timestamp::parse(&iso).ok()?;
         }
-        let mut candidate = Candidate::new(span, iso.as_str().into(), how, likeness, score);
+        let mut candidate = Candidate::new(span, iso.as_str().into(), provenance, similarity, score);
         candidate.ambiguous = ambiguous;
         candidate.normalised = self.view.text(span) != iso;
         Some(candidate)
@@ -128,32 +136,41 @@ impl Source<'_, '_> {
 
     pub(crate) fn amount(
         &self,
-        wanted: &Wanted<'_>,
+        query: &FieldQuery<'_>,
         amount: &super::numbers::Amount,
-        how: How,
-        likeness: f64,
+        provenance: Provenance,
+        similarity: f64,
         score: f64,
     ) -> Option<Candidate> {
         let value = number_json(amount.value);
-        if wanted.kind == ExtractionType::Integer && !amount.value.fract().is_zero() {
+        if query.kind == ExtractionType::Integer && !amount.value.fract().is_zero() {
             return None;
         }
         let shown = value.to_text();
-        let value = if wanted.kind == ExtractionType::Currency {
-            let code = amount.currency.or(self.facts.currency.map(|(code, _)| code));
+        let value = if query.kind == ExtractionType::Currency {
+            let code = amount.currency.or(self.annotations.currency.map(|(code, _)| code));
             let code = code.map_or(Json::Null, Json::from);
             Json::Object([("amount".to_owned(), value), ("currency".to_owned(), code)].into_iter().collect())
         } else {
             value
         };
-        let mut candidate = Candidate::new(amount.span, value, how, likeness, score);
+        let mut candidate = Candidate::new(amount.span, value, provenance, similarity, score);
         candidate.normalised = self.view.text(amount.span) != shown;
         Some(candidate)
     }
 
-    fn phones_in(&self, region: Span, how: How, likeness: f64, score: f64, found: &mut Vec<Candidate>) {
-        for (span, phone) in Facts::within(&self.facts.phones, region, |(span, _)| *span).iter().take(2) {
-            let mut candidate = Candidate::new(*span, phone.as_str().into(), how, likeness, score);
+    fn phones_in(
+        &self,
+        region: Span,
+        provenance: Provenance,
+        similarity: f64,
+        score: f64,
+        found: &mut Vec<Candidate>,
+    ) {
+        for (span, phone) in
+            Annotations::within(&self.annotations.phones, region, |(span, _)| *span).iter().take(2)
+        {
+            let mut candidate = Candidate::new(*span, phone.as_str().into(), provenance, similarity, score);
             candidate.quote = Some(phone.clone());
             found.push(candidate);
         }
@@ -162,10 +179,10 @@ impl Source<'_, '_> {
     /// The text of a region that the role of the field allows.
     fn text_in(
         &self,
-        wanted: &Wanted<'_>,
+        query: &FieldQuery<'_>,
         region: Span,
-        how: How,
-        likeness: f64,
+        provenance: Provenance,
+        similarity: f64,
         score: f64,
     ) -> Vec<Candidate> {
         let mut region = region;
@@ -177,21 +194,21 @@ impl Source<'_, '_> {
         if region.start >= region.end {
             return Vec::new();
         }
-        let make = |span: Span, score: f64| Candidate::new(span, Json::Null, how, likeness, score);
+        let make = |span: Span, score: f64| Candidate::new(span, Json::Null, provenance, similarity, score);
         let text = |mut candidate: Candidate, text: String| {
             let text = tidy(&text);
             candidate.value = text.as_str().into();
             candidate.quote = Some(text);
             candidate
         };
-        match wanted.role {
+        match query.role {
             Role::Email => {
-                let emails = Facts::within(&self.facts.emails, region, |(span, _)| *span);
+                let emails = Annotations::within(&self.annotations.emails, region, |(span, _)| *span);
                 emails.iter().take(1).map(|(span, email)| text(make(*span, score), email.clone())).collect()
             }
             Role::Phone => {
                 let mut found = Vec::new();
-                self.phones_in(region, how, likeness, score, &mut found);
+                self.phones_in(region, provenance, similarity, score, &mut found);
                 found
             }
             Role::Iban => self
@@ -200,7 +217,7 @@ impl Source<'_, '_> {
                 .into_iter()
                 .collect(),
             Role::Vat | Role::Identifier => self
-                .identifier(region, wanted.role == Role::Vat)
+                .identifier(region, query.role == Role::Vat)
                 .map(|(span, share)| text(make(span, score * share), self.view.text(span)))
                 .into_iter()
                 .collect(),
@@ -246,7 +263,7 @@ impl Source<'_, '_> {
                 let words = region.end - region.start;
                 let mut share = 1.0;
                 if !entities::is_wordy(self.view, region) {
-                    share *= match wanted.role {
+                    share *= match query.role {
                         Role::Text | Role::Postal => 0.75,
                         _ => 0.25,
                     };
@@ -264,27 +281,30 @@ impl Source<'_, '_> {
                 }
                 let plain = self.view.text(region);
                 let first = plain.trim_start_matches(|c: char| !c.is_alphanumeric()).chars().next();
-                if matches!(wanted.role, Role::Company | Role::Person) {
+                if matches!(query.role, Role::Company | Role::Person) {
                     let lower = self.view.words[region.start..region.end]
                         .iter()
                         .filter(|word| word.text.chars().next().is_some_and(char::is_lowercase))
                         .count();
-                    if words > 8 || lower >= 3 || first.is_some_and(char::is_lowercase) && how != How::Table {
+                    if words > 8
+                        || lower >= 3
+                        || first.is_some_and(char::is_lowercase) && provenance != Provenance::Table
+                    {
                         share *= 0.4;
                     }
                 }
-                if words <= 3 && self.is_words_of_labels(region, how == How::Across) {
+                if words <= 3 && self.is_words_of_labels(region, provenance == Provenance::SameLine) {
                     share *= 0.35;
-                } else if how == How::Across && self.is_mostly_words_of_labels(region) {
+                } else if provenance == Provenance::SameLine && self.is_mostly_words_of_labels(region) {
                     share *= 0.5;
                 }
                 let mut end = region.end;
-                if matches!(wanted.role, Role::Person | Role::Company) {
-                    end = self.name_end(region, wanted.role == Role::Person);
+                if matches!(query.role, Role::Person | Role::Company) {
+                    end = self.name_end(region, query.role == Role::Person);
                 }
                 let span = Span { start: region.start, end: end.min(region.start + 60) };
                 let candidate = text(make(span, score * share), self.view.text(span));
-                vec![match wanted.role {
+                vec![match query.role {
                     Role::Person | Role::Company if end == region.end => self.with_next_line(candidate),
                     _ => candidate,
                 }]
@@ -470,11 +490,11 @@ impl Source<'_, '_> {
                 .filter(u8::is_ascii_digit)
                 .count();
             let mut share = 1.0;
-            if self.facts.dates_in(span).iter().any(|date| date.span == span) {
+            if self.annotations.dates_in(span).iter().any(|date| date.span == span) {
                 share *= 0.2;
             }
             if self
-                .facts
+                .annotations
                 .amounts_in(span)
                 .iter()
                 .any(|amount| amount.is_money && (amount.has_mark || amount.currency.is_some()))
@@ -494,25 +514,6 @@ impl Source<'_, '_> {
         }
         None
     }
-}
-
-/// Whether text says that there is no value.
-pub(crate) fn is_nothing(text: &str) -> bool {
-    let bare = text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '.' | ',' | ':' | '(' | ')'));
-    matches!(
-        bare.to_lowercase().as_str(),
-        "n/a"
-            | "na"
-            | "nil"
-            | "none"
-            | "tbd"
-            | "keine"
-            | "keiner"
-            | "entfällt"
-            | "aucun"
-            | "ninguno"
-            | "nessuno"
-    )
 }
 
 fn is_iban(text: &str) -> bool {

@@ -4,11 +4,11 @@ use openapi_core::extraction::{ExtractionField, ExtractionSchema, ExtractionType
 use openapi_core::json::{Json, Object, parse};
 
 /// The most scalars of one answer; more are no answer to a document of the size that is asked about.
-const MOST_LEAVES: usize = 20_000;
+const MAX_LEAVES: usize = 20_000;
 /// The most members that are taken of an object without declared ones.
-const MOST_PAIRS: usize = 200;
+const MAX_PAIRS: usize = 200;
 /// How many braces are looked at for the beginning of an object.
-const MOST_TRIES: usize = 32;
+const MAX_TRIES: usize = 32;
 
 /// A value as the model gives it.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +50,7 @@ fn find(schema: &ExtractionSchema, text: &str) -> Option<Object> {
         return fields(schema, whole);
     }
     let mut at = 0;
-    for _ in 0..MOST_TRIES {
+    for _ in 0..MAX_TRIES {
         let start = at + text[at..].find('{')?;
         match balanced(&text[start..]) {
             Some(end) => {
@@ -184,7 +184,7 @@ impl Reader {
         for (name, value) in pairs {
             let name: String = name.trim().chars().filter(|c| !c.is_control()).take(64).collect();
             let is_known = members.iter().any(|(known, _)| *known == name);
-            if name.is_empty() || name == "__proto__" || is_known || members.len() == MOST_PAIRS {
+            if name.is_empty() || name == "__proto__" || is_known || members.len() == MAX_PAIRS {
                 continue;
             }
             // What is no scalar is no member of an object without declared ones.
@@ -198,7 +198,7 @@ impl Reader {
     fn leaf(&mut self, path: &str, field: &ExtractionField, value: &Json) -> Result<Raw, String> {
         let wrong = || format!("{path} must be an object of value, quote and page");
         self.leaves += 1;
-        if self.leaves > MOST_LEAVES {
+        if self.leaves > MAX_LEAVES {
             return Err("it has too many values".to_owned());
         }
         let bare = |value: Json| RawLeaf { value, currency: None, quote: None, page: None };

@@ -1,19 +1,20 @@
 //! What a model gives for a value, in the form of the field's type, by the rules of the built-in engine (contract 12.2).
 
+use llm::Url;
 use openapi_core::extraction::{ExtractionField, ExtractionType, Rejection};
 use openapi_core::json::Json;
 use openapi_core::values::{Email, Phone, TextValue, Timestamp};
-use reqwest::Url;
 use rust_decimal::Decimal;
 
 use super::answer::RawLeaf;
 use super::locate::{collapsed, squashed};
 use crate::document::{Document, Line, Page, Word};
-use crate::engine::builtin::candidates::number_json;
+use crate::engine::builtin::annotations::truth;
 use crate::engine::builtin::dates::{self, Order};
-use crate::engine::builtin::facts::truth;
 use crate::engine::builtin::numbers::{self, Mark};
-use crate::engine::builtin::values::{fault, is_nothing};
+use crate::engine::builtin::text::is_nothing;
+use crate::engine::builtin::text::number_json;
+use crate::engine::builtin::values::fault;
 use crate::engine::builtin::view::View;
 
 /// The most characters of text that is shown as it was written.

@@ -12,8 +12,8 @@ use super::convert::{self, Locale, Time, Value, cut};
 use super::locate::{CLOSE, Haystack, collapsed, squashed};
 use super::merge::Located;
 use crate::document::{Document, Warning};
+use crate::engine::builtin::annotations::{self, Annotations};
 use crate::engine::builtin::dates::{self, Order};
-use crate::engine::builtin::facts::{self, Facts};
 use crate::engine::builtin::fields;
 use crate::engine::builtin::numbers::{self, Amount};
 use crate::engine::builtin::view::{Span, View};
@@ -24,9 +24,9 @@ const FEWEST_FOR_CERTAINTY: usize = 4;
 const TO_TIME: usize = 3;
 
 /// What looks into a document.
-pub(super) struct Witness<'v, 'd> {
+pub(super) struct Grounding<'v, 'd> {
     view: &'v View<'d>,
-    facts: Facts,
+    annotations: Annotations,
     locale: Locale,
     haystack: Haystack<'v, 'd>,
     quality: f64,
@@ -44,29 +44,29 @@ struct Place {
 
 /// The answer to one part of a document.
 pub(super) struct Testimony<'w, 'v, 'd> {
-    witness: &'w Witness<'v, 'd>,
+    grounding: &'w Grounding<'v, 'd>,
     /// The part that was asked about.
     part: Span,
     /// Places that elements of arrays have taken, by the path of the field: the next element says the next place.
     taken: HashMap<String, HashSet<Span>>,
 }
 
-impl<'v, 'd> Witness<'v, 'd> {
+impl<'v, 'd> Grounding<'v, 'd> {
     pub(super) fn new(view: &'v View<'d>, schema: &ExtractionSchema) -> Self {
-        let facts = Facts::new(view, fields::hint(schema.fields()));
-        let mark = facts::mark(view, facts.language);
-        let locale = Locale { mark, order: facts.order };
+        let annotations = Annotations::new(view, fields::hint(schema.fields()));
+        let mark = annotations::mark(view, annotations.language);
+        let locale = Locale { mark, order: annotations.order };
         let all = Span { start: 0, end: view.words.len() };
-        Witness { view, facts, locale, haystack: Haystack::new(view), quality: view.quality(all) }
+        Grounding { view, annotations, locale, haystack: Haystack::new(view), quality: view.quality(all) }
     }
 
     pub(super) fn language(&self) -> Option<&'static str> {
-        self.facts.language
+        self.annotations.language
     }
 
     /// Looks for every value of an answer about a part.
-    pub(super) fn hear(&self, schema: &ExtractionSchema, part: Span, raw: Vec<Raw>) -> Vec<Located> {
-        let mut testimony = Testimony { witness: self, part, taken: HashMap::new() };
+    pub(super) fn locate_all(&self, schema: &ExtractionSchema, part: Span, raw: Vec<Raw>) -> Vec<Located> {
+        let mut testimony = Testimony { grounding: self, part, taken: HashMap::new() };
         let fields = schema.fields().iter().zip(raw);
         fields.map(|((name, field), raw)| testimony.value(name, field, raw)).collect()
     }
@@ -124,7 +124,7 @@ impl Testimony<'_, '_, '_> {
 
     fn leaf(&mut self, path: &str, field: &ExtractionField, raw: &RawLeaf) -> Located {
         let regions = self.regions(raw);
-        match convert::value(field, raw, self.witness.locale) {
+        match convert::value(field, raw, self.grounding.locale) {
             None => Located::Absent,
             Some(Err(rejection)) => self.rejected(rejection, regions.first().copied()),
             Some(Ok(value)) => {
@@ -142,22 +142,22 @@ impl Testimony<'_, '_, '_> {
         let needle = squashed(piece.unwrap_or(quote));
         let stretches = self.stretches(raw.page);
         for stretch in &stretches {
-            let found = self.witness.haystack.find(&needle, *stretch);
+            let found = self.grounding.haystack.find(&needle, *stretch);
             if !found.is_empty() {
                 return found;
             }
         }
         stretches
             .iter()
-            .find_map(|stretch| self.witness.haystack.closest(&needle, *stretch))
+            .find_map(|stretch| self.grounding.haystack.closest(&needle, *stretch))
             .into_iter()
             .collect()
     }
 
     /// Where to look, the likeliest first.
     fn stretches(&self, page: Option<u32>) -> Vec<Span> {
-        let all = Span { start: 0, end: self.witness.view.words.len() };
-        let page = page.and_then(|page| self.witness.on_page(page, self.part));
+        let all = Span { start: 0, end: self.grounding.view.words.len() };
+        let page = page.and_then(|page| self.grounding.on_page(page, self.part));
         let mut stretches: Vec<Span> = page.into_iter().chain([self.part, all]).collect();
         stretches.dedup();
         stretches
@@ -177,13 +177,13 @@ impl Testimony<'_, '_, '_> {
         let is_element = path.contains("[]");
         let stretches = self.stretches(raw.page);
         let taken = self.taken.entry(path.to_owned()).or_default();
-        let witness = self.witness;
+        let grounding = self.grounding;
         let first_of = |places: Vec<Place>, taken: &HashSet<Span>| {
             let free = places.iter().position(|place| !is_element || !taken.contains(&place.span));
             places.into_iter().nth(free.unwrap_or(0))
         };
         let quoted: Vec<Place> =
-            regions.iter().flat_map(|region| witness.places(field, value, *region)).collect();
+            regions.iter().flat_map(|region| grounding.places(field, value, *region)).collect();
         let mut found = first_of(quoted, taken);
         if found.is_none() {
             let is_certain = certainty(value) >= FEWEST_FOR_CERTAINTY;
@@ -191,7 +191,7 @@ impl Testimony<'_, '_, '_> {
             if is_certain || raw.quote.is_none() {
                 found = stretches
                     .iter()
-                    .find_map(|stretch| first_of(witness.places(field, value, *stretch), taken));
+                    .find_map(|stretch| first_of(grounding.places(field, value, *stretch), taken));
                 if let Some(place) = found.as_mut().filter(|_| !is_certain) {
                     place.grade = place.grade.min(Confidence::CLOSE);
                 }
@@ -199,7 +199,7 @@ impl Testimony<'_, '_, '_> {
         }
         let found = found.or_else(|| {
             let Value::Text(text) = value else { return None };
-            witness.alike(text, regions.iter().chain(&stretches).copied())
+            grounding.alike(text, regions.iter().chain(&stretches).copied())
         });
         if let (Some(place), true) = (&found, is_element) {
             taken.insert(place.span);
@@ -211,7 +211,7 @@ impl Testimony<'_, '_, '_> {
     fn truth(&self, truth: bool, region: Span) -> Option<Place> {
         let starts = region.start..region.end;
         let said = starts
-            .filter_map(|start| facts::answer(self.witness.view, Span { start, end: region.end }))
+            .filter_map(|start| annotations::answer(self.grounding.view, Span { start, end: region.end }))
             .next();
         match said {
             Some((said, span)) if said == truth => {
@@ -236,7 +236,7 @@ impl Testimony<'_, '_, '_> {
             _ => None,
         };
         let Some(place) = place else {
-            let quality = quote.map_or(self.witness.quality, |quote| self.witness.view.quality(quote));
+            let quality = quote.map_or(self.grounding.quality, |quote| self.grounding.view.quality(quote));
             let ambiguous = matches!(value, Value::Date { ambiguous: true, .. });
             let leaf = Leaf {
                 value: Ok(convert::json(field, &value, currency.as_deref())),
@@ -247,7 +247,7 @@ impl Testimony<'_, '_, '_> {
             return Located::Leaf(Box::new(leaf), None);
         };
         let value = place.value.unwrap_or(value);
-        let quality = self.witness.view.quality(place.span);
+        let quality = self.grounding.view.quality(place.span);
         let leaf = Leaf {
             value: Ok(convert::json(field, &value, currency.as_deref())),
             confidence: Confidence::new(place.grade.share() * quality),
@@ -258,7 +258,7 @@ impl Testimony<'_, '_, '_> {
     }
 
     fn rejected(&self, rejection: Rejection, quote: Option<Span>) -> Located {
-        let raw = quote.map_or(rejection.raw, |quote| cut(&self.witness.haystack.source(quote)));
+        let raw = quote.map_or(rejection.raw, |quote| cut(&self.grounding.haystack.source(quote)));
         let leaf = Leaf {
             value: Err(Rejection { raw, fault: rejection.fault }),
             confidence: Confidence::NONE,
@@ -269,7 +269,7 @@ impl Testimony<'_, '_, '_> {
     }
 
     fn evidence(&self, span: Span, exact: Option<String>) -> Evidence {
-        let view = self.witness.view;
+        let view = self.grounding.view;
         let page = |word: usize| view.page_of(word).map(|page| page.number);
         let number = page(span.start);
         // A box around words of two pages would be none of either.
@@ -277,15 +277,15 @@ impl Testimony<'_, '_, '_> {
         let end = (span.start..span.end).take_while(same_page).last().map_or(span.end, |last| last + 1);
         Evidence {
             page: number.filter(|_| view.placed),
-            source_text: exact.unwrap_or_else(|| self.witness.haystack.source(span)),
+            source_text: exact.unwrap_or_else(|| self.grounding.haystack.source(span)),
             bounding_box: fields::place(view, &[Span { start: span.start, end }]),
         }
     }
 
     /// The code of a currency that the document says: with the amount, as a word that the model names, or anywhere.
     fn currency(&self, named: Option<&str>, place: Option<Span>) -> Option<String> {
-        let witness = self.witness;
-        let amounts = &witness.facts.amounts;
+        let grounding = self.grounding;
+        let amounts = &grounding.annotations.amounts;
         let at_place = place.and_then(|place| {
             overlapping(amounts, place, |amount| amount.span).find_map(|amount| amount.currency)
         });
@@ -293,12 +293,12 @@ impl Testimony<'_, '_, '_> {
             named.map(|named| numbers::currency(named).map_or_else(|| named.to_uppercase(), str::to_owned));
         let named =
             named.filter(|code| code.len() == 3 && code.bytes().all(|byte| byte.is_ascii_uppercase()));
-        let all = Span { start: 0, end: witness.view.words.len() };
+        let all = Span { start: 0, end: grounding.view.words.len() };
         let is_written = |code: &String| {
-            !witness.haystack.find(&squashed(code), all).is_empty()
+            !grounding.haystack.find(&squashed(code), all).is_empty()
                 || amounts.iter().any(|amount| amount.currency == Some(code.as_str()))
         };
-        let said = at_place.or(witness.facts.currency.map(|(code, _)| code));
+        let said = at_place.or(grounding.annotations.currency.map(|(code, _)| code));
         named.filter(is_written).or_else(|| said.map(str::to_owned))
     }
 }
@@ -313,7 +313,7 @@ fn certainty(value: &Value) -> usize {
     }
 }
 
-impl Witness<'_, '_> {
+impl Grounding<'_, '_> {
     /// The places within a span that say a value.
     fn places(&self, field: &ExtractionField, value: &Value, within: Span) -> Vec<Place> {
         match value {
@@ -354,40 +354,40 @@ impl Witness<'_, '_> {
         let needle = squashed(text);
         let mut stretches = stretches;
         let span = stretches.find_map(|stretch| self.haystack.closest(&needle, stretch))?;
-        let likeness = self.haystack.likeness(&needle, &squashed(&self.haystack.source(span)));
-        let is_close = likeness.is_some_and(|likeness| likeness >= CLOSE);
+        let similarity = self.haystack.similarity(&needle, &squashed(&self.haystack.source(span)));
+        let is_close = similarity.is_some_and(|similarity| similarity >= CLOSE);
         is_close.then_some(Place { span, grade: Confidence::CLOSE, exact: None, value: None })
     }
 
-    fn numbers(&self, field: &ExtractionField, wanted: Decimal, within: Span) -> Vec<Place> {
-        let shown = wanted.normalize().to_string();
+    fn numbers(&self, field: &ExtractionField, query: Decimal, within: Span) -> Vec<Place> {
+        let shown = query.normalize().to_string();
         let place = |span: Span| {
             let is_verbatim = field.kind != ExtractionType::Currency && self.haystack.source(span) == shown;
             let grade = if is_verbatim { Confidence::VERBATIM } else { Confidence::NORMALISED };
             Place { span, grade, exact: None, value: None }
         };
-        let fits = |amount: &&Amount| amount.value == wanted;
-        let amounts = overlapping(&self.facts.amounts, within, |amount| amount.span).filter(fits);
+        let fits = |amount: &&Amount| amount.value == query;
+        let amounts = overlapping(&self.annotations.amounts, within, |amount| amount.span).filter(fits);
         let found: Vec<Place> = amounts.map(|amount| place(amount.span)).collect();
-        if !found.is_empty() || !wanted.fract().is_zero() || wanted.is_sign_negative() {
+        if !found.is_empty() || !query.fract().is_zero() || query.is_sign_negative() {
             return found;
         }
         // A whole number in a word that is no amount, as the year of a date.
         self.haystack.find(&squashed(&shown), within).into_iter().map(place).collect()
     }
 
-    fn dates(&self, wanted: &str, time: Option<&Time>, within: Span) -> Vec<Place> {
+    fn dates(&self, query: &str, time: Option<&Time>, within: Span) -> Vec<Place> {
         let order = self.locale.order;
         let other = match order {
             Order::DayFirst => Order::MonthFirst,
             Order::MonthFirst => Order::DayFirst,
         };
         let mut found = Vec::new();
-        for date in overlapping(&self.facts.dates, within, |date| date.span) {
+        for date in overlapping(&self.annotations.dates, within, |date| date.span) {
             let Some((iso, ambiguous)) = date.iso(order) else { continue };
             // Where both readings are dates, the document's order decides, whichever the model took.
-            let is_other = ambiguous && date.iso(other).is_some_and(|(iso, _)| iso == wanted);
-            if iso != wanted && !is_other {
+            let is_other = ambiguous && date.iso(other).is_some_and(|(iso, _)| iso == query);
+            if iso != query && !is_other {
                 continue;
             }
             let mut span = date.span;
@@ -413,7 +413,7 @@ impl Witness<'_, '_> {
         if found.is_empty() && within.end - within.start <= 12 {
             // A date that runs over the end of a line.
             let source = collapsed(&self.haystack.source(within));
-            if convert::date(&source, order).is_some_and(|(iso, ambiguous)| iso == wanted && !ambiguous) {
+            if convert::date(&source, order).is_some_and(|(iso, ambiguous)| iso == query && !ambiguous) {
                 let grade = if time.is_none() { Confidence::NORMALISED } else { Confidence::CLOSE };
                 found.push(Place { span: within, grade, exact: None, value: None });
             }
@@ -433,7 +433,7 @@ impl Witness<'_, '_> {
     }
 }
 
-/// Whether a document lets an engine say that recognition is missing.
-pub(super) fn lacks_recognition(document: &Document) -> bool {
+/// Whether a document lets an engine say that OCR is missing.
+pub(super) fn lacks_ocr(document: &Document) -> bool {
     document.warnings.iter().any(|warning| matches!(warning, Warning::OcrUnavailable { .. }))
 }

@@ -10,15 +10,15 @@ use unicode_normalization::char::is_combining_mark;
 
 use crate::engine::builtin::view::{Span, View};
 
-/// From which likeness on text counts as a close match (contract 12.2).
+/// From which similarity on text counts as a close match (contract 12.2).
 pub(super) const CLOSE: f64 = 0.9;
-/// The fewest letters and digits of text whose likeness says anything.
-const FEWEST_FOR_LIKENESS: usize = 5;
+/// The fewest letters and digits of text whose similarity says anything.
+const FEWEST_FOR_SIMILARITY: usize = 5;
 /// How many places of one text are looked at.
-const MOST_HITS: usize = 64;
+const MAX_HITS: usize = 64;
 /// Cells of the tables of edit distances that one answer may cost, so that an answer of lies ends; what is not looked
 /// for any more counts as not found.
-const LIKENESS_WORK: usize = 60_000_000;
+const SIMILARITY_WORK: usize = 60_000_000;
 /// Bytes that may be searched for one answer, to the same end: a document of 100 kB ten thousand times.
 const SEARCH_WORK: usize = 1 << 30;
 
@@ -28,12 +28,12 @@ pub(super) struct Haystack<'v, 'd> {
     text: String,
     /// The word of each byte.
     word: Vec<u32>,
-    /// Whether a run of letters and digits may begin, or end, at an byte.
+    /// Whether a run of letters and digits may begin, or end, at a byte.
     edges: Vec<(bool, bool)>,
     /// Where each word begins, and one more.
     starts: Vec<u32>,
     words: RefCell<Option<HashMap<String, Vec<u32>>>>,
-    likeness_work: Cell<usize>,
+    similarity_work: Cell<usize>,
     search_work: Cell<usize>,
 }
 
@@ -93,7 +93,7 @@ impl<'v, 'd> Haystack<'v, 'd> {
             edges: Vec::new(),
             starts: Vec::with_capacity(view.words.len() + 1),
             words: RefCell::new(None),
-            likeness_work: Cell::new(LIKENESS_WORK),
+            similarity_work: Cell::new(SIMILARITY_WORK),
             search_work: Cell::new(SEARCH_WORK),
         };
         for (index, word) in view.words.iter().enumerate() {
@@ -153,13 +153,13 @@ impl<'v, 'd> Haystack<'v, 'd> {
             .map(|at| (base + at, base + at + needle.len() - 1))
             .filter(|&(first, last)| self.edges[first].0 && self.edges[last].1)
             .map(|(first, last)| Span { start: self.word[first] as usize, end: self.word[last] as usize + 1 })
-            .take(MOST_HITS)
+            .take(MAX_HITS)
             .collect()
     }
 
     /// The words within a span that are most like squashed text, if any are like it.
     pub(super) fn closest(&self, needle: &str, within: Span) -> Option<Span> {
-        if needle.len() < FEWEST_FOR_LIKENESS {
+        if needle.len() < FEWEST_FOR_SIMILARITY {
             return None;
         }
         let words = within.end - within.start;
@@ -178,11 +178,11 @@ impl<'v, 'd> Haystack<'v, 'd> {
                     break;
                 }
                 let span = Span { start, end };
-                let Some(likeness) = self.likeness(needle, &self.text[self.bytes(span)]) else {
+                let Some(similarity) = self.similarity(needle, &self.text[self.bytes(span)]) else {
                     return best.map(|(_, span)| span);
                 };
-                if likeness >= CLOSE && best.is_none_or(|(most, _)| likeness > most) {
-                    best = Some((likeness, span));
+                if similarity >= CLOSE && best.is_none_or(|(most, _)| similarity > most) {
+                    best = Some((similarity, span));
                 }
             }
         }
@@ -190,9 +190,9 @@ impl<'v, 'd> Haystack<'v, 'd> {
     }
 
     /// How alike two texts are; none when the work that a document may cost is done.
-    pub(super) fn likeness(&self, a: &str, b: &str) -> Option<f64> {
-        let left = self.likeness_work.get().checked_sub(a.len().saturating_mul(b.len()))?;
-        self.likeness_work.set(left);
+    pub(super) fn similarity(&self, a: &str, b: &str) -> Option<f64> {
+        let left = self.similarity_work.get().checked_sub(a.len().saturating_mul(b.len()))?;
+        self.similarity_work.set(left);
         Some(strsim::normalized_levenshtein(a, b))
     }
 
@@ -292,7 +292,7 @@ mod tests {
             let span = haystack.closest(&squashed("Northwind Traders Limited"), all);
             assert_eq!(span.map(|span| haystack.source(span)).as_deref(), Some("Northwlnd Traders Limited"));
             assert_eq!(haystack.closest(&squashed("Southwind Gliders Limited"), all), None);
-            haystack.likeness_work.set(10);
+            haystack.similarity_work.set(10);
             assert_eq!(haystack.closest(&squashed("Northwind Traders Limited"), all), None);
         }
     }

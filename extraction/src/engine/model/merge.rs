@@ -35,7 +35,7 @@ impl Located {
 
     /// One of the answers of two parts: of scalars the better located, else the first; of arrays all elements but
     /// those of the later part that are the same words of the document, which stand where the parts overlap, and the
-    /// same text, which every part may name anew.
+    /// same text, which every part may repeat.
     pub(super) fn merged(self, later: Located) -> Located {
         match (self, later) {
             (Located::Absent, other) | (other, Located::Absent) => other,

@@ -1,14 +1,13 @@
-//! The model engine: any endpoint that speaks the chat-completions protocol, asked for values and held to the document.
+//! The model engine: asks any chat-completions endpoint for values and accepts only those that the document contains.
 //!
-//! A model is asked for every value with the words that say it (`shape`, `prompt`); long documents in parts (`parts`).
-//! What it answers is read however loosely it is written (`protocol`, `answer`), brought into the form of the field's
+//! The engine asks for every value with a quotation (`shape`, `prompt`), and about long documents in parts (`parts`).
+//! What it answers is read however loosely it is written (`answer`), brought into the form of the field's
 //! type by the rules of the built-in engine (`convert`), and looked for in the document (`locate`, `evidence`): where
 //! it stands there, and how exactly, is its confidence. What a model says of itself counts for nothing.
 //!
 //! Document and guidance are data: the shape of the findings is that of the schema, whatever either of them says.
 
 mod answer;
-mod client;
 mod config;
 mod convert;
 mod evidence;
@@ -16,27 +15,22 @@ mod locate;
 mod merge;
 mod parts;
 mod prompt;
-mod protocol;
 mod shape;
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use llm::{Budget, Client, Completion, ConfigError, Error, Request, RetryPolicy};
 use openapi_core::extraction::{ExtractError, ExtractionSchema, ExtractionWarning, Finding};
-pub use reqwest::Url;
-use serde_json::Value;
 
 use self::answer::Raw;
-use self::client::{Budget, Client, Reply, unavailable};
-pub use self::config::{EndpointKey, ModelConfig, ModelConfigError, Structured};
-use self::evidence::Witness;
+pub use self::config::ModelConfig;
+use self::evidence::Grounding;
 use self::merge::Located;
 use self::parts::Part;
-use self::prompt::Prompt;
-use self::protocol::{Dialect, Said};
+use self::prompt::PromptTemplate;
 use super::builtin::view::View;
-use crate::document::{Document, Picture};
+use crate::document::{Document, PageImage};
 
 /// What the engine found.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,7 +39,7 @@ pub struct Answer {
     pub findings: Vec<Finding>,
     /// What concerns the document as a whole.
     pub warnings: Vec<ExtractionWarning>,
-    /// The language of the text (ISO 639-1), where it could be told.
+    /// The language of the text (ISO 639-1), if detected.
     pub language: Option<&'static str>,
     /// What it took.
     pub effort: Effort,
@@ -57,24 +51,15 @@ pub struct Effort {
     /// Requests, repetitions included.
     pub requests: u32,
     /// Tokens of the requests that were answered, as the endpoint counts them; 0 where it does not.
-    pub prompt_tokens: u64,
+    pub input_tokens: u64,
     /// Tokens of their answers.
-    pub answer_tokens: u64,
-}
-
-/// What an endpoint is known to take.
-#[derive(Clone, Copy, Debug)]
-struct Known {
-    dialect: Dialect,
-    /// Whether it has answered in this dialect. What it refuses once it has is refused for the one request.
-    is_proved: bool,
+    pub output_tokens: u64,
 }
 
 /// An engine on an endpoint. It is meant to be shared: it keeps connections, and what the endpoint was found to take.
 pub struct ModelEngine {
     client: Client,
     config: ModelConfig,
-    known: Mutex<Known>,
 }
 
 impl std::fmt::Debug for ModelEngine {
@@ -83,43 +68,45 @@ impl std::fmt::Debug for ModelEngine {
     }
 }
 
-/// What one document is asked with.
-struct Inquiry<'a> {
+/// The request for one document, whose parts are asked about separately.
+struct DocumentRequest<'a> {
     engine: &'a ModelEngine,
     view: &'a View<'a>,
     schema: &'a ExtractionSchema,
-    prompt: Prompt<'a>,
-    pictures: &'a [Picture],
+    prompt: PromptTemplate<'a>,
+    images: &'a [PageImage],
     budget: Budget,
 }
 
-/// What a model said about a part.
-struct Heard {
+/// What a model replied about a part.
+struct ModelReply {
     part: Part,
     raw: Vec<Raw>,
-    prompt_tokens: u64,
-    answer_tokens: u64,
+    usage: llm::Usage,
 }
 
-/// One answer of a model.
+/// The outcome of one request.
 enum Outcome {
-    Said(Said),
-    /// It cannot be used, for a reason.
+    Completion(Completion),
+    /// The response cannot be used, for a reason.
     Unusable(String),
-    /// The request has more text than the model takes.
+    /// The request has more text than the model accepts.
     TooLong,
 }
 
+fn unavailable(reason: String, retry_after: Option<Duration>) -> ExtractError {
+    ExtractError::Unavailable { reason, retry_after }
+}
+
 impl ModelEngine {
-    /// An engine on an endpoint. Nothing is asked yet.
+    /// An engine on an endpoint. It connects with the first document.
     ///
     /// # Errors
-    /// What [`ModelConfigError`] says.
-    pub fn new(config: ModelConfig) -> Result<Self, ModelConfigError> {
-        config.check()?;
-        let client = Client::new(&config)?;
-        let known = Known { dialect: Dialect::first(config.structured), is_proved: false };
-        Ok(ModelEngine { client, config, known: Mutex::new(known) })
+    /// See [`ConfigError`].
+    pub fn new(config: ModelConfig) -> Result<Self, ConfigError> {
+        config.validate()?;
+        let client = Client::new(config.endpoint.clone())?;
+        Ok(ModelEngine { client, config })
     }
 
     /// The name under which the engine answers.
@@ -128,13 +115,13 @@ impl ModelEngine {
         &self.config.name
     }
 
-    /// Bytes of the images of pages that are of use to it in one request; 0 where it takes none.
+    /// The maximum size of the page images in one request; 0 if the model accepts none.
     #[must_use]
-    pub fn image_bytes(&self) -> usize {
-        if self.config.images { self.config.image_bytes } else { 0 }
+    pub fn max_image_bytes(&self) -> usize {
+        if self.config.endpoint.images { self.config.max_image_bytes } else { 0 }
     }
 
-    /// Finds the values of a schema's fields within `patience`. A document without text is not asked about, unless the
+    /// Finds the values of a schema's fields within `timeout`. A document without text is not asked about, unless the
     /// model takes images and there are some. Dropping the future ends the request under way.
     ///
     /// The values are looked for on the caller's thread when the endpoint has answered, at a bounded cost; a host that
@@ -147,82 +134,70 @@ impl ModelEngine {
     pub async fn extract(
         &self,
         document: &Document,
-        pictures: &[Picture],
+        images: &[PageImage],
         schema: &ExtractionSchema,
         instructions: Option<&str>,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Answer, ExtractError> {
         let view = View::new(document);
-        let pictures = if self.config.images { pictures } else { &[] };
+        let images = if self.config.endpoint.images { images } else { &[] };
         let mut warnings = Vec::new();
         if view.is_empty() {
             warnings.push(ExtractionWarning::NoText);
         }
-        if evidence::lacks_recognition(document) {
+        if evidence::lacks_ocr(document) {
             warnings.push(ExtractionWarning::OcrUnavailable);
         }
-        if view.is_empty() && pictures.is_empty() {
+        if view.is_empty() && images.is_empty() {
             let findings = vec![Finding::Absent; schema.fields().len()];
             return Ok(Answer { findings, warnings, language: None, effort: Effort::default() });
         }
         let shape = shape::of(schema);
-        let most = self.config.part_characters;
+        let most = self.config.max_part_characters;
         let parts = Part::all(&view, most);
         let texts: Vec<String> = parts.iter().map(|part| part.text(&view, most)).collect();
         let guidance = instructions.map(str::trim).filter(|text| !text.is_empty());
         let all: Vec<&str> = texts.iter().map(String::as_str).chain(guidance).collect();
-        let inquiry = Inquiry {
+        let request = DocumentRequest {
             engine: self,
             view: &view,
             schema,
-            prompt: Prompt { schema: &shape, guidance, mark: prompt::mark(&all) },
-            pictures,
-            budget: Budget::new(self.config.requests, patience),
+            prompt: PromptTemplate { schema: &shape, guidance, delimiter: prompt::delimiter(&all) },
+            images,
+            budget: Budget::new(self.config.max_requests, timeout),
         };
         let count = parts.len();
         let asked = stream::iter(parts.into_iter().enumerate())
-            .map(|(nth, part)| inquiry.part(part, (nth + 1, count)))
-            .buffered(self.config.parallel)
-            .try_collect::<Vec<Vec<Heard>>>();
-        let heard = tokio::time::timeout_at(inquiry.budget.deadline(), asked)
+            .map(|(nth, part)| request.part(part, (nth + 1, count)))
+            .buffered(self.config.max_parallel)
+            .try_collect::<Vec<Vec<ModelReply>>>();
+        let replies = tokio::time::timeout_at(request.budget.deadline(), asked)
             .await
             .map_err(|_| ExtractError::TimedOut)??;
-        let witness = Witness::new(&view, schema);
-        let mut effort = Effort { requests: inquiry.budget.used(self.config.requests), ..Effort::default() };
+        let grounding = Grounding::new(&view, schema);
+        let mut effort = Effort { requests: request.budget.used(), ..Effort::default() };
         let mut fields = vec![Located::Absent; schema.fields().len()];
-        for heard in heard.into_iter().flatten() {
-            effort.prompt_tokens += heard.prompt_tokens;
-            effort.answer_tokens += heard.answer_tokens;
-            let located = witness.hear(schema, heard.part.span(&view), heard.raw);
+        for reply in replies.into_iter().flatten() {
+            effort.input_tokens += reply.usage.input_tokens;
+            effort.output_tokens += reply.usage.output_tokens;
+            let located = grounding.locate_all(schema, reply.part.span(&view), reply.raw);
             fields = fields.into_iter().zip(located).map(|(first, later)| first.merged(later)).collect();
         }
         let findings = fields.into_iter().map(Located::finding).collect();
-        Ok(Answer { findings, warnings, language: witness.language(), effort })
-    }
-
-    fn known(&self) -> Known {
-        *self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Remembers the dialect of a request that was answered. A mode that has worked is not given up for one schema
-    /// that the endpoint does not take in it.
-    fn learn(&self, dialect: Dialect) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let mode = if known.is_proved { known.dialect.mode } else { dialect.mode };
-        *known = Known { dialect: Dialect { mode, ..dialect }, is_proved: true };
+        Ok(Answer { findings, warnings, language: grounding.language(), effort })
     }
 }
 
-impl Inquiry<'_> {
+impl DocumentRequest<'_> {
     /// Asks about a part; where it or the answer is too long for the model, about its halves.
-    async fn part(&self, part: Part, of: (usize, usize)) -> Result<Vec<Heard>, ExtractError> {
-        let mut waiting = vec![part];
-        let mut heard = Vec::new();
-        while let Some(part) = waiting.pop() {
-            match self.answer(&part, of).await? {
-                Some(answer) => heard.push(answer),
+    async fn part(&self, part: Part, of: (usize, usize)) -> Result<Vec<ModelReply>, ExtractError> {
+        let mut pending = vec![part];
+        let mut replies = Vec::new();
+        while let Some(part) = pending.pop() {
+            match self.reply(&part, of).await? {
+                Some(reply) => replies.push(reply),
                 None => match part.halves(self.view) {
-                    Some([first, second]) => waiting.extend([second, first]),
+                    Some([first, second]) => pending.extend([second, first]),
                     None => {
                         let reason = "the model takes less text than the smallest part of a document";
                         return Err(unavailable(reason.to_owned(), None));
@@ -230,94 +205,78 @@ impl Inquiry<'_> {
                 },
             }
         }
-        Ok(heard)
+        Ok(replies)
     }
 
-    /// The answer about a part, repaired once where it has to be; none where it is to be asked about in halves.
-    async fn answer(&self, part: &Part, of: (usize, usize)) -> Result<Option<Heard>, ExtractError> {
-        let text = part.text(self.view, self.engine.config.part_characters);
-        let pictures = self.pictures_of(part, of.0 == 1);
+    /// The reply about a part, repaired at most once; `None` if the caller should ask about its halves.
+    async fn reply(&self, part: &Part, of: (usize, usize)) -> Result<Option<ModelReply>, ExtractError> {
+        let text = part.text(self.view, self.engine.config.max_part_characters);
+        let images = self.images_of(part, of.0 == 1);
         let can_halve = part.halves(self.view).is_some();
         let mut unusable: Option<(Option<String>, String)> = None;
         loop {
-            let outcome = self
-                .ask(|mode| {
-                    let mut messages = self.prompt.messages(mode, &text, &pictures, of);
-                    if let Some((answer, fault)) = &unusable {
-                        messages.extend(prompt::repair(answer.as_deref(), fault));
-                    }
-                    messages
-                })
-                .await?;
-            let (answer, fault) = match outcome {
+            let mut messages = self.prompt.messages(&text, &images, of);
+            if let Some((answer, reason)) = &unusable {
+                messages.extend(prompt::repair(answer.as_deref(), reason));
+            }
+            let (answer, reason) = match self.complete(messages).await? {
                 Outcome::TooLong => return Ok(None),
-                Outcome::Unusable(fault) => (None, fault),
-                Outcome::Said(said) => match answer::read(self.schema, &said.text) {
+                Outcome::Unusable(reason) => (None, reason),
+                Outcome::Completion(completion) => match answer::read(self.schema, &completion.text) {
                     Ok(raw) => {
-                        let Said { prompt_tokens, answer_tokens, .. } = said;
-                        return Ok(Some(Heard { part: part.clone(), raw, prompt_tokens, answer_tokens }));
+                        return Ok(Some(ModelReply { part: part.clone(), raw, usage: completion.usage }));
                     }
-                    Err(_) if said.is_cut && can_halve => return Ok(None),
-                    Err(_) if said.is_cut => (None, "it is longer than the limit of tokens".to_owned()),
-                    Err(fault) => (Some(said.text), fault),
+                    Err(_) if completion.is_truncated && can_halve => return Ok(None),
+                    Err(_) if completion.is_truncated => {
+                        (None, "it is longer than the limit of tokens".to_owned())
+                    }
+                    Err(reason) => (Some(completion.text), reason),
                 },
             };
             if unusable.is_some() {
-                return Err(ExtractError::BadAnswer(fault));
+                return Err(ExtractError::BadAnswer(reason));
             }
-            unusable = Some((answer, fault));
+            unusable = Some((answer, reason));
         }
     }
 
-    /// Asks in the dialect that the endpoint is known to take, and in others where it refuses that.
-    async fn ask(&self, messages: impl Fn(Structured) -> Vec<Value>) -> Result<Outcome, ExtractError> {
+    async fn complete(&self, messages: Vec<llm::Message>) -> Result<Outcome, ExtractError> {
         let config = &self.engine.config;
-        let mut dialect = self.engine.known().dialect;
-        loop {
-            let body = protocol::request(
-                dialect,
-                &config.model,
-                &messages(dialect.mode),
-                self.prompt.schema,
-                config.answer_tokens,
-                config.temperature,
-            );
-            match self.engine.client.ask(&body, &self.budget).await? {
-                Reply::Body(body) => {
-                    self.engine.learn(dialect);
-                    let said = protocol::said(&body);
-                    return Ok(said.map_or_else(|fault| Outcome::Unusable(fault.to_owned()), Outcome::Said));
-                }
-                Reply::TooLarge => return Ok(Outcome::Unusable("it has too many bytes".to_owned())),
-                Reply::Refused(refusal) if refusal.is_too_long() => return Ok(Outcome::TooLong),
-                Reply::Refused(refusal) => {
-                    dialect = dialect.next(&refusal, config.structured == Structured::Auto).ok_or_else(|| {
-                        let reason = format!(
-                            "the endpoint refuses the request ({}); check the name of the model and what it takes",
-                            refusal.shown()
-                        );
-                        unavailable(reason, None)
-                    })?;
-                }
-            }
+        let request = Request {
+            model: None,
+            messages,
+            tools: &[],
+            format: Some(self.prompt.format()),
+            temperature: config.temperature,
+            max_output_tokens: config.max_output_tokens,
+        };
+        // The deadline of the document limits waits.
+        let retries = RetryPolicy { max_retries: config.max_retries, max_wait: Duration::MAX };
+        match self.engine.client.complete(&request, retries, &self.budget).await {
+            Ok(completion) => Ok(Outcome::Completion(completion)),
+            Err(Error::Unusable(reason)) => Ok(Outcome::Unusable(reason.to_owned())),
+            Err(Error::PromptTooLong) => Ok(Outcome::TooLong),
+            Err(Error::Timeout) => Err(ExtractError::TimedOut),
+            Err(Error::Transient { reason, retry_after }) => Err(unavailable(reason, retry_after)),
+            Err(error) => Err(unavailable(error.to_string(), None)),
         }
     }
 
-    /// The images of the pages of a part that one request may have; all of them where there is no text.
-    fn pictures_of(&self, part: &Part, is_first: bool) -> Vec<&Picture> {
+    /// The images of the pages of a part that fit into one request; all of them if there is no text.
+    fn images_of(&self, part: &Part, is_first: bool) -> Vec<&PageImage> {
         let pages = part.pages(self.view);
-        let mut room = self.engine.config.image_bytes;
-        let belongs = |picture: &&Picture| match pages {
-            Some((first, last)) => (first..=last).contains(&picture.page),
+        let mut room = self.engine.config.max_image_bytes;
+        let belongs = |image: &&PageImage| match pages {
+            Some((first, last)) => (first..=last).contains(&image.page),
             None => is_first,
         };
-        let fits = |picture: &&Picture| match room.checked_sub(picture.bytes.len()) {
+        let fits = |image: &&PageImage| match room.checked_sub(image.bytes.len()) {
             Some(left) => {
                 room = left;
                 true
             }
             None => false,
         };
-        self.pictures.iter().filter(belongs).filter(fits).collect()
+        self.images.iter().filter(belongs).filter(fits).collect()
     }
 }

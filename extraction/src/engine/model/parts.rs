@@ -65,7 +65,7 @@ impl Part {
         Some((page(self.lines.start)?, page(self.lines.end.checked_sub(1)?)?))
     }
 
-    /// Its text, each page under its number, gaps between words kept.
+    /// Its text with the gaps between words, each page under its number.
     pub(super) fn text(&self, view: &View<'_>, most: usize) -> String {
         let mut text = String::new();
         let mut page = None;

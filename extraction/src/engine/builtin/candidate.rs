@@ -1,0 +1,70 @@
+//! A value that could be the one a field asks for, with the words that say it and how well they fit.
+
+use openapi_core::json::Json;
+
+use super::view::Span;
+
+/// How a candidate was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Provenance {
+    /// After its label in the same segment.
+    SameSegment,
+    /// In a segment further on the line.
+    SameLine,
+    /// Under its label.
+    Below,
+    /// In a sentence that says it.
+    Sentence,
+    /// By its form and place alone.
+    Unlabelled,
+    /// In a table.
+    Table,
+}
+
+/// A value that could be the one.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate {
+    /// The words that say it; more than one piece for text of several lines.
+    pub(crate) pieces: Vec<Span>,
+    pub(crate) value: Json,
+    /// Part of the words' text, where the value is less than whole words.
+    pub(crate) quote: Option<String>,
+    pub(crate) provenance: Provenance,
+    pub(crate) similarity: f64,
+    pub(crate) score: f64,
+    pub(crate) ambiguous: bool,
+    /// Whether the value is not verbatim what the words say.
+    pub(crate) normalised: bool,
+    /// How many candidates of other values came close.
+    pub(crate) competitors: u8,
+    /// How much better it fits than the best candidate of another value.
+    pub(crate) margin: f64,
+    /// Whether sums confirm it.
+    pub(crate) confirmed: bool,
+    /// Whether options, pattern or bounds of the field exclude it.
+    pub(crate) excluded: bool,
+}
+
+impl Candidate {
+    pub(crate) fn new(span: Span, value: Json, provenance: Provenance, similarity: f64, score: f64) -> Self {
+        Candidate {
+            pieces: vec![span],
+            value,
+            quote: None,
+            provenance,
+            similarity,
+            score,
+            ambiguous: false,
+            normalised: false,
+            competitors: 0,
+            margin: 0.6,
+            confirmed: false,
+            excluded: false,
+        }
+    }
+
+    /// What two fields cannot both have.
+    pub(crate) fn key(&self) -> Span {
+        self.pieces[0]
+    }
+}

@@ -1,0 +1,248 @@
+//! What a field asks for: the terms of its name and description, and the role that follows from them.
+
+use openapi_core::extraction::{ExtractionField, ExtractionType};
+
+use super::terms::{Terms, name_words};
+use super::view::fold;
+
+/// What a text value is, beyond its type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Whatever follows the label.
+    Text,
+    Identifier,
+    Company,
+    Person,
+    Address,
+    Street,
+    City,
+    Postal,
+    Country,
+    Currency,
+    Iban,
+    Vat,
+    Phone,
+    Email,
+    Law,
+    Duration,
+    JobTitle,
+}
+
+/// A field with what it means.
+#[derive(Clone, Debug)]
+pub(crate) struct FieldQuery<'s> {
+    pub(crate) field: &'s ExtractionField,
+    pub(crate) kind: ExtractionType,
+    /// Readings of name and description, each with how much it is trusted.
+    pub(crate) readings: Vec<(Terms, f64)>,
+    /// All terms of all readings.
+    pub(crate) all: Terms,
+    /// The terms of the name.
+    pub(crate) name: Terms,
+    /// Terms that follow from the type.
+    pub(crate) implied: &'static [&'static str],
+    pub(crate) role: Role,
+}
+
+/// Words after which a description gives an example or a condition.
+const ASIDES: [&str; 5] = [", if any", " e.g", " such as", " (", ", for example"];
+
+impl<'s> FieldQuery<'s> {
+    /// What the field of a name asks for; `parent` are the terms of the object that it belongs to.
+    pub(crate) fn new(name: &str, field: &'s ExtractionField, parent: Option<&Terms>) -> Self {
+        let words = name_words(name);
+        let words: Vec<&str> =
+            words.iter().map(String::as_str).filter(|word| !matches!(*word, "is" | "has")).collect();
+        let mut of_name = Terms::of(&words);
+        match words.last() {
+            Some(&("from" | "start" | "since" | "von" | "desde" | "begin")) => {
+                of_name.add("start".to_owned());
+            }
+            Some(&("to" | "until" | "till" | "end" | "bis" | "hasta")) => of_name.add("end".to_owned()),
+            _ => {}
+        }
+        if of_name.is_empty() {
+            of_name.add(fold(name));
+        }
+        let mut readings = vec![(of_name.clone(), 1.0)];
+        // Both ends of a period often stand under one label.
+        let whole = of_name.without(&["start", "end"]);
+        if whole.len() < of_name.len() && whole.iter().any(|term| term != "date") {
+            readings.push((whole, 0.88));
+        }
+        let mut all = of_name.clone();
+        if let Some(description) = &field.description {
+            let lower: String = description.to_lowercase().chars().take(160).collect();
+            let end = ASIDES.iter().filter_map(|aside| lower.find(aside)).min().unwrap_or(lower.len());
+            let head = &lower[..end];
+            let whole = words_of(head);
+            let whole = Terms::of(&whole.iter().map(String::as_str).collect::<Vec<_>>());
+            if !whole.is_empty() {
+                if whole.len() <= 5 {
+                    readings.push((whole.clone(), 0.95));
+                    readings.push((of_name.joined(&whole), 0.97));
+                }
+                all = all.joined(&whole);
+            }
+            let parts: Vec<&str> = head.split([',', '/', ';']).flat_map(|part| part.split(" or ")).collect();
+            if parts.len() > 1 {
+                for part in parts {
+                    let part = words_of(part);
+                    let terms = Terms::of(&part.iter().map(String::as_str).collect::<Vec<_>>());
+                    if !terms.is_empty() && terms.len() <= 4 {
+                        readings.push((terms, 0.92));
+                    }
+                }
+            }
+        }
+        if let Some(parent) = parent {
+            let joined: Vec<(Terms, f64)> =
+                readings.iter().map(|(terms, trust)| (parent.joined(terms), trust * 0.98)).collect();
+            readings.extend(joined);
+        }
+        let kind = field.kind;
+        let implied: &'static [&'static str] = match kind {
+            ExtractionType::Date | ExtractionType::Datetime => &["date", "time"],
+            ExtractionType::Number | ExtractionType::Integer | ExtractionType::Currency => {
+                &["amount", "value", "number"]
+            }
+            ExtractionType::Email => &["email", "address", "contact"],
+            ExtractionType::Phone => &["phone", "number", "contact"],
+            ExtractionType::Url => &["website", "address"],
+            _ => &["name", "full"],
+        };
+        let role = role(kind, &of_name, &all);
+        if matches!(role, Role::Company) && of_name.has("buyer") {
+            for other in ["customer", "buyer"] {
+                readings.push((Terms::of(&[other]), 0.9));
+            }
+        }
+        FieldQuery { field, kind, readings, all, name: of_name, implied, role }
+    }
+
+    /// How well a label says what is wanted.
+    pub(crate) fn similarity(&self, label: &Terms) -> f64 {
+        self.readings
+            .iter()
+            .map(|(terms, trust)| trust * terms.similarity(label, self.implied))
+            .fold(0.0, f64::max)
+    }
+
+    /// How well a label says what is wanted, in the section that it stands in.
+    pub(crate) fn fits(&self, label: &super::labels::Label) -> f64 {
+        let plain = self.similarity(&label.terms);
+        if label.section.is_empty() {
+            return plain;
+        }
+        let own = |term: &str| {
+            self.all.has(term)
+                || matches!(term, "buyer" | "customer") && self.all.has_any(&["buyer", "customer"])
+        };
+        if label.section.iter().any(own) {
+            let mut joined = label.terms.joined(&label.section);
+            if self.all.has("buyer") && joined.has("customer") {
+                joined.add("buyer".to_owned());
+                joined = joined.without(&["customer"]);
+            }
+            return plain.max(0.98 * self.similarity(&joined));
+        }
+        let is_someones = self.all.has_any(&super::labels::PARTIES);
+        if is_someones || self.role != Role::Text { plain * 0.75 } else { plain }
+    }
+
+    /// Whether the field asks for an amount of money.
+    pub(crate) fn wants_money(&self) -> bool {
+        self.kind == ExtractionType::Currency
+            || self.all.has_any(&[
+                "total", "amount", "tax", "net", "gross", "subtotal", "price", "charge", "discount", "cash",
+                "change", "rent", "deposit", "salary", "paid", "payment",
+            ])
+    }
+
+    pub(crate) fn is_text(&self) -> bool {
+        self.kind == ExtractionType::String
+    }
+}
+
+fn words_of(text: &str) -> Vec<String> {
+    text.split(|c: char| c.is_whitespace() || c == '(' || c == ')')
+        .map(|word| fold(word.trim_end_matches("'s").trim_end_matches("’s")))
+        .filter(|word| !word.is_empty())
+        .collect()
+}
+
+fn role(kind: ExtractionType, name: &Terms, all: &Terms) -> Role {
+    match kind {
+        ExtractionType::Email => return Role::Email,
+        ExtractionType::Phone => return Role::Phone,
+        ExtractionType::String => {}
+        _ => return Role::Text,
+    }
+    let by = |terms: &Terms| -> Option<Role> {
+        let has = |term: &str| terms.has(term);
+        Some(if has("iban") {
+            Role::Iban
+        } else if has("vat") {
+            Role::Vat
+        } else if has("email") {
+            Role::Email
+        } else if has("phone") || has("fax") {
+            Role::Phone
+        } else if has("currency") && !has("amount") {
+            Role::Currency
+        } else if has("street") {
+            Role::Street
+        } else if has("postal") {
+            Role::Postal
+        } else if has("city") {
+            Role::City
+        } else if has("country") {
+            Role::Country
+        } else if has("address") {
+            Role::Address
+        } else if has("law") {
+            Role::Law
+        } else if has("title") && (has("job") || has("current") || has("candidate")) || has("job") {
+            Role::JobTitle
+        } else if has("term") && !has("terms") {
+            Role::Duration
+        } else if has("number") || has("iban") || has("bic") || has("passport") {
+            Role::Identifier
+        } else {
+            return None;
+        })
+    };
+    by(name).unwrap_or_else(|| {
+        let company = ["company", "seller", "buyer", "advertiser", "agency", "registrant", "principal"];
+        let person = [
+            "patient",
+            "claimant",
+            "candidate",
+            "signer",
+            "physician",
+            "adjuster",
+            "holder",
+            "contact",
+            "tenant",
+            "landlord",
+            "guarantor",
+            "person",
+            "cashier",
+        ];
+        if name.has_any(&company) {
+            Role::Company
+        } else if name.has("title") {
+            Role::Text
+        } else if name.has_any(&person)
+            || name.has("name") && all.has_any(&person)
+            || *name == Terms::of(&["full", "name"])
+            || *name == Terms::of(&["name"])
+        {
+            Role::Person
+        } else if all.has_any(&company) && name.has("name") {
+            Role::Company
+        } else {
+            Role::Text
+        }
+    })
+}

@@ -1,0 +1,200 @@
+//! Rows without a header: lines of things and prices, as on receipts.
+
+use super::candidate::{Candidate, Provenance};
+use super::entities;
+use super::field_query::FieldQuery;
+use super::rows::{MAX_LINES, MAX_ROWS, Roles, Row, Rows};
+use super::source::Source;
+use super::text::tidy;
+use super::view::Span;
+
+impl Source<'_, '_> {
+    /// Lines of things and prices without a header: `2 x Coffee 6.00`, or the thing above its numbers.
+    pub(crate) fn line_items(&self, properties: &[FieldQuery<'_>]) -> Rows {
+        let roles = Roles::of(properties);
+        let mut found = Rows::default();
+        let mut name: Option<Span> = None;
+        let end = (0..self.view.lines.len().min(MAX_LINES))
+            .find(|&line| line > 0 && self.ends_table(line) && self.has_money(line))
+            .unwrap_or(self.view.lines.len().min(MAX_LINES));
+        for line in 0..end {
+            if found.rows.len() >= MAX_ROWS {
+                break;
+            }
+            let span = self.view.line_span(line);
+            let counts = self.labels.of_line(line).any(|label| {
+                label.is_marked
+                    && label.terms.iter().all(|term| matches!(term, "item" | "total" | "quantity" | "number"))
+            });
+            if counts {
+                name = None;
+                continue;
+            }
+            let is_head = self.labels.of_line(line).any(|label| {
+                label.is_marked
+                    && label.terms.has_any(&[
+                        "date", "time", "phone", "cashier", "invoice", "table", "tax", "number", "vat",
+                        "customer", "order", "receipt",
+                    ])
+            });
+            if is_head || !self.annotations.dates_in(span).is_empty() {
+                name = None;
+                continue;
+            }
+            let amounts: Vec<_> = self
+                .annotations
+                .amounts_in(span)
+                .iter()
+                .filter(|amount| !amount.is_percent && (amount.is_clean || amount.is_money))
+                .collect();
+            let priced = amounts
+                .iter()
+                .rev()
+                .find(|amount| (amount.has_mark || amount.is_money) && self.is_last(amount.span, span))
+                .copied();
+            let words = self.wording(span, &amounts.iter().map(|amount| amount.span).collect::<Vec<_>>());
+            let Some(price) = priced else {
+                let text = self.view.text(span);
+                match words {
+                    // The rest of a name that is cut in two belongs to it; the first piece says enough.
+                    Some(_) if entities::is_wordy(self.view, span) && !address_like(&text) => {
+                        name = match name {
+                            Some(above)
+                                if self.view.words[above.start].line + 1 == line
+                                    && text.chars().next().is_some_and(char::is_lowercase) =>
+                            {
+                                Some(Span { start: above.start, end: span.end })
+                            }
+                            _ => Some(span),
+                        };
+                    }
+                    _ => {}
+                }
+                continue;
+            };
+            // `1 Combo 1 30.000`: a number after words belongs to them where the quantity is known.
+            let words = words.map(|words| {
+                let first = amounts.first().filter(|first| first.span.start == span.start);
+                let counted = first.is_some_and(|first| first.value.fract().is_zero());
+                let inner = amounts.iter().find(|amount| {
+                    amount.span.start == words.end
+                        && amount.span != price.span
+                        && !amount.has_mark
+                        && !amount.is_money
+                });
+                inner
+                    .filter(|_| counted)
+                    .map_or(words, |inner| Span { start: words.start, end: inner.span.end })
+            });
+            let own = words
+                .filter(|words| self.view.text(*words).chars().filter(|c| c.is_alphabetic()).count() >= 2);
+            let thing = own.or_else(|| name.take());
+            let Some(thing) = thing else { continue };
+            if own.is_none() {
+                found.covered.push(thing);
+            }
+            name = None;
+            let mut row: Row = Vec::new();
+            let mut add = |index: Option<usize>, candidate: Option<Candidate>| {
+                if let (Some(index), Some(candidate)) = (index, candidate) {
+                    row.push((index, candidate));
+                }
+            };
+            let text = tidy(&self.view.text(thing));
+            let mut candidate = Candidate::new(thing, text.as_str().into(), Provenance::Table, 0.5, 0.7);
+            if thing.end > thing.start
+                && self.view.words[thing.start].line != self.view.words[thing.end - 1].line
+            {
+                candidate.pieces = self.by_lines(thing);
+            }
+            candidate.quote = Some(text);
+            add(roles.name, Some(candidate));
+            let others: Vec<_> = amounts.iter().filter(|amount| amount.span != price.span).copied().collect();
+            let quantity = others
+                .iter()
+                .find(|amount| {
+                    amount.value.fract().is_zero()
+                        && !amount.is_money
+                        && !amount.has_mark
+                        && amount.value < rust_decimal::Decimal::from(1_000)
+                        && !inside(amount.span, own)
+                })
+                .copied();
+            let unit = others
+                .iter()
+                .rev()
+                .find(|amount| {
+                    Some(amount.span) != quantity.map(|amount| amount.span)
+                        && (amount.has_mark || amount.is_money)
+                        && !inside(amount.span, own)
+                })
+                .copied();
+            if let (Some(index), Some(quantity)) = (roles.quantity, quantity) {
+                add(Some(index), self.amount(&properties[index], quantity, Provenance::Table, 0.5, 0.7));
+            }
+            if let (Some(index), Some(unit)) = (roles.unit, unit) {
+                add(Some(index), self.amount(&properties[index], unit, Provenance::Table, 0.5, 0.7));
+            }
+            if let Some(index) = roles.total {
+                add(Some(index), self.amount(&properties[index], price, Provenance::Table, 0.5, 0.7));
+            }
+            found.covered.push(span);
+            found.rows.push(row);
+        }
+        if found.rows.is_empty() {
+            found.covered.clear();
+        }
+        found.covered.sort_unstable();
+        found
+    }
+
+    fn by_lines(&self, span: Span) -> Vec<Span> {
+        let mut pieces: Vec<Span> = Vec::new();
+        for at in span.start..span.end {
+            match pieces.last_mut() {
+                Some(piece) if self.view.words[piece.start].line == self.view.words[at].line => {
+                    piece.end = at + 1;
+                }
+                _ => pieces.push(Span { start: at, end: at + 1 }),
+            }
+        }
+        pieces
+    }
+
+    pub(crate) fn has_money(&self, line: usize) -> bool {
+        self.annotations
+            .amounts_in(self.view.line_span(line))
+            .iter()
+            .any(|amount| amount.is_money || amount.has_mark)
+    }
+
+    /// Whether nothing but marks and a short code stands after a number on its line.
+    fn is_last(&self, amount: Span, line: Span) -> bool {
+        self.view.words[amount.end..line.end].iter().all(|word| word.text.chars().count() <= 3)
+    }
+
+    /// The words of a line that are neither numbers nor marks between them.
+    fn wording(&self, line: Span, amounts: &[Span]) -> Option<Span> {
+        let is_word = |at: usize| {
+            let text = self.view.words[at].text;
+            let marks = ["x", "X", "@", "*", "-", "pcs", "PCS", "RM", "Rp", "$", "="];
+            !amounts.iter().any(|amount| amount.start <= at && at < amount.end)
+                && !marks.contains(&text)
+                && text.chars().any(char::is_alphabetic)
+        };
+        let start = (line.start..line.end).find(|&at| is_word(at))?;
+        // To the first number that ends the words: numbers within a name are part of it.
+        let last = (start..line.end)
+            .rev()
+            .find(|&at| is_word(at) && at < amounts.last().map_or(line.end, |amount| amount.start))?;
+        (last >= start).then_some(Span { start, end: last + 1 })
+    }
+}
+
+fn inside(span: Span, words: Option<Span>) -> bool {
+    words.is_some_and(|words| span.start >= words.start && span.end <= words.end)
+}
+
+fn address_like(text: &str) -> bool {
+    super::address::looks(text) || text.contains('@') || text.to_lowercase().contains("www.")
+}

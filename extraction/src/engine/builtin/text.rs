@@ -1,0 +1,41 @@
+//! Text and numbers as values.
+
+use openapi_core::json::{Json, parse};
+
+/// A number as JSON, as it is written.
+pub(crate) fn number_json(value: rust_decimal::Decimal) -> Json {
+    parse(value.normalize().to_string().as_bytes()).unwrap_or(Json::Null)
+}
+
+/// Text without the marks that separate it from what is around.
+pub(crate) fn tidy(text: &str) -> String {
+    let trimmed = text.trim_matches(|c: char| {
+        c.is_whitespace()
+            || matches!(c, ',' | ';' | ':' | '|' | '*' | '=' | '·' | '•' | '"' | '“' | '”' | '_')
+    });
+    let trimmed = if trimmed.starts_with('(') && trimmed.ends_with(')') && trimmed.matches('(').count() == 1 {
+        &trimmed[1..trimmed.len() - 1]
+    } else {
+        trimmed
+    };
+    trimmed.to_owned()
+}
+
+/// Whether text says that there is no value.
+pub(crate) fn is_nothing(text: &str) -> bool {
+    let bare = text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '.' | ',' | ':' | '(' | ')'));
+    matches!(
+        bare.to_lowercase().as_str(),
+        "n/a"
+            | "na"
+            | "nil"
+            | "none"
+            | "tbd"
+            | "keine"
+            | "keiner"
+            | "entfällt"
+            | "aucun"
+            | "ninguno"
+            | "nessuno"
+    )
+}

@@ -1,0 +1,163 @@
+//! Arithmetic as evidence: net and tax make the total, what was handed over less the total is the change.
+
+use rust_decimal::Decimal;
+
+use super::candidate::Candidate;
+use super::field_query::FieldQuery;
+
+/// How much a sum that comes out adds to each of its parts.
+const BONUS: f64 = 0.16;
+/// The candidates of a field that take part.
+const MOST: usize = 6;
+
+/// What a number is in the sums of a bill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Net,
+    Tax,
+    Service,
+    Discount,
+    Total,
+    Cash,
+    Change,
+}
+
+/// The part of a field, by the terms of its name.
+pub(crate) fn part(query: &FieldQuery<'_>) -> Option<Part> {
+    if !query.kind.is_numeric() {
+        return None;
+    }
+    let name = &query.name;
+    Some(if name.has("change") {
+        Part::Change
+    } else if name.has("cash") || name.has("tender") {
+        Part::Cash
+    } else if name.has("service") {
+        Part::Service
+    } else if name.has("discount") {
+        Part::Discount
+    } else if name.has("tax") && !name.has("rate") {
+        Part::Tax
+    } else if name.has_any(&["subtotal", "net"]) {
+        Part::Net
+    } else if name.has("total") {
+        Part::Total
+    } else {
+        return None;
+    })
+}
+
+fn value(candidate: &Candidate) -> Option<Decimal> {
+    let json = match &candidate.value {
+        openapi_core::json::Json::Object(members) => members.get("amount")?.clone(),
+        other => other.clone(),
+    };
+    json.to_text().parse().ok()
+}
+
+/// Raises the candidates that make sums; `lines` is the sum of the lines, if they were read.
+pub(crate) fn confirm(
+    fields: &[(Option<Part>, usize)],
+    candidates: &mut [Vec<Candidate>],
+    lines: Option<Decimal>,
+) {
+    let of = |part: Part, candidates: &[Vec<Candidate>]| -> Vec<(usize, usize, Decimal)> {
+        fields
+            .iter()
+            .filter(|(known, _)| *known == Some(part))
+            .flat_map(|(_, field)| {
+                candidates[*field]
+                    .iter()
+                    .take(MOST)
+                    .enumerate()
+                    .filter_map(|(index, candidate)| value(candidate).map(|value| (*field, index, value)))
+            })
+            .collect()
+    };
+    let (nets, taxes, services, discounts, totals) = (
+        of(Part::Net, candidates),
+        of(Part::Tax, candidates),
+        of(Part::Service, candidates),
+        of(Part::Discount, candidates),
+        of(Part::Total, candidates),
+    );
+    let (cash, change) = (of(Part::Cash, candidates), of(Part::Change, candidates));
+    let mut confirmed: Vec<(usize, usize)> = Vec::new();
+    let near = |a: Decimal, b: Decimal| {
+        (a - b).abs() <= Decimal::new(2, 2) || (a - b).abs() <= a.abs() * Decimal::new(2, 5)
+    };
+    let zero = Decimal::ZERO;
+    for &(total_field, total_index, total) in totals.iter().filter(|(_, _, total)| *total > zero) {
+        for &(net_field, net_index, net) in nets.iter().filter(|(_, _, net)| *net > zero) {
+            for &(tax_field, tax_index, tax) in taxes.iter().filter(|(_, _, tax)| *tax + *tax <= net) {
+                if tax != zero && near(net + tax, total) {
+                    confirmed.extend([
+                        (total_field, total_index),
+                        (net_field, net_index),
+                        (tax_field, tax_index),
+                    ]);
+                }
+                for &(service_field, service_index, service) in &services {
+                    if service != zero && near(net + tax + service, total) {
+                        confirmed.extend([
+                            (total_field, total_index),
+                            (net_field, net_index),
+                            (tax_field, tax_index),
+                            (service_field, service_index),
+                        ]);
+                    }
+                }
+                for &(discount_field, discount_index, discount) in &discounts {
+                    if discount != zero && near(net + tax - discount.abs(), total) {
+                        confirmed.extend([
+                            (total_field, total_index),
+                            (net_field, net_index),
+                            (tax_field, tax_index),
+                            (discount_field, discount_index),
+                        ]);
+                    }
+                }
+            }
+        }
+        for &(cash_field, cash_index, paid) in &cash {
+            for &(change_field, change_index, back) in &change {
+                if paid >= total && near(paid - total, back) {
+                    confirmed.extend([
+                        (total_field, total_index),
+                        (cash_field, cash_index),
+                        (change_field, change_index),
+                    ]);
+                }
+            }
+        }
+        if change.is_empty() {
+            for &(cash_field, cash_index, _) in cash.iter().filter(|(_, _, paid)| *paid == total) {
+                confirmed.extend([(total_field, total_index), (cash_field, cash_index)]);
+            }
+        }
+        if lines.is_some_and(|lines| near(lines, total)) {
+            confirmed.push((total_field, total_index));
+        }
+    }
+    for &(net_field, net_index, net) in &nets {
+        if lines.is_some_and(|lines| near(lines, net)) {
+            confirmed.push((net_field, net_index));
+        }
+    }
+    // What is said more than once as a total is rather the total; of equals the last, after discounts and rounding.
+    for (_, field) in fields.iter().filter(|(part, _)| *part == Some(Part::Total)) {
+        let values: Vec<Option<Decimal>> = candidates[*field].iter().map(value).collect();
+        for (index, candidate) in candidates[*field].iter_mut().enumerate() {
+            let same = values.iter().filter(|other| **other == values[index]).count();
+            candidate.score +=
+                0.025 * (same.min(4) as f64 - 1.0) + 0.000_02 * (candidate.pieces[0].start.min(1_000) as f64);
+        }
+    }
+    confirmed.sort_unstable();
+    confirmed.dedup();
+    for (field, index) in confirmed {
+        let candidate = &mut candidates[field][index];
+        candidate.score += BONUS;
+        candidate.confirmed = true;
+    }
+}

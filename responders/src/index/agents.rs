@@ -1,0 +1,205 @@
+//! A cache of the indexes of all agents, built on demand and bounded by memory.
+
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+
+use async_trait::async_trait;
+use conversations::storage::KnowledgeStore;
+use conversations::{Question, RetrieveError, Retrieved, Retriever};
+use openapi_core::ports::Clock;
+use openapi_core::storage::{RecordKind, StorageError};
+use openapi_core::values::{AgentId, Timestamp};
+use parking_lot::Mutex;
+
+use super::{Index, IndexBuilder};
+
+/// The number of passages in one read of the store.
+const PAGE: u32 = 200;
+/// How often the index reads the passages again when they change meanwhile.
+const MAX_READINGS: usize = 3;
+/// The size of an empty index.
+const EMPTY_BYTES: usize = 1_024;
+
+/// How the cache behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexSettings {
+    /// The maximum size of all indexes in bytes; the least recently used ones are
+    /// evicted beyond it. The cache never evicts the index that was used last. Default: 256 MiB.
+    pub memory_bytes: usize,
+    /// The time in milliseconds after which an index is compared with the store. Default: 4,000, so a change
+    /// is visible within 5 s.
+    pub trusted_millis: i64,
+}
+
+impl Default for IndexSettings {
+    fn default() -> Self {
+        IndexSettings { memory_bytes: 256 << 20, trusted_millis: 4_000 }
+    }
+}
+
+/// An index, and what it was made of.
+struct Built {
+    index: Arc<Index>,
+    /// The version of the agent's knowledge.
+    version: u64,
+    /// When that was last seen to be the stored one.
+    checked_at: Timestamp,
+}
+
+#[derive(Clone, Default)]
+struct Slot {
+    /// Held while the index is built, so that concurrent callers build it once.
+    built: Arc<async_lock::Mutex<Option<Built>>>,
+    bytes: usize,
+    /// The number of its last use.
+    last_use: u64,
+}
+
+#[derive(Default)]
+struct Slots {
+    by_agent: HashMap<AgentId, Slot>,
+    uses: u64,
+}
+
+/// Finds passages in the stored documents of agents.
+///
+/// The first search for an agent builds its index from the store; concurrent searches share it. It follows
+/// changes by any process within 5 s. It needs no thread and no runtime: the work happens in
+/// the future of the caller.
+pub struct KnowledgeIndex {
+    store: Arc<dyn KnowledgeStore>,
+    clock: Arc<dyn Clock>,
+    settings: IndexSettings,
+    slots: Mutex<Slots>,
+}
+
+impl KnowledgeIndex {
+    /// Indexes over what `store` holds.
+    #[must_use]
+    pub fn new(store: Arc<dyn KnowledgeStore>, clock: Arc<dyn Clock>, settings: IndexSettings) -> Self {
+        KnowledgeIndex { store, clock, settings, slots: Mutex::default() }
+    }
+
+    /// The number of cached indexes.
+    #[must_use]
+    pub fn cached(&self) -> usize {
+        self.slots.lock().by_agent.len()
+    }
+
+    /// The index of an agent, as stored at most some seconds ago.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn index(&self, agent: &AgentId) -> Result<Arc<Index>, StorageError> {
+        let slot = self.slot(agent);
+        let mut built = slot.lock().await;
+        let now = self.clock.now();
+        if let Some(built) = &mut *built {
+            let age = now.millis().saturating_sub(built.checked_at.millis());
+            // A clock that was set back proves nothing.
+            if (0..self.settings.trusted_millis).contains(&age) {
+                return Ok(built.index.clone());
+            }
+            if self.version(agent).await? == built.version {
+                built.checked_at = now;
+                return Ok(built.index.clone());
+            }
+        }
+        let made = self.build(agent, now).await?;
+        let index = made.index.clone();
+        *built = Some(made);
+        drop(built);
+        self.keep(agent, index.bytes());
+        Ok(index)
+    }
+
+    fn slot(&self, agent: &AgentId) -> Arc<async_lock::Mutex<Option<Built>>> {
+        let mut slots = self.slots.lock();
+        slots.uses += 1;
+        let last_use = slots.uses;
+        let slot = slots.by_agent.entry(agent.clone()).or_default();
+        slot.last_use = last_use;
+        slot.built.clone()
+    }
+
+    /// Counts a new index, and drops others until all are within the limit.
+    fn keep(&self, agent: &AgentId, bytes: usize) {
+        let mut slots = self.slots.lock();
+        if let Some(slot) = slots.by_agent.get_mut(agent) {
+            slot.bytes = bytes + EMPTY_BYTES;
+        }
+        let mut total: usize = slots.by_agent.values().map(|slot| slot.bytes).sum();
+        while total > self.settings.memory_bytes {
+            // One whose index is being made has no bytes yet, and would be made once more.
+            let others = slots.by_agent.iter().filter(|(other, slot)| *other != agent && slot.bytes > 0);
+            let Some((oldest, bytes)) = others
+                .min_by_key(|(_, slot)| slot.last_use)
+                .map(|(oldest, slot)| (oldest.clone(), slot.bytes))
+            else {
+                return;
+            };
+            total -= bytes;
+            slots.by_agent.remove(&oldest);
+        }
+    }
+
+    async fn version(&self, agent: &AgentId) -> Result<u64, StorageError> {
+        let record = self.store.record(agent, RecordKind::Knowledge).await?;
+        Ok(record.map_or(0, |record| record.version))
+    }
+
+    async fn build(&self, agent: &AgentId, now: Timestamp) -> Result<Built, StorageError> {
+        let mut version = self.version(agent).await?;
+        let mut readings = 1;
+        loop {
+            let index = self.read(agent).await?;
+            let after = self.version(agent).await?;
+            if after == version || readings == MAX_READINGS {
+                // Of an agent that changes all the time the older version is noted, so that it is read again soon.
+                return Ok(Built { index: Arc::new(index), version, checked_at: now });
+            }
+            version = after;
+            readings += 1;
+        }
+    }
+
+    async fn read(&self, agent: &AgentId) -> Result<Index, StorageError> {
+        let mut builder = IndexBuilder::new(self.store.knowledge(agent).await?);
+        let mut after = None;
+        loop {
+            let page = self.store.passages(agent, after, PAGE).await?;
+            let is_last = page.len() < PAGE as usize;
+            after = page.last().map(|(document, passage)| (*document, passage.position));
+            for (document, passage) in page {
+                builder.add(document, passage);
+            }
+            if is_last || after.is_none() {
+                return Ok(builder.finish());
+            }
+            // Other tasks on this thread run between two pages.
+            let mut has_waited = false;
+            poll_fn(|context| {
+                if std::mem::replace(&mut has_waited, true) {
+                    return Poll::Ready(());
+                }
+                context.waker().wake_by_ref();
+                Poll::Pending
+            })
+            .await;
+        }
+    }
+}
+
+#[async_trait]
+impl Retriever for KnowledgeIndex {
+    async fn retrieve(
+        &self,
+        agent: &AgentId,
+        question: &Question,
+        at_most: usize,
+    ) -> Result<Retrieved, RetrieveError> {
+        Ok(self.index(agent).await?.search(question, at_most))
+    }
+}

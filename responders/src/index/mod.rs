@@ -1,0 +1,223 @@
+//! The index of an agent's passages: BM25 over words and their stems, and a fifth of it for how much of the question a
+//! passage covers. BM25 alone prefers a passage that says one rare word often to one that has all words. The best are
+//! then put in order by a [reranker](reranker).
+//!
+//! A passage consists of its words, and of those of its headings and its document's title, which count twice. Beside
+//! each word that is no function word stands its stem, as a term of its own, where the passage's language has a
+//! stemmer. The length of a passage is the number of its words.
+
+mod agents;
+mod builder;
+mod postings;
+mod question;
+mod reranker;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use conversations::{FoundPassage, Question, Retrieved};
+use openapi_core::values::KnowledgeId;
+
+pub use self::agents::{IndexSettings, KnowledgeIndex};
+pub use self::builder::IndexBuilder;
+use self::postings::Postings;
+pub(crate) use self::question::language_of;
+use self::question::{Asked, MAX_WORDS};
+use self::reranker::{LOOKED_AT, Reranker};
+use crate::language::Language;
+use crate::words::Word;
+
+/// How soon further occurrences of a term stop to count.
+const K1: f32 = 1.2;
+/// How much the length of a passage counts.
+const B: f32 = 0.75;
+/// How often the words of titles and headings count.
+const HEADING_WEIGHT: u32 = 2;
+/// The part of a score that depends on how much of the question a passage covers.
+const COVERED_WEIGHT: f32 = 0.2;
+/// Passages that there are taken to be at least, when it is weighed how much of a question is covered: in a handful of
+/// passages each word is frequent, and one that is missing would outweigh all that are there.
+const MIN_CORPUS: usize = 50;
+/// From which score of the first passage on a question counts as covered better than its words say, in rarities of the
+/// rarest words, and how much better at most. A long question has many words that its answer does without: half of
+/// those that matter are then more than half of a short one, and their score tells so.
+const MIN_SCORE_RATIO: f32 = 2.25;
+const MAX_BOOST: f32 = 1.5;
+/// Passages that an answer is made of, at most.
+pub(crate) const MAX_QUOTED: usize = 3;
+/// The share of the first passage's score that the others of an answer have.
+pub(crate) const QUOTED_SHARE: f32 = 0.8;
+
+/// A document, as far as search goes.
+struct Document {
+    id: KnowledgeId,
+    title: String,
+    url: Option<String>,
+}
+
+/// A passage as it is found.
+struct Entry {
+    document: u32,
+    position: u32,
+    page: Option<u32>,
+    headings: Arc<[String]>,
+    text: Box<str>,
+    /// The language that its stems are of.
+    language: Option<Language>,
+}
+
+/// What BM25 and coverage say.
+struct Ranked {
+    /// The best scores with their passages.
+    best: Vec<(f32, u32)>,
+    /// What each word of the question that is to be covered weighs.
+    weights: Vec<f32>,
+    /// How much of the question one of the best passages covers.
+    coverage: f32,
+}
+
+/// An immutable index.
+pub struct Index {
+    documents: Vec<Document>,
+    entries: Vec<Entry>,
+    /// Of each passage, what its length adds to the number of occurrences of a term.
+    norms: Vec<f32>,
+    terms: HashMap<Box<str>, u32>,
+    postings: Postings,
+    /// The languages that stems are of.
+    languages: Vec<Language>,
+    bytes: usize,
+}
+
+impl Index {
+    /// How many passages there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// About how many bytes of memory it takes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Up to `at_most` passages for a question, best first, equals by document and position; and how much of the
+    /// question one of the best ones covers. What several would cover only together does not count: words from here and
+    /// there are no answer. A score that only several rare words together reach lifts it.
+    #[must_use]
+    pub fn search(&self, question: &Question, at_most: usize) -> Retrieved {
+        let asked = Asked::of(question, &self.languages);
+        let Ranked { mut best, weights, coverage } = self.rank(&asked, at_most.max(LOOKED_AT));
+        let mut reranker = Reranker::new(&asked, &weights, language_of(&question.text, &question.locale));
+        for (score, passage) in &mut best {
+            let entry = &self.entries[*passage as usize];
+            *score *= reranker.factor(&entry.headings, &entry.text, entry.language);
+        }
+        best.sort_unstable_by(by_rank);
+        let first = best.first().map_or(0.0, |(score, _)| *score);
+        let rarest = rarity(self.entries.len().max(MIN_CORPUS), 1);
+        let lift = (first / (MIN_SCORE_RATIO * rarest)).clamp(1.0, MAX_BOOST);
+        let coverage = (coverage * lift).min(1.0);
+        let found = best.into_iter().take(at_most);
+        let passages = found.map(|(score, passage)| self.found(passage as usize, score)).collect();
+        Retrieved { passages, coverage, has_documents: !self.documents.is_empty() }
+    }
+
+    /// The passages with the best scores, before reranking.
+    fn rank(&self, asked: &Asked, at_most: usize) -> Ranked {
+        let mut scores = vec![0.0_f32; self.entries.len()];
+        // The words of the question that a passage has, one bit for each.
+        let mut held = vec![0_u64; self.entries.len()];
+        let mut rarities = [0.0_f32; MAX_WORDS];
+        for (nth, word) in asked.words.iter().enumerate() {
+            let mut most = 0;
+            let parts = &Word::part_term(&word.folded);
+            let known = word.terms.iter().filter_map(|text| Some((text, self.terms.get(text.as_str())?)));
+            for (term_text, term) in known {
+                let count = self.postings.count(*term);
+                let is_part = *term_text == *parts;
+                if !is_part {
+                    most = most.max(count);
+                }
+                let factor = rarity(self.entries.len(), count) * word.weight;
+                for (passage, occurrences) in self.postings.of(*term) {
+                    let passage = passage as usize;
+                    let occurrences = occurrences as f32;
+                    scores[passage] +=
+                        factor * occurrences * (K1 + 1.0) / (occurrences + self.norms[passage]);
+                    // A name that a word is part of tells little of what the word asks about.
+                    if !is_part {
+                        held[passage] |= 1 << nth;
+                    }
+                }
+            }
+            rarities[nth] = rarity(self.entries.len().max(MIN_CORPUS), most);
+        }
+        let weights = &rarities[..asked.counted];
+        let total: f32 = weights.iter().sum();
+        let share = |passage: usize| -> f32 {
+            let held = held[passage];
+            let covered = (0..asked.counted).filter(|nth| held >> nth & 1 == 1).map(|nth| rarities[nth]);
+            if total > 0.0 { (covered.sum::<f32>() / total).clamp(0.0, 1.0) } else { 0.0 }
+        };
+        for (passage, score) in scores.iter_mut().enumerate().filter(|(_, score)| **score > 0.0) {
+            *score *= 1.0 - COVERED_WEIGHT + COVERED_WEIGHT * share(passage);
+        }
+        let best = best(&scores, at_most.max(MAX_QUOTED));
+        let first = best.first().map_or(0.0, |(score, _)| *score);
+        let answering = best.iter().take(MAX_QUOTED).filter(|(score, _)| *score >= QUOTED_SHARE * first);
+        let coverage = answering.map(|(_, passage)| share(*passage as usize)).fold(0.0, f32::max);
+        Ranked { best, weights: weights.to_vec(), coverage }
+    }
+
+    fn found(&self, passage: usize, score: f32) -> FoundPassage {
+        let entry = &self.entries[passage];
+        let document = &self.documents[entry.document as usize];
+        FoundPassage {
+            document: document.id,
+            position: entry.position,
+            title: document.title.clone(),
+            url: document.url.clone(),
+            headings: entry.headings.to_vec(),
+            page: entry.page,
+            text: entry.text.to_string(),
+            score,
+        }
+    }
+}
+
+/// The inverse document frequency of what `count` of `all` passages have.
+fn rarity(all: usize, count: u32) -> f32 {
+    let (all, count) = (all as f64, f64::from(count));
+    (1.0 + (all - count + 0.5) / (count + 0.5)).ln() as f32
+}
+
+/// Passages are numbered by document and position, so that the order of equals is theirs.
+fn by_rank(one: &(f32, u32), other: &(f32, u32)) -> Ordering {
+    other.0.total_cmp(&one.0).then(one.1.cmp(&other.1))
+}
+
+/// The best scores above 0 with their passages.
+fn best(scores: &[f32], at_most: usize) -> Vec<(f32, u32)> {
+    let mut found: Vec<(f32, u32)> = (0_u32..)
+        .zip(scores)
+        .filter(|(_, score)| **score > 0.0)
+        .map(|(passage, score)| (*score, passage))
+        .collect();
+    if found.len() > at_most && at_most > 0 {
+        found.select_nth_unstable_by(at_most - 1, by_rank);
+    }
+    found.truncate(at_most);
+    found.sort_unstable_by(by_rank);
+    found
+}

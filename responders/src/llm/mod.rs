@@ -1,0 +1,167 @@
+//! The responder `llm`: answers by any chat-completions endpoint, restricted to the passages.
+//!
+//! A turn becomes a prompt (`prompt`), the endpoint's answer is read as it comes (crate `llm`), and
+//! what of it visitors see is decided here (`reply`, `filter`, `links`, `prompt_leak`): what passages and visitors say is data,
+//! and so is what a model says, because they may have dictated it.
+
+mod events;
+mod filter;
+#[cfg(test)]
+mod filter_tests;
+mod links;
+mod prompt;
+mod prompt_leak;
+mod reply;
+mod tools;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use conversations::{ChatError, ChatEvent, ChatEvents, ChatResponder, ChatTurn, StatusKind, Usage};
+use llm::{Client, ConfigError, EndpointConfig, Error, Request, RetryPolicy};
+use openapi_core::ports::{Clock, IdGenerator};
+
+use self::events::Emitter;
+use self::prompt::Prompt;
+use self::reply::Reply;
+
+/// One retry, before the visitor has seen anything, and with a wait of at most 5 s.
+const RETRIES: RetryPolicy = RetryPolicy { max_retries: 1, max_wait: Duration::from_secs(5) };
+
+/// Answers by a model, from the retrieved passages. Share it: it pools connections and remembers what endpoints
+/// accept and how often they failed.
+///
+/// Needs a tokio runtime where its streams are read. The caller enforces budgets: [`ChatResponder::most`] is
+/// the amount to reserve, the usage of [`ChatEvent::Done`] the amount to commit.
+#[derive(Clone)]
+pub struct LlmResponder {
+    clients: Arc<BTreeMap<String, Client>>,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdGenerator>,
+}
+
+impl LlmResponder {
+    /// A responder on endpoints by the names under which agents choose them
+    /// ([`LlmSettings::endpoint`](conversations::LlmSettings)). It connects with the first turn.
+    ///
+    /// # Errors
+    /// The name of an endpoint with an invalid configuration, and the reason.
+    pub fn new(
+        endpoints: impl IntoIterator<Item = (String, EndpointConfig)>,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn IdGenerator>,
+    ) -> Result<Self, (String, ConfigError)> {
+        let mut clients = BTreeMap::new();
+        for (name, config) in endpoints {
+            match Client::new(config) {
+                Ok(client) => clients.insert(name, client),
+                Err(error) => return Err((name, error)),
+            };
+        }
+        Ok(LlmResponder { clients: Arc::new(clients), clock, ids })
+    }
+
+    /// Whether an endpoint has this name.
+    #[must_use]
+    pub fn has_endpoint(&self, name: &str) -> bool {
+        self.clients.contains_key(name)
+    }
+}
+
+impl ChatResponder for LlmResponder {
+    fn name(&self) -> &str {
+        "llm"
+    }
+
+    fn most(&self, turn: &ChatTurn) -> Usage {
+        let settings = &turn.agent.settings.llm;
+        let Some(client) = self.clients.get(&settings.endpoint) else { return Usage::default() };
+        let prompt = Prompt::of(turn, client.supports_tools(), None);
+        reply::usage(client.config().price, prompt.tokens, u64::from(settings.max_output_tokens))
+    }
+
+    fn respond(&self, turn: ChatTurn) -> ChatEvents {
+        let responder = self.clone();
+        events::events(move |emitter| async move { responder.answer(&turn, &emitter).await })
+    }
+}
+
+impl LlmResponder {
+    async fn answer(&self, turn: &ChatTurn, emitter: &Emitter) -> ChatEvent {
+        let name = &turn.agent.settings.llm.endpoint;
+        let Some(client) = self.clients.get(name) else {
+            tracing::warn!(agent = %turn.agent.id, endpoint = %name, "the agent's endpoint is not configured");
+            return ChatEvent::Error(ChatError::Unavailable);
+        };
+        let left = turn.deadline.millis().saturating_sub(self.clock.now().millis());
+        let left = Duration::from_millis(u64::try_from(left).unwrap_or(0));
+        let answered = tokio::time::timeout(left, self.attempts(client, turn, emitter)).await;
+        answered.unwrap_or(ChatEvent::Error(ChatError::Timeout))
+    }
+
+    /// Sends the request, and once again where a retry can help and the visitor has seen nothing yet.
+    async fn attempts(&self, client: &Client, turn: &ChatTurn, emitter: &Emitter) -> ChatEvent {
+        let breaker = client.circuit_breaker();
+        let mut attempt = 0;
+        loop {
+            if breaker.is_open(self.clock.now().millis()) {
+                return ChatEvent::Error(ChatError::Unavailable);
+            }
+            let delimiter = prompt::delimiter(self.ids.as_ref());
+            let prompt = Prompt::of(turn, client.supports_tools(), Some(delimiter));
+            let mut reply = Reply::new(turn, &prompt);
+            if attempt == 0 {
+                // A model may think for long before its first token, so show that the request was sent.
+                emitter.emit(ChatEvent::Status(StatusKind::Thinking));
+            }
+            let error = match stream(client, turn, prompt, &mut reply, emitter).await {
+                Ok(()) if reply.is_refused() => return ChatEvent::Error(ChatError::Refused),
+                Ok(()) => return reply.finish(client.config().price, emitter),
+                Err(error) => error,
+            };
+            breaker.record_failure(self.clock.now().millis());
+            tracing::warn!(agent = %turn.agent.id, endpoint = ?client.config(), reason = %error, "a model did not answer");
+            match RETRIES.wait(attempt, &error) {
+                Some(wait) if !reply.has_begun() => tokio::time::sleep(wait).await,
+                _ if error == Error::Timeout => return ChatEvent::Error(ChatError::Timeout),
+                _ => return ChatEvent::Error(ChatError::Unavailable),
+            }
+            attempt += 1;
+        }
+    }
+}
+
+/// One request and its response.
+async fn stream(
+    client: &Client,
+    turn: &ChatTurn,
+    prompt: Prompt,
+    reply: &mut Reply<'_>,
+    emitter: &Emitter,
+) -> Result<(), Error> {
+    let settings = &turn.agent.settings.llm;
+    let request = Request {
+        model: settings.model.as_deref(),
+        messages: prompt.messages,
+        tools: &prompt.tools,
+        format: None,
+        temperature: Some(settings.temperature),
+        max_output_tokens: settings.max_output_tokens,
+    };
+    let mut chunks = client.stream(&request).await?;
+    // A response may take minutes.
+    drop(request);
+    while !reply.is_enough() {
+        match chunks.next().await? {
+            Some(chunk) => reply.push(&chunk, emitter),
+            None => break,
+        }
+    }
+    // Some endpoints omit the mark of the end, but none the reason why the response ends.
+    if reply.is_refused() || chunks.has_end_mark() || reply.has_ended || reply.is_enough() {
+        return Ok(());
+    }
+    let reason = "the endpoint's answer cannot be used: it breaks off".to_owned();
+    Err(Error::Transient { reason, retry_after: None })
+}

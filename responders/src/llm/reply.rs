@@ -1,0 +1,226 @@
+//! A reply in progress: the text of the model, and the part of it that the visitor sees.
+
+use conversations::{ChatEvent, ChatTurn, Handoff, Outcome, Source, StatusKind, Usage};
+use llm::{Price, StreamChunk};
+
+use super::events::Emitter;
+use super::filter::Filter;
+use super::links::Links;
+use super::prompt::Prompt;
+use super::prompt_leak::PromptLeakDetector;
+use super::tools::Action;
+use crate::texts::texts;
+
+/// The maximum size of a reply in bytes; the rest is dropped.
+const MAX_LENGTH: usize = 64 << 10;
+/// The tags that some models put around what they think.
+const THOUGHT: (&str, &str) = ("<think>", "</think>");
+
+/// Where in its thoughts a model is that writes them into its reply.
+enum Thoughts {
+    /// Nothing but blanks, or the beginning of the tag, has come.
+    Unclear(String),
+    /// The tag that ends them is looked for.
+    Inside(String),
+    Over,
+}
+
+/// A reply.
+pub(super) struct Reply<'a> {
+    turn: &'a ChatTurn,
+    filter: Filter,
+    leaks: PromptLeakDetector,
+    thoughts: Thoughts,
+    actions: Vec<Action>,
+    input_tokens: u64,
+    /// Bytes of what the model said, thoughts included.
+    said: usize,
+    /// Bytes that were shown.
+    shown: usize,
+    usage: Option<llm::Usage>,
+    status: Option<StatusKind>,
+    pub(super) has_ended: bool,
+    has_refused: bool,
+    has_leaked: bool,
+}
+
+impl<'a> Reply<'a> {
+    pub(super) fn new(turn: &'a ChatTurn, prompt: &Prompt) -> Self {
+        let instructions = turn.agent.settings.instructions.as_deref().unwrap_or_default();
+        Reply {
+            turn,
+            filter: Filter::new(Links::of(turn), prompt.passages),
+            leaks: PromptLeakDetector::new(&[&prompt.rules, instructions]),
+            thoughts: Thoughts::Unclear(String::new()),
+            actions: Vec::new(),
+            input_tokens: prompt.tokens,
+            said: 0,
+            shown: 0,
+            usage: None,
+            // Emitted with the request.
+            status: Some(StatusKind::Thinking),
+            has_ended: false,
+            has_refused: false,
+            has_leaked: false,
+        }
+    }
+
+    /// Whether the visitor has seen part of it.
+    pub(super) fn has_begun(&self) -> bool {
+        self.shown > 0
+    }
+
+    /// Whether the model refuses, and has said nothing else.
+    pub(super) fn is_refused(&self) -> bool {
+        self.has_refused && !self.has_begun() && self.actions.is_empty()
+    }
+
+    /// Whether the reply is complete, whatever else the model sends.
+    pub(super) fn is_enough(&self) -> bool {
+        self.has_leaked || self.shown >= MAX_LENGTH
+    }
+
+    /// Takes a chunk.
+    pub(super) fn push(&mut self, chunk: &StreamChunk, emitter: &Emitter) {
+        self.usage = chunk.usage.or(self.usage);
+        self.has_ended |= chunk.finish_reason.is_some();
+        self.has_refused |= chunk.is_refusal || chunk.finish_reason.as_deref() == Some("content_filter");
+        for action in chunk.tool_calls.iter().filter_map(|name| Action::of_name(name)) {
+            if !self.actions.contains(&action) {
+                self.actions.push(action);
+            }
+        }
+        if chunk.is_reasoning {
+            self.status(StatusKind::Thinking, emitter);
+        }
+        self.said += chunk.text.len();
+        let text = self.without_thoughts(&chunk.text, emitter);
+        if !text.is_empty() && !self.is_enough() {
+            if self.leaks.sees(&text) {
+                self.has_leaked = true;
+                let refused = texts(&self.turn.visitor.locale).refused.to_owned();
+                self.shown += refused.len();
+                emitter.emit(ChatEvent::Replace(refused));
+                return;
+            }
+            let text = self.filter.push(&text);
+            self.show(text, emitter);
+        }
+    }
+
+    fn status(&mut self, status: StatusKind, emitter: &Emitter) {
+        if self.status != Some(status) && self.shown == 0 {
+            self.status = Some(status);
+            emitter.emit(ChatEvent::Status(status));
+        }
+    }
+
+    fn show(&mut self, text: String, emitter: &Emitter) {
+        // Blanks in front of a reply are no reply.
+        let text = if self.shown == 0 { text.trim_start() } else { &text };
+        let room = MAX_LENGTH - self.shown.min(MAX_LENGTH);
+        let end = (0..=room.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        let text = &text[..end];
+        if !text.is_empty() {
+            self.status(StatusKind::Writing, emitter);
+            self.shown += text.len();
+            emitter.emit(ChatEvent::Delta(text.to_owned()));
+        }
+    }
+
+    fn without_thoughts(&mut self, text: &str, emitter: &Emitter) -> String {
+        match &mut self.thoughts {
+            Thoughts::Over => text.to_owned(),
+            Thoughts::Unclear(seen) => {
+                seen.push_str(text);
+                let start = seen.trim_start();
+                if let Some(rest) = start.strip_prefix(THOUGHT.0) {
+                    let rest = rest.to_owned();
+                    self.thoughts = Thoughts::Inside(String::new());
+                    self.status(StatusKind::Thinking, emitter);
+                    return self.without_thoughts(&rest, emitter);
+                }
+                if THOUGHT.0.starts_with(start) {
+                    return String::new();
+                }
+                let text = std::mem::take(seen);
+                self.thoughts = Thoughts::Over;
+                text
+            }
+            Thoughts::Inside(seen) => {
+                seen.push_str(text);
+                if let Some(end) = seen.find(THOUGHT.1) {
+                    let text = seen[end + THOUGHT.1.len()..].to_owned();
+                    self.thoughts = Thoughts::Over;
+                    return text;
+                }
+                // Only a possible beginning of the tag matters.
+                let start = seen.len().saturating_sub(THOUGHT.1.len());
+                let start = (start..=seen.len()).find(|start| seen.is_char_boundary(*start)).unwrap_or(0);
+                seen.drain(..start);
+                String::new()
+            }
+        }
+    }
+
+    /// The end of a reply.
+    pub(super) fn finish(mut self, price: Price, emitter: &Emitter) -> ChatEvent {
+        if !self.has_leaked {
+            if let Thoughts::Unclear(seen) = &mut self.thoughts {
+                let text = self.filter.push(&std::mem::take(seen));
+                self.show(text, emitter);
+            }
+            let rest = self.filter.finish();
+            self.show(rest, emitter);
+        }
+        let texts = texts(&self.turn.visitor.locale);
+        let has_handoff = self.actions.contains(&Action::RequestHandoff) && !self.has_leaked;
+        let is_unknown = self.filter.has_no_answer() && !has_handoff && !self.has_leaked;
+        let has_form = self.turn.can_offer_form
+            && (is_unknown || (self.actions.contains(&Action::OfferLeadForm) && !self.has_leaked));
+        if !self.has_begun() {
+            // A model that only calls a tool says nothing itself.
+            let text = match (has_handoff, has_form, is_unknown) {
+                (true, _, _) => texts.handoff.to_owned(),
+                (_, true, true) => format!("{} {}", texts.unknown, texts.form),
+                (_, true, false) => texts.form.to_owned(),
+                _ => texts.unknown.to_owned(),
+            };
+            self.show(text, emitter);
+        }
+        if has_handoff {
+            emitter.emit(ChatEvent::Handoff(Handoff::default()));
+        }
+        if has_form {
+            emitter.emit(ChatEvent::Form);
+        }
+        let outcome = match (has_handoff, is_unknown) {
+            (true, _) => Outcome::Queued,
+            (_, true) => Outcome::Unknown,
+            _ => Outcome::Answered,
+        };
+        let sources = if self.has_leaked { Vec::new() } else { self.sources() };
+        ChatEvent::Done { outcome, sources, usage: self.usage(price) }
+    }
+
+    fn sources(&self) -> Vec<Source> {
+        let source = |n: &u32| {
+            let passage = self.turn.found.passages.get(*n as usize - 1)?;
+            Some(Source { n: *n, title: passage.title.clone(), url: passage.url.clone(), page: passage.page })
+        };
+        self.filter.cited().iter().filter_map(source).collect()
+    }
+
+    /// The usage that the endpoint reports, or an estimate.
+    fn usage(&self, price: Price) -> Usage {
+        let estimate =
+            llm::Usage { input_tokens: self.input_tokens, output_tokens: self.said.div_ceil(3) as u64 };
+        let llm::Usage { input_tokens, output_tokens } = self.usage.unwrap_or(estimate);
+        usage(price, input_tokens, output_tokens)
+    }
+}
+
+/// Tokens with their cost.
+pub(super) fn usage(price: Price, input_tokens: u64, output_tokens: u64) -> Usage {
+    Usage { input_tokens, output_tokens, cost: price.cost(input_tokens, output_tokens) }
+}

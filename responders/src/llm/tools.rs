@@ -1,0 +1,40 @@
+//! The tools that a model may call.
+
+use llm::Tool;
+
+/// An action that a model can ask for in addition to its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    OfferLeadForm,
+    RequestHandoff,
+}
+
+impl Action {
+    pub(super) fn tool(self) -> Tool {
+        match self {
+            Action::OfferLeadForm => Tool {
+                name: "offer_lead_form",
+                description: "Shows the visitor a form for their contact details, so that the operator can get back to them.",
+            },
+            Action::RequestHandoff => Tool {
+                name: "request_handoff",
+                description: "Asks a person of the operator's to take over the conversation.",
+            },
+        }
+    }
+
+    pub(super) fn of_name(name: &str) -> Option<Self> {
+        [Action::OfferLeadForm, Action::RequestHandoff].into_iter().find(|action| action.tool().name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_can_ask_for_no_other_action() {
+        let actions = ["request_handoff", "delete_contact", "offer_lead_form", ""].map(Action::of_name);
+        assert_eq!(actions, [Some(Action::RequestHandoff), None, Some(Action::OfferLeadForm), None]);
+    }
+}

@@ -1,0 +1,50 @@
+//! Sentences: UAX #29, but none ends with an abbreviation, and none at the end of a line.
+
+use std::ops::Range;
+
+use unicode_segmentation::UnicodeSegmentation as _;
+
+/// Words before a full stop that does not end a sentence. Words of one or two letters are taken for such anyway.
+const ABBREVIATIONS: [&str; 40] = [
+    "abs", "art", "bzgl", "bzw", "dipl", "ecc", "evtl", "ext", "fig", "ggf", "inkl", "jr", "max", "min",
+    "mio", "mrd", "mrs", "nro", "núm", "par", "pag", "pág", "rel", "resp", "sog", "sra", "srta", "std",
+    "str", "tel", "tél", "usw", "vgl", "vol", "vs", "zzgl", "approx", "dept", "ing", "prof",
+];
+
+/// The sentences of a paragraph, without the blanks between them.
+pub(crate) fn sentences(text: &str) -> Vec<Range<usize>> {
+    // The end of a line is the end of a sentence to UAX #29; here it is a blank.
+    let flat: String =
+        text.chars().map(|letter| if matches!(letter, '\n' | '\r') { ' ' } else { letter }).collect();
+    let mut sentences = Vec::new();
+    let mut open: Option<usize> = None;
+    for (start, sentence) in flat.split_sentence_bound_indices() {
+        let begin = open.take().unwrap_or(start);
+        let end = start + sentence.len();
+        if ends_with_abbreviation(sentence) && end < flat.len() {
+            open = Some(begin);
+            continue;
+        }
+        let range = trimmed(text, begin..end);
+        if !range.is_empty() {
+            sentences.push(range);
+        }
+    }
+    sentences
+}
+
+/// A part of a text without the blanks around it.
+pub(super) fn trimmed(text: &str, part: Range<usize>) -> Range<usize> {
+    let inner = &text[part.clone()];
+    let start = part.start + (inner.len() - inner.trim_start().len());
+    start..start + inner.trim().len()
+}
+
+/// Whether a sentence ends with a word that is shortened by a full stop.
+fn ends_with_abbreviation(sentence: &str) -> bool {
+    let Some(rest) = sentence.trim_end().strip_suffix('.') else { return false };
+    let word = rest.rsplit(|letter: char| !letter.is_alphanumeric()).next().unwrap_or_default();
+    let letters = word.chars().count();
+    let is_short = letters > 0 && letters <= 2 && word.chars().all(char::is_alphabetic);
+    is_short || ABBREVIATIONS.contains(&word.to_lowercase().as_str())
+}

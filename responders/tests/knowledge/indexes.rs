@@ -1,0 +1,111 @@
+//! The indexes of agents over a store.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use conversations::{Question, Retriever as _};
+use openapi_core::ports::FixedClock;
+use openapi_core::values::{AgentId, PlatformId};
+use responders::{IndexSettings, KnowledgeIndex};
+
+use crate::store::Store;
+use crate::{NOW, agent};
+
+struct World {
+    store: Arc<Store>,
+    clock: Arc<FixedClock>,
+    index: KnowledgeIndex,
+}
+
+fn world(settings: IndexSettings) -> World {
+    let store = Arc::new(Store::default());
+    store.add("opening.md", None, "# Opening hours\n\nThe shop is open from nine to five.");
+    let clock = Arc::new(FixedClock::at(NOW));
+    let index = KnowledgeIndex::new(store.clone(), clock.clone(), settings);
+    World { store, clock, index }
+}
+
+impl World {
+    fn found(&self, question: &str) -> usize {
+        let question = Question { text: question.to_owned(), before: None, locale: "en".to_owned() };
+        pollster::block_on(self.index.retrieve(&agent(), &question, 6)).expect("it is read").passages.len()
+    }
+
+    fn readings(&self) -> usize {
+        self.store.readings.load(Ordering::SeqCst)
+    }
+}
+
+#[test]
+fn it_is_made_once_and_follows_changes_within_five_seconds() {
+    let world = world(IndexSettings::default());
+    assert_eq!((world.found("When is the shop open?"), world.found("parcels")), (1, 0));
+    assert_eq!(world.readings(), 1);
+    world.store.add("parcels.md", None, "# Parcels\n\nParcels are sent on Fridays.");
+    world.clock.advance_millis(3_999);
+    assert_eq!(world.found("parcels"), 0);
+    world.clock.advance_millis(1);
+    assert_eq!(world.found("parcels"), 1);
+    assert_eq!(world.readings(), 2);
+    // What has not changed is not read again.
+    for _ in 0..5 {
+        world.clock.advance_millis(10_000);
+        assert_eq!(world.found("parcels"), 1);
+    }
+    assert_eq!(world.readings(), 2);
+    // A clock that was set back proves nothing: the store is asked.
+    world.clock.advance_millis(-3_600_000);
+    world.store.add("returns.md", None, "# Returns\n\nReturns are free.");
+    assert_eq!(world.found("returns"), 1);
+}
+
+#[test]
+fn many_who_ask_at_once_wait_for_one_index() {
+    let world = world(IndexSettings::default());
+    let agent = agent();
+    let all = futures_util::future::join_all((0..20).map(|_| world.index.index(&agent)));
+    assert!(pollster::block_on(all).into_iter().all(|index| index.is_ok_and(|index| index.len() == 1)));
+    assert_eq!(world.readings(), 1);
+}
+
+#[test]
+fn agents_that_were_not_asked_for_longest_are_dropped() {
+    let other = |number: u8| AgentId::from(PlatformId::new(NOW, [number; 8]));
+    let world = world(IndexSettings::default());
+    let size = pollster::block_on(world.index.index(&agent())).expect("an index").bytes() + 1_024;
+    let settings = IndexSettings { memory_bytes: size * 3 + size / 2, ..IndexSettings::default() };
+    let index = KnowledgeIndex::new(world.store.clone(), world.clock.clone(), settings);
+    let readings = |agent: u8| {
+        let before = world.readings();
+        pollster::block_on(index.index(&other(agent))).expect("an index");
+        world.readings() - before
+    };
+    let made: Vec<usize> = [1, 2, 3, 1, 4, 1, 3, 2, 4].into_iter().map(readings).collect();
+    // With 4 the second is dropped, with 2 then the fourth.
+    assert_eq!(made, [1, 1, 1, 0, 1, 0, 0, 1, 1]);
+    assert_eq!(index.cached(), 3);
+    // One that is larger than all the memory is kept as long as nobody asks for another.
+    let index = KnowledgeIndex::new(
+        world.store.clone(),
+        world.clock.clone(),
+        IndexSettings { memory_bytes: 1, ..settings },
+    );
+    for agent in [1, 1, 2] {
+        pollster::block_on(index.index(&other(agent))).expect("an index");
+        assert_eq!(index.cached(), 1);
+    }
+}
+
+#[test]
+fn a_store_that_fails_is_said_to_and_asked_again() {
+    let world = world(IndexSettings::default());
+    let question = Question { text: "open".to_owned(), before: None, locale: "en".to_owned() };
+    world.store.is_broken.store(true, Ordering::SeqCst);
+    assert!(pollster::block_on(world.index.retrieve(&agent(), &question, 3)).is_err());
+    world.store.is_broken.store(false, Ordering::SeqCst);
+    assert_eq!(world.found("open"), 1);
+    world.store.is_broken.store(true, Ordering::SeqCst);
+    assert_eq!(world.found("open"), 1, "within four seconds nothing is asked of the store");
+    world.clock.advance_millis(4_000);
+    assert!(pollster::block_on(world.index.retrieve(&agent(), &question, 3)).is_err());
+}

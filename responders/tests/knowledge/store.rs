@@ -1,0 +1,117 @@
+//! A store of documents that counts how often it is read.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use conversations::storage::{KnowledgeStore, KnowledgeWrite};
+use conversations::{KnowledgeDocument, Passage};
+use openapi_core::audit::AuditEntry;
+use openapi_core::files::Sha256Digest;
+use openapi_core::json::RawObject;
+use openapi_core::storage::{RecordKind, RecordStore, StorageError, StorageErrorKind, StoredRecord};
+use openapi_core::values::{AgentId, KnowledgeId, PlatformId};
+use responders::{Format, cut, title};
+
+use crate::NOW;
+
+type Result<T> = std::result::Result<T, StorageError>;
+
+/// The same documents for every agent.
+#[derive(Default)]
+pub struct Store {
+    documents: Mutex<Vec<(KnowledgeDocument, Vec<Passage>)>>,
+    version: AtomicUsize,
+    pub readings: AtomicUsize,
+    pub checks: AtomicUsize,
+    pub is_broken: AtomicBool,
+}
+
+impl Store {
+    pub fn add(&self, file_name: &str, language: Option<&str>, text: &str) {
+        let format = if file_name.ends_with(".md") { Format::Markdown } else { Format::Plain };
+        let cut = cut(&[text], format);
+        let mut documents = self.documents.lock().expect("no panic");
+        let number = u64::try_from(documents.len()).expect("few");
+        let document = KnowledgeDocument {
+            id: KnowledgeId::from(PlatformId::new(NOW, number.to_be_bytes())),
+            file_name: file_name.to_owned(),
+            title: title(&cut, file_name),
+            url: Some(format!("https://docs.example.com/{file_name}")),
+            language: language.map(str::to_owned),
+            content_type: "text/markdown".to_owned(),
+            sha256: Sha256Digest([0; 32]),
+            characters: cut.text.chars().count() as u64,
+            pages: None,
+            passages: u32::try_from(cut.passages.len()).expect("few"),
+            created_at: NOW,
+            updated_at: NOW,
+        };
+        documents.push((document, cut.passages));
+        self.version.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.is_broken.load(Ordering::SeqCst) {
+            return Err(StorageError::from(StorageErrorKind::Unavailable));
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl KnowledgeStore for Store {
+    async fn knowledge(&self, _: &AgentId) -> Result<Vec<KnowledgeDocument>> {
+        self.check()?;
+        self.readings.fetch_add(1, Ordering::SeqCst);
+        Ok(self.documents.lock().expect("no panic").iter().map(|(document, _)| document.clone()).collect())
+    }
+
+    async fn passages(
+        &self,
+        _: &AgentId,
+        after: Option<(KnowledgeId, u32)>,
+        at_most: u32,
+    ) -> Result<Vec<(KnowledgeId, Passage)>> {
+        self.check()?;
+        let documents = self.documents.lock().expect("no panic");
+        let all = documents
+            .iter()
+            .flat_map(|(document, passages)| passages.iter().map(|passage| (document.id, passage.clone())));
+        let behind =
+            all.filter(|(document, passage)| after.is_none_or(|after| (*document, passage.position) > after));
+        Ok(behind.take(at_most as usize).collect())
+    }
+
+    async fn change_knowledge(&self, _: &AgentId, _: &KnowledgeWrite) -> Result<()> {
+        Err(StorageError::from(StorageErrorKind::Missing))
+    }
+}
+
+#[async_trait]
+impl RecordStore for Store {
+    async fn record(&self, _: &AgentId, kind: RecordKind) -> Result<Option<StoredRecord>> {
+        self.check()?;
+        self.checks.fetch_add(1, Ordering::SeqCst);
+        // Whoever else runs on this thread gets in between.
+        yielded().await;
+        let version = self.version.load(Ordering::SeqCst) as u64;
+        Ok((version > 0).then(|| StoredRecord { kind, version, body: RawObject::default() }))
+    }
+
+    async fn save_record(&self, _: &AgentId, _: &StoredRecord, _: Option<&AuditEntry>) -> Result<()> {
+        Err(StorageError::from(StorageErrorKind::Missing))
+    }
+}
+
+async fn yielded() {
+    let mut has_waited = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut has_waited, true) {
+            return std::task::Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        std::task::Poll::Pending
+    })
+    .await;
+}
