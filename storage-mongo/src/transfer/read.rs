@@ -1,5 +1,5 @@
-//! Reading records along `_id`, which leads with the agent. Only keys have an `_id` of their own: an agent's few are
-//! read by its index of them.
+//! Reading records in the order of `_id`, which starts with the tenant. API keys have another `_id`: the few of a tenant are
+//! read by an index.
 
 use std::collections::HashMap;
 
@@ -8,16 +8,14 @@ use openapi_core::chat::Passage;
 use openapi_core::storage::{Record, RecordKey, RecordKind, ReplayKey};
 use openapi_core::values::{AgentId, ConversationId, FileId, KeyId, KnowledgeId, SubmissionId, TemplateId};
 
+use crate::chat::knowledge::blocks;
+use crate::chat::{agent_records, conversations, knowledge};
 use crate::contacts::row;
-use crate::document::{Fields, integer, key, keyed, octets, of_agent, time};
+use crate::document::{FieldReader, Fields, binary, integer, key, keyed, of_agent, time};
 use crate::error::{Result, corrupt};
-use crate::knowledge::blocks;
 use crate::migrate::{collection, index};
-use crate::transaction::{Find, Reads};
-use crate::{
-    agent_records, audit, contacts, conversations, credits, documents, files, forms, keys, knowledge,
-    rate_windows, replays,
-};
+use crate::transaction::{DocumentReader, Find};
+use crate::{audit, contacts, credits, documents, files, forms, keys, rate_windows, replays};
 
 /// What [`openapi_core::storage::TransferStore::agents_after`] asks the database for.
 pub(crate) fn agents_after(after: Option<&AgentId>, at_most: u32) -> Find {
@@ -82,7 +80,7 @@ fn id_of(agent: &AgentId, kind: RecordKind, after: &RecordKey) -> Result<Documen
         RecordKind::CreditAccount => credits::account_key(agent),
         RecordKind::CreditEntry | RecordKind::Audit => {
             let (at, id) = after.time().ok_or_else(broken)?;
-            doc! { "agent": agent.as_str(), "at": time(at), "id": octets(&id) }
+            doc! { "agent": agent.as_str(), "at": time(at), "id": binary(&id) }
         }
         RecordKind::Template
         | RecordKind::Contact
@@ -110,7 +108,7 @@ pub(crate) fn find(
         return Ok((name, keys::of_agent(agent)));
     }
     if kind == RecordKind::Passage {
-        return Ok((name, blocks::find(agent, after.map(place_of).transpose()?, at_most)?));
+        return Ok((name, blocks::find(agent, after.map(position_of).transpose()?, at_most)?));
     }
     let mut filter = if kind == RecordKind::Contact { contacts::every(agent) } else { of_agent(agent) };
     if let Some(after) = after {
@@ -124,32 +122,32 @@ pub(crate) fn find(
     ))
 }
 
-/// The place of a passage that a key stands for.
-fn place_of(key: &RecordKey) -> Result<(KnowledgeId, u32)> {
+/// The position of a passage that a key stands for.
+fn position_of(key: &RecordKey) -> Result<(KnowledgeId, u32)> {
     let broken = || corrupt("a key of another kind of record");
     let (document, position) = key.version().ok_or_else(broken)?;
     Ok((KnowledgeId::from_bytes(document), u32::try_from(position).map_err(corrupt)?))
 }
 
-/// What the last record of a kind asks for.
+/// The find for the last record of a kind.
 pub(crate) fn find_last(agent: &AgentId, kind: RecordKind) -> Result<(&'static str, Find)> {
     let (name, find) = find(agent, kind, None, 1)?;
-    // Of passages it is the last in its block.
+    // The last passage is the last in its block.
     let projection = (kind != RecordKind::Passage).then(|| doc! { "_id": 1 });
     let last = Find { projection, sort: Some(doc! { "_id": -1 }), ..find };
     Ok((name, last))
 }
 
-/// As [`openapi_core::storage::TransferStore::records`], of an agent that is there.
+/// As [`openapi_core::storage::TransferStore::records`], of an existing tenant.
 pub(super) async fn records(
-    reads: &mut Reads<'_>,
+    reads: &mut DocumentReader<'_>,
     agent: &AgentId,
     kind: RecordKind,
     after: Option<&RecordKey>,
     at_most: u32,
 ) -> Result<Vec<Record>> {
     if kind == RecordKind::Passage {
-        let after = after.map(place_of).transpose()?;
+        let after = after.map(position_of).transpose()?;
         let found = blocks::passages(reads, agent, after, at_most).await?;
         return Ok(found.into_iter().map(passage).collect());
     }
@@ -174,9 +172,9 @@ pub(super) async fn records(
     }
 }
 
-/// Reads a document that is a record by itself.
+/// Reads a document that is one record.
 fn record(agent: &AgentId, kind: RecordKind, document: &RawDocument) -> Result<Record> {
-    let fields = Fields(document);
+    let mut fields = Fields(document);
     Ok(match kind {
         RecordKind::ContactSchema => Record::ContactSchema(fields.json("body")?),
         RecordKind::Contact => Record::Contact(row::contact(agent, document)?),
@@ -225,7 +223,7 @@ fn template_id(document: &RawDocument) -> Result<TemplateId> {
 
 /// The documents with these keys, by the template that they are of.
 async fn by_template(
-    reads: &mut Reads<'_>,
+    reads: &mut DocumentReader<'_>,
     agent: &AgentId,
     name: &str,
     keys: Vec<Document>,
@@ -236,46 +234,46 @@ async fn by_template(
 }
 
 fn there(documents: &HashMap<TemplateId, RawDocumentBuf>, id: TemplateId) -> Result<&RawDocumentBuf> {
-    documents.get(&id).ok_or_else(|| corrupt(format_args!("template {id} is there in part")))
+    documents.get(&id).ok_or_else(|| corrupt(format_args!("template {id} is incomplete")))
 }
 
 async fn templates(
-    reads: &mut Reads<'_>,
+    reads: &mut DocumentReader<'_>,
     agent: &AgentId,
-    standing: Vec<RawDocumentBuf>,
+    base: Vec<RawDocumentBuf>,
 ) -> Result<Vec<Record>> {
-    let key = |standing: &RawDocumentBuf| {
-        let in_force = Fields(standing).integer("version")?;
-        Ok(forms::templates::content_key(agent, template_id(standing)?, in_force))
+    let key = |base: &RawDocumentBuf| {
+        let in_force = Fields(base).integer("version")?;
+        Ok(forms::templates::content_key(agent, template_id(base)?, in_force))
     };
-    let keys = standing.iter().map(key).collect::<Result<Vec<_>>>()?;
+    let keys = base.iter().map(key).collect::<Result<Vec<_>>>()?;
     let contents = by_template(reads, agent, collection::TEMPLATE_VERSIONS, keys).await?;
-    let template = |standing: &RawDocumentBuf| {
-        let content = there(&contents, template_id(standing)?)?;
-        Ok(Record::Template(forms::templates::template(agent, standing, content)?))
+    let template = |base: &RawDocumentBuf| {
+        let content = there(&contents, template_id(base)?)?;
+        Ok(Record::Template(forms::templates::template(agent, base, content)?))
     };
-    standing.iter().map(template).collect()
+    base.iter().map(template).collect()
 }
 
 async fn versions(
-    reads: &mut Reads<'_>,
+    reads: &mut DocumentReader<'_>,
     agent: &AgentId,
     contents: Vec<RawDocumentBuf>,
 ) -> Result<Vec<Record>> {
     let mut ids = contents.iter().map(|content| template_id(content)).collect::<Result<Vec<_>>>()?;
     ids.dedup();
     let keys = ids.iter().map(|id| key(agent, id.as_bytes())).collect();
-    let standing = by_template(reads, agent, collection::TEMPLATES, keys).await?;
+    let base = by_template(reads, agent, collection::TEMPLATES, keys).await?;
     let template = |content: &RawDocumentBuf| {
-        let standing = there(&standing, template_id(content)?)?;
-        Ok(Record::TemplateVersion(forms::templates::template(agent, standing, content)?))
+        let base = there(&base, template_id(content)?)?;
+        Ok(Record::TemplateVersion(forms::templates::template(agent, base, content)?))
     };
     contents.iter().map(template).collect()
 }
 
-/// As [`openapi_core::storage::TransferStore::last_record`], of an agent that is there.
+/// As [`openapi_core::storage::TransferStore::last_record`], of an existing tenant.
 pub(super) async fn last(
-    reads: &mut Reads<'_>,
+    reads: &mut DocumentReader<'_>,
     agent: &AgentId,
     kind: RecordKind,
 ) -> Result<Option<RecordKey>> {
@@ -286,23 +284,23 @@ pub(super) async fn last(
     let (name, find) = find_last(agent, kind)?;
     let found = reads.find(name, find).await?;
     let Some(last) = found.first() else { return Ok(None) };
-    let id = Fields(last).within("_id")?;
+    let mut id = Fields(last).within("_id")?;
     Ok(Some(match kind {
         RecordKind::ContactSchema => RecordKey::of_number(id.count("version")?),
         RecordKind::TemplateVersion | RecordKind::Revision => {
-            RecordKey::of_version(&id.octets("id")?, id.count("version")?)
+            RecordKey::of_version(&id.bytes("id")?, id.count("version")?)
         }
         RecordKind::Passage => {
             let (document, mut passages) = blocks::unpack(last)?;
             let last = passages.pop().ok_or_else(|| corrupt("a block has no passage"))?;
             passage((document, last)).key()
         }
-        RecordKind::Message => RecordKey::of_version(&id.octets("id")?, id.count("seq")?),
+        RecordKind::Message => RecordKey::of_version(&id.bytes("id")?, id.count("seq")?),
         RecordKind::AgentRecord => RecordKey::of_number(id.count("kind")?),
         RecordKind::CreditAccount => RecordKey::of_number(0),
-        RecordKind::CreditEntry | RecordKind::Audit => RecordKey::of_time(id.time("at")?, &id.octets("id")?),
-        RecordKind::Replay => RecordKey(id.octets::<32>("id")?.to_vec()),
-        _ => RecordKey(id.octets::<12>("id")?.to_vec()),
+        RecordKind::CreditEntry | RecordKind::Audit => RecordKey::of_time(id.time("at")?, &id.bytes("id")?),
+        RecordKind::Replay => RecordKey(id.bytes::<32>("id")?.to_vec()),
+        _ => RecordKey(id.bytes::<12>("id")?.to_vec()),
     }))
 }
 

@@ -1,116 +1,117 @@
-//! Reading records along the primary keys of their tables.
+//! Reading records in the order of the primary keys of their tables.
 //!
-//! An agent is asked for as a stretch of the key and not as one value: so no other index has the order that is asked
-//! for, whatever PostgreSQL believes of how many rows an agent has.
+//! The condition on the tenant is a range of the key and not an equality, so only the primary key has the wanted order,
+//! whatever PostgreSQL estimates about the tenant's rows.
 
 use openapi_core::storage::{Record, RecordKey, RecordKind, ReplayKey};
 use openapi_core::values::{AgentId, ConversationId, FileId, KeyId, SubmissionId, Timestamp};
 use sqlx::postgres::PgRow;
+use storage_common::{contact_columns, records, replay_columns};
 
-use crate::contacts::row;
+use crate::chat::{agent_records, knowledge};
 use crate::error::{Result, corrupt};
-use crate::rows::{Columns, Statement, signed};
-use crate::{agent_records, audit, files, forms, keys, knowledge, rate_windows, replays};
+use crate::rows::{RowReader, Statement, signed};
+use crate::{audit, files, forms, rate_windows};
 
-/// Where records of a kind lie.
-struct Place {
+/// The table of a kind of records.
+struct Table {
     columns: &'static str,
-    /// The table whose primary key is walked along, with its alias, and what is joined to it.
+    /// The table whose primary key is walked order_by, with its alias, and what is joined to it.
     from: &'static str,
-    /// The primary key behind the agent.
+    /// The primary key after the tenant.
     key: &'static [&'static str],
-    /// The agent.
+    /// The column of the tenant.
     agent: &'static str,
 }
 
-const fn place(kind: RecordKind) -> Place {
+const fn table(kind: RecordKind) -> Table {
     match kind {
         RecordKind::ContactSchema => {
-            Place { columns: "s.body", from: "contact_schema s", key: &["s.version"], agent: "s.agent" }
+            Table { columns: "s.body", from: "contact_schema s", key: &["s.version"], agent: "s.agent" }
         }
-        RecordKind::Template => Place {
+        RecordKind::Template => Table {
             columns: forms::templates::COLUMNS,
             from: "form_template t JOIN form_template_version v \
                    ON v.agent = t.agent AND v.template = t.id AND v.version = t.version",
             key: &["t.id"],
             agent: "t.agent",
         },
-        RecordKind::TemplateVersion => Place {
+        RecordKind::TemplateVersion => Table {
             columns: forms::templates::COLUMNS,
             from: "form_template_version v JOIN form_template t ON t.agent = v.agent AND t.id = v.template",
             key: &["v.template", "v.version"],
             agent: "v.agent",
         },
         RecordKind::Contact => {
-            Place { columns: row::COLUMNS, from: "contact c", key: &["c.id"], agent: "c.agent" }
+            Table { columns: contact_columns!(), from: "contact c", key: &["c.id"], agent: "c.agent" }
         }
         RecordKind::File => {
-            Place { columns: files::ALL_COLUMNS, from: "file f", key: &["f.id"], agent: "f.agent" }
+            Table { columns: files::ALL_COLUMNS, from: "file f", key: &["f.id"], agent: "f.agent" }
         }
         RecordKind::Document => {
-            Place { columns: "d.body", from: "document d", key: &["d.id"], agent: "d.agent" }
+            Table { columns: "d.body", from: "document d", key: &["d.id"], agent: "d.agent" }
         }
         RecordKind::Purge => {
-            Place { columns: "p.file, p.due_at", from: "blob_purge p", key: &["p.file"], agent: "p.agent" }
+            Table { columns: "p.file, p.due_at", from: "blob_purge p", key: &["p.file"], agent: "p.agent" }
         }
-        RecordKind::Submission => Place {
+        RecordKind::Submission => Table {
             columns: forms::row::ALL_COLUMNS,
             from: "form_submission s",
             key: &["s.id"],
             agent: "s.agent",
         },
-        RecordKind::Revision => Place {
+        RecordKind::Revision => Table {
             columns: "r.version, r.at, r.by, r.form_data, r.submission",
             from: "form_data_revision r",
             key: &["r.submission", "r.version"],
             agent: "r.agent",
         },
-        RecordKind::Replay => Place {
-            columns: concat!(replays::columns!(), ", r.key"),
+        RecordKind::Replay => Table {
+            columns: concat!(replay_columns!(), ", r.key"),
             from: "replay r",
             key: &["r.key"],
             agent: "r.agent",
         },
-        RecordKind::RateWindow => Place {
+        RecordKind::RateWindow => Table {
             columns: "w.version, w.shares, w.key",
             from: "rate_window w",
             key: &["w.key"],
             agent: "w.agent",
         },
         RecordKind::CreditAccount => {
-            Place { columns: "c.body", from: "credit_account c", key: &["0::bigint"], agent: "c.agent" }
+            Table { columns: "c.body", from: "credit_account c", key: &["0::bigint"], agent: "c.agent" }
         }
         RecordKind::CreditEntry => {
-            Place { columns: "e.body", from: "credit_entry e", key: &["e.at", "e.id"], agent: "e.agent" }
+            Table { columns: "e.body", from: "credit_entry e", key: &["e.at", "e.id"], agent: "e.agent" }
         }
         RecordKind::Knowledge => {
-            Place { columns: "k.body", from: "knowledge k", key: &["k.id"], agent: "k.agent" }
+            Table { columns: "k.body", from: "knowledge k", key: &["k.id"], agent: "k.agent" }
         }
-        RecordKind::Passage => Place {
+        RecordKind::Passage => Table {
             columns: "p.document, p.body",
             from: "passage p",
             key: &["p.document", "p.position"],
             agent: "p.agent",
         },
         RecordKind::Conversation => {
-            Place { columns: "c.body", from: "conversation c", key: &["c.id"], agent: "c.agent" }
+            Table { columns: "c.body", from: "conversation c", key: &["c.id"], agent: "c.agent" }
         }
-        RecordKind::Message => Place {
+        RecordKind::Message => Table {
             columns: "m.conversation, m.body",
             from: "message m",
             key: &["m.conversation", "m.seq"],
             agent: "m.agent",
         },
-        RecordKind::AgentRecord => Place {
+        RecordKind::AgentRecord => Table {
             columns: "r.kind, r.version, r.body",
             from: "agent_record r",
             key: &["r.kind"],
             agent: "r.agent",
         },
         RecordKind::Audit => {
-            Place { columns: audit::COLUMNS, from: "audit e", key: &["e.at", "e.id"], agent: "e.agent" }
+            Table { columns: audit::COLUMNS, from: "audit e", key: &["e.at", "e.id"], agent: "e.agent" }
         }
-        RecordKind::Key => Place {
+        RecordKind::Key => Table {
             columns: "k.body, k.last_used_at, k.last_used_address",
             from: "api_key k",
             key: &["k.id"],
@@ -135,7 +136,7 @@ pub(crate) fn after(
     after: Option<&RecordKey>,
     at_most: u32,
 ) -> Result<Statement> {
-    let Place { columns, from, key, agent: of } = place(kind);
+    let Table { columns, from, key, agent: of } = table(kind);
     let mut statement = Statement::new("");
     let agent = statement.add(agent.as_str())?;
     let values = add_key(&mut statement, kind, after)?.join(", ");
@@ -150,7 +151,7 @@ pub(crate) fn after(
 
 /// As [`openapi_core::storage::TransferStore::last_record`]: a row for [`key`].
 pub(crate) fn last(agent: &AgentId, kind: RecordKind) -> Result<Statement> {
-    let Place { from, key, agent: of, .. } = place(kind);
+    let Table { from, key, agent: of, .. } = table(kind);
     let from = from.split_once(" JOIN ").map_or(from, |(walked, _)| walked);
     let descending: Vec<String> = [of].iter().chain(key).map(|column| format!("{column} DESC")).collect();
     Statement::new(format!(
@@ -162,10 +163,10 @@ pub(crate) fn last(agent: &AgentId, kind: RecordKind) -> Result<Statement> {
     .bind(agent.as_str())
 }
 
-/// Adds the parts of a key, or what stands before every key; their names in the text.
+/// Binds the parts of a key, or values before every key; returns their names in the text.
 fn add_key(statement: &mut Statement, kind: RecordKind, key: Option<&RecordKey>) -> Result<Vec<String>> {
     let broken = || corrupt("a key of another kind of record");
-    // No octets stand before all others, and no version and no kind is as low as 0.
+    // The empty byte string sorts first, and no version and no kind is 0.
     let nothing = || (Vec::new(), 0);
     match kind {
         RecordKind::ContactSchema | RecordKind::AgentRecord => {
@@ -204,19 +205,19 @@ fn add_key(statement: &mut Statement, kind: RecordKind, key: Option<&RecordKey>)
 
 /// Reads a row of [`last`].
 pub(super) fn key(kind: RecordKind, row: &PgRow) -> Result<RecordKey> {
-    let mut columns = Columns::of(row);
+    let mut columns = RowReader::new(row);
     Ok(match kind {
         RecordKind::ContactSchema | RecordKind::CreditAccount | RecordKind::AgentRecord => {
             RecordKey::of_number(columns.count()?)
         }
         RecordKind::TemplateVersion | RecordKind::Revision | RecordKind::Passage | RecordKind::Message => {
-            RecordKey::of_version(&columns.octets()?, columns.count()?)
+            RecordKey::of_version(&columns.bytes()?, columns.count()?)
         }
         RecordKind::CreditEntry | RecordKind::Audit => {
             let at: Timestamp = columns.time()?;
-            RecordKey::of_time(at, &columns.octets()?)
+            RecordKey::of_time(at, &columns.bytes()?)
         }
-        RecordKind::Replay => RecordKey(columns.octets::<32>()?.to_vec()),
+        RecordKind::Replay => RecordKey(columns.bytes::<32>()?.to_vec()),
         RecordKind::Template
         | RecordKind::Contact
         | RecordKind::File
@@ -226,37 +227,37 @@ pub(super) fn key(kind: RecordKind, row: &PgRow) -> Result<RecordKey> {
         | RecordKind::RateWindow
         | RecordKind::Knowledge
         | RecordKind::Conversation
-        | RecordKind::Key => RecordKey(columns.octets::<12>()?.to_vec()),
+        | RecordKind::Key => RecordKey(columns.bytes::<12>()?.to_vec()),
     })
 }
 
 /// Reads a row of [`after`].
 pub(super) fn record(agent: &AgentId, kind: RecordKind, row: &PgRow) -> Result<Record> {
-    let mut columns = Columns::of(row);
+    let mut columns = RowReader::new(row);
     Ok(match kind {
         RecordKind::ContactSchema => Record::ContactSchema(columns.json()?),
         RecordKind::Template => Record::Template(forms::templates::template(agent, row)?),
         RecordKind::TemplateVersion => Record::TemplateVersion(forms::templates::template(agent, row)?),
-        RecordKind::Contact => Record::Contact(row::contact(agent, &mut columns)?),
+        RecordKind::Contact => Record::Contact(records::contact(agent, &mut columns)?),
         RecordKind::File => {
             let (file, tombstone) = files::file_or_tombstone(agent, row)?;
             Record::File { file, tombstone }
         }
         RecordKind::Document => Record::Document(columns.json()?),
         RecordKind::Purge => {
-            Record::Purge { file: FileId::from_bytes(columns.octets()?), due_at: columns.time()? }
+            Record::Purge { file: FileId::from_bytes(columns.bytes()?), due_at: columns.time()? }
         }
         RecordKind::Submission => Record::Submission(forms::row::with_history(agent, row)?),
         RecordKind::Revision => Record::Revision {
-            submission: SubmissionId::from_bytes(Columns::from(row, 4).octets()?),
+            submission: SubmissionId::from_bytes(RowReader::at(row, 4).bytes()?),
             revision: forms::read::revision(row)?,
         },
         RecordKind::Replay => {
-            let key = ReplayKey(Columns::from(row, 6).octets()?);
-            Record::Replay(replays::read(key, &mut columns)?)
+            let key = ReplayKey(RowReader::at(row, 6).bytes()?);
+            Record::Replay(records::replay(key, &mut columns)?)
         }
         RecordKind::RateWindow => Record::RateWindow {
-            key: KeyId::from_bytes(Columns::from(row, 2).octets()?),
+            key: KeyId::from_bytes(RowReader::at(row, 2).bytes()?),
             window: rate_windows::read(&mut columns)?,
         },
         RecordKind::CreditAccount => Record::CreditAccount(columns.json()?),
@@ -268,11 +269,11 @@ pub(super) fn record(agent: &AgentId, kind: RecordKind, row: &PgRow) -> Result<R
         }
         RecordKind::Conversation => Record::Conversation(columns.json()?),
         RecordKind::Message => Record::Message {
-            conversation: ConversationId::from_bytes(columns.octets()?),
+            conversation: ConversationId::from_bytes(columns.bytes()?),
             message: columns.json()?,
         },
         RecordKind::AgentRecord => Record::AgentRecord(agent_records::read(&mut columns)?),
         RecordKind::Audit => Record::Audit(audit::read(row)?),
-        RecordKind::Key => Record::Key(keys::read(&mut columns)?),
+        RecordKind::Key => Record::Key(records::key(&mut columns)?),
     })
 }
