@@ -32,27 +32,27 @@ fn rate(time: Duration) -> f64 {
     LENGTH as f64 / time.as_secs_f64() / 1e6
 }
 
-/// `cat > file; fsync`, and the SHA-256 of the same octets.
-fn plainly(folder: &Path, octets: &Bytes) -> Duration {
+/// `cat > file; fsync`, and the SHA-256 of the same bytes.
+fn plainly(folder: &Path, bytes: &Bytes) -> Duration {
     let path = folder.join("plain");
     let begun = now();
     let mut file = File::create(&path).expect("create");
-    for chunk in octets.chunks(128 * 1024) {
+    for chunk in bytes.chunks(128 * 1024) {
         file.write_all(chunk).expect("write");
     }
     file.sync_all().expect("sync");
-    std::hint::black_box(Sha256::digest(octets));
+    std::hint::black_box(Sha256::digest(bytes));
     let time = begun.elapsed();
     std::fs::remove_file(path).expect("remove");
     time
 }
 
-async fn uploaded(blobs: &FolderBlobs, key: &BlobKey, octets: &Bytes) -> Duration {
+async fn uploaded(blobs: &FolderBlobs, key: &BlobKey, bytes: &Bytes) -> Duration {
     let begun = now();
     let mut hash = Sha256::new();
     let mut writer = blobs.create(key, &FileName::of_sent(None, "bin")).await.expect("create");
-    for at in (0..octets.len()).step_by(CHUNK) {
-        let chunk = octets.slice(at..octets.len().min(at + CHUNK));
+    for at in (0..bytes.len()).step_by(CHUNK) {
+        let chunk = bytes.slice(at..bytes.len().min(at + CHUNK));
         hash.update(&chunk);
         writer.write(chunk).await.expect("write");
     }
@@ -65,7 +65,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("runtime")
 }
 
-/// The most memory that this process had at once, in octets.
+/// The most memory that this process had at once, in bytes.
 #[cfg(target_os = "linux")]
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("status");
@@ -81,15 +81,15 @@ fn uploads_need_little_memory() {
     const UPLOADS: usize = 64;
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
     let blobs = FolderBlobs::open(folder.path().join("blobs")).expect("open");
-    let octets: Bytes = vec![7; LENGTH].into();
+    let bytes: Bytes = vec![7; LENGTH].into();
     let before = peak();
     runtime().block_on(async {
         let uploads: Vec<_> = (0..UPLOADS)
             .map(|number| {
-                let (blobs, octets) = (blobs.clone(), octets.clone());
+                let (blobs, bytes) = (blobs.clone(), bytes.clone());
                 tokio::spawn(async move {
                     let key: BlobKey = format!("a/{number:024x}").parse().expect("a key");
-                    uploaded(&blobs, &key, &octets).await
+                    uploaded(&blobs, &key, &bytes).await
                 })
             })
             .collect();
@@ -107,13 +107,13 @@ fn uploads_need_little_memory() {
 fn a_folder_is_nearly_as_fast_as_the_disk() {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
     let blobs = FolderBlobs::open(folder.path().join("blobs")).expect("open");
-    let octets: Bytes = (0..LENGTH).map(|at| (at * 7 + at / 251) as u8).collect::<Vec<u8>>().into();
+    let bytes: Bytes = (0..LENGTH).map(|at| (at * 7 + at / 251) as u8).collect::<Vec<u8>>().into();
     let key: BlobKey = "a/697e00000000000000000001".parse().expect("a key");
     let (mut plain, mut upload, mut read, mut download) = (vec![], vec![], vec![], vec![]);
     runtime().block_on(async {
         for _ in 0..ROUNDS {
-            plain.push(tokio::task::block_in_place(|| plainly(folder.path(), &octets)));
-            upload.push(uploaded(&blobs, &key, &octets).await);
+            plain.push(tokio::task::block_in_place(|| plainly(folder.path(), &bytes)));
+            upload.push(uploaded(&blobs, &key, &bytes).await);
             let begun = now();
             let mut file = File::open(folder.path().join("blobs").join(key.to_string())).expect("open");
             let mut buffer = vec![0; 256 * 1024];

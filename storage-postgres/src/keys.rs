@@ -15,7 +15,7 @@ use crate::connect::{execute, fetch_one};
 use crate::error::Result;
 use crate::rows::{RowReader, Statement, json_text, signed};
 use crate::store::PostgresStorage;
-use crate::{agents, audit, tenant};
+use crate::{audit, tenant};
 
 fn address_text(address: Option<IpAddr>) -> Option<String> {
     address.map(|address| address.to_string())

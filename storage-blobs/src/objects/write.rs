@@ -27,7 +27,7 @@ pub(super) struct Writer {
     attributes: Attributes,
     filling: PutPayloadMut,
     upload: Option<Box<dyn MultipartUpload>>,
-    /// A write failed, or its future was dropped: octets may be missing.
+    /// A write failed, or its future was dropped: bytes may be missing.
     broken: bool,
 }
 
@@ -64,11 +64,11 @@ fn empty() -> PutPayloadMut {
 
 #[async_trait]
 impl BlobWriter for Writer {
-    async fn write(&mut self, octets: Bytes) -> BlobResult<()> {
+    async fn write(&mut self, bytes: Bytes) -> BlobResult<()> {
         if std::mem::replace(&mut self.broken, true) {
             return Err(broken());
         }
-        let mut rest = &octets[..];
+        let mut rest = &bytes[..];
         while !rest.is_empty() {
             // A full part waits for the next octet: it may be all there is.
             if self.filling.content_length() == PART {
@@ -94,9 +94,9 @@ impl BlobWriter for Writer {
             self.upload = None;
             return Ok(());
         }
-        let octets = std::mem::take(&mut self.filling).freeze();
+        let bytes = std::mem::take(&mut self.filling).freeze();
         let options = PutOptions { attributes: std::mem::take(&mut self.attributes), ..Default::default() };
-        self.store.put_opts(&self.path, octets, options).await.map_err(failed_to_write)?;
+        self.store.put_opts(&self.path, bytes, options).await.map_err(failed_to_write)?;
         Ok(())
     }
 }

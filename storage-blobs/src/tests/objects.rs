@@ -21,9 +21,9 @@ fn name() -> FileName {
     FileName::of_sent(Some("Résumé \"final\" 50%.pdf"), "pdf")
 }
 
-async fn write(blobs: &dyn BlobStore, key: &BlobKey, octets: Vec<u8>) -> BlobResult<()> {
+async fn write(blobs: &dyn BlobStore, key: &BlobKey, bytes: Vec<u8>) -> BlobResult<()> {
     let mut writer = blobs.create(key, &name()).await?;
-    writer.write(octets.into()).await?;
+    writer.write(bytes.into()).await?;
     writer.finish().await
 }
 
@@ -54,7 +54,7 @@ async fn get(link: &str) -> (String, Vec<u8>) {
     connection.write_all(request.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
     connection.read_to_end(&mut answer).await.unwrap();
-    let end = answer.windows(4).position(|octets| octets == b"\r\n\r\n").unwrap();
+    let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap();
     let body = answer.split_off(end + 4);
     (String::from_utf8(answer).unwrap().to_lowercase(), body)
 }

@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use mongodb::Client;
 use openapi_core::conformance::Backend;
 use openapi_core::storage::Storage;
+#[allow(unused_imports, reason = "each test file uses its part")]
 pub use storage_common::fixtures::*;
 use storage_mongo::{MongoConfig, MongoStorage};
 use tokio::runtime::Runtime;

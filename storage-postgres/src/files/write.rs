@@ -4,7 +4,7 @@ use openapi_core::audit::AuditEntry;
 use openapi_core::files::ContactFile;
 use openapi_core::ports::BlobKey;
 use openapi_core::storage::{FileDeletion, FileTombstone, FileWrite, StorageErrorKind};
-use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
+use openapi_core::values::{AgentId, ContactId, Timestamp};
 use sqlx::PgConnection;
 
 use super::read;

@@ -33,9 +33,9 @@ fn key(agent: &str) -> BlobKey {
     format!("{agent}/697e00000000000000000001").parse().unwrap()
 }
 
-async fn write(blobs: &FolderBlobs, key: &BlobKey, octets: &'static [u8]) -> BlobResult<()> {
+async fn write(blobs: &FolderBlobs, key: &BlobKey, bytes: &'static [u8]) -> BlobResult<()> {
     let mut writer = blobs.create(key, &FileName::of_sent(None, "bin")).await?;
-    writer.write(Bytes::from_static(octets)).await?;
+    writer.write(Bytes::from_static(bytes)).await?;
     writer.finish().await
 }
 
@@ -236,7 +236,7 @@ fn a_full_disk_is_unavailable_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let exe = std::env::current_exe().unwrap();
     let script =
-        r#"mount -t tmpfs -o size=4m none "$1" && exec "$2" --exact tests::folder::on_a_full_disk --ignored"#;
+        r#"mount -t tmpfs -o size=4m none "$1" && exec "$2" --exact tests::local::on_a_full_disk --ignored"#;
     let output = std::process::Command::new("unshare")
         .args(["--mount", "--map-root-user", "sh", "-c", script, "sh"])
         .args([folder.path().as_os_str(), exe.as_os_str()])

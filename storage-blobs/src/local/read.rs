@@ -8,12 +8,12 @@ use std::path::Path;
 use bytes::Bytes;
 use openapi_core::ports::BlobStream;
 
-use super::ahead::{Ahead, Source, step};
+use super::prefetch::{Prefetch, Source, step};
 
-/// What is read at once; a stream holds at most two of them.
+/// The size of a read; a stream holds at most two chunks.
 const CHUNK: u64 = 256 * 1024;
 
-/// A file, and how many octets of it are still to be read.
+/// A file, and how many bytes remain.
 pub(super) struct Reader {
     file: File,
     left: u64,
@@ -25,7 +25,7 @@ impl Reader {
         let mut file = File::open(path)?;
         let metadata = file.metadata()?;
         if !metadata.is_file() {
-            return Err(io::Error::other("there is something else in the place of a blob"));
+            return Err(io::Error::other("the path of a blob is no file"));
         }
         if range.start.max(range.end) > metadata.len() {
             return Err(io::Error::new(io::ErrorKind::NotFound, "the blob is shorter"));
@@ -50,7 +50,7 @@ impl Source for Reader {
         if (chunk.len() as u64) < length {
             return Err(io::Error::new(
                 io::ErrorKind::UnexpectedEof,
-                "the blob was cut short while it was read",
+                "the blob was truncated while it was read",
             ));
         }
         self.left -= length;
@@ -59,5 +59,5 @@ impl Source for Reader {
 }
 
 pub(super) fn stream(opened: Option<(Reader, Bytes)>) -> BlobStream {
-    Box::pin(Ahead::new(opened))
+    Box::pin(Prefetch::new(opened))
 }

@@ -1,13 +1,13 @@
-//! Names of agents' folders that are different on every file system.
+//! Names of tenants' folders that differ on every file system.
 
 use openapi_core::values::AgentId;
 
 /// Names of devices on Windows, in lower case.
 const DEVICES: [&str; 4] = ["con", "prn", "aux", "nul"];
 
-/// The name of an agent's folder: its id. Where the id has capital letters, which not every file system tells apart, they
-/// become small ones, and `+` and their places follow as the bits of a hexadecimal number; behind the name of a device,
-/// `+0`. No id has a `+`.
+/// The name of a tenant's folder: its id in lower case. For an id with capital letters, which some file systems do not
+/// distinguish, `+` and their positions follow as the bits of a hexadecimal number; the name of a device gets `+0`. No id
+/// contains a `+`.
 pub(super) fn folder_of(agent: &AgentId) -> String {
     let mut name = agent.as_str().to_ascii_lowercase();
     let capitals = agent
@@ -22,7 +22,7 @@ pub(super) fn folder_of(agent: &AgentId) -> String {
     name
 }
 
-/// The agent whose folder has this name.
+/// The tenant whose folder has this name.
 pub(super) fn agent_of(folder: &str) -> Option<AgentId> {
     let (small, capitals) = match folder.split_once('+') {
         None => (folder, 0),
@@ -35,7 +35,7 @@ pub(super) fn agent_of(folder: &str) -> Option<AgentId> {
         .map(|(at, c)| if at < 64 && capitals >> at & 1 == 1 { c.to_ascii_uppercase() } else { c })
         .collect();
     let agent: AgentId = id.parse().ok()?;
-    // One spelling: everything else is no folder of ours.
+    // Any other spelling is not a folder of the store.
     (folder_of(&agent) == folder).then_some(agent)
 }
 

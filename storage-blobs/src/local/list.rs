@@ -7,10 +7,10 @@ use std::path::Path;
 use openapi_core::ports::{BlobEntry, BlobKey, BlobListing};
 use openapi_core::values::{AgentId, FileId};
 
-use super::ahead::{Ahead, Items, Source, step};
 use super::names;
+use super::prefetch::{Items, Prefetch, Source, step};
 
-/// How many blobs a thread looks for in one turn.
+/// The most blobs that a thread collects at a time.
 const BATCH: usize = 256;
 
 /// A walk over the folders of agents; it needs the same memory however many blobs there are.
@@ -85,5 +85,5 @@ impl Source for Walk {
 }
 
 pub(super) fn stream(begun: Begun) -> BlobListing {
-    Box::pin(Items::new(Ahead::new(begun)))
+    Box::pin(Items::new(Prefetch::new(begun)))
 }

@@ -1,4 +1,4 @@
-//! Removing what writers left behind that never finished.
+//! Removing staged files whose writers never finished.
 
 use std::fs;
 use std::io;

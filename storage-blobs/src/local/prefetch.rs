@@ -1,4 +1,4 @@
-//! A stream of what a blocking thread makes, one piece ahead of its reader.
+//! A stream whose pieces a blocking thread produces, one ahead of the reader.
 
 use std::future::Future as _;
 use std::io;
@@ -10,9 +10,9 @@ use openapi_core::ports::BlobResult;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use super::{failed, stopped};
+use super::sync::{failed, stopped};
 
-/// Makes one piece after another and may wait for the disk.
+/// Produces one piece after another and may wait for the disk.
 pub(super) trait Source: Send + Unpin + 'static {
     type Piece: Send + Unpin + 'static;
 
@@ -20,8 +20,8 @@ pub(super) trait Source: Send + Unpin + 'static {
     fn next(&mut self) -> io::Result<Option<Self::Piece>>;
 }
 
-/// The pieces of a source. The next is made while its reader has the last, and not before.
-pub(super) struct Ahead<S: Source> {
+/// The pieces of a source. The next one is produced while the reader processes the last one.
+pub(super) struct Prefetch<S: Source> {
     runtime: Handle,
     state: State<S>,
 }
@@ -30,8 +30,8 @@ pub(super) struct Ahead<S: Source> {
 type Step<S> = io::Result<Option<(S, <S as Source>::Piece)>>;
 
 enum State<S: Source> {
-    Made(S, S::Piece),
-    Making(JoinHandle<Step<S>>),
+    Ready(S, S::Piece),
+    Producing(JoinHandle<Step<S>>),
     Ended,
 }
 
@@ -40,31 +40,31 @@ pub(super) fn step<S: Source>(mut source: S) -> Step<S> {
     Ok(source.next()?.map(|piece| (source, piece)))
 }
 
-impl<S: Source> Ahead<S> {
-    /// A stream that begins with a piece made already; to be called within a runtime.
+impl<S: Source> Prefetch<S> {
+    /// A stream that starts with a piece; must be called within a runtime.
     pub(super) fn new(first: Option<(S, S::Piece)>) -> Self {
-        let state = first.map_or(State::Ended, |(source, piece)| State::Made(source, piece));
-        Ahead { runtime: Handle::current(), state }
+        let state = first.map_or(State::Ended, |(source, piece)| State::Ready(source, piece));
+        Prefetch { runtime: Handle::current(), state }
     }
 }
 
-impl<S: Source> Stream for Ahead<S> {
+impl<S: Source> Stream for Prefetch<S> {
     type Item = BlobResult<S::Piece>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
             match std::mem::replace(&mut self.state, State::Ended) {
-                State::Made(source, piece) => {
-                    self.state = State::Making(self.runtime.spawn_blocking(move || step(source)));
+                State::Ready(source, piece) => {
+                    self.state = State::Producing(self.runtime.spawn_blocking(move || step(source)));
                     return Poll::Ready(Some(Ok(piece)));
                 }
-                State::Making(mut making) => {
-                    let Poll::Ready(made) = Pin::new(&mut making).poll(context) else {
-                        self.state = State::Making(making);
+                State::Producing(mut task) => {
+                    let Poll::Ready(produced) = Pin::new(&mut task).poll(context) else {
+                        self.state = State::Producing(task);
                         return Poll::Pending;
                     };
-                    match made.map_err(stopped).and_then(|made| made.map_err(failed)) {
-                        Ok(Some((source, piece))) => self.state = State::Made(source, piece),
+                    match produced.map_err(stopped).and_then(|produced| produced.map_err(failed)) {
+                        Ok(Some((source, piece))) => self.state = State::Ready(source, piece),
                         Ok(None) => {}
                         Err(error) => return Poll::Ready(Some(Err(error))),
                     }
@@ -75,22 +75,22 @@ impl<S: Source> Stream for Ahead<S> {
     }
 }
 
-impl<S: Source> Drop for Ahead<S> {
+impl<S: Source> Drop for Prefetch<S> {
     fn drop(&mut self) {
-        if let State::Making(making) = &self.state {
-            making.abort();
+        if let State::Producing(task) = &self.state {
+            task.abort();
         }
     }
 }
 
 /// The single items of pieces that hold many.
 pub(super) struct Items<S: Source<Piece = Vec<T>>, T> {
-    pieces: Ahead<S>,
+    pieces: Prefetch<S>,
     piece: std::vec::IntoIter<T>,
 }
 
 impl<S: Source<Piece = Vec<T>>, T> Items<S, T> {
-    pub(super) fn new(pieces: Ahead<S>) -> Self {
+    pub(super) fn new(pieces: Prefetch<S>) -> Self {
         Items { pieces, piece: Vec::new().into_iter() }
     }
 }

@@ -1,11 +1,12 @@
-//! Opening a folder: it is made, and tried.
+//! Opening a folder: creating it and testing that it is writable.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use super::{Folder, FolderBlobs, UNFINISHED, private_folder, sync_folder};
+use super::folder::{Folder, STAGING};
+use super::store::FolderBlobs;
+use super::sync::{private_folder, sync_folder, try_to_write};
 
 /// Why a folder cannot hold the contents of files. The text says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -36,9 +37,9 @@ pub enum OpenFolderError {
 }
 
 impl FolderBlobs {
-    /// Uses a folder, which is made when it is not there, and tries to write in it.
+    /// Opens a folder, creates it if it is absent, and tests that it is writable.
     ///
-    /// Blocks for as long as that takes: some milliseconds.
+    /// Blocks for a few milliseconds.
     ///
     /// # Errors
     /// [`OpenFolderError`] says what is wrong with the folder and what to do.
@@ -48,14 +49,14 @@ impl FolderBlobs {
             return Err(OpenFolderError::NoFolder { folder: root });
         }
         make(&root).map_err(|source| OpenFolderError::Make { folder: root.clone(), source })?;
-        let unfinished = root.join(UNFINISHED);
-        let tried = make(&unfinished).and_then(|()| try_to_write(&unfinished));
+        let staging = root.join(STAGING);
+        let tried = make(&staging).and_then(|()| try_to_write(&staging));
         tried.map_err(|source| OpenFolderError::Write { folder: root.clone(), source })?;
-        Ok(FolderBlobs(Arc::new(Folder { root, synced: Mutex::default(), pace: Default::default() })))
+        Ok(FolderBlobs(Arc::new(Folder::new(root))))
     }
 }
 
-/// Makes a folder and those above it that are missing, all readable by their owner only. They outlive a power cut.
+/// Creates a folder and its missing parents, readable only by their owner. Their names survive a power cut.
 fn make(folder: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = folder
         .ancestors()
@@ -65,22 +66,10 @@ fn make(folder: &Path) -> io::Result<()> {
     for made in missing {
         let above = made.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
         match sync_folder(above) {
-            // A folder that may be written and not listed cannot be opened.
+            // A folder that is writable but not readable cannot be opened.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
             synced => synced?,
         }
     }
     Ok(())
-}
-
-/// Makes a file, writes to it and removes it again.
-pub(super) fn try_to_write(unfinished: &Path) -> io::Result<()> {
-    let path = unfinished.join("probe");
-    let written = OpenOptions::new().write(true).create(true).truncate(true).open(&path);
-    let written = written.and_then(|mut file| file.write_all(b"."));
-    match fs::remove_file(&path) {
-        // Another probe at the same time removes it first.
-        Err(error) if error.kind() != io::ErrorKind::NotFound => written.and(Err(error)),
-        _ => written,
-    }
 }

@@ -1,4 +1,4 @@
-//! A file that is being written, under a name that nobody reads.
+//! A file that is being written, under a name that is not read.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IoSlice, Write as _};
@@ -8,35 +8,40 @@ use std::sync::Arc;
 use bytes::Bytes;
 use openapi_core::values::FileId;
 
-/// After how many octets the disk is told to begin.
-const TOLD_EVERY: u64 = 2 * 1024 * 1024;
+/// The bytes after which the system is asked to write back.
+const WRITE_BACK_EVERY: u64 = 2 * 1024 * 1024;
 
-/// How many writers of one key at once are given a name of their own.
-const NAMES: u32 = 1_000;
+/// The most concurrent writers of one key.
+const MAX_NAMES: u32 = 1_000;
 
-/// A file in the folder `.unfinished`. Dropped, it is removed.
+/// A file in the folder `.unfinished`. Dropping it removes the file.
 #[derive(Debug)]
-pub(super) struct Unfinished {
+pub(super) struct StagedFile {
     pub(super) file: Arc<File>,
     pub(super) path: PathBuf,
-    /// Octets written so far, and how many of these the disk was told to take.
+    /// The bytes written so far, and how many of them are in write-back.
     written: u64,
-    told: u64,
+    written_back: u64,
 }
 
-impl Unfinished {
-    /// Makes the file. Its name holds the id of the file, for whoever looks for what is left after a crash.
-    pub(super) fn begin(folder: &Path, id: FileId) -> io::Result<Self> {
+impl StagedFile {
+    /// Creates the file. Its name contains the id of the blob, to identify it after a crash.
+    pub(super) fn create(folder: &Path, id: FileId) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        for number in 0..NAMES {
+        for number in 0..MAX_NAMES {
             let path = folder.join(format!("{id}.{number}"));
             match options.open(&path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 opened => {
-                    return opened.map(|file| Unfinished { file: Arc::new(file), path, written: 0, told: 0 });
+                    return opened.map(|file| StagedFile {
+                        file: Arc::new(file),
+                        path,
+                        written: 0,
+                        written_back: 0,
+                    });
                 }
             }
         }
@@ -44,8 +49,8 @@ impl Unfinished {
     }
 }
 
-impl Unfinished {
-    /// Writes the next octets.
+impl StagedFile {
+    /// Writes the next bytes.
     pub(super) fn write(&mut self, pieces: &[Bytes]) -> io::Result<()> {
         let mut slices: Vec<IoSlice<'_>> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
         let mut rest = slices.as_mut_slice();
@@ -63,19 +68,19 @@ impl Unfinished {
         Ok(())
     }
 
-    /// What the disk is to be told to take, from time to time, so that little is left to wait for in the end.
+    /// The part to write back, once it is large enough, so that the final sync has little left to write.
     pub(super) fn begin_writing_back(&mut self) -> Option<WriteBack> {
-        let length = self.written - self.told;
-        if length < TOLD_EVERY {
+        let length = self.written - self.written_back;
+        if length < WRITE_BACK_EVERY {
             return None;
         }
-        let part = WriteBack { file: Arc::clone(&self.file), offset: self.told, length };
-        self.told = self.written;
+        let part = WriteBack { file: Arc::clone(&self.file), offset: self.written_back, length };
+        self.written_back = self.written;
         Some(part)
     }
 }
 
-/// A part of a file that is to go to the disk.
+/// A part of a file for write-back.
 #[derive(Debug)]
 pub(super) struct WriteBack {
     file: Arc<File>,
@@ -84,13 +89,12 @@ pub(super) struct WriteBack {
 }
 
 impl WriteBack {
-    /// Lets the system write it, without waiting for the disk. Octets that are not there yet stay in memory: only clean
-    /// ones could be dropped.
+    /// Starts the write-back without waiting for the disk. Dirty pages stay in the cache; only clean ones are dropped.
     pub(super) fn run(self) {
         #[cfg(target_os = "linux")]
         {
             use rustix::fs::{Advice, fadvise};
-            // A system that does not take the advice writes it all in the end.
+            // A system that ignores the advice writes everything at the final sync.
             let _ =
                 fadvise(&self.file, self.offset, std::num::NonZeroU64::new(self.length), Advice::DontNeed);
         }
@@ -99,10 +103,10 @@ impl WriteBack {
     }
 }
 
-impl Drop for Unfinished {
+impl Drop for StagedFile {
     fn drop(&mut self) {
         let leftover = Leftover(std::mem::take(&mut self.path));
-        // A dropped writer is on a thread that must not wait for the disk.
+        // The writer may be dropped on a thread that must not wait for the disk.
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) => drop(runtime.spawn_blocking(move || drop(leftover))),
             Err(_) => drop(leftover),
@@ -110,12 +114,12 @@ impl Drop for Unfinished {
     }
 }
 
-/// The name of a file that is to be removed: also when the runtime shuts down before it runs what it was given.
+/// The path of a file to remove, also when the runtime shuts down before it runs the task.
 struct Leftover(PathBuf);
 
 impl Drop for Leftover {
     fn drop(&mut self) {
-        // What cannot be removed is swept later.
+        // The sweep removes what cannot be removed now.
         drop(fs::remove_file(&self.0));
     }
 }
