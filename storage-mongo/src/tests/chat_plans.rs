@@ -7,7 +7,7 @@ use openapi_core::values::{ConversationId, KnowledgeId, MessageId};
 
 use super::plans::{explain, refuse_detours};
 use super::small;
-use super::support::{Database, agent_id, at, contact_id, wait};
+use super::support::{agent_id, at, contact_id, wait};
 use crate::chat::conversations::{read, write};
 use crate::chat::knowledge::{self, blocks};
 use crate::document::{binary, key, time};

@@ -198,7 +198,7 @@ fn two_servers_write_to_one_agent_at_the_same_time() {
     wait(async {
         let stores = [Arc::new(database.open().await), Arc::new(database.open().await)];
         let a = agent_id("a");
-        let schema = insert_agent(&stores[0], &a).await;
+        let schema = insert_agent(&*stores[0], &a).await;
         let mut waiting = Vec::new();
         for number in 0..60 {
             // Every name is wanted twice, once on each server.
