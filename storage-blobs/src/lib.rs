@@ -3,12 +3,12 @@
 //! Each store implements [`BlobStore`](openapi_core::ports::BlobStore) and passes the suite in
 //! `testkit::conformance::blobs`. [`open`] makes one of a [`BlobsUrl`].
 //!
-//! - [`FolderBlobs`] keeps blobs in a local folder, and an acknowledged one through a power cut.
-//! - `ObjectBlobs` (feature `cloud`, on by default) keeps them in an object store, over rustls.
+//! - [`FolderBlobs`] stores blobs in a local folder; an acknowledged blob survives a power cut.
+//! - `ObjectBlobs` (feature `cloud`, on by default) stores them in an object store, over rustls.
 //! - [`MemoryBlobs`](openapi_core::ports::MemoryBlobs), from the core, is what `memory:` names.
 //!
-//! The stores run on Tokio. They read no environment: variables with credentials are given to [`open`]. Only where the
-//! system's certificates lie is asked as other programs ask it, `SSL_CERT_FILE` and `SSL_CERT_DIR` included.
+//! The stores run on Tokio. They do not read the environment: the caller passes variables with credentials to [`open`]. The
+//! only exception is the location of the system's certificates, `SSL_CERT_FILE` and `SSL_CERT_DIR`.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -21,7 +21,8 @@
 //! # }
 //! ```
 
-mod folder;
+mod error;
+mod local;
 #[cfg(feature = "cloud")]
 mod objects;
 mod open;
@@ -29,8 +30,9 @@ mod open;
 mod tests;
 mod url;
 
-pub use folder::{FolderBlobs, OpenFolderError};
+pub use error::OpenError;
+pub use local::{FolderBlobs, OpenFolderError};
 #[cfg(feature = "cloud")]
 pub use objects::ObjectBlobs;
-pub use open::{OpenError, open};
+pub use open::open;
 pub use url::{BlobsUrl, Bucket, InvalidBlobsUrl};

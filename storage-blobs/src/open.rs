@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use openapi_core::ports::{BlobStore, MemoryBlobs};
 
-use crate::{BlobsUrl, FolderBlobs, OpenFolderError};
+use crate::error::OpenError;
+use crate::local::FolderBlobs;
+use crate::url::BlobsUrl;
 
 /// Opens the store that a URL names.
 ///
@@ -36,7 +38,7 @@ pub fn open(
         #[cfg(feature = "cloud")]
         cloud => {
             let environment: Vec<(String, String)> = environment.into_iter().collect();
-            Ok(Arc::new(crate::ObjectBlobs::open(cloud, &environment)?))
+            Ok(Arc::new(crate::objects::ObjectBlobs::open(cloud, &environment)?))
         }
         #[cfg(not(feature = "cloud"))]
         cloud => {
@@ -47,21 +49,4 @@ pub fn open(
             })
         }
     }
-}
-
-/// Why a store of file contents cannot be opened. The text says what to do.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// The folder cannot be used.
-    #[error(transparent)]
-    Folder(#[from] OpenFolderError),
-    /// The variables of the environment do not fit the store.
-    #[error("the store of file contents {url} cannot be opened: {reason}")]
-    Settings {
-        /// The store.
-        url: String,
-        /// What is wrong.
-        reason: String,
-    },
 }

@@ -81,7 +81,7 @@ impl FromStr for BlobsUrl {
         };
         let bucket = || match rest.strip_prefix("//") {
             Some(rest) => Bucket::parse(rest).map_err(invalid),
-            None => Err(invalid("two slashes are missing behind the scheme")),
+            None => Err(invalid("two slashes are missing after the scheme")),
         };
         match scheme {
             "file" => folder(rest).map(BlobsUrl::Folder).map_err(invalid),

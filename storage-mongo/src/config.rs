@@ -28,6 +28,24 @@ pub struct MongoConfig {
     /// The most writes that share one transaction (default 64). Each contact is some hundred entries of the search
     /// index: a larger transaction takes the server's cache and comes near the deadline on a slow one.
     pub write_batch: usize,
+    /// Sizes at which the store changes its method.
+    pub(crate) thresholds: Thresholds,
+}
+
+/// Sizes at which the store changes its method. Tests use small ones, so that few documents reach every method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Thresholds {
+    /// The most matches that are collected and sorted, and the most contacts with a tag for which the tag is a better filter
+    /// than the grams of a search.
+    pub(crate) few_matches: u64,
+    /// The contacts that a change of a schema reads at a time.
+    pub(crate) reindex_chunk: u32,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Thresholds { few_matches: 1_000, reindex_chunk: 1_000 }
+    }
 }
 
 impl MongoConfig {
@@ -61,6 +79,7 @@ impl MongoConfig {
             list_timeout: Duration::from_secs(15),
             write_queue: 4_096,
             write_batch: 64,
+            thresholds: Thresholds::default(),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Connecting: the client's options, what the deployment must be, and the handle that everything else works with.
+//! Connecting: the client's options, the requirements on the deployment, and the handle of all other modules.
 
 use std::time::Duration;
 
@@ -7,14 +7,15 @@ use mongodb::options::{
     Acknowledgment, ClientOptions, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern,
 };
 use mongodb::{Client, ClientSession, Collection, Database};
+use openapi_core::storage::StorageError;
 
-use crate::config::MongoConfig;
-use crate::error::{Fault, OpenError, Result};
+use crate::config::{MongoConfig, Thresholds};
+use crate::error::{Error, OpenError, Result};
 
-/// The oldest release that has what the store needs: reads of a snapshot outside of transactions.
+/// The oldest release with snapshot reads outside of transactions.
 const OLDEST_WIRE_VERSION: i32 = 13;
 
-/// The database and the deadlines: what every method works with. Cheap to clone.
+/// The database, with the timeouts and limits of every method. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Handle {
     pub(crate) client: Client,
@@ -24,6 +25,7 @@ pub(crate) struct Handle {
     pub(crate) list_timeout: Duration,
     pub(crate) write_queue: usize,
     pub(crate) write_batch: usize,
+    pub(crate) thresholds: Thresholds,
 }
 
 impl Handle {
@@ -31,30 +33,38 @@ impl Handle {
         self.db.collection(name)
     }
 
-    /// Runs a read under its deadline.
+    /// Runs a read with its timeout.
     pub(crate) async fn read<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
-        within(self.operation_timeout, work).await
+        with_timeout(self.operation_timeout, work).await
     }
 
-    /// Runs a list under its deadline.
+    /// The same for a read whose error is already that of the port.
+    pub(crate) async fn read_stored<T>(
+        &self,
+        work: impl Future<Output = Result<T, StorageError>>,
+    ) -> Result<T, StorageError> {
+        with_timeout(self.operation_timeout, async { Ok(work.await) }).await?
+    }
+
+    /// Runs a list with its timeout.
     pub(crate) async fn list<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
-        within(self.list_timeout, work).await
+        with_timeout(self.list_timeout, work).await
     }
 
-    /// A session whose reads all see the store at one instant.
+    /// A session whose reads share one snapshot.
     pub(crate) async fn snapshot(&self) -> Result<ClientSession> {
         Ok(self.client.start_session().snapshot(true).await?)
     }
 }
 
-/// The driver has deadlines for finding a server and for connecting, but none for an answer that never comes.
-pub(crate) async fn within<T>(deadline: Duration, work: impl Future<Output = Result<T>>) -> Result<T> {
-    tokio::time::timeout(deadline, work)
+/// The driver has timeouts for server selection and for connecting, but none for a response.
+pub(crate) async fn with_timeout<T>(timeout: Duration, work: impl Future<Output = Result<T>>) -> Result<T> {
+    tokio::time::timeout(timeout, work)
         .await
-        .unwrap_or(Err(Fault::Late("the database did not answer in time")))
+        .unwrap_or(Err(Error::Timeout("the database did not respond in time")))
 }
 
-/// Connects and looks whether the deployment is one that the store can work on.
+/// Connects and checks the deployment.
 pub(crate) async fn open(config: &MongoConfig) -> Result<Handle, OpenError> {
     let mut options =
         ClientOptions::parse(&config.url).await.map_err(|error| OpenError::Url(error.to_string()))?;
@@ -64,7 +74,7 @@ pub(crate) async fn open(config: &MongoConfig) -> Result<Handle, OpenError> {
     options.max_pool_size.get_or_insert(config.pool);
     options.server_selection_timeout.get_or_insert(config.selection_timeout);
     options.connect_timeout.get_or_insert(config.connect_timeout);
-    // What is read must be what was acknowledged, and what is acknowledged must stay: no URL changes that.
+    // Reads return only acknowledged writes, and acknowledged writes are durable; the URL cannot change that.
     options.selection_criteria = Some(SelectionCriteria::ReadPreference(ReadPreference::Primary));
     options.read_concern = Some(ReadConcern::majority());
     options.write_concern = Some(WriteConcern::builder().w(Acknowledgment::Majority).journal(true).build());
@@ -80,6 +90,7 @@ pub(crate) async fn open(config: &MongoConfig) -> Result<Handle, OpenError> {
         list_timeout: config.list_timeout,
         write_queue: config.write_queue.max(1),
         write_batch: config.write_batch.max(1),
+        thresholds: config.thresholds,
     };
     if let Err(error) = inspect(&handle, &database).await {
         handle.client.clone().shutdown().immediate(true).await;
@@ -94,10 +105,10 @@ async fn inspect(handle: &Handle, database: &str) -> Result<(), OpenError> {
     let ask = async |command: Document| {
         let asked = admin.run_command(command);
         match tokio::time::timeout(handle.operation_timeout, asked.into_future()).await {
-            Ok(answer) => answer.map_err(|error| OpenError::of(&handle.hosts, database, &error)),
+            Ok(response) => response.map_err(|error| OpenError::of(&handle.hosts, database, &error)),
             Err(_) => Err(OpenError::Unreachable {
                 hosts: handle.hosts.clone(),
-                reason: "it does not answer".to_owned(),
+                reason: "it does not respond".to_owned(),
             }),
         }
     };

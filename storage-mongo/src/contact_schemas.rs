@@ -6,26 +6,28 @@ use openapi_core::audit::AuditEntry;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{ContactSchemaStore, StorageError, StorageErrorKind};
 use openapi_core::values::AgentId;
+use storage_common::in_transaction;
 
-use crate::document::{Fields, integer, json, of_agent};
+use crate::document::{FieldReader, Fields, integer, json, of_agent};
 use crate::error::{Result, corrupt};
 use crate::migrate::collection;
-use crate::transaction::{Find, Reads, Transaction};
-use crate::{MongoStorage, audit, contacts, ledger};
+use crate::store::MongoStorage;
+use crate::transaction::{DocumentReader, Find, Transaction};
+use crate::{audit, contacts, tenant};
 
 fn schema_key(agent: &AgentId, version: u64) -> Result<Document> {
     Ok(doc! { "agent": agent.as_str(), "version": integer(version)? })
 }
 
 /// Stores a version.
-pub(crate) async fn put(tx: &mut Transaction, agent: &AgentId, schema: &ContactSchema) -> Result<()> {
+pub(crate) async fn insert(tx: &mut Transaction, agent: &AgentId, schema: &ContactSchema) -> Result<()> {
     let document = doc! { "_id": schema_key(agent, schema.version)?, "body": json(schema)? };
     tx.insert(collection::CONTACT_SCHEMAS, &[document]).await
 }
 
-/// A version of the schema of an agent.
+/// A version of the schema of a tenant.
 pub(crate) async fn at_version(
-    reads: &mut Reads<'_>,
+    reads: &mut DocumentReader<'_>,
     agent: &AgentId,
     version: u64,
 ) -> Result<Option<ContactSchema>> {
@@ -38,9 +40,9 @@ pub(crate) async fn at_version(
 impl ContactSchemaStore for MongoStorage {
     async fn contact_schema(&self, agent: &AgentId) -> Result<Option<ContactSchema>, StorageError> {
         let read = async {
-            let mut reads = Reads::alone(&self.handle);
-            match ledger::living(&mut reads, agent).await? {
-                // A version that the ledger names is stored, and stays until the agent is purged.
+            let mut reads = DocumentReader::new(&self.handle);
+            match tenant::find(&mut reads, agent).await? {
+                // The version in the state is stored until the tenant is purged.
                 Some(ledger) => at_version(&mut reads, agent, ledger.schema_version).await,
                 None => Ok(None),
             }
@@ -50,8 +52,8 @@ impl ContactSchemaStore for MongoStorage {
 
     async fn contact_schema_history(&self, agent: &AgentId) -> Result<Vec<ContactSchema>, StorageError> {
         let read = async {
-            let mut reads = Reads::alone(&self.handle);
-            if ledger::living(&mut reads, agent).await?.is_none() {
+            let mut reads = DocumentReader::new(&self.handle);
+            if tenant::find(&mut reads, agent).await?.is_none() {
                 return Ok(Vec::new());
             }
             let find = Find { filter: of_agent(agent), sort: Some(doc! { "_id": 1 }), ..Find::default() };
@@ -67,13 +69,9 @@ impl ContactSchemaStore for MongoStorage {
         schema: &ContactSchema,
         audit: &AuditEntry,
     ) -> Result<(), StorageError> {
-        let input = (agent.clone(), schema.clone(), audit.clone());
-        // Computing the keys of all contacts anew may need longer than other writes.
-        self.writer
-            .write_at_length(agent, input, |tx, (agent, schema, audit)| {
-                Box::pin(replace(tx, agent, schema, audit))
-            })
-            .await
+        // Computing the keys of all contacts again may exceed the timeout of other writes.
+        let chunk = self.handle.thresholds.reindex_chunk;
+        in_transaction!(self.writer.write_long(agent), replace(agent, schema, audit, *chunk))
     }
 }
 
@@ -82,18 +80,19 @@ async fn replace(
     agent: &AgentId,
     schema: &ContactSchema,
     entry: &AuditEntry,
+    chunk: u32,
 ) -> Result<()> {
-    let ledger = ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    let ledger = tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     if ledger.schema_version + 1 != schema.version {
         return Err(StorageErrorKind::Stale.into());
     }
     let before = at_version(&mut tx.reads(), agent, ledger.schema_version).await?;
     let before = before.ok_or_else(|| corrupt("the agent has no contact schema"))?;
     if before.keys_differ(schema) {
-        contacts::rekey(tx, agent, schema).await?;
+        contacts::reindex(tx, agent, schema, chunk).await?;
     }
-    put(tx, agent, schema).await?;
+    insert(tx, agent, schema).await?;
     let version = integer(schema.version)?;
-    ledger::change(tx, agent, doc! { "$set": { "schema": version } }).await?;
+    tenant::change(tx, agent, doc! { "$set": { "schema": version } }).await?;
     audit::append(tx, [entry]).await
 }

@@ -1,4 +1,4 @@
-//! Credits of agents and their ledgers, as JSON under the keys that they are found by.
+//! Credits of tenants and their ledgers, as JSON.
 
 use async_trait::async_trait;
 use mongodb::bson::{Bson, Document, RawDocument, doc};
@@ -7,21 +7,23 @@ use openapi_core::storage::{
     CreditStore, CreditWrite, DocumentWrite, LedgerQuery, StorageError, StorageErrorKind,
 };
 use openapi_core::values::{AgentId, PlatformId, Timestamp};
+use storage_common::in_transaction;
 
-use crate::document::{Fields, bytes, integer, json, key, time};
+use crate::document::{FieldReader, Fields, binary, integer, json, key, time};
 use crate::error::Result;
 use crate::migrate::collection;
-use crate::transaction::{Find, Reads, Transaction, Update};
-use crate::{MongoStorage, audit, documents, ledger, replays};
+use crate::store::MongoStorage;
+use crate::transaction::{DocumentReader, Find, Transaction, Update};
+use crate::{audit, documents, replays, tenant};
 
-/// The `_id` of an agent's account, of which there is one.
+/// The `_id` of a tenant's account.
 pub(crate) fn account_key(agent: &AgentId) -> Document {
     key(agent, &[])
 }
 
 /// The `_id` of an entry.
 pub(crate) fn entry_key(agent: &AgentId, at: Timestamp, id: PlatformId) -> Document {
-    doc! { "agent": agent.as_str(), "at": time(at), "id": bytes(id.as_bytes()) }
+    doc! { "agent": agent.as_str(), "at": time(at), "id": binary(id.as_bytes()) }
 }
 
 /// The document of an account.
@@ -46,16 +48,16 @@ pub(crate) fn entry(document: &RawDocument) -> Result<CreditEntry> {
     Fields(document).json("body")
 }
 
-/// What a part of a ledger asks the database for.
+/// The find for part of a ledger.
 pub(crate) fn find(query: &LedgerQuery) -> Find {
     let agent = query.agent.as_str();
-    // The entries of an agent lie in order within its part of `_id`.
-    let behind = match &query.before {
+    // The entries of a tenant are in order within its range of `_id`.
+    let before = match &query.before {
         Some((at, id)) => entry_key(&query.agent, *at, *id),
         None => doc! { "agent": agent, "at": Bson::MaxKey },
     };
     Find {
-        filter: doc! { "_id": { "$gt": { "agent": agent }, "$lt": behind }, "_id.agent": agent },
+        filter: doc! { "_id": { "$gt": { "agent": agent }, "$lt": before }, "_id.agent": agent },
         sort: Some(doc! { "_id": -1 }),
         limit: query.limit,
         hint: Some(crate::migrate::index::BY_KEY),
@@ -65,7 +67,7 @@ pub(crate) fn find(query: &LedgerQuery) -> Find {
 
 /// As [`CreditStore::save_credits`], inside a transaction.
 async fn save(tx: &mut Transaction, agent: &AgentId, write: &CreditWrite) -> Result<()> {
-    let ledger = ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    let state = tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     if let Some(replay) = &write.replay
         && replays::is_stored(tx, agent, &replay.key, write.at).await?
     {
@@ -80,7 +82,7 @@ async fn save(tx: &mut Transaction, agent: &AgentId, write: &CreditWrite) -> Res
         }
     }
     if let Some(document) = &write.document {
-        documents::refuse_excess(ledger.bytes, document)?;
+        documents::refuse_excess(state.bytes, document)?;
     }
     if let Some(entry) = &write.entry {
         let id = doc! { "_id": entry_key(agent, entry.at, entry.id) };
@@ -90,14 +92,14 @@ async fn save(tx: &mut Transaction, agent: &AgentId, write: &CreditWrite) -> Res
         tx.insert(collection::CREDIT_ENTRIES, &[entry_document(agent, entry)?]).await?;
     }
     if let Some(DocumentWrite { document, .. }) = &write.document {
-        documents::insert(tx, agent, document).await?;
+        documents::add(tx, agent, document).await?;
     }
     if let Some(account) = &write.account {
         let update = Update::upsert(doc! { "_id": account_key(agent) }, account_document(agent, account)?);
         tx.update(collection::CREDIT_ACCOUNTS, &[update]).await?;
     }
     if let Some(replay) = &write.replay {
-        replays::put(tx, agent, [replay]).await?;
+        replays::insert(tx, agent, [replay]).await?;
     }
     if let Some(entry) = &write.audit {
         audit::append(tx, [entry]).await?;
@@ -109,31 +111,30 @@ async fn save(tx: &mut Transaction, agent: &AgentId, write: &CreditWrite) -> Res
 impl CreditStore for MongoStorage {
     async fn credit_account(&self, agent: &AgentId) -> Result<Option<CreditAccount>, StorageError> {
         let one = async {
-            let mut reads = Reads::alone(&self.handle);
+            let mut reads = DocumentReader::new(&self.handle);
             let id = doc! { "_id": account_key(agent) };
-            // Where nothing is charged the agent need not be asked about.
+            // Without an account the tenant need not be read.
             let Some(found) = reads.one(collection::CREDIT_ACCOUNTS, id, None).await? else {
                 return Ok(None);
             };
-            let living = ledger::living(&mut reads, agent).await?;
+            let living = tenant::find(&mut reads, agent).await?;
             living.map(|_| account(&found)).transpose()
         };
         Ok(self.handle.read(one).await?)
     }
 
     async fn save_credits(&self, agent: &AgentId, write: &CreditWrite) -> Result<(), StorageError> {
-        let input = (agent.clone(), write.clone());
-        self.writer.write(agent, input, |tx, (agent, write)| Box::pin(save(tx, agent, write))).await
+        in_transaction!(self.writer.write(agent), save(agent, write))
     }
 
     async fn credit_entries(&self, query: &LedgerQuery) -> Result<Vec<CreditEntry>, StorageError> {
-        // No limit is what 0 means to the database.
+        // To the database 0 means no limit.
         if query.limit == 0 {
             return Ok(Vec::new());
         }
         let list = async {
-            let mut reads = Reads::alone(&self.handle);
-            if ledger::living(&mut reads, &query.agent).await?.is_none() {
+            let mut reads = DocumentReader::new(&self.handle);
+            if tenant::find(&mut reads, &query.agent).await?.is_none() {
                 return Ok(Vec::new());
             }
             let found = reads.find(collection::CREDIT_ENTRIES, find(query)).await?;

@@ -1,5 +1,5 @@
-//! Documents that are kept of extractions: their records, as JSON. Their bytes count among those of files, and their
-//! contents are due like those of files.
+//! Retained documents of extractions: their records, as JSON. Their bytes count like those of files, and their contents are
+//! due for deletion like those of files.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,14 @@ use openapi_core::storage::{
     DocumentStore, DocumentWrite, QuotaExcess, QuotaUnit, StorageError, StorageErrorKind, StoredDocument,
 };
 use openapi_core::values::{AgentId, FileId, Timestamp};
+use storage_common::in_transaction;
 
-use crate::document::{Fields, ids, integer, json, key, keyed, of_agent};
+use crate::document::{FieldReader, Fields, ids, integer, json, key, keyed, of_agent};
 use crate::error::{Result, corrupt};
 use crate::migrate::{collection, index};
-use crate::transaction::{Find, Reads, Transaction};
-use crate::{MongoStorage, files, ledger};
+use crate::store::MongoStorage;
+use crate::transaction::{DocumentReader, Find, Transaction};
+use crate::{content, tenant};
 
 /// The stored form of a document.
 pub(crate) fn stored(agent: &AgentId, document: &StoredDocument) -> Result<Document> {
@@ -29,7 +31,7 @@ pub(crate) fn read(document: &RawDocument) -> Result<StoredDocument> {
     Fields(document).json("body")
 }
 
-/// What a list asks the database for.
+/// The find for a list.
 pub(crate) fn find(agent: &AgentId, after: Option<FileId>, at_most: u32) -> Find {
     let mut filter = of_agent(agent);
     if let Some(after) = after {
@@ -45,13 +47,13 @@ pub(crate) fn find(agent: &AgentId, after: Option<FileId>, at_most: u32) -> Find
 }
 
 /// As [`DocumentStore::insert_document`], inside a transaction.
-async fn insert_alone(tx: &mut Transaction, agent: &AgentId, write: &DocumentWrite) -> Result<()> {
-    let ledger = ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
-    refuse_excess(ledger.bytes, write)?;
-    insert(tx, agent, &write.document).await
+async fn create(tx: &mut Transaction, agent: &AgentId, write: &DocumentWrite) -> Result<()> {
+    let state = tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    refuse_excess(state.bytes, write)?;
+    add(tx, agent, &write.document).await
 }
 
-/// Refuses a document for which there is no room beside the bytes that the agent has.
+/// Refuses a document that exceeds the quota with the bytes that the tenant stores.
 pub(crate) fn refuse_excess(bytes: i64, write: &DocumentWrite) -> Result<()> {
     let Some(limit) = write.max_bytes else { return Ok(()) };
     let actual = u64::try_from(bytes).map_err(corrupt)?.saturating_add(write.document.stored_size);
@@ -62,11 +64,11 @@ pub(crate) fn refuse_excess(bytes: i64, write: &DocumentWrite) -> Result<()> {
     Ok(())
 }
 
-/// Stores a document with the time of its content.
+/// Stores a document and the time when its content is due.
 ///
 /// # Errors
-/// [`StorageErrorKind::AlreadyExists`] for the id of a document or a file: they share the place where their contents are.
-pub(crate) async fn insert(tx: &mut Transaction, agent: &AgentId, document: &StoredDocument) -> Result<()> {
+/// [`StorageErrorKind::AlreadyExists`] for the id of a document or a file: their contents share the keys.
+pub(crate) async fn add(tx: &mut Transaction, agent: &AgentId, document: &StoredDocument) -> Result<()> {
     for name in [collection::DOCUMENTS, collection::FILES] {
         let id = doc! { "_id": key(agent, document.id.as_bytes()) };
         if tx.reads().one(name, id, Some(doc! { "_id": 1 })).await?.is_some() {
@@ -74,27 +76,27 @@ pub(crate) async fn insert(tx: &mut Transaction, agent: &AgentId, document: &Sto
         }
     }
     tx.insert(collection::DOCUMENTS, &[stored(agent, document)?]).await?;
-    files::add_bytes(tx, agent, integer(document.stored_size)?).await?;
-    files::make_due(tx, agent, [document.id], document.expires_at).await
+    content::add_bytes(tx, agent, integer(document.stored_size)?).await?;
+    content::make_due(tx, agent, [document.id], document.expires_at).await
 }
 
 /// As [`DocumentStore::discard_document`], inside a transaction.
 async fn discard(tx: &mut Transaction, agent: &AgentId, document: FileId, now: Timestamp) -> Result<()> {
-    if ledger::take(tx, agent).await?.is_none() {
+    if tenant::lock(tx, agent).await?.is_none() {
         return Ok(());
     }
     if remove(tx, keyed(agent, vec![key(agent, document.as_bytes())])).await? > 0 {
-        files::make_due(tx, agent, [document], now).await?;
+        content::make_due(tx, agent, [document], now).await?;
     }
     Ok(())
 }
 
-/// Makes the contents of documents due no more. The agent's turn is taken.
+/// Retains the contents of documents, which are then no longer due. The tenant is locked.
 ///
 /// # Errors
-/// [`StorageErrorKind::Stale`] when one is not there.
-pub(crate) async fn keep(tx: &mut Transaction, agent: &AgentId, kept: &[FileId]) -> Result<()> {
-    for document in kept {
+/// [`StorageErrorKind::Stale`] when one is absent.
+pub(crate) async fn retain(tx: &mut Transaction, agent: &AgentId, documents: &[FileId]) -> Result<()> {
+    for document in documents {
         let id = doc! { "_id": key(agent, document.as_bytes()) };
         if tx.reads().one(collection::DOCUMENTS, id.clone(), Some(doc! { "_id": 1 })).await?.is_none() {
             return Err(StorageErrorKind::Stale.into());
@@ -104,7 +106,7 @@ pub(crate) async fn keep(tx: &mut Transaction, agent: &AgentId, kept: &[FileId])
     Ok(())
 }
 
-/// Removes the records of these documents, as far as they are there; their contents are due. The agent's turn is taken.
+/// Removes the existing records of some documents; their contents are due. The tenant is locked.
 pub(crate) async fn erase(
     tx: &mut Transaction,
     agent: &AgentId,
@@ -118,10 +120,10 @@ pub(crate) async fn erase(
     let find =
         Find { filter: keyed(agent, keys), projection: Some(doc! { "storedSize": 1 }), ..Find::default() };
     let removed = remove_found(tx, find).await?;
-    if removed.is_empty() { Ok(()) } else { files::make_due(tx, agent, removed, now).await }
+    if removed.is_empty() { Ok(()) } else { content::make_due(tx, agent, removed, now).await }
 }
 
-/// Removes the records that a filter lets through, whosever they are, and returns how many. Their bytes count no more.
+/// Removes the records of any tenant that match a filter, and returns how many. Their bytes no longer count.
 pub(crate) async fn remove(tx: &mut Transaction, filter: Document) -> Result<u64> {
     let find = Find { filter, projection: Some(doc! { "storedSize": 1 }), ..Find::default() };
     remove_found(tx, find).await.map(|removed| removed.len() as u64)
@@ -133,16 +135,16 @@ async fn remove_found(tx: &mut Transaction, find: Find) -> Result<Vec<FileId>> {
         return Ok(Vec::new());
     }
     let mut removed = Vec::with_capacity(found.len());
-    // In the order of the agents, as whoever else needs several of them.
+    // In the order of the tenants, as every transaction of several tenants.
     let mut bytes: BTreeMap<AgentId, i64> = BTreeMap::new();
     for document in &found {
-        let fields = Fields(document);
+        let mut fields = Fields(document);
         *bytes.entry(fields.agent()?).or_default() += fields.integer("storedSize")?;
         removed.push(FileId::from_bytes(fields.id()?));
     }
     let agents: Vec<Bson> = bytes.keys().map(|agent| agent.as_str().into()).collect();
     for (agent, bytes) in bytes {
-        files::add_bytes(tx, &agent, -bytes).await?;
+        content::add_bytes(tx, &agent, -bytes).await?;
     }
     let filter = doc! { "_id": { "$in": ids(&found)? }, "_id.agent": { "$in": agents } };
     tx.delete(collection::DOCUMENTS, filter).await?;
@@ -155,7 +157,7 @@ pub(crate) async fn purge(tx: &mut Transaction, agent: &AgentId, at_most: u32) -
     let removed = remove_found(tx, find).await?;
     let count = removed.len() as u64;
     if count > 0 {
-        files::make_due(tx, agent, removed, Timestamp::from_millis(0)).await?;
+        content::make_due(tx, agent, removed, Timestamp::from_millis(0)).await?;
     }
     Ok(count)
 }
@@ -163,8 +165,7 @@ pub(crate) async fn purge(tx: &mut Transaction, agent: &AgentId, at_most: u32) -
 #[async_trait]
 impl DocumentStore for MongoStorage {
     async fn insert_document(&self, agent: &AgentId, write: &DocumentWrite) -> Result<(), StorageError> {
-        let input = (agent.clone(), write.clone());
-        self.writer.write(agent, input, |tx, (agent, write)| Box::pin(insert_alone(tx, agent, write))).await
+        in_transaction!(self.writer.write(agent), create(agent, write))
     }
 
     async fn discard_document(
@@ -173,10 +174,7 @@ impl DocumentStore for MongoStorage {
         document: FileId,
         now: Timestamp,
     ) -> Result<(), StorageError> {
-        let input = (agent.clone(), document, now);
-        self.writer
-            .write(agent, input, |tx, (agent, document, now)| Box::pin(discard(tx, agent, *document, *now)))
-            .await
+        in_transaction!(self.writer.write(agent), discard(agent, *document, *now))
     }
 
     async fn document(
@@ -185,10 +183,10 @@ impl DocumentStore for MongoStorage {
         document: FileId,
     ) -> Result<Option<StoredDocument>, StorageError> {
         let one = async {
-            let mut reads = Reads::alone(&self.handle);
+            let mut reads = DocumentReader::new(&self.handle);
             let id = doc! { "_id": key(agent, document.as_bytes()) };
             let Some(found) = reads.one(collection::DOCUMENTS, id, None).await? else { return Ok(None) };
-            let living = ledger::living(&mut reads, agent).await?;
+            let living = tenant::find(&mut reads, agent).await?;
             living.map(|_| read(&found)).transpose()
         };
         Ok(self.handle.read(one).await?)
@@ -200,13 +198,13 @@ impl DocumentStore for MongoStorage {
         after: Option<FileId>,
         at_most: u32,
     ) -> Result<Vec<StoredDocument>, StorageError> {
-        // No limit is what 0 means to the database.
+        // To the database 0 means no limit.
         if at_most == 0 {
             return Ok(Vec::new());
         }
         let list = async {
-            let mut reads = Reads::alone(&self.handle);
-            if ledger::living(&mut reads, agent).await?.is_none() {
+            let mut reads = DocumentReader::new(&self.handle);
+            if tenant::find(&mut reads, agent).await?.is_none() {
                 return Ok(Vec::new());
             }
             let found = reads.find(collection::DOCUMENTS, find(agent, after, at_most)).await?;

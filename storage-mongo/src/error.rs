@@ -1,9 +1,10 @@
-//! What goes wrong: on opening, for an operator; in a storage method, as one of the port's kinds.
+//! Errors: on opening, for an operator; in a storage method, as one of the kinds of the port.
 
 use std::fmt;
 
-use mongodb::error::{Error, ErrorKind, TRANSIENT_TRANSACTION_ERROR, UNKNOWN_TRANSACTION_COMMIT_RESULT};
-use openapi_core::storage::{Duplicate, StorageError, StorageErrorKind};
+use mongodb::error::{ErrorKind, TRANSIENT_TRANSACTION_ERROR, UNKNOWN_TRANSACTION_COMMIT_RESULT};
+use openapi_core::storage::StorageErrorKind;
+use storage_common::error::{Retry, Retryable, StoreError};
 
 /// Why a deployment cannot be used. The text says what to do, and never holds a password.
 #[derive(Debug, thiserror::Error)]
@@ -112,7 +113,7 @@ mod code {
     pub(super) const DUPLICATE_KEY: i32 = 11_000;
 }
 
-fn server_code(error: &Error) -> Option<i32> {
+fn server_code(error: &mongodb::error::Error) -> Option<i32> {
     match &*error.kind {
         ErrorKind::Command(command) => Some(command.code),
         ErrorKind::Write(mongodb::error::WriteFailure::WriteError(write)) => Some(write.code),
@@ -121,8 +122,8 @@ fn server_code(error: &Error) -> Option<i32> {
 }
 
 impl OpenError {
-    /// What the driver's error means for the operator.
-    pub(crate) fn of(hosts: &str, database: &str, error: &Error) -> Self {
+    /// Maps a driver's error to the reason why the deployment cannot be used.
+    pub(crate) fn of(hosts: &str, database: &str, error: &mongodb::error::Error) -> Self {
         let reason = error.kind.to_string();
         let hosts = hosts.to_owned();
         let refused = |text: &str| text.contains("Authentication failed") || text.contains("SCRAM");
@@ -147,121 +148,68 @@ impl OpenError {
     }
 }
 
-/// A failure inside a storage method, before it is told to the caller.
-#[derive(Debug)]
-pub(crate) enum Fault {
-    /// An answer that the port foresees.
-    Known(StorageErrorKind),
-    /// What the driver said.
-    Mongo(Box<Error>),
-    /// Another server stored the same key meanwhile: what was looked at has to be looked at anew.
-    Raced,
-    /// It took too long.
-    Late(&'static str),
-    /// A document that cannot have been written by this crate, or a broken promise of this crate's own.
-    Corrupt(String),
-}
+storage_common::store_error!(Box<mongodb::error::Error>);
 
-pub(crate) type Result<T, E = Fault> = std::result::Result<T, E>;
-
-/// A fault that says that a stored document is not what it must be.
-pub(crate) fn corrupt(what: impl fmt::Display) -> Fault {
-    Fault::Corrupt(what.to_string())
-}
-
-impl From<Error> for Fault {
-    fn from(error: Error) -> Self {
+impl From<mongodb::error::Error> for Error {
+    fn from(error: mongodb::error::Error) -> Self {
         match server_code(&error) {
-            Some(code::DUPLICATE_KEY) => Fault::Raced,
-            _ => Fault::Mongo(Box::new(error)),
+            Some(code::DUPLICATE_KEY) => Error::Conflict,
+            _ => Error::Driver(Box::new(error)),
         }
     }
 }
 
-impl From<StorageErrorKind> for Fault {
-    fn from(kind: StorageErrorKind) -> Self {
-        Fault::Known(kind)
-    }
-}
-
-impl From<Duplicate> for Fault {
-    fn from(duplicate: Duplicate) -> Self {
-        Fault::Known(StorageErrorKind::Duplicate(duplicate))
-    }
-}
-
-impl Fault {
-    /// The fault of an entry of `writeErrors`.
-    pub(crate) fn of_write(code: i32, message: &str) -> Fault {
+impl Error {
+    /// The error of an entry of `writeErrors`.
+    pub(crate) fn of_write(code: i32, message: &str) -> Self {
         match code {
-            code::DUPLICATE_KEY => Fault::Raced,
-            _ => Fault::Corrupt(format!("a write was refused with code {code}: {message}")),
+            code::DUPLICATE_KEY => Error::Conflict,
+            _ => Error::Corrupt(format!("a write was refused with code {code}: {message}")),
         }
     }
 
-    /// Whether the whole transaction can be done anew, because nothing of it is stored.
-    pub(crate) fn is_transient(&self) -> bool {
-        match self {
-            Fault::Mongo(error) => error.contains_label(TRANSIENT_TRANSACTION_ERROR),
-            Fault::Raced => true,
-            Fault::Known(_) | Fault::Late(_) | Fault::Corrupt(_) => false,
-        }
-    }
-
-    /// Whether it lies in what was written, and not in the database being there.
-    pub(crate) fn is_internal(&self) -> bool {
-        match self {
-            // The server answered, and not that it is on its way down: it refuses something.
-            Fault::Mongo(error) => {
-                matches!(&*error.kind, ErrorKind::Command(_)) && error.labels().is_empty()
-                    || kind_of(error) == StorageErrorKind::Internal
-            }
-            Fault::Corrupt(_) => true,
-            Fault::Known(_) | Fault::Raced | Fault::Late(_) => false,
-        }
-    }
-
-    /// Whether a commit may have been done or not, so that it can be asked for again.
+    /// Whether a commit may or may not have happened, so that it is sent again.
     pub(crate) fn leaves_commit_unknown(&self) -> bool {
-        matches!(self, Fault::Mongo(error) if error.contains_label(UNKNOWN_TRANSACTION_COMMIT_RESULT))
+        matches!(self, Error::Driver(error) if error.contains_label(UNKNOWN_TRANSACTION_COMMIT_RESULT))
     }
+}
 
-    /// The same fault for another write of the same transaction.
-    pub(crate) fn again(&self) -> Fault {
+impl Retryable for Error {
+    fn retry(&self) -> Retry {
         match self {
-            Fault::Known(kind) => Fault::Known(kind.clone()),
-            Fault::Mongo(error) => Fault::Mongo(error.clone()),
-            Fault::Raced => Fault::Raced,
-            Fault::Late(what) => Fault::Late(what),
-            Fault::Corrupt(what) => Fault::Corrupt(what.clone()),
+            Error::Conflict => Retry::Race,
+            Error::Driver(error) if error.contains_label(TRANSIENT_TRANSACTION_ERROR) => Retry::Conflict,
+            _ => Retry::Never,
         }
     }
 }
 
-impl From<Fault> for StorageError {
-    fn from(fault: Fault) -> Self {
-        match fault {
-            Fault::Known(kind) => kind.into(),
-            Fault::Mongo(error) => StorageError::new(kind_of(&error), *error),
-            Fault::Raced => StorageError::new(
-                StorageErrorKind::Unavailable,
-                "another server kept storing the same key at the same time",
-            ),
-            Fault::Late(what) => StorageError::new(StorageErrorKind::Unavailable, what),
-            Fault::Corrupt(detail) => StorageError::new(StorageErrorKind::Internal, detail),
+impl StoreError for Error {
+    fn corrupt(detail: impl fmt::Display) -> Self {
+        corrupt(detail)
+    }
+
+    fn is_internal(&self) -> bool {
+        match self {
+            // The server refuses a command and is not shutting down.
+            Error::Driver(error) if matches!(&*error.kind, ErrorKind::Command(_)) => {
+                error.labels().is_empty()
+            }
+            Error::Conflict => false,
+            error => error.kind() == StorageErrorKind::Internal,
         }
     }
 }
 
-/// What the driver's error means to the caller: try later, or an operator must look.
-fn kind_of(error: &Error) -> StorageErrorKind {
+/// What the driver's error means to the caller: `Unavailable` when a later attempt may succeed.
+fn driver_kind(error: &mongodb::error::Error) -> StorageErrorKind {
     match &*error.kind {
         ErrorKind::InvalidArgument { .. }
         | ErrorKind::Bson(_)
         | ErrorKind::InvalidResponse { .. }
         | ErrorKind::IncompatibleServer { .. }
         | ErrorKind::Internal { .. } => StorageErrorKind::Internal,
-        // Whatever the server says passes or is put right there: a fail-over, a deadline, a full disk, a role taken away.
+        // The server's own errors pass or are mended there: a fail-over, a timeout, a full disk, a revoked role.
         _ => StorageErrorKind::Unavailable,
     }
 }

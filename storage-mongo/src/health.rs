@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use mongodb::bson::doc;
 use openapi_core::storage::{HealthProbe, StorageError};
 
-use crate::MongoStorage;
 use crate::migrate::collection;
+use crate::store::MongoStorage;
 
 #[async_trait]
 impl HealthProbe for MongoStorage {

@@ -1,4 +1,4 @@
-//! API keys. The record is kept as JSON; beside it stand the fields that are looked up or change on their own.
+//! API keys: the record as JSON, and fields that are looked up or change on their own.
 
 use std::net::IpAddr;
 
@@ -8,23 +8,20 @@ use openapi_core::access::{ApiKey, KeyLookup, KeySelector, StoredKey};
 use openapi_core::audit::AuditEntry;
 use openapi_core::storage::{KeyStore, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KeyId, Timestamp};
+use storage_common::{in_transaction, records};
 
-use crate::document::{Fields, Value, bytes, integer, json, put, time};
-use crate::error::{Result, corrupt};
+use crate::document::{FieldReader, Fields, binary, integer, json, put, time};
+use crate::error::Result;
 use crate::migrate::{collection, index};
-use crate::transaction::{Find, Reads, Transaction, Update};
-use crate::{MongoStorage, audit, ledger};
+use crate::store::MongoStorage;
+use crate::transaction::{DocumentReader, Find, Transaction, Update};
+use crate::{audit, tenant};
 
 pub(crate) fn read(document: &RawDocument) -> Result<StoredKey> {
-    let fields = Fields(document);
-    let mut stored: StoredKey = fields.json("body")?;
-    stored.key.last_used_at = fields.optional_time("lastUsedAt")?;
-    let address = fields.optional("lastUsedAddress")?.map(Value::str).transpose()?;
-    stored.key.last_used_address = address.map(|address| address.parse().map_err(corrupt)).transpose()?;
-    Ok(stored)
+    records::key(&mut Fields(document))
 }
 
-/// What a change of the record replaces: all but the last use.
+/// The fields that a change of the record replaces: all but the last use.
 fn fields(agent: &AgentId, stored: &StoredKey) -> Result<Document> {
     Ok(doc! {
         "agent": agent.as_str(),
@@ -36,10 +33,10 @@ fn fields(agent: &AgentId, stored: &StoredKey) -> Result<Document> {
 }
 
 fn key_id(key: &KeyId) -> Document {
-    doc! { "_id": bytes(key.as_bytes()) }
+    doc! { "_id": binary(key.as_bytes()) }
 }
 
-/// The keys of an agent by age.
+/// The keys of a tenant by creation time.
 pub(crate) fn of_agent(agent: &AgentId) -> Find {
     Find {
         filter: doc! { "agent": agent.as_str() },
@@ -53,14 +50,14 @@ pub(crate) fn of_agent(agent: &AgentId) -> Find {
 impl KeyStore for MongoStorage {
     async fn look_up_key(&self, api_key: &ApiKey) -> Result<Option<KeyLookup>, StorageError> {
         let read = async {
-            let mut reads = Reads::alone(&self.handle);
+            let mut reads = DocumentReader::new(&self.handle);
             let filter = doc! { "apiKey": api_key.as_str() };
             let Some(found) = reads.one(collection::API_KEYS, filter, None).await? else { return Ok(None) };
             let agent: AgentId = Fields(&found).text("agent")?;
-            let filter = doc! { "_id": ledger::ledger_key(&agent) };
-            let ledger = reads.one(collection::CONTACTS, filter, Some(doc! { "status": 1 })).await?;
-            let Some(ledger) = ledger else { return Ok(None) };
-            let agent_status = ledger::status(Fields(&ledger).integer("status")?)?;
+            let filter = doc! { "_id": tenant::state_key(&agent) };
+            let state = reads.one(collection::CONTACTS, filter, Some(doc! { "status": 1 })).await?;
+            let Some(state) = state else { return Ok(None) };
+            let agent_status = Fields(&state).code("status")?;
             Ok(Some(KeyLookup { stored: read(&found)?, agent_status }))
         };
         Ok(self.handle.read(read).await?)
@@ -68,14 +65,14 @@ impl KeyStore for MongoStorage {
 
     async fn find_key(&self, selector: &KeySelector) -> Result<Option<StoredKey>, StorageError> {
         let read = async {
-            let mut reads = Reads::alone(&self.handle);
+            let mut reads = DocumentReader::new(&self.handle);
             let filter = match selector {
                 KeySelector::Id(id) => key_id(id),
                 KeySelector::ApiKey(api_key) => doc! { "apiKey": api_key.as_str() },
             };
             let Some(found) = reads.one(collection::API_KEYS, filter, None).await? else { return Ok(None) };
             let agent: AgentId = Fields(&found).text("agent")?;
-            let living = ledger::living(&mut reads, &agent).await?;
+            let living = tenant::find(&mut reads, &agent).await?;
             living.map(|_| read(&found)).transpose()
         };
         Ok(self.handle.read(read).await?)
@@ -83,8 +80,8 @@ impl KeyStore for MongoStorage {
 
     async fn keys(&self, agent: &AgentId) -> Result<Vec<StoredKey>, StorageError> {
         let list = async {
-            let mut reads = Reads::alone(&self.handle);
-            if ledger::living(&mut reads, agent).await?.is_none() {
+            let mut reads = DocumentReader::new(&self.handle);
+            if tenant::find(&mut reads, agent).await?.is_none() {
                 return Ok(Vec::new());
             }
             let found = reads.find(collection::API_KEYS, of_agent(agent)).await?;
@@ -99,10 +96,7 @@ impl KeyStore for MongoStorage {
         key: &StoredKey,
         audit: &AuditEntry,
     ) -> Result<(), StorageError> {
-        let input = (agent.clone(), key.clone(), audit.clone());
-        self.writer
-            .write(agent, input, |tx, (agent, key, audit)| Box::pin(insert(tx, agent, key, audit)))
-            .await
+        in_transaction!(self.writer.write(agent), create(agent, key, audit))
     }
 
     async fn update_key(
@@ -112,12 +106,7 @@ impl KeyStore for MongoStorage {
         key: &StoredKey,
         audit: &AuditEntry,
     ) -> Result<(), StorageError> {
-        let input = (agent.clone(), expected_version, key.clone(), audit.clone());
-        self.writer
-            .write(agent, input, |tx, (agent, expected, key, audit)| {
-                Box::pin(update(tx, agent, *expected, key, audit))
-            })
-            .await
+        in_transaction!(self.writer.write(agent), update(agent, *expected_version, key, audit))
     }
 
     async fn record_key_use(
@@ -127,13 +116,13 @@ impl KeyStore for MongoStorage {
         at: Timestamp,
         address: Option<IpAddr>,
     ) -> Result<(), StorageError> {
-        // One document changes, and not in turn with the agent's other writes: servers note uses all the time.
+        // One document changes, outside the tenant's queue: servers record uses often.
         let record = async {
-            if ledger::living(&mut Reads::alone(&self.handle), agent).await?.is_none() {
+            if tenant::find(&mut DocumentReader::new(&self.handle), agent).await?.is_none() {
                 return Ok(());
             }
             let filter = doc! {
-                "_id": bytes(key.as_bytes()),
+                "_id": binary(key.as_bytes()),
                 "agent": agent.as_str(),
                 "$or": [{ "lastUsedAt": null }, { "lastUsedAt": { "$lte": time(at) } }],
             };
@@ -146,14 +135,14 @@ impl KeyStore for MongoStorage {
     }
 }
 
-async fn insert(tx: &mut Transaction, agent: &AgentId, stored: &StoredKey, entry: &AuditEntry) -> Result<()> {
-    ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
-    put_new(tx, agent, stored).await?;
+async fn create(tx: &mut Transaction, agent: &AgentId, stored: &StoredKey, entry: &AuditEntry) -> Result<()> {
+    tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    insert(tx, agent, stored).await?;
     audit::append(tx, [entry]).await
 }
 
-/// Stores a key, unless one of its names is in use.
-pub(crate) async fn put_new(tx: &mut Transaction, agent: &AgentId, stored: &StoredKey) -> Result<()> {
+/// Stores a key, unless one of its names is taken.
+pub(crate) async fn insert(tx: &mut Transaction, agent: &AgentId, stored: &StoredKey) -> Result<()> {
     let key = &stored.key;
     let taken = doc! { "$or": [key_id(&key.id), { "apiKey": key.api_key.as_str() }] };
     if tx.reads().one(collection::API_KEYS, taken, Some(doc! { "_id": 1 })).await?.is_some() {
@@ -173,8 +162,8 @@ async fn update(
     stored: &StoredKey,
     entry: &AuditEntry,
 ) -> Result<()> {
-    ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
-    let filter = doc! { "_id": bytes(stored.key.id.as_bytes()), "agent": agent.as_str() };
+    tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    let filter = doc! { "_id": binary(stored.key.id.as_bytes()), "agent": agent.as_str() };
     let found = tx.reads().one(collection::API_KEYS, filter, Some(doc! { "version": 1 })).await?;
     let found = found.ok_or(StorageErrorKind::Missing)?;
     if Fields(&found).count("version")? != expected_version {

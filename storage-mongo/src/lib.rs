@@ -35,14 +35,14 @@
 //! and it lives no longer than the runtime. It starts tasks there and no threads of its own. Close it with
 //! [`MongoStorage::close`] before the runtime ends.
 
-mod agent_records;
 mod agents;
 mod audit;
+mod chat;
 mod config;
 mod connect;
 mod contact_schemas;
 mod contacts;
-mod conversations;
+mod content;
 mod credits;
 mod document;
 mod documents;
@@ -51,11 +51,13 @@ mod files;
 mod forms;
 mod health;
 mod keys;
-mod knowledge;
-mod ledger;
 mod migrate;
+mod open;
+mod purge;
 mod rate_windows;
 mod replays;
+mod store;
+mod tenant;
 #[cfg(test)]
 mod tests;
 mod transaction;
@@ -66,67 +68,7 @@ mod writer;
 #[cfg(test)]
 extern crate self as storage_mongo;
 
-use std::fmt;
-
 pub use config::{InvalidUrl, MongoConfig};
 pub use error::OpenError;
 pub use migrate::Migration;
-
-use connect::Handle;
-use contacts::Points;
-use writer::Writer;
-
-/// A store in one MongoDB database. Share it behind an `Arc`.
-pub struct MongoStorage {
-    handle: Handle,
-    writer: Writer,
-    points: Points,
-    config: MongoConfig,
-}
-
-impl MongoStorage {
-    /// Connects to the database, and brings its collections and indexes to this release's version. Of several servers
-    /// that start at once one does it, the others wait for it.
-    ///
-    /// # Errors
-    /// [`OpenError`] says what is wrong with the deployment and what to do.
-    pub async fn open(config: MongoConfig) -> Result<Self, OpenError> {
-        let handle = connect::open(&config).await?;
-        if let Err(error) = migrate::migrate(&handle).await {
-            handle.client.clone().shutdown().immediate(true).await;
-            return Err(error);
-        }
-        let (writer, points) = (Writer::new(handle.clone()), Points::new(&handle));
-        Ok(MongoStorage { handle, writer, points, config })
-    }
-
-    /// The migrations that opening the database would apply, none when it is up to date. Changes nothing.
-    ///
-    /// # Errors
-    /// As [`MongoStorage::open`], for a database that cannot be reached, or is newer.
-    pub async fn pending_migrations(config: &MongoConfig) -> Result<&'static [Migration], OpenError> {
-        let handle = connect::open(config).await?;
-        let version = migrate::version(&handle).await;
-        handle.client.clone().shutdown().immediate(true).await;
-        version.map(migrate::pending)
-    }
-
-    /// Ends the connections. Writes that were accepted are finished first; whatever is asked afterwards is
-    /// [`Unavailable`](openapi_core::storage::StorageErrorKind::Unavailable).
-    pub async fn close(&self) {
-        self.writer.close().await;
-        self.handle.client.clone().shutdown().await;
-    }
-
-    /// The settings it was opened with.
-    #[must_use]
-    pub fn config(&self) -> &MongoConfig {
-        &self.config
-    }
-}
-
-impl fmt::Debug for MongoStorage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MongoStorage").field("database", &self.handle.db.name()).finish_non_exhaustive()
-    }
-}
+pub use store::MongoStorage;

@@ -9,11 +9,12 @@ use std::time::Duration;
 use mongodb::bson::{Bson, DateTime, Document, doc};
 use mongodb::error::ErrorKind;
 use openapi_core::storage::StorageErrorKind;
+use storage_common::migrations::{self, Step};
 
 use crate::connect::Handle;
-use crate::document::Fields;
-use crate::error::{Fault, OpenError, Result};
-use crate::transaction::Reads;
+use crate::document::{FieldReader, Fields};
+use crate::error::{Error, OpenError, Result};
+use crate::transaction::DocumentReader;
 
 /// Names of collections. All but `agents`, `apiKeys` and `migrations` can be sharded by `_id.agent`.
 pub(crate) mod collection {
@@ -278,10 +279,15 @@ const CHAT: &[Collection] = &[
 /// The version this release works with.
 pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
 
+impl Step for Migration {
+    fn version(&self) -> i64 {
+        self.version
+    }
+}
+
 /// The migrations that a database of `version` lacks.
 pub(crate) fn pending(version: i64) -> &'static [Migration] {
-    let done = usize::try_from(version).unwrap_or(0).min(MIGRATIONS.len());
-    &MIGRATIONS[done..]
+    migrations::pending(MIGRATIONS, version)
 }
 
 /// For how long the lock holds without being renewed.
@@ -291,7 +297,7 @@ const LOCK: Duration = Duration::from_secs(30);
 const LOCK_STEP: Duration = Duration::from_secs(5);
 
 /// How long a server waits for another one that is migrating.
-const PATIENCE: Duration = Duration::from_secs(600);
+const MAX_WAIT: Duration = Duration::from_secs(600);
 
 /// The version of the schema in the database, 0 for an empty one.
 ///
@@ -299,10 +305,11 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// When the database belongs to something else or to a newer release.
 pub(crate) async fn version(handle: &Handle) -> Result<i64, OpenError> {
     let found = handle.read(async {
-        let stored = Reads::alone(handle).one(collection::MIGRATIONS, doc! { "_id": "schema" }, None).await?;
+        let stored =
+            DocumentReader::new(handle).one(collection::MIGRATIONS, doc! { "_id": "schema" }, None).await?;
         stored.map_or(Ok(0), |stored| Fields(&stored).integer("version"))
     });
-    let found = found.await.map_err(|fault| refused(handle, fault))?;
+    let found = found.await.map_err(|error| refused(handle, error))?;
     if found == 0 {
         refuse_foreign(handle).await?;
     }
@@ -319,24 +326,24 @@ async fn refuse_foreign(handle: &Handle) -> Result<(), OpenError> {
         let mut collections = handle.db.list_collection_names().await?;
         collections.retain(|name| !name.starts_with("system."));
         let begun = doc! { "_id": { "$in": ["lock", "schema"] } };
-        let begun = Reads::alone(handle).one(collection::MIGRATIONS, begun, None).await?;
+        let begun = DocumentReader::new(handle).one(collection::MIGRATIONS, begun, None).await?;
         Ok(collections.into_iter().min().filter(|_| begun.is_none()))
     });
-    match looked.await.map_err(|fault| refused(handle, fault))? {
+    match looked.await.map_err(|error| refused(handle, error))? {
         Some(collection) => Err(OpenError::Foreign { database: handle.db.name().to_owned(), collection }),
         None => Ok(()),
     }
 }
 
-fn refused(handle: &Handle, fault: Fault) -> OpenError {
+fn refused(handle: &Handle, error: Error) -> OpenError {
     let (hosts, database) = (&handle.hosts, handle.db.name());
     let other = |reason: String| OpenError::Mongo { database: database.to_owned(), reason };
-    match fault {
-        Fault::Mongo(error) => OpenError::of(hosts, database, &error),
-        Fault::Late(what) => OpenError::Unreachable { hosts: hosts.clone(), reason: what.to_owned() },
-        Fault::Corrupt(what) => other(what),
-        Fault::Raced => other("another server keeps changing it".to_owned()),
-        Fault::Known(kind) => other(kind.to_string()),
+    match error {
+        Error::Driver(error) => OpenError::of(hosts, database, &error),
+        Error::Timeout(what) => OpenError::Unreachable { hosts: hosts.clone(), reason: what.to_owned() },
+        Error::Corrupt(what) => other(what),
+        Error::Conflict => other("another server keeps changing it".to_owned()),
+        Error::Known(kind) => other(kind.to_string()),
     }
 }
 
@@ -344,13 +351,13 @@ fn refused(handle: &Handle, fault: Fault) -> OpenError {
 pub(crate) async fn migrate(handle: &Handle) -> Result<(), OpenError> {
     let mut waited = Duration::ZERO;
     while !pending(version(handle).await?).is_empty() {
-        let lock = Lock::of(handle).await.map_err(|fault| refused(handle, fault))?;
-        if lock.take().await.map_err(|fault| refused(handle, fault))? {
+        let lock = Lock::of(handle).await.map_err(|error| refused(handle, error))?;
+        if lock.take().await.map_err(|error| refused(handle, error))? {
             let done = lock.hold_while(apply_all(handle)).await;
             lock.release().await;
-            return done.map_err(|fault| refused(handle, fault)).and(version(handle).await.map(drop));
+            return done.map_err(|error| refused(handle, error)).and(version(handle).await.map(drop));
         }
-        if waited >= PATIENCE {
+        if waited >= MAX_WAIT {
             let database = handle.db.name().to_owned();
             return Err(OpenError::Migrating { database, waited: waited.as_secs() });
         }
@@ -363,7 +370,8 @@ pub(crate) async fn migrate(handle: &Handle) -> Result<(), OpenError> {
 }
 
 async fn apply_all(handle: &Handle) -> Result<()> {
-    let stored = Reads::alone(handle).one(collection::MIGRATIONS, doc! { "_id": "schema" }, None).await?;
+    let stored =
+        DocumentReader::new(handle).one(collection::MIGRATIONS, doc! { "_id": "schema" }, None).await?;
     let version = stored.map_or(Ok(0), |stored| Fields(&stored).integer("version"))?;
     for step in pending(version) {
         let mut making = tokio::task::JoinSet::new();
@@ -438,9 +446,9 @@ impl<'h> Lock<'h> {
     async fn take(&self) -> Result<bool> {
         let migrations = self.handle.collection(collection::MIGRATIONS);
         let free = doc! { "$setOnInsert": { "until": DateTime::from_millis(0) } };
-        match migrations.update_one(doc! { "_id": "lock" }, free).upsert(true).await.map_err(Fault::from) {
-            Ok(_) | Err(Fault::Raced) => {}
-            Err(fault) => return Err(fault),
+        match migrations.update_one(doc! { "_id": "lock" }, free).upsert(true).await.map_err(Error::from) {
+            Ok(_) | Err(Error::Conflict) => {}
+            Err(error) => return Err(error),
         }
         let filter = doc! {
             "_id": "lock",
@@ -461,8 +469,8 @@ impl<'h> Lock<'h> {
                 tokio::time::sleep(LOCK_STEP).await;
                 match self.take().await {
                     Ok(true) => {}
-                    Ok(false) => return Fault::Known(StorageErrorKind::Unavailable),
-                    Err(fault) => tracing::warn!(?fault, "cannot renew the lock of the migration"),
+                    Ok(false) => return Error::Known(StorageErrorKind::Unavailable),
+                    Err(error) => tracing::warn!(?error, "cannot renew the lock of the migration"),
                 }
             }
         };
@@ -487,11 +495,7 @@ mod tests {
 
     #[test]
     fn versions_count_from_one() {
-        for (at, migration) in MIGRATIONS.iter().enumerate() {
-            assert_eq!(migration.version, at as i64 + 1);
-        }
-        assert_eq!(pending(0).len(), MIGRATIONS.len());
-        assert!(pending(KNOWN).is_empty() && pending(KNOWN + 1).is_empty());
+        migrations::assert_numbered(MIGRATIONS);
     }
 
     /// Without it the collection could not be sharded by agent.

@@ -1,17 +1,18 @@
-//! Rate windows: what servers have in common of the limits, as JSON.
+//! Rate limit windows, which servers share, as JSON.
 
 use async_trait::async_trait;
 use mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc};
 use openapi_core::storage::{RateLimitStore, RateLimitWindow, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KeyId};
 
-use crate::document::{Fields, integer, json, key as key_of};
-use crate::error::{Fault, Result, corrupt};
+use crate::document::{FieldReader, Fields, integer, json, key as key_of};
+use crate::error::{Error, Result, corrupt};
 use crate::migrate::collection;
-use crate::transaction::Reads;
-use crate::{MongoStorage, ledger};
+use crate::store::MongoStorage;
+use crate::tenant;
+use crate::transaction::DocumentReader;
 
-/// The document of what is counted of a key.
+/// The document of a key's window.
 pub(crate) fn document(agent: &AgentId, key: KeyId, window: &RateLimitWindow) -> Result<Document> {
     Ok(doc! {
         "_id": key_of(agent, key.as_bytes()),
@@ -21,7 +22,7 @@ pub(crate) fn document(agent: &AgentId, key: KeyId, window: &RateLimitWindow) ->
 }
 
 pub(crate) fn read(document: &RawDocument) -> Result<RateLimitWindow> {
-    let fields = Fields(document);
+    let mut fields = Fields(document);
     Ok(RateLimitWindow { version: fields.count("version")?, shares: fields.json("shares")? })
 }
 
@@ -33,8 +34,8 @@ impl RateLimitStore for MongoStorage {
         key: KeyId,
     ) -> Result<Option<RateLimitWindow>, StorageError> {
         let read = async {
-            let mut reads = Reads::alone(&self.handle);
-            if ledger::living(&mut reads, agent).await?.is_none() {
+            let mut reads = DocumentReader::new(&self.handle);
+            if tenant::find(&mut reads, agent).await?.is_none() {
                 return Ok(None);
             }
             let filter = doc! { "_id": key_of(agent, key.as_bytes()) };
@@ -50,16 +51,16 @@ impl RateLimitStore for MongoStorage {
         key: KeyId,
         window: &RateLimitWindow,
     ) -> Result<(), StorageError> {
-        // One document changes, and not in turn with the agent's other writes: servers save often.
+        // One document changes, outside the tenant's queue: servers save often.
         let save = async {
-            if ledger::living(&mut Reads::alone(&self.handle), agent).await?.is_none() {
+            if tenant::find(&mut DocumentReader::new(&self.handle), agent).await?.is_none() {
                 return Ok(());
             }
             let windows = self.handle.collection(collection::RATE_WINDOWS);
             let is_saved = if window.version == 1 {
                 let first = RawDocumentBuf::try_from(&document(agent, key, window)?).map_err(corrupt)?;
-                match windows.insert_one(first).await.map_err(Fault::from) {
-                    Err(Fault::Raced) => false,
+                match windows.insert_one(first).await.map_err(Error::from) {
+                    Err(Error::Conflict) => false,
                     outcome => outcome.map(|_| true)?,
                 }
             } else {

@@ -1,17 +1,19 @@
-//! Stored answers of idempotent requests.
+//! Stored responses of idempotent requests.
 
 use async_trait::async_trait;
 use mongodb::bson::{Document, RawDocument, doc};
 use openapi_core::storage::{IdempotencyKey, IdempotencyRecord, IdempotencyStore, StorageError};
 use openapi_core::values::{AgentId, ContactId, Timestamp};
+use storage_common::records;
 
-use crate::document::{Fields, bytes, key as key_of, keyed, put as put_field, time};
-use crate::error::{Result, corrupt};
+use crate::document::{FieldReader, Fields, binary, key as key_of, keyed, put, time};
+use crate::error::Result;
 use crate::migrate::{collection, index};
-use crate::transaction::{Find, Reads, Transaction, Update};
-use crate::{MongoStorage, ledger};
+use crate::store::MongoStorage;
+use crate::tenant;
+use crate::transaction::{DocumentReader, Find, Transaction, Update};
 
-/// Whether an answer is stored that did not expire by `now`.
+/// Whether a response is stored that has not expired by `now`.
 pub(crate) async fn is_stored(
     tx: &mut Transaction,
     agent: &AgentId,
@@ -22,9 +24,9 @@ pub(crate) async fn is_stored(
     Ok(tx.reads().one(collection::REPLAYS, filter, Some(doc! { "_id": 1 })).await?.is_some())
 }
 
-/// Of these keys, those under which an answer is stored, each with the time it expires.
+/// The ones of some keys that have a response, each with its expiry.
 pub(crate) async fn stored(
-    reads: &mut Reads<'_>,
+    reads: &mut DocumentReader<'_>,
     agent: &AgentId,
     keys: &[IdempotencyKey],
 ) -> Result<Vec<(IdempotencyKey, Timestamp)>> {
@@ -45,46 +47,37 @@ pub(crate) async fn stored(
         .collect()
 }
 
-/// Stores answers in place of expired ones.
-pub(crate) async fn put<'r>(
+/// Stores responses and replaces expired ones.
+pub(crate) async fn insert<'r>(
     tx: &mut Transaction,
     agent: &AgentId,
     replays: impl IntoIterator<Item = &'r IdempotencyRecord>,
 ) -> Result<()> {
     let updates = replays.into_iter().map(|replay| {
         let mut document = doc! {
-            "fingerprint": bytes(&replay.fingerprint),
+            "fingerprint": binary(&replay.fingerprint),
             "status": i32::from(replay.status),
             "expiresAt": time(replay.expires_at),
             "body": &*replay.body,
         };
-        put_field(&mut document, "location", replay.location.clone());
-        put_field(&mut document, "resource", replay.resource.map(|id| bytes(id.as_bytes())));
+        put(&mut document, "location", replay.location.clone());
+        put(&mut document, "resource", replay.resource.map(|id| binary(id.as_bytes())));
         Update::upsert(doc! { "_id": key_of(agent, &replay.key.0) }, document)
     });
     tx.update(collection::REPLAYS, &updates.collect::<Vec<_>>()).await.map(drop)
 }
 
-/// Removes the answers that show a contact.
+/// Removes the responses that contain a contact.
 pub(crate) async fn remove_of(tx: &mut Transaction, agent: &AgentId, contact: ContactId) -> Result<()> {
-    let filter = doc! { "_id.agent": agent.as_str(), "resource": bytes(contact.as_bytes()) };
+    let filter = doc! { "_id.agent": agent.as_str(), "resource": binary(contact.as_bytes()) };
     tx.delete(collection::REPLAYS, filter).await.map(drop)
 }
 
 pub(crate) fn read(key: &IdempotencyKey, document: &RawDocument) -> Result<IdempotencyRecord> {
-    let fields = Fields(document);
-    Ok(IdempotencyRecord {
-        key: *key,
-        fingerprint: fields.bytes("fingerprint")?,
-        status: u16::try_from(fields.integer("status")?).map_err(corrupt)?,
-        location: fields.optional_string("location")?,
-        body: fields.str("body")?.into(),
-        resource: fields.optional_bytes("resource")?.map(ContactId::from_bytes),
-        expires_at: fields.time("expiresAt")?,
-    })
+    records::replay(*key, &mut Fields(document))
 }
 
-/// What a sweep looks for.
+/// The find for a sweep.
 pub(crate) fn expired(now: Timestamp, at_most: u32) -> Find {
     Find {
         filter: doc! { "expiresAt": { "$lte": time(now) } },
@@ -105,11 +98,11 @@ impl IdempotencyStore for MongoStorage {
         now: Timestamp,
     ) -> Result<Option<IdempotencyRecord>, StorageError> {
         let read = async {
-            let mut reads = Reads::alone(&self.handle);
+            let mut reads = DocumentReader::new(&self.handle);
             let filter = doc! { "_id": key_of(agent, &key.0), "expiresAt": { "$gt": time(now) } };
-            // Most requests bring a new key: then the agent need not be asked about.
+            // Most keys are new; then the tenant need not be read.
             let Some(found) = reads.one(collection::REPLAYS, filter, None).await? else { return Ok(None) };
-            let living = ledger::living(&mut reads, agent).await?;
+            let living = tenant::find(&mut reads, agent).await?;
             living.map(|_| read(key, &found)).transpose()
         };
         Ok(self.handle.read(read).await?)
@@ -120,12 +113,13 @@ impl IdempotencyStore for MongoStorage {
             return Ok(0);
         }
         let sweep = async {
-            let found = Reads::alone(&self.handle).find(collection::REPLAYS, expired(now, at_most)).await?;
+            let found =
+                DocumentReader::new(&self.handle).find(collection::REPLAYS, expired(now, at_most)).await?;
             if found.is_empty() {
                 return Ok(0);
             }
             let ids = crate::document::ids(&found)?;
-            // Another one may have been stored in its place meanwhile.
+            // A new response may have replaced one in between.
             let filter = doc! { "_id": { "$in": ids }, "expiresAt": { "$lte": time(now) } };
             Ok(self.handle.collection(collection::REPLAYS).delete_many(filter).await?.deleted_count)
         };

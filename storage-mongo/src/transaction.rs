@@ -1,8 +1,8 @@
-//! Transactions: what a method changes is changed as a whole, and done anew when the server asks for it.
+//! Reads and transactions.
 //!
-//! A transaction reads a snapshot of what a majority has, and its commit is acknowledged when a majority has it on
-//! disk. When another one changes what it changed or a primary goes, the server says so by labels: the whole is done
-//! again, with growing pauses, until the deadline.
+//! A transaction reads a snapshot of majority-committed data, and its commit is acknowledged when a majority has it on disk.
+//! When another transaction changes the same documents or the primary steps down, the server labels the error as
+//! transient. The store then retries the transaction, with growing pauses, until the timeout.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -12,57 +12,60 @@ use mongodb::options::{
     Acknowledgment, Hint, ReadConcern, ReadPreference, SelectionCriteria, TransactionOptions, WriteConcern,
 };
 use mongodb::{ClientSession, Cursor, SessionCursor};
+use storage_common::error::{Retry, Retryable};
+use storage_common::retry::{RetryPolicy, retry_with};
 
-use crate::connect::{Handle, within};
-use crate::error::{Fault, Result, corrupt};
+use crate::connect::{Handle, with_timeout};
+use crate::document::{FieldReader, Fields, ids};
+use crate::error::{Error, Result, corrupt};
 
-/// What is done inside of a transaction with its input; it may be called more than once.
+/// The work of a transaction; it may run more than once.
 pub(crate) type Work<I, T> = for<'a> fn(&'a mut Transaction, &'a I) -> Working<'a, T>;
 
 /// The future of [`Work`].
 pub(crate) type Working<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 
-/// How often a transaction is done anew because another server stored the same key meanwhile. The second time that key
-/// is seen by what looks first, so that this many in a row mean something else.
-const RACES: u32 = 8;
+/// How often a transaction is retried because another server stored the same key. The next attempt sees the key, so a longer
+/// series has another cause.
+const MAX_CONFLICT_RETRIES: u32 = 8;
 
-/// The longest pause before a transaction is done anew.
-const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+/// The longest pause before a retry.
+const MAX_PAUSE: Duration = Duration::from_millis(100);
 
-/// The most bytes of the statements of one command; the server takes 16 MiB.
-const COMMAND_BYTES: usize = 8 << 20;
+/// The most bytes of the statements of one command; the server's limit is 16 MiB.
+const MAX_COMMAND_BYTES: usize = 8 << 20;
 
-/// The most statements of one command; the server takes 100,000.
-const COMMAND_STATEMENTS: usize = 10_000;
+/// The most statements of one command; the server's limit is 100,000.
+const MAX_COMMAND_STATEMENTS: usize = 10_000;
 
-/// Reads, alone or within a session.
-pub(crate) struct Reads<'s> {
+/// Reads documents, with or without a session.
+pub(crate) struct DocumentReader<'s> {
     handle: &'s Handle,
     session: Option<&'s mut ClientSession>,
 }
 
-/// What a find asks for.
+/// A find command.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Find {
     pub(crate) filter: Document,
     pub(crate) projection: Option<Document>,
     pub(crate) sort: Option<Document>,
     pub(crate) skip: u64,
-    /// 0 is no limit.
+    /// 0 means no limit.
     pub(crate) limit: u32,
-    /// The name of the index to go by.
+    /// The name of the index to use.
     pub(crate) hint: Option<&'static str>,
 }
 
-impl<'s> Reads<'s> {
-    /// Reads of their own.
-    pub(crate) fn alone(handle: &'s Handle) -> Self {
-        Reads { handle, session: None }
+impl<'s> DocumentReader<'s> {
+    /// Reads without a session.
+    pub(crate) fn new(handle: &'s Handle) -> Self {
+        DocumentReader { handle, session: None }
     }
 
-    /// Reads that see what the session sees.
-    pub(crate) fn of(handle: &'s Handle, session: &'s mut ClientSession) -> Self {
-        Reads { handle, session: Some(session) }
+    /// Reads within a session.
+    pub(crate) fn in_session(handle: &'s Handle, session: &'s mut ClientSession) -> Self {
+        DocumentReader { handle, session: Some(session) }
     }
 
     pub(crate) async fn one(
@@ -91,7 +94,7 @@ impl<'s> Reads<'s> {
             .sort(find.sort)
             .skip((find.skip > 0).then_some(find.skip))
             .limit((find.limit > 0).then_some(i64::from(find.limit)))
-            // More than the server takes for a batch is all that fits into an answer.
+            // A larger batch is whatever fits into one response.
             .batch_size((find.limit > 0).then_some(find.limit.min(i32::MAX as u32)))
             .hint(find.hint.map(|name| Hint::Name(name.to_owned())))
             .build();
@@ -125,7 +128,7 @@ impl<'s> Reads<'s> {
         }
     }
 
-    /// How many documents a filter lets through.
+    /// How many documents match a filter.
     pub(crate) async fn count(
         &mut self,
         collection: &str,
@@ -134,7 +137,7 @@ impl<'s> Reads<'s> {
     ) -> Result<u64> {
         let pipeline = vec![doc! { "$match": filter }, doc! { "$count": "n" }];
         let counted = self.aggregate(collection, pipeline, hint).await?;
-        counted.first().map_or(Ok(0), |counted| crate::document::Fields(counted).count("n"))
+        counted.first().map_or(Ok(0), |counted| Fields(counted).count("n"))
     }
 }
 
@@ -161,7 +164,7 @@ async fn collect_with(
 #[derive(Clone, Debug)]
 pub(crate) struct Update {
     pub(crate) filter: Document,
-    /// A document in its place, or operators.
+    /// A replacement document, or operators.
     pub(crate) change: Document,
     pub(crate) upsert: bool,
     pub(crate) many: bool,
@@ -173,7 +176,7 @@ impl Update {
         Update { filter, change, upsert: false, many: false }
     }
 
-    /// Changes one document, or makes it.
+    /// Changes one document, or inserts it.
     pub(crate) fn upsert(filter: Document, change: Document) -> Self {
         Update { filter, change, upsert: true, many: false }
     }
@@ -184,15 +187,15 @@ impl Update {
     }
 }
 
-/// A transaction at work.
+/// A running transaction.
 pub(crate) struct Transaction {
     handle: Handle,
     session: ClientSession,
 }
 
 impl Transaction {
-    pub(crate) fn reads(&mut self) -> Reads<'_> {
-        Reads::of(&self.handle, &mut self.session)
+    pub(crate) fn reads(&mut self) -> DocumentReader<'_> {
+        DocumentReader::in_session(&self.handle, &mut self.session)
     }
 
     /// Stores new documents.
@@ -201,7 +204,7 @@ impl Transaction {
         self.command("insert", collection, "documents", statements).await.map(drop)
     }
 
-    /// Changes documents, one statement after the other; returns how many were there to be changed.
+    /// Changes documents, one statement after the other; returns how many matched.
     pub(crate) async fn update(&mut self, collection: &str, updates: &[Update]) -> Result<u64> {
         let statement = |update: &Update| {
             Ok(rawdoc! {
@@ -213,13 +216,33 @@ impl Transaction {
         self.command("update", collection, "updates", statements).await
     }
 
-    /// Removes every document that a filter lets through; returns how many.
+    /// Removes every document that matches a filter; returns how many.
     pub(crate) async fn delete(&mut self, collection: &str, filter: Document) -> Result<u64> {
         let statement = rawdoc! { "q": raw(&filter)?, "limit": 0 };
         self.command("delete", collection, "deletes", vec![statement]).await
     }
 
-    /// Changes one document and returns what it was before.
+    /// Removes up to `at_most` documents that match a filter; returns how many.
+    pub(crate) async fn delete_some(
+        &mut self,
+        collection: &str,
+        filter: Document,
+        at_most: u32,
+    ) -> Result<u64> {
+        let find = Find {
+            filter: filter.clone(),
+            projection: Some(doc! { "_id": 1 }),
+            limit: at_most,
+            ..Find::default()
+        };
+        let found = self.reads().find(collection, find).await?;
+        if found.is_empty() {
+            return Ok(0);
+        }
+        self.delete(collection, doc! { "$and": [filter, { "_id": { "$in": ids(&found)? } }] }).await
+    }
+
+    /// Changes one document and returns its content before.
     pub(crate) async fn replace_before(
         &mut self,
         collection: &str,
@@ -243,7 +266,8 @@ impl Transaction {
             let mut part = RawArrayBuf::new();
             let (mut bytes, mut count) = (0, 0);
             while let Some(statement) = rest.next_if(|next| {
-                count == 0 || bytes + next.as_bytes().len() < COMMAND_BYTES && count < COMMAND_STATEMENTS
+                count == 0
+                    || bytes + next.as_bytes().len() < MAX_COMMAND_BYTES && count < MAX_COMMAND_STATEMENTS
             }) {
                 bytes += statement.as_bytes().len();
                 count += 1;
@@ -263,7 +287,7 @@ impl Transaction {
         let failed = answer.get_array("writeErrors").ok().and_then(|errors| errors.first());
         if let Some(failed) = failed.and_then(|failed| failed.as_document()) {
             let code = failed.get_i32("code").unwrap_or(0);
-            return Err(Fault::of_write(code, failed.get_str("errmsg").unwrap_or("no message")));
+            return Err(Error::of_write(code, failed.get_str("errmsg").unwrap_or("no message")));
         }
         let count = answer.get_i32("n").map_err(corrupt)?;
         u64::try_from(count).map_err(corrupt)
@@ -283,52 +307,41 @@ fn options(handle: &Handle) -> TransactionOptions {
         .build()
 }
 
-/// How long a transaction that is known to be long may take; the server ends it by itself after 60 s unless it is told
-/// otherwise (`transactionLifetimeLimitSeconds`).
+/// How long a long transaction may take. By default the server ends a transaction after 60 s
+/// (`transactionLifetimeLimitSeconds`).
 const LONG: Duration = Duration::from_secs(600);
 
 impl Handle {
-    /// Does work in a transaction, until it is committed, refused, or late.
+    /// Runs `work` in a transaction until it commits, is refused, or times out.
     pub(crate) async fn transact<I: Sync, T: Send>(&self, input: &I, work: Work<I, T>) -> Result<T> {
-        within(self.operation_timeout, self.attempts(input, work)).await
+        with_timeout(self.operation_timeout, self.attempts(input, work)).await
     }
 
-    /// The same for work that may take longer than the deadline. Only what begins within the deadline goes on: a database
-    /// that is not there is told at once.
-    pub(crate) async fn transact_at_length<I: Sync, T: Send>(
-        &self,
-        input: &I,
-        work: Work<I, T>,
-    ) -> Result<T> {
-        within(LONG, self.attempts(input, work)).await
+    /// The same for work that may exceed the operation timeout. Only its first attempt may begin after the timeout, so an
+    /// unavailable database is reported in time.
+    pub(crate) async fn transact_long<I: Sync, T: Send>(&self, input: &I, work: Work<I, T>) -> Result<T> {
+        with_timeout(LONG, self.attempts(input, work)).await
     }
 
     async fn attempts<I: Sync, T: Send>(&self, input: &I, work: Work<I, T>) -> Result<T> {
-        let patience = tokio::time::sleep(self.operation_timeout);
-        tokio::pin!(patience);
         let session = self.client.start_session().await?;
-        let mut transaction = Transaction { handle: self.clone(), session };
-        let mut races = 0;
-        for attempt in 0_u32.. {
-            let done = transaction.attempt(input, work).await;
-            match done {
-                Err(fault) if fault.is_transient() && (races >= RACES || patience.is_elapsed()) => {
-                    return Err(fault);
-                }
-                Err(Fault::Raced) => races += 1,
-                Err(fault) if fault.is_transient() => {
-                    tracing::debug!(?fault, attempt, "a transaction is done anew");
-                }
-                done => return done,
-            }
-            let pause = transaction.pause(attempt);
-            // The timer has to be looked at to elapse.
-            tokio::select! {
-                () = tokio::time::sleep(pause) => {}
-                () = &mut patience, if !patience.is_elapsed() => {}
-            }
-        }
-        Err(corrupt("a transaction was never done"))
+        let transaction = Transaction { handle: self.clone(), session };
+        let policy = transaction.retries(Some(self.operation_timeout));
+        retry_with(policy, transaction, |mut transaction| async move {
+            let outcome = transaction.attempt(input, work).await;
+            (transaction, outcome)
+        })
+        .await
+    }
+}
+
+/// The error of a commit, which is repeated while its outcome is unknown.
+#[derive(Debug)]
+struct CommitError(Error);
+
+impl Retryable for CommitError {
+    fn retry(&self) -> Retry {
+        if self.0.leaves_commit_unknown() { Retry::Conflict } else { Retry::Never }
     }
 }
 
@@ -337,30 +350,34 @@ impl Transaction {
         self.session.start_transaction().with_options(options(&self.handle)).await?;
         let done = match work(self, input).await {
             Ok(done) => done,
-            Err(fault) => {
-                // When even this fails the server gives the transaction up by itself.
+            Err(error) => {
+                // If this fails as well, the server ends the transaction by itself.
                 let _ = self.session.abort_transaction().await;
-                return Err(fault);
+                return Err(error);
             }
         };
-        for attempt in 0_u32.. {
-            match self.session.commit_transaction().await.map_err(Fault::from) {
-                Err(fault) if fault.leaves_commit_unknown() => {
-                    tracing::debug!(?fault, attempt, "a commit is asked for again");
-                    tokio::time::sleep(self.pause(attempt)).await;
-                }
-                committed => return committed.map(|()| done),
-            }
-        }
-        Err(corrupt("a commit was never answered"))
+        let policy = self.retries(None);
+        let committed = retry_with(policy, &mut self.session, |session| async move {
+            let outcome = session.commit_transaction().await.map_err(|error| CommitError(error.into()));
+            (session, outcome)
+        });
+        committed.await.map_err(|CommitError(error)| error)?;
+        Ok(done)
     }
 
-    /// The pause before the next attempt: twice as long each time, and spread by the session's id, so that two servers
-    /// that were in each other's way do not meet again.
-    fn pause(&self, attempt: u32) -> Duration {
+    /// The session's id seeds the jitter of the pauses, so that two servers do not meet again.
+    fn retries(&self, time_limit: Option<Duration>) -> RetryPolicy {
         let id = self.session.id().get_binary_generic("id");
-        let spread = id.ok().and_then(|bytes| bytes.get(attempt as usize % bytes.len().max(1)));
-        let longest = Duration::from_millis(2 << attempt.min(6)).min(LONGEST_PAUSE);
-        longest.mul_f64(0.25 + 0.75 * f64::from(spread.copied().unwrap_or(128)) / 255.0)
+        let seed = id.ok().and_then(|id| id.get(..8)?.try_into().ok()).map(u64::from_le_bytes);
+        RetryPolicy {
+            max_conflicts: u32::MAX,
+            max_races: MAX_CONFLICT_RETRIES,
+            max_reconnects: 0,
+            reconnect_pause: Duration::ZERO,
+            first_pause: Duration::from_millis(2),
+            max_pause: MAX_PAUSE,
+            time_limit,
+            jitter: seed,
+        }
     }
 }

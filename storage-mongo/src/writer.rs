@@ -1,98 +1,107 @@
-//! The writer: the writes of an agent one after another, and those that wait together in one transaction.
+//! The writer: the writes of a tenant run one after another, and those of contacts that wait share a transaction.
 //!
-//! Each agent with writes that wait has a queue and a task that works it off; those of different agents go on at the
-//! same time. Since every transaction of an agent changes its ledger, two at once would only be in each other's way:
-//! in turn they need no retries, and while one commits, further writes queue up that the next transaction can take
-//! together. What is accepted is done even when nobody waits for it any more, unless it has not begun.
+//! Each tenant with waiting writes has a queue and a task; different tenants run concurrently. Every transaction of a tenant
+//! changes the tenant's state, so two at once would only conflict. In sequence they need no retries, and while one commits,
+//! further writes queue up that share the next transaction. An accepted write completes even if its caller is gone, unless
+//! it has not begun.
 
-use std::any::Any;
 use std::collections::{HashMap, VecDeque};
+use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use openapi_core::storage::{StorageError, StorageErrorKind};
+use openapi_core::storage::{ContactWrite, StorageError};
 use openapi_core::values::AgentId;
-use tokio::sync::oneshot;
+use parking_lot::Mutex;
+use storage_common::group_commit::{self, Outcome, Queued};
 
 use crate::connect::Handle;
-use crate::contacts::ContactJob;
-use crate::error::{Fault, Result};
 use crate::transaction::Work;
 
-/// How often the end of the waiting writes is looked for on closing.
-const CLOSING_STEP: Duration = Duration::from_millis(5);
+/// The interval at which `close` checks for waiting writes.
+const CLOSE_INTERVAL: Duration = Duration::from_millis(5);
 
-/// What a write is given beyond its deadline, so that what the transaction itself has to say comes first.
+/// By how much a write may exceed its timeout, so that the transaction's own error comes first.
 const GRACE: Duration = Duration::from_millis(250);
 
-/// One write that waits.
+/// A creation or change of a contact.
+pub(crate) struct ContactChange {
+    pub(crate) write: ContactWrite,
+    /// The version that the caller has read; `None` creates.
+    pub(crate) expected_version: Option<u64>,
+}
+
+/// A creation or change of a contact in the queue.
+pub(crate) type ContactJob = Queued<ContactChange, ()>;
+
+/// Stores creations and changes of a tenant's contacts and finishes each.
+pub(crate) type StoreContacts =
+    for<'a> fn(&'a Handle, &'a AgentId, Vec<ContactJob>) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+/// A write in the queue.
 enum Job {
-    /// A creation or change of a contact, which can share a transaction with others.
+    /// A creation or change of a contact, which may share a transaction with others.
     Contact(Box<ContactJob>),
     /// Any other write.
-    Alone(Box<dyn Alone>),
+    Exclusive(Box<dyn Exclusive>),
 }
 
 impl Job {
     fn is_abandoned(&self) -> bool {
         match self {
             Job::Contact(job) => job.is_abandoned(),
-            Job::Alone(job) => job.is_abandoned(),
+            Job::Exclusive(job) => job.is_abandoned(),
         }
     }
 }
 
 /// A write with a transaction of its own.
 #[async_trait]
-trait Alone: Send {
-    /// Whether nobody waits for the outcome any more.
+trait Exclusive: Send {
+    /// Whether the caller has dropped its future.
     fn is_abandoned(&self) -> bool;
-    /// Does it and tells the outcome.
+    /// Runs the transaction and sends its outcome.
     async fn run(self: Box<Self>, handle: &Handle);
 }
 
 struct Task<I, T> {
-    input: I,
+    job: Queued<I, T>,
     work: Work<I, T>,
     is_long: bool,
-    reply: oneshot::Sender<Result<T>>,
 }
 
 #[async_trait]
-impl<I: Send + Sync, T: Send> Alone for Task<I, T> {
+impl<I: Send + Sync, T: Send> Exclusive for Task<I, T> {
     fn is_abandoned(&self) -> bool {
-        self.reply.is_closed()
+        self.job.is_abandoned()
     }
 
     async fn run(self: Box<Self>, handle: &Handle) {
-        let outcome = if self.is_long {
-            handle.transact_at_length(&self.input, self.work).await
+        let Task { job, work, is_long } = *self;
+        let outcome = if is_long {
+            handle.transact_long(&job.write, work).await
         } else {
-            handle.transact(&self.input, self.work).await
+            handle.transact(&job.write, work).await
         };
-        // Nobody listens when the future was dropped; the write stands either way.
-        let _ = self.reply.send(outcome);
+        job.finish(outcome.map_err(StorageError::from));
     }
 }
 
 struct Shared {
     handle: Handle,
-    /// The writes that wait, of each agent that has a task at work.
+    store_contacts: StoreContacts,
+    /// The waiting writes of each tenant that has a running task.
     queues: Mutex<HashMap<AgentId, VecDeque<Job>>>,
     waiting: AtomicUsize,
     closed: AtomicBool,
 }
 
 impl Shared {
-    fn queues(&self) -> MutexGuard<'_, HashMap<AgentId, VecDeque<Job>>> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What the task of an agent does next; none when nothing waits, and then the agent has no task any more.
+    /// The next batch of a tenant. Without waiting writes it returns `None` and removes the queue; the task then ends.
     fn next(&self, agent: &AgentId) -> Option<Vec<Job>> {
-        let mut queues = self.queues();
+        let mut queues = self.queues.lock();
         let queue = queues.get_mut(agent)?;
         let mut batch = Vec::new();
         while batch.len() < self.handle.write_batch {
@@ -110,19 +119,16 @@ impl Shared {
         Some(batch)
     }
 
-    async fn work_off(self: Arc<Self>, agent: AgentId) {
+    async fn run_queue(self: Arc<Self>, agent: AgentId) {
         while let Some(mut batch) = self.next(&agent) {
             let taken = batch.len();
             batch.retain(|job| !job.is_abandoned());
-            // In a task of its own, so that a panic ends neither this one nor the writes behind it; those of the batch
-            // learn of it because their senders are dropped.
+            // A task of its own, so that a panic ends neither this one nor later writes. The callers of the batch learn of
+            // it because their senders are dropped.
             let (shared, agent) = (Arc::clone(&self), agent.clone());
             let done = tokio::spawn(async move { shared.run(&agent, batch).await }).await;
-            if let Err(error) = done
-                && error.is_panic()
-            {
-                let panic = panic_text(&*error.into_panic()).to_owned();
-                tracing::error!(panic, "a write panicked");
+            if let Err(error) = done {
+                tracing::error!(%error, writes = taken, "transaction task failed; its writes are not acknowledged");
             }
             self.waiting.fetch_sub(taken, Ordering::AcqRel);
         }
@@ -133,33 +139,26 @@ impl Shared {
         for job in batch {
             match job {
                 Job::Contact(job) => contacts.push(*job),
-                Job::Alone(job) => job.run(&self.handle).await,
+                Job::Exclusive(job) => job.run(&self.handle).await,
             }
         }
         if !contacts.is_empty() {
-            crate::contacts::store(&self.handle, agent, contacts).await;
+            (self.store_contacts)(&self.handle, agent, contacts).await;
         }
     }
 }
 
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no message")
-}
-
-/// The handle that writes are given to.
+/// The handle of the writer's tasks.
 pub(crate) struct Writer {
     shared: Arc<Shared>,
 }
 
 impl Writer {
-    pub(crate) fn new(handle: Handle) -> Self {
+    pub(crate) fn new(handle: Handle, store_contacts: StoreContacts) -> Self {
         Writer {
             shared: Arc::new(Shared {
                 handle,
+                store_contacts,
                 queues: Mutex::default(),
                 waiting: AtomicUsize::new(0),
                 closed: AtomicBool::new(false),
@@ -167,7 +166,7 @@ impl Writer {
         }
     }
 
-    /// Queues a write of an agent and waits for the commit that holds it.
+    /// Queues a write of a tenant and waits for its commit.
     pub(crate) async fn write<I, T>(
         &self,
         agent: &AgentId,
@@ -178,13 +177,13 @@ impl Writer {
         I: Send + Sync + 'static,
         T: Send + 'static,
     {
-        let (reply, outcome) = oneshot::channel();
-        self.queue(agent, Job::Alone(Box::new(Task { input, work, is_long: false, reply })))?;
+        let (job, outcome) = Queued::new(input);
+        self.queue(agent, Job::Exclusive(Box::new(Task { job, work, is_long: false })))?;
         self.in_time(outcome).await
     }
 
-    /// The same for a write that may need longer than the deadline of others.
-    pub(crate) async fn write_at_length<I, T>(
+    /// The same for a write that may exceed the timeout of others.
+    pub(crate) async fn write_long<I, T>(
         &self,
         agent: &AgentId,
         input: I,
@@ -194,73 +193,57 @@ impl Writer {
         I: Send + Sync + 'static,
         T: Send + 'static,
     {
-        let (reply, outcome) = oneshot::channel();
-        self.queue(agent, Job::Alone(Box::new(Task { input, work, is_long: true, reply })))?;
-        answer(outcome).await
+        let (job, outcome) = Queued::new(input);
+        self.queue(agent, Job::Exclusive(Box::new(Task { job, work, is_long: true })))?;
+        group_commit::outcome(outcome).await
     }
 
-    /// Queues a creation or change of a contact and waits for the commit that holds it.
+    /// Queues a creation or change of a contact and waits for the commit that contains it.
     pub(crate) async fn write_contact(
         &self,
         agent: &AgentId,
-        job: impl FnOnce(oneshot::Sender<Result<()>>) -> ContactJob,
+        expected_version: Option<u64>,
+        write: &ContactWrite,
     ) -> Result<(), StorageError> {
-        let (reply, outcome) = oneshot::channel();
-        self.queue(agent, Job::Contact(Box::new(job(reply))))?;
+        let (job, outcome) = Queued::new(ContactChange { write: write.clone(), expected_version });
+        self.queue(agent, Job::Contact(Box::new(job)))?;
         self.in_time(outcome).await
     }
 
-    /// The outcome of a write, unless it has to wait for longer than its deadline. What has not begun by then is left
-    /// out, since nobody waits for it any more.
-    async fn in_time<T>(&self, outcome: oneshot::Receiver<Result<T>>) -> Result<T, StorageError> {
-        let deadline = self.shared.handle.operation_timeout + GRACE;
-        tokio::time::timeout(deadline, answer(outcome)).await.unwrap_or_else(|_| {
-            Err(StorageError::new(
-                StorageErrorKind::Unavailable,
-                "the write was not done in time; others of its agent were before it",
-            ))
-        })
+    /// The outcome of a write, unless the write exceeds its timeout in the queue. A write that has not begun by then is
+    /// left out, because its caller is gone.
+    async fn in_time<T>(&self, outcome: Outcome<T>) -> Result<T, StorageError> {
+        let timeout = self.shared.handle.operation_timeout + GRACE;
+        tokio::time::timeout(timeout, group_commit::outcome(outcome))
+            .await
+            .unwrap_or_else(|_| Err(group_commit::timed_out()))
     }
 
     fn queue(&self, agent: &AgentId, job: Job) -> Result<(), StorageError> {
         let shared = &self.shared;
         if shared.closed.load(Ordering::Acquire) {
-            return Err(closing());
+            return Err(group_commit::closed());
         }
-        let most = shared.handle.write_queue;
-        if shared.waiting.fetch_add(1, Ordering::AcqRel) >= most {
+        let max_waiting = shared.handle.write_queue;
+        if shared.waiting.fetch_add(1, Ordering::AcqRel) >= max_waiting {
             shared.waiting.fetch_sub(1, Ordering::AcqRel);
-            return Err(StorageError::new(
-                StorageErrorKind::Unavailable,
-                format!("{most} writes are waiting already"),
-            ));
+            return Err(group_commit::queue_full(max_waiting));
         }
-        let mut queues = shared.queues();
+        let mut queues = shared.queues.lock();
         if let Some(queue) = queues.get_mut(agent) {
             queue.push_back(job);
         } else {
             queues.insert(agent.clone(), VecDeque::from([job]));
-            tokio::spawn(Arc::clone(shared).work_off(agent.clone()));
+            tokio::spawn(Arc::clone(shared).run_queue(agent.clone()));
         }
         Ok(())
     }
 
-    /// Refuses further writes and waits until everything accepted is done.
+    /// Refuses further writes and waits until the accepted ones are complete.
     pub(crate) async fn close(&self) {
         self.shared.closed.store(true, Ordering::Release);
         while self.shared.waiting.load(Ordering::Acquire) > 0 {
-            tokio::time::sleep(CLOSING_STEP).await;
+            tokio::time::sleep(CLOSE_INTERVAL).await;
         }
-    }
-}
-
-fn closing() -> StorageError {
-    StorageError::new(StorageErrorKind::Unavailable, "the store is being closed")
-}
-
-async fn answer<T>(outcome: oneshot::Receiver<Result<T>>) -> Result<T, StorageError> {
-    match outcome.await {
-        Ok(outcome) => outcome.map_err(StorageError::from),
-        Err(_) => Err(Fault::Corrupt("a write ended without an outcome".to_owned()).into()),
     }
 }

@@ -81,7 +81,7 @@ fn outlive(kills: usize) {
     let store = Arc::new(wait(MongoStorage::open(config)).unwrap());
     let agents = ["a", "b", "c"].map(|name| {
         let agent = agent_id(name);
-        let schema = wait(insert_agent(&store, &agent));
+        let schema = wait(insert_agent(&*store, &agent));
         (agent, schema)
     });
     let (agents, seen) = (Arc::new(Vec::from(agents)), Arc::new(Seen::default()));

@@ -5,14 +5,10 @@
 #![expect(clippy::unwrap_used, reason = "a measurement ends at the first surprise")]
 #![expect(clippy::disallowed_methods, reason = "what is measured is time")]
 
-#[path = "../tests/support/contacts.rs"]
-mod contacts;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use contacts::{agent_id, contact, contact_id, insert_agent, write};
 use openapi_core::contacts::{Contact, ContactRef, SearchTerm};
 use openapi_core::json::RawObject;
 use openapi_core::schema::ContactSchema;
@@ -21,6 +17,7 @@ use openapi_core::storage::{
     Window,
 };
 use openapi_core::values::{AgentId, ContactStatus, Email, Phone, PhoneCode, Tag, TextValue, Timestamp};
+use storage_common::fixtures::{agent_id, contact, contact_id, insert_agent, write};
 use storage_postgres::{PostgresConfig, PostgresStorage};
 use testkit::SplitMix64;
 
@@ -45,32 +42,32 @@ fn title(text: &str) -> String {
 
 /// The contact of a number: names from a few thousand, an address and an external id of its own.
 fn person(agent: &AgentId, number: u64) -> Contact {
-    let mut dice = SplitMix64(number);
-    let (first, last) = (word(dice.below(400), 4), word(400 + dice.below(3_000), 5));
+    let mut rng = SplitMix64(number);
+    let (first, last) = (word(rng.below(400), 4), word(400 + rng.below(3_000), 5));
     let mut person = contact(agent, number);
     person.first_name = TextValue::parse(&title(&first)).ok();
     person.last_name = TextValue::parse(&title(&last)).ok();
     person.external_reference_id = format!("crm-{number:07}").parse().ok();
     person.primary_email =
-        Email::parse(&format!("{first}.{last}{number}@example{}.com", dice.below(50))).unwrap();
+        Email::parse(&format!("{first}.{last}{number}@example{}.com", rng.below(50))).unwrap();
     person.primary_phone =
-        Phone::parse(&format!("20 {:04} {:04}", dice.below(10_000), dice.below(10_000))).ok();
+        Phone::parse(&format!("20 {:04} {:04}", rng.below(10_000), rng.below(10_000))).ok();
     person.primary_phone_code = PhoneCode::parse("44").ok();
-    let (street, city) = (title(&word(4_000 + dice.below(500), 7)), title(&word(5_000 + dice.below(100), 6)));
+    let (street, city) = (title(&word(4_000 + rng.below(500), 7)), title(&word(5_000 + rng.below(100), 6)));
     person.full_address =
-        TextValue::parse(&format!("{} {street} Lane\n{city} LS{} 4AB", dice.below(200), dice.below(20))).ok();
+        TextValue::parse(&format!("{} {street} Lane\n{city} LS{} 4AB", rng.below(200), rng.below(20))).ok();
     person.tags = [("vip", 10), ("newsletter", 3), ("lead", 5), ("customer", 4), ("rare", 1_000)]
         .iter()
-        .filter(|(_, count)| dice.below(*count) == 0)
+        .filter(|(_, count)| rng.below(*count) == 0)
         .map(|(tag, _)| Tag::parse(tag).unwrap())
         .collect();
-    person.status = match dice.below(1_000) {
+    person.status = match rng.below(1_000) {
         0 => ContactStatus::Blocked,
         1..100 => ContactStatus::Inactive,
         _ => ContactStatus::Active,
     };
     person.custom_fields =
-        RawObject::from_text(format!(r#"{{"plan":"gold","score":{}}}"#, dice.below(1_000))).unwrap();
+        RawObject::from_text(format!(r#"{{"plan":"gold","score":{}}}"#, rng.below(1_000))).unwrap();
     person.created_at = Timestamp::from_millis(1_700_000_000_000 + number as i64 * 137);
     person.updated_at = person.created_at;
     person
@@ -201,9 +198,9 @@ async fn get(store: &Arc<PostgresStorage>, agent: &AgentId, seconds: u64, tasks:
         .map(|task| {
             let (store, agent) = (Arc::clone(store), agent.clone());
             tokio::spawn(async move {
-                let (mut dice, mut count) = (SplitMix64(task), 0);
+                let (mut rng, mut count) = (SplitMix64(task), 0);
                 while Instant::now() < end {
-                    let id = ContactRef::Id(contact_id(dice.below(total)));
+                    let id = ContactRef::Id(contact_id(rng.below(total)));
                     assert!(store.contact(&agent, &id).await.unwrap().is_some());
                     count += 1;
                 }

@@ -1,23 +1,25 @@
 //! The audit log.
 
 use async_trait::async_trait;
-use openapi_core::audit::{AuditAction, AuditEntry};
+use openapi_core::audit::AuditEntry;
 use openapi_core::storage::{AuditQuery, AuditStore, StorageError};
-use openapi_core::values::{AgentId, AuditId, ContactId};
+use openapi_core::values::{AgentId, ContactId};
 use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
+use storage_common::records::{self, audit_subject};
+use storage_common::{audit_columns, in_transaction};
 
-use crate::PostgresStorage;
 use crate::connect::execute;
-use crate::error::{Result, corrupt};
-use crate::rows::{Columns, Statement, json_text, object_text};
+use crate::error::Result;
+use crate::rows::{RowReader, Statement, json_text, object_text};
+use crate::store::PostgresStorage;
 
 /// Adds an entry.
 pub(crate) async fn append(db: &mut PgConnection, entry: &AuditEntry) -> Result<()> {
     append_all(db, [entry]).await.map(drop)
 }
 
-/// Adds entries, but for those that are there; how many it added.
+/// Adds the entries that are not stored yet and returns how many.
 pub(crate) async fn append_all<'e>(
     db: &mut PgConnection,
     entries: impl IntoIterator<Item = &'e AuditEntry>,
@@ -70,7 +72,7 @@ impl<'e> Rows<'e> {
         self.at.push(entry.at.millis());
         self.id.push(entry.id.as_bytes());
         self.contact.push(entry.contact_id.as_ref().map(|contact| contact.as_bytes().as_slice()));
-        self.subject.push(subject(entry).map(|contact| contact.as_bytes().to_vec()));
+        self.subject.push(audit_subject(entry).map(|contact| contact.as_bytes().to_vec()));
         self.resource.push(entry.resource.as_deref());
         self.action.push(entry.action.as_str());
         self.actor.push(json_text(&entry.actor)?);
@@ -79,11 +81,6 @@ impl<'e> Rows<'e> {
         self.details.push(object_text(&entry.details));
         Ok(())
     }
-}
-
-/// The contact that an entry is about, be it itself or something of it: what erasing the contact looks for.
-fn subject(entry: &AuditEntry) -> Option<ContactId> {
-    entry.contact_id.or_else(|| entry.resource.as_deref()?.parse().ok())
 }
 
 /// Empties the payloads of the entries about a contact and about what belongs to it.
@@ -97,38 +94,16 @@ pub(crate) async fn empty_payloads(db: &mut PgConnection, agent: &AgentId, conta
     Ok(())
 }
 
-fn action(word: &str) -> Result<AuditAction> {
-    let known = AuditAction::ALL.iter().find(|action| action.as_str() == word);
-    known.copied().ok_or_else(|| corrupt(format_args!("'{word}' is no action of the audit log")))
-}
-
-/// What [`read`] reads.
-pub(crate) const COLUMNS: &str =
-    "at, id, agent, resource, contact, action, actor, address, request_id, details";
+/// The columns that [`read`] reads.
+pub(crate) const COLUMNS: &str = audit_columns!();
 
 pub(crate) fn read(row: &PgRow) -> Result<AuditEntry> {
-    let mut columns = Columns::of(row);
-    Ok(AuditEntry {
-        at: columns.time()?,
-        id: AuditId::from_bytes(columns.bytes()?),
-        agent_id: Some(columns.str()?).filter(|agent| !agent.is_empty()).map(stored),
-        resource: columns.optional_str()?.map(str::to_owned),
-        contact_id: columns.optional_bytes()?.map(ContactId::from_bytes),
-        action: action(columns.str()?)?,
-        actor: columns.json()?,
-        address: columns.optional_str()?.map(|address| address.parse().map_err(corrupt)).transpose()?,
-        request_id: columns.optional_str()?.map(str::to_owned),
-        details: columns.object()?,
-    })
-}
-
-fn stored<T: openapi_core::values::StoredText>(text: &str) -> T {
-    T::from_stored(text)
+    records::audit_entry(&mut RowReader::new(row))
 }
 
 /// The statement that reads a part of the log.
 pub(crate) fn entries(query: &AuditQuery) -> Result<Statement> {
-    let (behind, direction) = if query.newest_first { ("<", " DESC") } else { (">", "") };
+    let (beyond, direction) = if query.newest_first { ("<", " DESC") } else { (">", "") };
     let mut statement = Statement::new(format!("SELECT {COLUMNS} FROM audit"));
     let mut conditions = Vec::new();
     if let Some(agent) = &query.agent {
@@ -136,7 +111,7 @@ pub(crate) fn entries(query: &AuditQuery) -> Result<Statement> {
     }
     if let Some((at, id)) = &query.after {
         let (at, id) = (statement.add(at.millis())?, statement.add(id.as_bytes().as_slice())?);
-        conditions.push(format!("(at, id) {behind} ({at}, {id})"));
+        conditions.push(format!("(at, id) {beyond} ({at}, {id})"));
     }
     if !conditions.is_empty() {
         statement.push(&format!(" WHERE {}", conditions.join(" AND ")));
@@ -148,11 +123,10 @@ pub(crate) fn entries(query: &AuditQuery) -> Result<Statement> {
 #[async_trait]
 impl AuditStore for PostgresStorage {
     async fn append_audit(&self, entry: &AuditEntry) -> Result<(), StorageError> {
-        self.db.write(entry.clone(), |db, entry| Box::pin(append(db, entry))).await
+        in_transaction!(self.db.write(), append(entry))
     }
 
     async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>, StorageError> {
-        let rows = self.db.read(entries(query)?).await?;
-        Ok(rows.iter().map(read).collect::<Result<_>>()?)
+        self.db.read_all(entries(query)?, read).await
     }
 }

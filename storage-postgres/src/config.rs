@@ -32,9 +32,26 @@ pub struct PostgresConfig {
     pub write_queue: usize,
     /// The most writes of contacts that share one transaction (default 256).
     pub write_batch: usize,
-    /// What contacts that were read by id may take in memory, in bytes (default 160 MiB); 0 keeps none. One in memory is
-    /// answered with only when the database says that no contact of its agent has changed since.
+    /// The size of the contact cache in bytes (default 160 MiB); 0 turns it off. A cached contact is returned only after the
+    /// database confirms that no contact of its tenant has changed since.
     pub contact_cache: u64,
+    /// Sizes at which the store changes its method.
+    pub(crate) thresholds: Thresholds,
+}
+
+/// Sizes at which the store changes its method. Tests use small ones, so that few rows reach every method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Thresholds {
+    /// The offset from which a page may be read from the end of its list.
+    pub(crate) far_offset: u64,
+    /// The contacts that a change of a schema reads at a time.
+    pub(crate) reindex_chunk: u32,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Thresholds { far_offset: 2_048, reindex_chunk: 1_000 }
+    }
 }
 
 /// The parameters of a store URL that are this crate's own.
@@ -126,11 +143,12 @@ impl PostgresConfig {
             write_queue: 4_096,
             write_batch: 256,
             contact_cache: 160 << 20,
+            thresholds: Thresholds::default(),
         }
     }
 
     /// The server, the database and the user, without the password.
-    pub(crate) fn place(&self) -> String {
+    pub(crate) fn server(&self) -> String {
         let connect = &self.connect;
         let host = match connect.get_socket() {
             Some(socket) => socket.display().to_string(),
@@ -169,7 +187,7 @@ impl fmt::Debug for PostgresConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The driver's own settings would print the password.
         f.debug_struct("PostgresConfig")
-            .field("place", &self.place())
+            .field("server", &self.server())
             .field("schema", &self.schema)
             .field("max_connections", &self.max_connections)
             .finish_non_exhaustive()
@@ -203,7 +221,7 @@ mod tests {
             "postgres://ann:se%40cret@db.example:6543/crm?max_connections=3&statement_timeout=7&schema=s1&sslmode=disable",
         )
         .unwrap();
-        assert_eq!(config.place(), "postgres://ann@db.example:6543/crm");
+        assert_eq!(config.server(), "postgres://ann@db.example:6543/crm");
         assert_eq!((config.max_connections, config.schema.as_str()), (3, "s1"));
         assert_eq!(config.statement_timeout, Duration::from_secs(7));
         assert!(!format!("{config:?}").contains("cret"));

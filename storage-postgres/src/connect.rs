@@ -1,12 +1,11 @@
-//! Connections: how they are set up, and how reads and writes use them.
+//! Connections: their settings, and how reads and writes use them.
 //!
-//! - A read is one statement. One that finds its connection dead, as after a restart of the server, is done again on
-//!   another; nobody notices more than a delay.
-//! - A write is one transaction, on a task of its own: whoever waits for it may go away without leaving half of it, and
-//!   without losing the connection. It is done again when another transaction was in the way or the connection was
-//!   dead, but never when the commit itself was lost: then nobody can tell what became of it, and the caller is told
-//!   that the store is not available.
-//! - Nothing waits for ever: each statement has a deadline at the server, and each step one here.
+//! - A read is one statement. If its connection is dead, for example after a restart of the server, it runs again on
+//!   another one. The caller notices only a delay.
+//! - A write is one transaction on a task of its own. A caller that drops its future neither leaves half of the write nor
+//!   costs the connection. The transaction runs again after a conflict or on a dead connection, but never after its commit
+//!   was lost: its outcome is then unknown, and the caller gets `Unavailable`.
+//! - Nothing waits for ever: the server bounds each statement, and a timeout here bounds each step.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,44 +16,52 @@ use openapi_core::storage::{StorageError, StorageErrorKind};
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgPoolOptions, PgRow};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool, Postgres, Row};
+use storage_common::retry::{RetryPolicy, retry_on_conflict};
 use tokio::runtime::Handle;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use crate::config::PostgresConfig;
-use crate::error::{Fault, OpenError, Result};
-use crate::rows::Statement;
+use crate::error::{Error, OpenError, Result};
+use crate::rows::{RowReader, Statement};
 
-/// How often a transaction is tried that others are in the way of.
-const CONFLICTS: u32 = 6;
+/// Attempts of a transaction that conflicts with others.
+const MAX_CONFLICTS: u32 = 6;
 
-/// How long is waited behind the first conflict; behind each further one twice as long.
-const BACKOFF: Duration = Duration::from_millis(4);
+/// The pause after the first conflict.
+const FIRST_PAUSE: Duration = Duration::from_millis(8);
 
-/// By how much a step may take longer here than its statement at the server before the server is given up.
+/// The pause before another connection is made after one was cut while it was being made.
+const CONNECT_PAUSE: Duration = Duration::from_millis(4);
+
+/// By how much a step may exceed its statement's timeout before the server counts as hanging.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Ways of reading that are otherwise shut; for one transaction.
+/// How long work on all contacts of a tenant may take.
+const LONG: Duration = Duration::from_secs(3_600);
+
+/// Planner settings of a transaction with one statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ways {
-    /// Few rows may be collected and sorted.
-    Sorting,
-    /// Many rows may be joined as well.
-    Joining,
+pub(crate) enum PlannerHints {
+    /// The rows come from an index in their order, and other rows are looked up one by one. PostgreSQL estimates by the
+    /// average tenant, so for a large one it would sort, hash or scan everything.
+    IndexOrder,
+    /// Few rows are collected and sorted; PostgreSQL would scan a table that it takes for small.
+    Lookups,
 }
 
-impl Ways {
-    pub(crate) const fn opened(self) -> &'static str {
+impl PlannerHints {
+    /// The statement that begins a transaction with these settings, in one round trip.
+    pub(crate) const fn begin(self) -> &'static str {
         match self {
-            Ways::Sorting => "SET LOCAL enable_sort = on",
-            Ways::Joining => {
-                "SET LOCAL enable_sort = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on"
+            PlannerHints::IndexOrder => {
+                "BEGIN READ ONLY; SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off; \
+                 SET LOCAL enable_incremental_sort = off; SET LOCAL enable_hashjoin = off; \
+                 SET LOCAL enable_mergejoin = off"
             }
+            PlannerHints::Lookups => "BEGIN READ ONLY; SET LOCAL enable_seqscan = off",
         }
     }
 }
-
-/// How long work on all contacts of an agent may take.
-const LONG: Duration = Duration::from_secs(3_600);
 
 /// The work of a transaction.
 pub(crate) type Work<'c, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'c>>;
@@ -68,26 +75,21 @@ pub(crate) struct Db {
     handle: Handle,
 }
 
-/// What every connection is told before it is used.
+/// The settings of every connection.
 fn settings(config: &PostgresConfig) -> String {
     let PostgresConfig { schema, statement_timeout, lock_timeout, .. } = config;
-    // Every statement of this crate is a short one on a few rows, for which compiling it or sharing it among processes
-    // costs more than it brings; and the order in which parts of a list are read must stay the written one. What
-    // PostgreSQL knows of the average agent says nothing of a large one, nor what it knew of a new table of the same
-    // table an hour later: so it is told that reading all of a table, or of an agent, is never the better way, nor
-    // sorting what an index has in order.
+    // Every statement of this crate touches few rows: compiling it or running it in parallel costs more than it saves.
     format!(
         "SET search_path = \"{schema}\"; SET statement_timeout = {}; SET lock_timeout = {}; \
          SET idle_in_transaction_session_timeout = {}; SET default_transaction_isolation = 'read committed'; \
-         SET jit = off; SET max_parallel_workers_per_gather = 0; SET enable_seqscan = off; SET enable_hashjoin = off; \
-         SET enable_mergejoin = off; SET enable_sort = off; SET enable_incremental_sort = off",
+         SET jit = off; SET max_parallel_workers_per_gather = 0",
         statement_timeout.as_millis(),
         lock_timeout.as_millis(),
         (*statement_timeout + GRACE).as_millis(),
     )
 }
 
-/// A connection of its own, set up as those of the pool.
+/// A connection outside the pool, with the same settings.
 pub(crate) async fn single(config: &PostgresConfig) -> Result<PgConnection, OpenError> {
     let connecting = async {
         let mut db = PgConnection::connect_with(&config.connect).await?;
@@ -96,28 +98,28 @@ pub(crate) async fn single(config: &PostgresConfig) -> Result<PgConnection, Open
     };
     match timeout(config.connect_timeout, connecting).await {
         Ok(connected) => connected.map_err(|error| OpenError::of(config, error)),
-        Err(_) => Err(OpenError::Timeout { place: config.place() }),
+        Err(_) => Err(OpenError::Timeout { server: config.server() }),
     }
 }
 
-/// A connection of the pool while it is used. Dropped in the middle of a statement it is closed: nobody could tell
-/// what it would answer next.
-struct Lease {
+/// A connection of the pool. Dropped in the middle of a statement it is closed, because the rest of the statement's
+/// response would reach its next user.
+struct PooledConnection {
     connection: Option<PoolConnection<Postgres>>,
     is_idle: bool,
 }
 
-impl Lease {
-    fn connection(&mut self) -> Result<&mut PgConnection> {
+impl PooledConnection {
+    fn get(&mut self) -> Result<&mut PgConnection> {
         self.is_idle = false;
         match &mut self.connection {
             Some(connection) => Ok(&mut *connection),
-            None => Err(crate::error::corrupt("a connection was used behind its return")),
+            None => Err(crate::error::corrupt("a connection was used after its return to the pool")),
         }
     }
 }
 
-impl Drop for Lease {
+impl Drop for PooledConnection {
     fn drop(&mut self) {
         if let Some(connection) = self.connection.take()
             && !self.is_idle
@@ -127,12 +129,12 @@ impl Drop for Lease {
     }
 }
 
-/// How a transaction ended without being stored.
-enum Setback {
-    /// Nothing of it is stored.
-    Undone(Fault),
-    /// Nobody can tell.
-    Unknown(Fault),
+/// Why a transaction did not commit.
+enum TransactionError {
+    /// It was rolled back.
+    RolledBack(Error),
+    /// The connection was lost during the commit; the outcome is unknown.
+    CommitUnknown(Error),
 }
 
 impl Db {
@@ -141,7 +143,7 @@ impl Db {
         let pool = PgPoolOptions::new()
             .max_connections(config.max_connections)
             .acquire_timeout(config.connect_timeout)
-            // A dead connection shows when it is used; asking it first would cost every request a round trip.
+            // A dead connection is detected by its first statement; testing it first would cost each request a round trip.
             .test_before_acquire(false)
             .acquire_slow_threshold(config.connect_timeout)
             .after_connect(move |connection, _| {
@@ -168,85 +170,87 @@ impl Db {
     }
 
     /// How long one step may take.
-    pub(crate) fn patience(&self) -> Duration {
+    pub(crate) fn step_timeout(&self) -> Duration {
         self.config.statement_timeout + GRACE
     }
 
-    /// How long a read waits at the most: for a connection, and for an answer on it.
-    pub(crate) fn patience_of_read(&self) -> Duration {
-        self.config.connect_timeout + GRACE + self.patience()
+    /// How long a read may take: for a connection, and for its response.
+    pub(crate) fn read_timeout(&self) -> Duration {
+        self.config.connect_timeout + GRACE + self.step_timeout()
     }
 
-    /// How many connections may turn out to be dead one after another: all there are.
-    fn dead_at_most(&self) -> u32 {
-        self.config.max_connections
+    /// Every connection of the pool may turn out to be dead, one after another.
+    fn retries(&self) -> RetryPolicy {
+        RetryPolicy {
+            max_conflicts: MAX_CONFLICTS,
+            max_races: 0,
+            max_reconnects: self.config.max_connections,
+            first_pause: FIRST_PAUSE,
+            max_pause: Duration::from_secs(1),
+            reconnect_pause: Duration::ZERO,
+            time_limit: None,
+            jitter: None,
+        }
     }
 
-    async fn lease(&self) -> Result<Lease> {
-        let connecting = async {
-            loop {
-                match self.pool.acquire().await {
-                    // Cut off while it was being made, as by a server that is just ending or by a balancer before it.
-                    Err(sqlx::Error::Io(_) | sqlx::Error::Protocol(_)) => sleep(BACKOFF).await,
-                    connected => return connected,
-                }
-            }
-        };
-        // A little more than the pool's own deadline, which it keeps by itself but for what it does behind connecting.
-        match timeout(self.config.connect_timeout + GRACE, connecting).await {
-            Ok(connection) => Ok(Lease { connection: Some(connection?), is_idle: true }),
-            Err(_) => Err(Fault::Late("no connection to the database could be made in time")),
+    async fn acquire(&self) -> Result<PooledConnection> {
+        // A server that is shutting down, or a load balancer, may cut a connection while it is being made.
+        let cut = RetryPolicy { max_reconnects: u32::MAX, reconnect_pause: CONNECT_PAUSE, ..self.retries() };
+        let acquiring = retry_on_conflict(cut, || async { self.pool.acquire().await.map_err(Error::from) });
+        // Slightly longer than the pool's own timeout, which does not cover the statement after connecting.
+        match timeout(self.config.connect_timeout + GRACE, acquiring).await {
+            Ok(connection) => Ok(PooledConnection { connection: Some(connection?), is_idle: true }),
+            Err(_) => Err(Error::Timeout("no connection to the database could be made in time")),
         }
     }
 
     /// The rows of a statement that changes nothing.
     pub(crate) async fn read(&self, statement: Statement) -> Result<Vec<PgRow>> {
-        let mut dead = 0;
-        loop {
-            let mut lease = self.lease().await?;
-            let found = match timeout(self.patience(), rows(lease.connection()?, statement.clone())).await {
-                Ok(found) => found,
-                Err(_) => Err(Fault::Late("the database did not answer a read in time")),
-            };
-            match found {
-                Err(Fault::Late(what)) => return Err(Fault::Late(what)),
-                Err(fault) if fault.ends_connection() => {
-                    dead += 1;
-                    if dead > self.dead_at_most() {
-                        return Err(fault);
-                    }
-                    tracing::debug!(?fault, "a connection to the database was dead");
-                }
-                found => {
-                    lease.is_idle = true;
-                    return found;
-                }
-            }
-        }
+        retry_on_conflict(self.retries(), || self.read_once(&statement)).await
     }
 
-    /// The rows of a statement that changes nothing, read in further ways.
-    pub(crate) async fn read_widely(&self, statement: Statement, ways: Ways) -> Result<Vec<PgRow>> {
-        let deadline = self.patience();
-        self.transaction(
-            &(statement, ways),
-            |db, (statement, ways)| {
-                Box::pin(async move {
-                    sqlx::raw_sql(ways.opened()).execute(&mut *db).await?;
-                    rows(db, statement.clone()).await
-                })
-            },
-            deadline,
-        )
-        .await
+    async fn read_once(&self, statement: &Statement) -> Result<Vec<PgRow>> {
+        let mut connection = self.acquire().await?;
+        let reading = timeout(self.step_timeout(), rows(connection.get()?, statement.clone()));
+        let found =
+            reading.await.unwrap_or(Err(Error::Timeout("the database did not respond to a read in time")));
+        connection.is_idle = found.as_ref().err().is_none_or(|error| !error.ends_connection());
+        found
     }
 
-    /// The only row of a statement, if it has one.
-    pub(crate) async fn read_one(&self, statement: Statement) -> Result<Option<PgRow>> {
-        Ok(self.read(statement).await?.into_iter().next())
+    /// The rows of a statement that changes nothing, planned with `hints`.
+    pub(crate) async fn read_with_hints(
+        &self,
+        statement: Statement,
+        hints: PlannerHints,
+    ) -> Result<Vec<PgRow>> {
+        let timeout = self.step_timeout();
+        let work: for<'c> fn(&'c mut PgConnection, &'c Statement) -> Work<'c, _> =
+            |db, statement| Box::pin(rows(db, statement.clone()));
+        retry_on_conflict(self.retries(), || self.run(hints.begin(), &statement, work, timeout)).await
     }
 
-    /// Does `work` in a transaction.
+    /// The first row of a statement, read by `read`.
+    pub(crate) async fn read_one<T>(
+        &self,
+        statement: Statement,
+        read: impl FnOnce(&PgRow) -> Result<T>,
+    ) -> Result<Option<T>, StorageError> {
+        let rows = self.read(statement).await?;
+        Ok(rows.first().map(read).transpose()?)
+    }
+
+    /// The rows of a statement, each read by `read`.
+    pub(crate) async fn read_all<T>(
+        &self,
+        statement: Statement,
+        read: impl FnMut(&PgRow) -> Result<T>,
+    ) -> Result<Vec<T>, StorageError> {
+        let rows = self.read(statement).await?;
+        Ok(rows.iter().map(read).collect::<Result<_>>()?)
+    }
+
+    /// Runs `work` in a transaction.
     pub(crate) async fn write<A, T>(
         &self,
         input: A,
@@ -256,10 +260,10 @@ impl Db {
         A: Send + Sync + 'static,
         T: Send + 'static,
     {
-        self.spawn(input, work, self.patience() + self.config.lock_timeout).await
+        self.spawn(input, work, self.step_timeout() + self.config.lock_timeout).await
     }
 
-    /// The same for work on all contacts of an agent, each statement of which may take as long as it does.
+    /// The same for work on all contacts of a tenant, whose statements have no timeout.
     pub(crate) async fn write_long<A, T>(
         &self,
         input: A,
@@ -276,14 +280,14 @@ impl Db {
         &self,
         input: A,
         work: for<'c> fn(&'c mut PgConnection, &'c A) -> Work<'c, T>,
-        deadline: Duration,
+        timeout: Duration,
     ) -> Result<T, StorageError>
     where
         A: Send + Sync + 'static,
         T: Send + 'static,
     {
         let db = self.clone();
-        let task = self.handle.spawn(async move { db.transaction(&input, work, deadline).await });
+        let task = self.handle.spawn(async move { db.transaction(&input, work, timeout).await });
         match task.await {
             Ok(done) => Ok(done?),
             Err(error) if error.is_panic() => {
@@ -293,54 +297,45 @@ impl Db {
         }
     }
 
-    /// Does `work` in a transaction, again where that is safe and may help.
+    /// Runs `work` in a transaction, and again after a conflict or on a dead connection.
     pub(crate) async fn transaction<A: Sync, T: Send>(
         &self,
         input: &A,
         work: for<'c> fn(&'c mut PgConnection, &'c A) -> Work<'c, T>,
-        deadline: Duration,
+        timeout: Duration,
     ) -> Result<T> {
-        let (mut dead, mut conflicts) = (0, 0);
-        loop {
-            let mut lease = self.lease().await?;
-            let done = timeout(deadline, attempt(lease.connection()?, input, work)).await;
-            let fault = match done {
-                Ok(Ok(done)) => {
-                    lease.is_idle = true;
-                    return Ok(done);
-                }
-                Ok(Err(Setback::Unknown(fault))) => {
-                    tracing::warn!(?fault, "a commit was lost; what became of it nobody knows");
-                    return Err(Fault::Late("the connection was lost during a commit"));
-                }
-                Ok(Err(Setback::Undone(fault))) => fault,
-                Err(_) => return Err(Fault::Late("the database did not do a write in time")),
-            };
-            if fault.ends_connection() {
-                dead += 1;
-                if dead > self.dead_at_most() {
-                    return Err(fault);
-                }
-                tracing::debug!(?fault, "a connection to the database was dead");
-                continue;
+        retry_on_conflict(self.retries(), || self.run("BEGIN", input, work, timeout)).await
+    }
+
+    async fn run<A: Sync, T: Send>(
+        &self,
+        begin: &'static str,
+        input: &A,
+        work: for<'c> fn(&'c mut PgConnection, &'c A) -> Work<'c, T>,
+        limit: Duration,
+    ) -> Result<T> {
+        let mut connection = self.acquire().await?;
+        match timeout(limit, attempt(connection.get()?, begin, input, work)).await {
+            Ok(Ok(done)) => {
+                connection.is_idle = true;
+                Ok(done)
             }
-            lease.is_idle = true;
-            if !fault.is_conflict() {
-                return Err(fault);
+            Ok(Err(TransactionError::CommitUnknown(error))) => {
+                tracing::warn!(?error, "commit outcome unknown: connection lost");
+                Err(Error::Timeout("the connection was lost during a commit"))
             }
-            conflicts += 1;
-            if conflicts >= CONFLICTS {
-                return Err(fault);
+            Ok(Err(TransactionError::RolledBack(error))) => {
+                connection.is_idle = !error.ends_connection();
+                Err(error)
             }
-            drop(lease);
-            sleep(BACKOFF * (1 << conflicts)).await;
+            Err(_) => Err(Error::Timeout("the database did not complete a write in time")),
         }
     }
 }
 
 async fn rows(db: &mut PgConnection, statement: Statement) -> Result<Vec<PgRow>> {
-    let Statement { sql, values, is_kept } = statement;
-    let query = sqlx::query_with(AssertSqlSafe(sql), values).persistent(is_kept);
+    let Statement { sql, values, is_persistent } = statement;
+    let query = sqlx::query_with(AssertSqlSafe(sql), values).persistent(is_persistent);
     Ok(query.fetch_all(db).await?)
 }
 
@@ -356,37 +351,44 @@ pub(crate) async fn fetch_one(db: &mut PgConnection, statement: Statement) -> Re
 
 /// Runs a statement inside a transaction and returns how many rows it changed.
 pub(crate) async fn execute(db: &mut PgConnection, statement: Statement) -> Result<u64> {
-    let Statement { sql, values, is_kept } = statement;
-    let done = sqlx::query_with(AssertSqlSafe(sql), values).persistent(is_kept).execute(db).await?;
+    let Statement { sql, values, is_persistent } = statement;
+    let done = sqlx::query_with(AssertSqlSafe(sql), values).persistent(is_persistent).execute(db).await?;
     Ok(done.rows_affected())
 }
 
 async fn attempt<A: Sync, T>(
     connection: &mut PgConnection,
+    begin: &'static str,
     input: &A,
     work: for<'c> fn(&'c mut PgConnection, &'c A) -> Work<'c, T>,
-) -> Result<T, Setback> {
-    let mut transaction = connection.begin().await.map_err(|error| Setback::Undone(error.into()))?;
+) -> Result<T, TransactionError> {
+    use TransactionError::{CommitUnknown, RolledBack};
+    let mut transaction = connection.begin_with(begin).await.map_err(|error| RolledBack(error.into()))?;
     match work(&mut transaction, input).await {
         Ok(done) => {
             transaction.commit().await.map_err(|error| {
-                let fault = Fault::from(error);
-                // What the server says about a commit is true; only when it says nothing, nobody knows.
-                if fault.ends_connection() { Setback::Unknown(fault) } else { Setback::Undone(fault) }
+                let error = Error::from(error);
+                // An error that the server reports means a rollback.
+                if error.ends_connection() { CommitUnknown(error) } else { RolledBack(error) }
             })?;
             Ok(done)
         }
-        Err(fault) => {
-            if !fault.ends_connection() {
-                transaction.rollback().await.map_err(|error| Setback::Undone(error.into()))?;
+        Err(error) => {
+            if !error.ends_connection() {
+                transaction.rollback().await.map_err(|error| RolledBack(error.into()))?;
             }
-            Err(Setback::Undone(fault))
+            Err(RolledBack(error))
         }
     }
 }
 
-/// Lets the statements of a transaction take as long as they do.
-pub(crate) async fn without_deadline(db: &mut PgConnection) -> Result<()> {
+/// The version column of the first row of a statement.
+pub(crate) async fn fetch_version(db: &mut PgConnection, statement: Statement) -> Result<Option<u64>> {
+    fetch_one(db, statement).await?.map(|row| RowReader::new(&row).count()).transpose()
+}
+
+/// Removes the timeout of the statements of a transaction.
+pub(crate) async fn without_timeout(db: &mut PgConnection) -> Result<()> {
     execute(db, Statement::new("SET LOCAL statement_timeout = 0")).await.map(drop)
 }
 

@@ -6,14 +6,16 @@ use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{ContactSchemaStore, StorageError, StorageErrorKind};
 use openapi_core::values::AgentId;
 use sqlx::PgConnection;
+use storage_common::in_transaction;
 
 use crate::connect::{execute, fetch_one};
 use crate::error::{Result, corrupt};
-use crate::rows::{Columns, Statement, json_text, signed};
-use crate::{PostgresStorage, agents, audit, contacts};
+use crate::rows::{RowReader, Statement, json_text, signed};
+use crate::store::PostgresStorage;
+use crate::{audit, contacts, tenant};
 
 /// Stores a version.
-pub(crate) async fn put(db: &mut PgConnection, agent: &AgentId, schema: &ContactSchema) -> Result<()> {
+pub(crate) async fn insert(db: &mut PgConnection, agent: &AgentId, schema: &ContactSchema) -> Result<()> {
     let statement = Statement::new("INSERT INTO contact_schema (agent, version, body) VALUES ($1, $2, $3)")
         .bind(agent.as_str())?
         .bind(signed(schema.version)?)?
@@ -22,7 +24,7 @@ pub(crate) async fn put(db: &mut PgConnection, agent: &AgentId, schema: &Contact
     Ok(())
 }
 
-/// The schema in force of an agent that is not deleted.
+/// The current schema of a tenant.
 fn current(agent: &AgentId) -> Result<Statement> {
     Statement::new(
         "SELECT s.body FROM agent a JOIN contact_schema s ON s.agent = a.id AND s.version = a.schema_version \
@@ -34,8 +36,7 @@ fn current(agent: &AgentId) -> Result<Statement> {
 #[async_trait]
 impl ContactSchemaStore for PostgresStorage {
     async fn contact_schema(&self, agent: &AgentId) -> Result<Option<ContactSchema>, StorageError> {
-        let row = self.db.read_one(current(agent)?).await?;
-        Ok(row.map(|row| Columns::of(&row).json()).transpose()?)
+        self.db.read_one(current(agent)?, |row| RowReader::new(row).json()).await
     }
 
     async fn contact_schema_history(&self, agent: &AgentId) -> Result<Vec<ContactSchema>, StorageError> {
@@ -44,8 +45,7 @@ impl ContactSchemaStore for PostgresStorage {
              WHERE a.id = $1 AND a.status <> 2 ORDER BY s.version",
         )
         .bind(agent.as_str())?;
-        let rows = self.db.read(statement).await?;
-        Ok(rows.iter().map(|row| Columns::of(row).json()).collect::<Result<_>>()?)
+        self.db.read_all(statement, |row| RowReader::new(row).json()).await
     }
 
     async fn replace_contact_schema(
@@ -54,11 +54,8 @@ impl ContactSchemaStore for PostgresStorage {
         schema: &ContactSchema,
         audit: &AuditEntry,
     ) -> Result<(), StorageError> {
-        self.db
-            .write_long((agent.clone(), schema.clone(), audit.clone()), |db, (agent, schema, audit)| {
-                Box::pin(replace(db, agent, schema, audit))
-            })
-            .await
+        let chunk = self.db.config().thresholds.reindex_chunk;
+        in_transaction!(self.db.write_long(), replace(agent, schema, audit, *chunk))
     }
 }
 
@@ -67,17 +64,18 @@ async fn replace(
     agent: &AgentId,
     schema: &ContactSchema,
     entry: &AuditEntry,
+    chunk: u32,
 ) -> Result<()> {
-    if agents::hold(db, agent).await? + 1 != schema.version {
+    if tenant::lock(db, agent).await? + 1 != schema.version {
         return Err(StorageErrorKind::Stale.into());
     }
     let row = fetch_one(db, current(agent)?).await?;
     let row = row.ok_or_else(|| corrupt("the agent has no contact schema"))?;
-    let before: ContactSchema = Columns::of(&row).json()?;
+    let before: ContactSchema = RowReader::new(&row).json()?;
     if before.keys_differ(schema) {
-        contacts::rekey(db, agent, schema).await?;
+        contacts::reindex(db, agent, schema, chunk).await?;
     }
-    put(db, agent, schema).await?;
+    insert(db, agent, schema).await?;
     let statement = Statement::new("UPDATE agent SET schema_version = $2 WHERE id = $1")
         .bind(agent.as_str())?
         .bind(signed(schema.version)?)?;

@@ -1,4 +1,4 @@
-//! Credits of agents and their ledgers, as JSON under the keys that they are found by.
+//! Credits of tenants and their ledgers, as JSON.
 
 use async_trait::async_trait;
 use openapi_core::credits::{CreditAccount, CreditEntry};
@@ -7,29 +7,26 @@ use openapi_core::storage::{
 };
 use openapi_core::values::AgentId;
 use sqlx::PgConnection;
+use storage_common::in_transaction;
 
-use crate::PostgresStorage;
-use crate::connect::{execute, fetch_one};
+use crate::connect::{execute, fetch_version};
 use crate::error::Result;
-use crate::rows::{Columns, Statement, json_text, signed};
-use crate::{agents, audit, documents, replays};
+use crate::rows::{RowReader, Statement, json_text, signed};
+use crate::store::PostgresStorage;
+use crate::{audit, documents, replays, tenant};
 
 #[async_trait]
 impl CreditStore for PostgresStorage {
     async fn credit_account(&self, agent: &AgentId) -> Result<Option<CreditAccount>, StorageError> {
-        let row = self.db.read_one(account(agent)?).await?;
-        Ok(row.map(|row| Columns::of(&row).json()).transpose()?)
+        self.db.read_one(account(agent)?, |row| RowReader::new(row).json()).await
     }
 
     async fn save_credits(&self, agent: &AgentId, write: &CreditWrite) -> Result<(), StorageError> {
-        self.db
-            .write((agent.clone(), write.clone()), |db, (agent, write)| Box::pin(save(db, agent, write)))
-            .await
+        in_transaction!(self.db.write(), save(agent, write))
     }
 
     async fn credit_entries(&self, query: &LedgerQuery) -> Result<Vec<CreditEntry>, StorageError> {
-        let rows = self.db.read(entries(query)?).await?;
-        Ok(rows.iter().map(|row| Columns::of(row).json()).collect::<Result<_>>()?)
+        self.db.read_all(entries(query)?, |row| RowReader::new(row).json()).await
     }
 }
 
@@ -40,11 +37,11 @@ fn account(agent: &AgentId) -> Result<Statement> {
     .bind(agent.as_str())
 }
 
-/// The statement that reads a part of a ledger, along its primary key.
+/// The statement that reads part of a ledger, by primary key.
 pub(crate) fn entries(query: &LedgerQuery) -> Result<Statement> {
     let mut statement = Statement::new("");
     let agent = statement.add(query.agent.as_str())?;
-    let behind = match &query.before {
+    let before = match &query.before {
         Some((at, id)) => {
             let (at, id) = (statement.add(at.millis())?, statement.add(id.as_bytes().as_slice())?);
             format!(" AND (e.at, e.id) < ({at}, {id})")
@@ -52,7 +49,7 @@ pub(crate) fn entries(query: &LedgerQuery) -> Result<Statement> {
         None => String::new(),
     };
     statement.push(&format!(
-        "SELECT e.body FROM credit_entry e WHERE e.agent = {agent}{behind} \
+        "SELECT e.body FROM credit_entry e WHERE e.agent = {agent}{before} \
          AND EXISTS (SELECT 1 FROM agent a WHERE a.id = {agent} AND a.status <> 2) \
          ORDER BY e.at DESC, e.id DESC LIMIT {}",
         query.limit
@@ -62,7 +59,7 @@ pub(crate) fn entries(query: &LedgerQuery) -> Result<Statement> {
 
 /// As [`CreditStore::save_credits`], in a transaction of its own.
 async fn save(db: &mut PgConnection, agent: &AgentId, write: &CreditWrite) -> Result<()> {
-    agents::hold(db, agent).await?;
+    tenant::lock(db, agent).await?;
     if let Some(replay) = &write.replay
         && replays::is_stored(db, agent, &replay.key, write.at).await?
     {
@@ -71,8 +68,7 @@ async fn save(db: &mut PgConnection, agent: &AgentId, write: &CreditWrite) -> Re
     if let Some(account) = &write.account {
         let statement =
             Statement::new("SELECT version FROM credit_account WHERE agent = $1").bind(agent.as_str())?;
-        let row = fetch_one(db, statement).await?;
-        let stored = row.map(|row| Columns::of(&row).count()).transpose()?;
+        let stored = fetch_version(db, statement).await?;
         if stored.unwrap_or(0).checked_add(1) != Some(account.version) {
             return Err(StorageErrorKind::Stale.into());
         }
@@ -80,23 +76,23 @@ async fn save(db: &mut PgConnection, agent: &AgentId, write: &CreditWrite) -> Re
     if let Some(document) = &write.document {
         documents::refuse_excess(db, agent, document).await?;
     }
-    // Behind an error the transaction is undone, the account with it.
+    // An error below rolls back the account as well.
     if let Some(account) = &write.account {
         put(db, agent, account).await?;
     }
     if let Some(entry) = &write.entry
-        && !note(db, agent, entry).await?
+        && !append(db, agent, entry).await?
     {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
     if let Some(DocumentWrite { document, .. }) = &write.document {
-        documents::insert(db, agent, document).await?;
+        documents::add(db, agent, document).await?;
     }
-    replays::put_all(db, write.replay.iter().map(|replay| (agent, replay))).await?;
+    replays::insert_all(db, write.replay.iter().map(|replay| (agent, replay))).await?;
     audit::append_all(db, &write.audit).await.map(drop)
 }
 
-/// Stores an account in place of the one that is there.
+/// Stores an account, replacing the one before.
 async fn put(db: &mut PgConnection, agent: &AgentId, account: &CreditAccount) -> Result<()> {
     let statement = Statement::new(
         "INSERT INTO credit_account (agent, version, body) VALUES ($1, $2, $3) \
@@ -109,8 +105,8 @@ async fn put(db: &mut PgConnection, agent: &AgentId, account: &CreditAccount) ->
     Ok(())
 }
 
-/// Stores the account of an agent; whether it had none.
-pub(crate) async fn put_new(db: &mut PgConnection, agent: &AgentId, account: &CreditAccount) -> Result<bool> {
+/// Stores the account of a tenant; false when it has one.
+pub(crate) async fn insert(db: &mut PgConnection, agent: &AgentId, account: &CreditAccount) -> Result<bool> {
     let statement = Statement::new(
         "INSERT INTO credit_account (agent, version, body) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
     )
@@ -120,8 +116,8 @@ pub(crate) async fn put_new(db: &mut PgConnection, agent: &AgentId, account: &Cr
     Ok(execute(db, statement).await? == 1)
 }
 
-/// Adds an entry to a ledger; whether its time and id were free.
-pub(crate) async fn note(db: &mut PgConnection, agent: &AgentId, entry: &CreditEntry) -> Result<bool> {
+/// Adds an entry to a ledger; false when its time and id are taken.
+pub(crate) async fn append(db: &mut PgConnection, agent: &AgentId, entry: &CreditEntry) -> Result<bool> {
     let statement = Statement::new(
         "INSERT INTO credit_entry (agent, at, id, body) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
     )

@@ -1,5 +1,5 @@
-//! Documents that are kept of extractions: their records, as JSON. Their bytes count among those of files, and their
-//! contents are due like those of files.
+//! Retained documents of extractions: their records, as JSON. Their bytes count like those of files, and their contents are
+//! due for deletion like those of files.
 
 use async_trait::async_trait;
 use openapi_core::ports::BlobKey;
@@ -8,20 +8,18 @@ use openapi_core::storage::{
 };
 use openapi_core::values::{AgentId, FileId, Timestamp};
 use sqlx::PgConnection;
+use storage_common::in_transaction;
 
 use crate::connect::{execute, fetch_one};
-use crate::error::{Fault, Result, corrupt};
-use crate::rows::{Columns, Statement, json_text, signed};
-use crate::{PostgresStorage, agents, files};
+use crate::error::{Error, Result, corrupt};
+use crate::rows::{RowReader, Statement, json_text, signed};
+use crate::store::PostgresStorage;
+use crate::{content, tenant};
 
 #[async_trait]
 impl DocumentStore for PostgresStorage {
     async fn insert_document(&self, agent: &AgentId, write: &DocumentWrite) -> Result<(), StorageError> {
-        self.db
-            .write((agent.clone(), write.clone()), |db, (agent, write)| {
-                Box::pin(insert_alone(db, agent, write))
-            })
-            .await
+        in_transaction!(self.db.write(), create(agent, write))
     }
 
     async fn discard_document(
@@ -30,11 +28,7 @@ impl DocumentStore for PostgresStorage {
         document: FileId,
         now: Timestamp,
     ) -> Result<(), StorageError> {
-        self.db
-            .write((agent.clone(), document, now), |db, (agent, document, now)| {
-                Box::pin(discard(db, agent, *document, *now))
-            })
-            .await
+        in_transaction!(self.db.write(), discard(agent, *document, *now))
     }
 
     async fn document(
@@ -48,8 +42,7 @@ impl DocumentStore for PostgresStorage {
         )
         .bind(agent.as_str())?
         .bind(document.as_bytes().as_slice())?;
-        let row = self.db.read_one(statement).await?;
-        Ok(row.map(|row| Columns::of(&row).json()).transpose()?)
+        self.db.read_one(statement, |row| RowReader::new(row).json()).await
     }
 
     async fn documents(
@@ -58,8 +51,7 @@ impl DocumentStore for PostgresStorage {
         after: Option<FileId>,
         at_most: u32,
     ) -> Result<Vec<StoredDocument>, StorageError> {
-        let rows = self.db.read(list(agent, after, at_most)?).await?;
-        Ok(rows.iter().map(|row| Columns::of(row).json()).collect::<Result<_>>()?)
+        self.db.read_all(list(agent, after, at_most)?, |row| RowReader::new(row).json()).await
     }
 }
 
@@ -77,20 +69,20 @@ pub(crate) fn list(agent: &AgentId, after: Option<FileId>, at_most: u32) -> Resu
 }
 
 /// As [`DocumentStore::insert_document`], in a transaction of its own.
-async fn insert_alone(db: &mut PgConnection, agent: &AgentId, write: &DocumentWrite) -> Result<()> {
-    agents::hold(db, agent).await?;
+async fn create(db: &mut PgConnection, agent: &AgentId, write: &DocumentWrite) -> Result<()> {
+    tenant::lock(db, agent).await?;
     refuse_excess(db, agent, write).await?;
-    insert(db, agent, &write.document).await
+    add(db, agent, &write.document).await
 }
 
-/// Refuses a document for which there is no room. The agent is held.
+/// Refuses a document that exceeds the quota. The tenant is locked.
 pub(crate) async fn refuse_excess(
     db: &mut PgConnection,
     agent: &AgentId,
     write: &DocumentWrite,
 ) -> Result<()> {
     let Some(limit) = write.max_bytes else { return Ok(()) };
-    let actual = files::bytes(db, agent).await?.saturating_add(write.document.stored_size);
+    let actual = content::stored_bytes(db, agent).await?.saturating_add(write.document.stored_size);
     if actual > limit {
         let excess = QuotaExcess { unit: QuotaUnit::Bytes, limit, actual };
         return Err(StorageErrorKind::QuotaExceeded(excess).into());
@@ -98,23 +90,23 @@ pub(crate) async fn refuse_excess(
     Ok(())
 }
 
-/// Stores a document with the time of its content. The agent is held.
+/// Stores a document and the time when its content is due. The tenant is locked.
 ///
 /// # Errors
-/// [`StorageErrorKind::AlreadyExists`] for the id of a document or a file: they share the place where their contents are.
-pub(crate) async fn insert(db: &mut PgConnection, agent: &AgentId, document: &StoredDocument) -> Result<()> {
+/// [`StorageErrorKind::AlreadyExists`] for the id of a document or a file: their contents share the keys.
+pub(crate) async fn add(db: &mut PgConnection, agent: &AgentId, document: &StoredDocument) -> Result<()> {
     let of_file = Statement::new("SELECT 1 FROM file WHERE agent = $1 AND id = $2")
         .bind(agent.as_str())?
         .bind(document.id.as_bytes().as_slice())?;
-    if fetch_one(db, of_file).await?.is_some() || !put_new(db, agent, document).await? {
+    if fetch_one(db, of_file).await?.is_some() || !insert(db, agent, document).await? {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
-    files::add_bytes(db, agent, signed(document.stored_size)?).await?;
-    files::make_due(db, agent, document.id, document.expires_at).await
+    content::add_bytes(db, agent, signed(document.stored_size)?).await?;
+    content::make_due(db, agent, document.id, document.expires_at).await
 }
 
-/// Stores the record of a document; whether its id was free. Its bytes are counted by [`files::add_bytes`].
-pub(crate) async fn put_new(
+/// Stores the record of a document; false when its id is taken. [`content::add_bytes`] counts its bytes.
+pub(crate) async fn insert(
     db: &mut PgConnection,
     agent: &AgentId,
     document: &StoredDocument,
@@ -131,14 +123,14 @@ pub(crate) async fn put_new(
 
 /// As [`DocumentStore::discard_document`], in a transaction of its own.
 async fn discard(db: &mut PgConnection, agent: &AgentId, document: FileId, now: Timestamp) -> Result<()> {
-    match agents::hold(db, agent).await {
-        Err(Fault::Known(StorageErrorKind::Missing)) => return Ok(()),
+    match tenant::lock(db, agent).await {
+        Err(Error::Known(StorageErrorKind::Missing)) => return Ok(()),
         held => held.map(drop)?,
     }
     remove(db, agent, document, now).await
 }
 
-/// Removes the record of a document, if there is one; its content is due. The agent is held.
+/// Removes the record of a document, if there is one; its content is due. The tenant is locked.
 pub(crate) async fn remove(
     db: &mut PgConnection,
     agent: &AgentId,
@@ -149,16 +141,16 @@ pub(crate) async fn remove(
         .bind(agent.as_str())?
         .bind(document.as_bytes().as_slice())?;
     let Some(row) = fetch_one(db, statement).await? else { return Ok(()) };
-    files::add_bytes(db, agent, -Columns::of(&row).integer()?).await?;
-    files::make_due(db, agent, document, now).await
+    content::add_bytes(db, agent, -RowReader::new(&row).integer()?).await?;
+    content::make_due(db, agent, document, now).await
 }
 
-/// Makes the contents of documents due no more. The agent is held.
+/// Retains the contents of documents, which are then no longer due. The tenant is locked.
 ///
 /// # Errors
-/// [`StorageErrorKind::Stale`] when one is not there.
-pub(crate) async fn keep(db: &mut PgConnection, agent: &AgentId, kept: &[FileId]) -> Result<()> {
-    for document in kept {
+/// [`StorageErrorKind::Stale`] when one is absent.
+pub(crate) async fn retain(db: &mut PgConnection, agent: &AgentId, documents: &[FileId]) -> Result<()> {
+    for document in documents {
         let statement = Statement::new("SELECT 1 FROM document WHERE agent = $1 AND id = $2")
             .bind(agent.as_str())?
             .bind(document.as_bytes().as_slice())?;
@@ -173,9 +165,9 @@ pub(crate) async fn keep(db: &mut PgConnection, agent: &AgentId, kept: &[FileId]
     Ok(())
 }
 
-/// Removes the records of documents whose contents are gone; their bytes count no more. The agents are held.
+/// Removes the records of documents whose contents are deleted; their bytes no longer count. The tenants are locked.
 pub(crate) async fn forget(db: &mut PgConnection, keys: &[BlobKey]) -> Result<()> {
-    let (agents, documents) = files::split(keys);
+    let (agents, documents) = content::split(keys);
     let statement = Statement::new(
         "WITH gone AS (DELETE FROM document d USING unnest($1::text[], $2::bytea[]) AS k (agent, id) \
          WHERE d.agent = k.agent AND d.id = k.id RETURNING d.agent, d.stored_size), \
@@ -199,5 +191,5 @@ pub(crate) async fn purge(db: &mut PgConnection, agent: &AgentId, at_most: u64) 
     .bind(agent.as_str())?
     .bind(signed(at_most)?)?;
     let row = fetch_one(db, statement).await?.ok_or_else(|| corrupt("a count has no row"))?;
-    Columns::of(&row).count()
+    RowReader::new(&row).count()
 }

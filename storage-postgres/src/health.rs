@@ -1,10 +1,10 @@
-//! Whether the store answers.
+//! Whether the store accepts writes.
 
 use async_trait::async_trait;
 use openapi_core::storage::{HealthProbe, StorageError, StorageErrorKind};
 
-use crate::PostgresStorage;
-use crate::rows::{Columns, Statement};
+use crate::rows::{RowReader, Statement};
+use crate::store::PostgresStorage;
 
 #[async_trait]
 impl HealthProbe for PostgresStorage {
@@ -12,8 +12,7 @@ impl HealthProbe for PostgresStorage {
         let statement = Statement::new(
             "SELECT current_setting('transaction_read_only') = 'on', (SELECT count(*) FROM (SELECT 1 FROM agent LIMIT 1) a)",
         );
-        let row = self.db.read_one(statement).await?;
-        match row.map(|row| Columns::of(&row).truth()).transpose()? {
+        match self.db.read_one(statement, |row| RowReader::new(row).bool()).await? {
             Some(false) => Ok(()),
             _ => Err(StorageError::new(StorageErrorKind::Unavailable, "the database takes no writes")),
         }

@@ -1,4 +1,4 @@
-//! API keys. The record is kept as JSON; beside it stand the columns that are looked up or change on their own.
+//! API keys: the record as JSON, and columns that are looked up or change on their own.
 
 use std::net::IpAddr;
 
@@ -8,20 +8,14 @@ use openapi_core::audit::AuditEntry;
 use openapi_core::storage::{KeyStore, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KeyId, Timestamp};
 use sqlx::PgConnection;
+use sqlx::postgres::PgRow;
+use storage_common::{in_transaction, records};
 
 use crate::connect::{execute, fetch_one};
-use crate::error::{Result, corrupt};
-use crate::rows::{Columns, Statement, json_text, signed};
-use crate::{PostgresStorage, agents, audit};
-
-/// Reads `body, last_used_at, last_used_address`.
-pub(crate) fn read(columns: &mut Columns<'_>) -> Result<StoredKey> {
-    let mut stored: StoredKey = columns.json()?;
-    stored.key.last_used_at = columns.optional_time()?;
-    stored.key.last_used_address =
-        columns.optional_str()?.map(|address| address.parse().map_err(corrupt)).transpose()?;
-    Ok(stored)
-}
+use crate::error::Result;
+use crate::rows::{RowReader, Statement, json_text, signed};
+use crate::store::PostgresStorage;
+use crate::{audit, tenant};
 
 fn address_text(address: Option<IpAddr>) -> Option<String> {
     address.map(|address| address.to_string())
@@ -35,10 +29,12 @@ impl KeyStore for PostgresStorage {
              FROM api_key k JOIN agent a ON a.id = k.agent WHERE k.api_key = $1",
         )
         .bind(api_key.as_str())?;
-        let Some(row) = self.db.read_one(statement).await? else { return Ok(None) };
-        let mut columns = Columns::of(&row);
-        let agent_status = agents::status(columns.small()?)?;
-        Ok(Some(KeyLookup { stored: read(&mut columns)?, agent_status }))
+        let grant = |row: &PgRow| {
+            let mut columns = RowReader::new(row);
+            let agent_status = columns.code()?;
+            Ok(KeyLookup { stored: records::key(&mut columns)?, agent_status })
+        };
+        self.db.read_one(statement, grant).await
     }
 
     async fn find_key(&self, selector: &KeySelector) -> Result<Option<StoredKey>, StorageError> {
@@ -54,8 +50,7 @@ impl KeyStore for PostgresStorage {
             )
             .bind(api_key.as_str())?,
         };
-        let row = self.db.read_one(statement).await?;
-        Ok(row.map(|row| read(&mut Columns::of(&row))).transpose()?)
+        self.db.read_one(statement, |row| records::key(&mut RowReader::new(row))).await
     }
 
     async fn keys(&self, agent: &AgentId) -> Result<Vec<StoredKey>, StorageError> {
@@ -64,8 +59,7 @@ impl KeyStore for PostgresStorage {
              WHERE a.id = $1 AND a.status <> 2 ORDER BY k.created_at, k.id",
         )
         .bind(agent.as_str())?;
-        let rows = self.db.read(statement).await?;
-        Ok(rows.iter().map(|row| read(&mut Columns::of(row))).collect::<Result<_>>()?)
+        self.db.read_all(statement, |row| records::key(&mut RowReader::new(row))).await
     }
 
     async fn insert_key(
@@ -74,11 +68,7 @@ impl KeyStore for PostgresStorage {
         key: &StoredKey,
         audit: &AuditEntry,
     ) -> Result<(), StorageError> {
-        self.db
-            .write((agent.clone(), key.clone(), audit.clone()), |db, (agent, key, audit)| {
-                Box::pin(insert(db, agent, key, audit))
-            })
-            .await
+        in_transaction!(self.db.write(), create(agent, key, audit))
     }
 
     async fn update_key(
@@ -88,12 +78,7 @@ impl KeyStore for PostgresStorage {
         key: &StoredKey,
         audit: &AuditEntry,
     ) -> Result<(), StorageError> {
-        self.db
-            .write((agent.clone(), expected_version, key.clone(), audit.clone()), |db, input| {
-                let (agent, expected_version, key, audit) = input;
-                Box::pin(update(db, agent, *expected_version, key, audit))
-            })
-            .await
+        in_transaction!(self.db.write(), update(agent, *expected_version, key, audit))
     }
 
     async fn record_key_use(
@@ -103,18 +88,14 @@ impl KeyStore for PostgresStorage {
         at: Timestamp,
         address: Option<IpAddr>,
     ) -> Result<(), StorageError> {
-        self.db
-            .write((agent.clone(), key, at, address), |db, (agent, key, at, address)| {
-                Box::pin(record_use(db, agent, *key, *at, *address))
-            })
-            .await
+        in_transaction!(self.db.write(), record_use(agent, *key, *at, *address))
     }
 }
 
-/// Stores a key; whether both its names were free.
-pub(crate) async fn put_new(db: &mut PgConnection, agent: &AgentId, stored: &StoredKey) -> Result<bool> {
+/// Stores a key; false when one of its names is taken.
+pub(crate) async fn insert(db: &mut PgConnection, agent: &AgentId, stored: &StoredKey) -> Result<bool> {
     let key = &stored.key;
-    // Both names are unique over all agents, so that this may wait for a write of another one.
+    // Both names are unique over all tenants, so this may wait for a write of another one.
     let statement = Statement::new(
         "INSERT INTO api_key (agent, id, created_at, api_key, version, last_used_at, last_used_address, body) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING",
@@ -130,14 +111,14 @@ pub(crate) async fn put_new(db: &mut PgConnection, agent: &AgentId, stored: &Sto
     Ok(execute(db, statement).await? == 1)
 }
 
-async fn insert(
+async fn create(
     db: &mut PgConnection,
     agent: &AgentId,
     stored: &StoredKey,
     entry: &AuditEntry,
 ) -> Result<()> {
-    agents::hold(db, agent).await?;
-    if !put_new(db, agent, stored).await? {
+    tenant::lock(db, agent).await?;
+    if !insert(db, agent, stored).await? {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
     audit::append(db, entry).await
@@ -150,13 +131,13 @@ async fn update(
     stored: &StoredKey,
     entry: &AuditEntry,
 ) -> Result<()> {
-    agents::hold(db, agent).await?;
+    tenant::lock(db, agent).await?;
     let key = &stored.key;
     let version = Statement::new("SELECT version FROM api_key WHERE agent = $1 AND id = $2")
         .bind(agent.as_str())?
         .bind(key.id.as_bytes().as_slice())?;
     let row = fetch_one(db, version).await?.ok_or(StorageErrorKind::Missing)?;
-    if Columns::of(&row).count()? != expected_version {
+    if RowReader::new(&row).count()? != expected_version {
         return Err(StorageErrorKind::Stale.into());
     }
     let statement = Statement::new(
@@ -172,7 +153,7 @@ async fn update(
     audit::append(db, entry).await
 }
 
-/// One statement that needs no lock of the agent: it touches what no other write does, and never goes back.
+/// One statement, without the tenant's lock: no other write changes these columns, and the time never goes back.
 async fn record_use(
     db: &mut PgConnection,
     agent: &AgentId,

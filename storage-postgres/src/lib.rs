@@ -33,14 +33,14 @@
 //! It must have the encoding UTF8, and the user must own it, or have been granted `CREATE` on it and have the extensions
 //! `pg_trgm` and `btree_gin` made by somebody else. The tables lie in a PostgreSQL schema of their own.
 
-mod agent_records;
 mod agents;
 mod audit;
+mod chat;
 mod config;
 mod connect;
 mod contact_schemas;
 mod contacts;
-mod conversations;
+mod content;
 mod credits;
 mod documents;
 mod error;
@@ -48,11 +48,14 @@ mod files;
 mod forms;
 mod health;
 mod keys;
-mod knowledge;
 mod migrate;
+mod open;
+mod purge;
 mod rate_windows;
 mod replays;
 mod rows;
+mod store;
+mod tenant;
 #[cfg(test)]
 mod tests;
 mod transfer;
@@ -62,64 +65,7 @@ mod writer;
 #[cfg(test)]
 extern crate self as storage_postgres;
 
-use std::fmt;
-
 pub use config::{InvalidUrl, PostgresConfig};
 pub use error::OpenError;
 pub use migrate::Migration;
-
-use connect::Db;
-use contacts::Points;
-use writer::Writer;
-
-/// A store in a PostgreSQL database. Share it behind an `Arc`.
-pub struct PostgresStorage {
-    db: Db,
-    writer: Writer,
-    points: Points,
-}
-
-impl PostgresStorage {
-    /// Connects, makes the tables if they are not there, and brings them to this release's version. Of several servers
-    /// that start at once one does that, the others wait for it.
-    ///
-    /// # Errors
-    /// [`OpenError`] says what is wrong with the database and what to do.
-    pub async fn open(config: PostgresConfig) -> Result<Self, OpenError> {
-        let mut db = connect::single(&config).await?;
-        migrate::check_server(&mut db, &config).await?;
-        migrate::migrate(&mut db, &config).await?;
-        drop(db);
-        let db = Db::new(config);
-        Ok(PostgresStorage { writer: Writer::start(&db), points: Points::new(&db), db })
-    }
-
-    /// The migrations that opening the database would apply, none when it is up to date. Changes nothing.
-    ///
-    /// # Errors
-    /// As [`PostgresStorage::open`].
-    pub async fn pending_migrations(config: &PostgresConfig) -> Result<&'static [Migration], OpenError> {
-        let mut db = connect::single(config).await?;
-        migrate::check_server(&mut db, config).await?;
-        Ok(migrate::pending(migrate::version(&mut db, config).await?))
-    }
-
-    /// The settings it was opened with.
-    #[must_use]
-    pub fn config(&self) -> &PostgresConfig {
-        self.db.config()
-    }
-
-    /// Writes what was accepted, and closes the connections. Everything asked for later is
-    /// [`Unavailable`](openapi_core::storage::StorageErrorKind::Unavailable).
-    pub async fn close(&self) {
-        self.writer.close().await;
-        self.db.close().await;
-    }
-}
-
-impl fmt::Debug for PostgresStorage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PostgresStorage").field("config", self.config()).finish_non_exhaustive()
-    }
-}
+pub use store::PostgresStorage;

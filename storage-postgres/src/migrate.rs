@@ -1,6 +1,7 @@
 //! The tables: numbered, append-only migrations, each applied in a transaction of its own.
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
+use storage_common::migrations::{self, Step};
 
 use crate::config::PostgresConfig;
 use crate::connect;
@@ -45,18 +46,18 @@ const EXTENSIONS: [&str; 2] = ["pg_trgm", "btree_gin"];
 /// Checks that the server and the database are what the store needs.
 pub(crate) async fn check_server(db: &mut PgConnection, config: &PostgresConfig) -> Result<(), OpenError> {
     let of = |error| OpenError::of(config, error);
-    let place = || config.place();
+    let server = || config.server();
     let version = connect::setting(db, "server_version_num").await.map_err(of)?;
     if version.parse::<i64>().is_ok_and(|version| version < OLDEST) {
         let found = connect::setting(db, "server_version").await.map_err(of)?;
-        return Err(OpenError::TooOld { place: place(), found });
+        return Err(OpenError::TooOld { server: server(), found });
     }
     let found = connect::setting(db, "server_encoding").await.map_err(of)?;
     if found != "UTF8" {
-        return Err(OpenError::Encoding { place: place(), found });
+        return Err(OpenError::Encoding { server: server(), found });
     }
     if connect::setting(db, "transaction_read_only").await.map_err(of)? == "on" {
-        return Err(OpenError::ReadOnly { place: place() });
+        return Err(OpenError::ReadOnly { server: server() });
     }
     Ok(())
 }
@@ -81,21 +82,26 @@ pub(crate) async fn version(db: &mut PgConnection, config: &PostgresConfig) -> R
         return if tables.is_empty() {
             Ok(0)
         } else {
-            Err(OpenError::Foreign { place: config.place(), schema: config.schema.clone() })
+            Err(OpenError::Foreign { server: config.server(), schema: config.schema.clone() })
         };
     }
     let row = sqlx::query("SELECT coalesce(max(version), 0) FROM migration").fetch_one(db).await;
     let found: i64 = row.and_then(|row| row.try_get(0)).map_err(of)?;
     if found > KNOWN {
-        return Err(OpenError::Newer { place: config.place(), found, known: KNOWN });
+        return Err(OpenError::Newer { server: config.server(), found, known: KNOWN });
     }
     Ok(found)
 }
 
+impl Step for Migration {
+    fn version(&self) -> i64 {
+        self.version
+    }
+}
+
 /// The migrations that tables of `version` lack.
 pub(crate) fn pending(version: i64) -> &'static [Migration] {
-    let done = usize::try_from(version).unwrap_or(0).min(MIGRATIONS.len());
-    &MIGRATIONS[done..]
+    migrations::pending(MIGRATIONS, version)
 }
 
 /// Brings the tables to the version of this release. Of several servers that start at once one does it, the others
@@ -160,7 +166,7 @@ async fn prepare(step: &mut PgConnection, config: &PostgresConfig) -> Result<(),
             }
             let detail =
                 error.as_database_error().map_or_else(String::new, |error| error.message().to_owned());
-            return Err(OpenError::Extension { place: config.place(), name, detail });
+            return Err(OpenError::Extension { server: config.server(), name, detail });
         }
     }
     // An extension that was there already may lie in another schema, where its operator classes are found by name.
@@ -181,10 +187,6 @@ mod tests {
 
     #[test]
     fn versions_count_from_one() {
-        for (at, migration) in MIGRATIONS.iter().enumerate() {
-            assert_eq!(migration.version, at as i64 + 1);
-        }
-        assert_eq!(pending(0).len(), MIGRATIONS.len());
-        assert!(pending(KNOWN).is_empty() && pending(KNOWN + 1).is_empty());
+        migrations::assert_numbered(MIGRATIONS);
     }
 }

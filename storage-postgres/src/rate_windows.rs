@@ -1,22 +1,23 @@
-//! Rate windows: what servers have in common of the limits, as JSON.
+//! Rate limit windows, which servers share, as JSON.
 
 use async_trait::async_trait;
 use openapi_core::storage::{RateLimitStore, RateLimitWindow, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KeyId};
 use sqlx::PgConnection;
+use storage_common::in_transaction;
 
-use crate::PostgresStorage;
 use crate::connect::{execute, fetch_one};
 use crate::error::{Result, corrupt};
-use crate::rows::{Columns, Statement, json_text, signed};
+use crate::rows::{RowReader, Statement, json_text, signed};
+use crate::store::PostgresStorage;
 
 /// Reads `version, shares`.
-pub(crate) fn read(columns: &mut Columns<'_>) -> Result<RateLimitWindow> {
+pub(crate) fn read(columns: &mut RowReader<'_>) -> Result<RateLimitWindow> {
     Ok(RateLimitWindow { version: columns.count()?, shares: columns.json()? })
 }
 
-/// Stores what is counted of a key; whether nothing was.
-pub(crate) async fn put_new(
+/// Stores the window of a key; false when it has one.
+pub(crate) async fn insert(
     db: &mut PgConnection,
     agent: &AgentId,
     key: KeyId,
@@ -45,8 +46,7 @@ impl RateLimitStore for PostgresStorage {
         )
         .bind(agent.as_str())?
         .bind(key.as_bytes().as_slice())?;
-        let row = self.db.read_one(statement).await?;
-        Ok(row.map(|row| read(&mut Columns::of(&row))).transpose()?)
+        self.db.read_one(statement, |row| read(&mut RowReader::new(row))).await
     }
 
     async fn save_rate_limit_window(
@@ -55,16 +55,12 @@ impl RateLimitStore for PostgresStorage {
         key: KeyId,
         window: &RateLimitWindow,
     ) -> Result<(), StorageError> {
-        let saved = (agent.clone(), key, signed(window.version)?, json_text(&window.shares)?);
-        self.db
-            .write(saved, |db, (agent, key, version, shares)| {
-                Box::pin(save(db, agent, *key, *version, shares))
-            })
-            .await
+        let (version, shares) = (signed(window.version)?, json_text(&window.shares)?);
+        in_transaction!(self.db.write(), save(agent, *key, *version, shares))
     }
 }
 
-/// One statement that needs no lock of the agent: it touches what no other write does.
+/// One statement, without the tenant's lock: no other write changes the row.
 async fn save(db: &mut PgConnection, agent: &AgentId, key: KeyId, version: i64, shares: &str) -> Result<()> {
     let sql = if version == 1 {
         "WITH living AS (SELECT id FROM agent WHERE id = $1 AND status <> 2), saved AS (\
@@ -83,7 +79,7 @@ async fn save(db: &mut PgConnection, agent: &AgentId, key: KeyId, version: i64, 
         .bind(version)?
         .bind(shares)?;
     let row = fetch_one(db, statement).await?.ok_or_else(|| corrupt("a statement without a row"))?;
-    let mut columns = Columns::of(&row);
-    let (is_living, is_saved) = (columns.truth()?, columns.truth()?);
-    if is_living && !is_saved { Err(StorageErrorKind::Stale.into()) } else { Ok(()) }
+    let mut columns = RowReader::new(&row);
+    let (is_active, is_saved) = (columns.bool()?, columns.bool()?);
+    if is_active && !is_saved { Err(StorageErrorKind::Stale.into()) } else { Ok(()) }
 }

@@ -1,36 +1,17 @@
-//! Stored answers of idempotent requests.
+//! Stored responses of idempotent requests.
 
 use async_trait::async_trait;
 use openapi_core::storage::{IdempotencyKey, IdempotencyRecord, IdempotencyStore, StorageError};
 use openapi_core::values::{AgentId, ContactId, Timestamp};
 use sqlx::PgConnection;
+use storage_common::{in_transaction, records, replay_columns};
 
-use crate::PostgresStorage;
 use crate::connect::{execute, fetch_one};
 use crate::error::{Result, corrupt};
-use crate::rows::{Columns, Statement};
+use crate::rows::{RowReader, Statement};
+use crate::store::PostgresStorage;
 
-/// The columns in the order in which [`read`] reads them.
-macro_rules! columns {
-    () => {
-        "r.fingerprint, r.status, r.location, r.body, r.resource, r.expires_at"
-    };
-}
-pub(crate) use columns;
-
-pub(crate) fn read(key: IdempotencyKey, columns: &mut Columns<'_>) -> Result<IdempotencyRecord> {
-    Ok(IdempotencyRecord {
-        key,
-        fingerprint: columns.bytes()?,
-        status: u16::try_from(columns.small()?).map_err(corrupt)?,
-        location: columns.optional_str()?.map(str::to_owned),
-        body: columns.str()?.into(),
-        resource: columns.optional_bytes()?.map(ContactId::from_bytes),
-        expires_at: columns.time()?,
-    })
-}
-
-/// Whether an answer is stored that did not expire by `now`.
+/// Whether a response is stored that has not expired by `now`.
 pub(crate) async fn is_stored(
     db: &mut PgConnection,
     agent: &AgentId,
@@ -44,8 +25,8 @@ pub(crate) async fn is_stored(
     Ok(fetch_one(db, statement).await?.is_some())
 }
 
-/// Stores answers in place of expired ones. No two have one key.
-pub(crate) async fn put_all<'r>(
+/// Stores responses and replaces expired ones. No two have the same key.
+pub(crate) async fn insert_all<'r>(
     db: &mut PgConnection,
     replays: impl IntoIterator<Item = (&'r AgentId, &'r IdempotencyRecord)>,
 ) -> Result<()> {
@@ -78,7 +59,7 @@ pub(crate) async fn put_all<'r>(
     Ok(())
 }
 
-/// Removes the answers that show a contact.
+/// Removes the responses that contain a contact.
 pub(crate) async fn remove_of(db: &mut PgConnection, agent: &AgentId, contact: ContactId) -> Result<()> {
     let statement = Statement::new("DELETE FROM replay WHERE agent = $1 AND resource = $2")
         .bind(agent.as_str())?
@@ -97,28 +78,27 @@ impl IdempotencyStore for PostgresStorage {
     ) -> Result<Option<IdempotencyRecord>, StorageError> {
         let statement = Statement::new(concat!(
             "SELECT ",
-            columns!(),
+            replay_columns!(),
             " FROM agent a JOIN replay r ON r.agent = a.id",
             " WHERE a.id = $1 AND a.status <> 2 AND r.key = $2 AND r.expires_at > $3",
         ))
         .bind(agent.as_str())?
         .bind(key.0.as_slice())?
         .bind(now.millis())?;
-        let row = self.db.read_one(statement).await?;
-        Ok(row.map(|row| read(*key, &mut Columns::of(&row))).transpose()?)
+        self.db.read_one(statement, |row| records::replay(*key, &mut RowReader::new(row))).await
     }
 
     async fn sweep_idempotency_records(&self, now: Timestamp, at_most: u32) -> Result<u64, StorageError> {
-        // The sweep runs often and mostly finds nothing: then no transaction is needed.
+        // The sweep runs often and mostly finds nothing; then it needs no transaction.
         let any = Statement::new("SELECT 1 FROM replay WHERE expires_at <= $1 LIMIT 1").bind(now.millis())?;
-        if self.db.read_one(any).await?.is_none() {
+        if self.db.read(any).await?.is_empty() {
             return Ok(0);
         }
-        self.db.write((now, at_most), |db, (now, at_most)| Box::pin(sweep(db, *now, *at_most))).await
+        in_transaction!(self.db.write(), sweep(*now, *at_most))
     }
 }
 
-/// Rows that a write holds, or another server sweeps, are left for the next time.
+/// Skips rows that a write or the sweep of another server has locked.
 async fn sweep(db: &mut PgConnection, now: Timestamp, at_most: u32) -> Result<u64> {
     let statement = Statement::new(
         "WITH expired AS (SELECT agent, key FROM replay WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 \

@@ -1,180 +1,166 @@
-//! The writer: one task, one transaction for all writes of contacts that wait (group commit).
+//! The writer: one task commits the writes of contacts, all that wait in one transaction (group commit).
 //!
-//! While a commit waits for the disk, further writes queue up; the next transaction takes them all. Each write learns
-//! its own outcome, and only after the commit that made it durable. A transaction that fails for a reason that may be
-//! one write's own is done again write by write, so that nobody pays for a neighbour. An agent that another transaction
-//! holds, as a change of its schema may for long, is skipped: its writes go to a task that waits for it.
+//! While a commit waits for the disk, further writes queue up; the next transaction takes them all. Each write gets its
+//! own outcome after the commit that made it durable. When a transaction fails because of one write, its writes run one
+//! by one, so that only that write fails. A tenant that another transaction locks, for example a change of its schema, is
+//! skipped: a task of its own waits for the lock.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use openapi_core::storage::{ContactWrite, StorageError, StorageErrorKind};
+use openapi_core::storage::{ContactWrite, StorageError};
 use openapi_core::values::AgentId;
-use tokio::sync::{mpsc, oneshot};
+use parking_lot::Mutex;
+use sqlx::PgConnection;
+use storage_common::group_commit::{self, Queued, commit_together};
+use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::Instant;
 
-use crate::connect::Db;
-use crate::contacts::batch::{self, Held, Pending, Verdict};
-use crate::error::{Fault, Result};
+use crate::connect::{Db, Work};
+use crate::contacts::decide::{Decision, LockWait, Pending};
+use crate::error::Result;
 
-type Outcome = Result<(), StorageError>;
+/// A write in the queue.
+pub(crate) type Job = Queued<Pending, ()>;
 
-/// A write and whoever waits for it.
-struct Job {
-    pending: Pending,
-    /// When it was queued.
-    since: Instant,
-    reply: oneshot::Sender<Outcome>,
-}
+/// Stores the writes of a batch in a transaction and decides on each.
+pub(crate) type Store = for<'c> fn(&'c mut PgConnection, &'c (Vec<Job>, LockWait)) -> Work<'c, Vec<Decision>>;
 
-/// The handle that writes are given to.
+/// The handle of the writer's task.
 pub(crate) struct Writer {
     queue: Mutex<Option<mpsc::Sender<Job>>>,
     task: Mutex<Option<JoinHandle<()>>>,
-    most: usize,
+    max_waiting: usize,
 }
 
 impl Writer {
-    /// Starts the task, on the runtime of the store. It ends when the store is closed or dropped, behind the last write.
-    pub(crate) fn start(db: &Db) -> Self {
-        let most = db.config().write_queue.max(1);
-        let (queue, jobs) = mpsc::channel(most);
-        let work = Work {
-            db: db.clone(),
+    /// Starts the task on the runtime of the store. It ends after the last write when the store is closed or dropped.
+    pub(crate) fn start(db: &Db, store: Store) -> Self {
+        let max_waiting = db.config().write_queue.max(1);
+        let (queue, jobs) = mpsc::channel(max_waiting);
+        let task = WriterTask {
+            batches: Batches { db: db.clone(), store, max_batch: db.config().write_batch.max(1) },
             jobs,
-            waiting: VecDeque::new(),
-            lanes: Lanes::default(),
+            deferred: VecDeque::new(),
+            locked: LockedTenants::default(),
             tasks: JoinSet::new(),
-            batch: db.config().write_batch.max(1),
         };
-        let task = db.handle().spawn(work.until_closed());
-        Writer { queue: Mutex::new(Some(queue)), task: Mutex::new(Some(task)), most }
+        let task = db.handle().spawn(task.run());
+        Writer { queue: Mutex::new(Some(queue)), task: Mutex::new(Some(task)), max_waiting }
     }
 
-    /// Queues a write and waits for the commit that holds it.
+    /// Queues a write and waits for the commit that contains it.
     pub(crate) async fn write(
         &self,
         agent: &AgentId,
         expected_version: Option<u64>,
         write: &ContactWrite,
-    ) -> Outcome {
-        let unavailable = |why: String| StorageError::new(StorageErrorKind::Unavailable, why);
+    ) -> Result<(), StorageError> {
         let pending = Pending { agent: agent.clone(), expected_version, write: write.clone() };
-        let (reply, outcome) = oneshot::channel();
+        let (job, outcome) = Queued::new(pending);
         {
-            let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-            let queue = queue.as_ref().ok_or_else(|| unavailable("the store is closed".to_owned()))?;
-            queue.try_send(Job { pending, since: Instant::now(), reply }).map_err(|error| match error {
-                mpsc::error::TrySendError::Full(_) => {
-                    unavailable(format!("{} writes are waiting already", self.most))
-                }
-                mpsc::error::TrySendError::Closed(_) => unavailable("the store is closed".to_owned()),
+            let queue = self.queue.lock();
+            let queue = queue.as_ref().ok_or_else(group_commit::closed)?;
+            queue.try_send(job).map_err(|error| match error {
+                mpsc::error::TrySendError::Full(_) => group_commit::queue_full(self.max_waiting),
+                mpsc::error::TrySendError::Closed(_) => group_commit::closed(),
             })?;
         }
-        match outcome.await {
-            Ok(outcome) => outcome,
-            // A store that is closed answers everything that it accepted.
-            Err(_) => Err(StorageError::new(StorageErrorKind::Internal, "a write ended without an outcome")),
-        }
+        group_commit::outcome(outcome).await
     }
 
-    /// Waits until everything accepted is written; what is asked for later is refused.
+    /// Refuses further writes and waits until the accepted ones are complete.
     pub(crate) async fn close(&self) {
-        drop(self.queue.lock().unwrap_or_else(PoisonError::into_inner).take());
-        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(self.queue.lock().take());
+        let task = self.task.lock().take();
         if let Some(task) = task
             && let Err(error) = task.await
         {
-            tracing::error!(%error, "the writer ended early");
+            tracing::error!(%error, "writer task ended early");
         }
     }
 }
 
-/// The agents that another transaction holds, each with the writes that wait for it. Each has a task of its own, so that
-/// nobody else waits, and no more than one.
-type Lanes = Arc<Mutex<HashMap<AgentId, VecDeque<Job>>>>;
+/// The tenants that another transaction locks, each with its waiting writes. Each has one task.
+type LockedTenants = Arc<Mutex<HashMap<AgentId, VecDeque<Job>>>>;
 
-/// What the task does.
-struct Work {
-    db: Db,
+/// The state of the writer's task.
+struct WriterTask {
+    batches: Batches,
     jobs: mpsc::Receiver<Job>,
-    /// Those that the last batch left for the next.
-    waiting: VecDeque<Job>,
-    lanes: Lanes,
+    /// Writes that the last batch deferred to the next one.
+    deferred: VecDeque<Job>,
+    locked: LockedTenants,
     tasks: JoinSet<()>,
-    batch: usize,
 }
 
-fn locked(lanes: &Lanes) -> MutexGuard<'_, HashMap<AgentId, VecDeque<Job>>> {
-    lanes.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Work {
-    async fn until_closed(mut self) {
+impl WriterTask {
+    async fn run(mut self) {
+        let max = self.batches.max_batch;
         loop {
             let mut batch: Vec<Job> = Vec::new();
-            batch.extend(self.waiting.drain(..self.waiting.len().min(self.batch)));
-            if batch.is_empty() && self.jobs.recv_many(&mut batch, self.batch).await == 0 {
+            batch.extend(self.deferred.drain(..self.deferred.len().min(max)));
+            if batch.is_empty() && self.jobs.recv_many(&mut batch, max).await == 0 {
                 break;
             }
-            while batch.len() < self.batch
+            while batch.len() < max
                 && let Ok(job) = self.jobs.try_recv()
             {
                 batch.push(job);
             }
-            let batch = self.without_held(batch);
+            let batch = self.without_locked(batch);
             if !batch.is_empty() {
-                let left = shielded(&self.db, batch, Held::Skip).await;
-                self.waiting.extend(left.waiting);
-                self.start_lanes(left.held);
+                let left = self.batches.clone().commit(batch, LockWait::Skip).await;
+                self.deferred.extend(left.deferred);
+                self.wait_for(left.locked);
             }
             while self.tasks.try_join_next().is_some() {}
         }
         while self.tasks.join_next().await.is_some() {}
     }
 
-    /// Gives writes of agents that are held to the tasks that wait for these.
-    fn without_held(&self, batch: Vec<Job>) -> Vec<Job> {
-        let mut lanes = locked(&self.lanes);
+    /// Moves writes of locked tenants to their queues and returns the others.
+    fn without_locked(&self, batch: Vec<Job>) -> Vec<Job> {
+        let mut locked = self.locked.lock();
         let mut others = Vec::with_capacity(batch.len());
         for job in batch {
-            match lanes.get_mut(&job.pending.agent) {
-                Some(lane) => lane.push_back(job),
+            match locked.get_mut(&job.write.agent) {
+                Some(queue) => queue.push_back(job),
                 None => others.push(job),
             }
         }
         others
     }
 
-    fn start_lanes(&mut self, held: Vec<Job>) {
-        let mut lanes = locked(&self.lanes);
-        for job in held {
-            let agent = job.pending.agent.clone();
-            if !lanes.contains_key(&agent) {
-                self.tasks.spawn(lane(self.db.clone(), Arc::clone(&self.lanes), agent.clone(), self.batch));
+    /// Starts a task for each tenant that was found locked.
+    fn wait_for(&mut self, jobs: Vec<Job>) {
+        let mut locked = self.locked.lock();
+        for job in jobs {
+            let agent = job.write.agent.clone();
+            if !locked.contains_key(&agent) {
+                self.tasks.spawn(write_locked(self.batches.clone(), Arc::clone(&self.locked), agent.clone()));
             }
-            lanes.entry(agent).or_default().push_back(job);
+            locked.entry(agent).or_default().push_back(job);
         }
     }
 }
 
-/// Does the writes of an agent that another transaction holds, until there are none.
-async fn lane(db: Db, lanes: Lanes, agent: AgentId, most: usize) {
+/// Commits the writes of a locked tenant until none are left.
+async fn write_locked(batches: Batches, locked: LockedTenants, agent: AgentId) {
     loop {
         let batch: Vec<Job> = {
-            let mut lanes = locked(&lanes);
-            let Some(queue) = lanes.get_mut(&agent).filter(|queue| !queue.is_empty()) else {
-                lanes.remove(&agent);
+            let mut locked = locked.lock();
+            let Some(queue) = locked.get_mut(&agent).filter(|queue| !queue.is_empty()) else {
+                locked.remove(&agent);
                 return;
             };
-            let count = queue.len().min(most);
+            let count = queue.len().min(batches.max_batch);
             queue.drain(..count).collect()
         };
-        let left = shielded(&db, batch, Held::Await).await;
-        if let Some(queue) = locked(&lanes).get_mut(&agent) {
-            left.waiting.into_iter().rev().for_each(|job| queue.push_front(job));
+        let left = batches.clone().commit(batch, LockWait::Wait).await;
+        if let Some(queue) = locked.lock().get_mut(&agent) {
+            left.deferred.into_iter().rev().for_each(|job| queue.push_front(job));
         }
     }
 }
@@ -182,104 +168,69 @@ async fn lane(db: Db, lanes: Lanes, agent: AgentId, most: usize) {
 /// The writes that a batch leaves for later.
 #[derive(Default)]
 struct Left {
-    waiting: Vec<Job>,
-    held: Vec<Job>,
+    deferred: Vec<Job>,
+    locked: Vec<Job>,
 }
 
-impl Left {
-    /// Answers a write, or keeps it.
-    fn settle(&mut self, job: Job, verdict: Verdict) {
-        let outcome = match verdict {
-            Verdict::Stored => Ok(()),
-            Verdict::Refused(kind) => Err(kind.into()),
-            Verdict::Waits => return self.waiting.push(job),
-            Verdict::Held => return self.held.push(job),
+/// Commits batches.
+#[derive(Clone)]
+struct Batches {
+    db: Db,
+    store: Store,
+    max_batch: usize,
+}
+
+impl Batches {
+    /// Commits writes in a task of its own, so that a panic ends neither the caller nor later writes. The callers of the
+    /// batch learn of the panic because their senders are dropped.
+    async fn commit(self, batch: Vec<Job>, wait: LockWait) -> Left {
+        let writes = batch.len();
+        let handle = self.db.handle().clone();
+        handle.spawn(self.commit_here(batch, wait)).await.unwrap_or_else(|error| {
+            tracing::error!(%error, writes, "transaction task failed; its writes are not acknowledged");
+            Left::default()
+        })
+    }
+
+    /// Commits writes in one transaction and finishes those that are not left for later. A write that has waited longer
+    /// than a statement may take does not begin: otherwise each write would wait for a hanging database in turn.
+    async fn commit_here(self, jobs: Vec<Job>, wait: LockWait) -> Left {
+        let mut batch = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            if job.is_abandoned() {
+                // Its caller is gone, and it has not begun.
+            } else if job.age() >= self.db.step_timeout() {
+                job.finish(Err(group_commit::timed_out()));
+            } else {
+                batch.push(job);
+            }
+        }
+        let mut left = Left::default();
+        if batch.is_empty() {
+            return left;
+        }
+        let commit = |jobs: Vec<Job>| async {
+            let batch = (jobs, wait);
+            let decisions = self.store(&batch).await;
+            (batch.0, decisions)
         };
-        // Nobody listens when the future was dropped; the write stands either way.
-        drop(job.reply.send(outcome));
-    }
-}
-
-/// Does writes as [`commit`], in a task of its own, so that a panic ends neither the caller's nor the writes behind
-/// these; whoever waits for one of them learns of it because its sender is dropped.
-async fn shielded(db: &Db, batch: Vec<Job>, held: Held) -> Left {
-    let (shared, writes) = (db.clone(), batch.len());
-    let done = db.handle().spawn(async move { commit(&shared, batch, held).await }).await;
-    done.unwrap_or_else(|error| {
-        tracing::error!(%error, writes, "the task of a transaction ended; no write of it is acknowledged");
-        Left::default()
-    })
-}
-
-/// Does writes in one transaction and answers each but those that are left. One that has waited for its turn as long as
-/// a statement may take is not begun: behind a database that hangs, each would otherwise wait for all before it.
-async fn commit(db: &Db, jobs: Vec<Job>, held: Held) -> Left {
-    let (mut batch, mut replies) = (Vec::with_capacity(jobs.len()), Vec::with_capacity(jobs.len()));
-    for Job { pending, since, reply } in jobs {
-        if reply.is_closed() {
-            // Nobody waits for it any more, and nothing of it was begun.
-        } else if since.elapsed() >= db.patience() {
-            let late =
-                StorageError::new(StorageErrorKind::Unavailable, "a write waited too long for its turn");
-            drop(reply.send(Err(late)));
-        } else {
-            batch.push(pending);
-            replies.push((since, reply));
-        }
-    }
-    let mut left = Left::default();
-    if batch.is_empty() {
-        return left;
-    }
-    match store(db, &batch, held).await {
-        Ok(verdicts) => {
-            for ((pending, (since, reply)), verdict) in batch.into_iter().zip(replies).zip(verdicts) {
-                left.settle(Job { pending, since, reply }, verdict);
+        for (job, decision) in commit_together(batch, commit).await {
+            match decision {
+                Ok(Decision::Stored) => job.finish(Ok(())),
+                Ok(Decision::Refused(kind)) => job.finish(Err(kind.into())),
+                Ok(Decision::Deferred) => left.deferred.push(job),
+                Ok(Decision::Locked) => left.locked.push(job),
+                Err(error) => job.finish(Err(error)),
             }
         }
-        Err(fault) if batch.len() > 1 && may_be_one_writes_own(&fault) => {
-            tracing::warn!(?fault, "a transaction of several writes failed; they are done one by one");
-            for (pending, (since, reply)) in batch.into_iter().zip(replies) {
-                match store(db, std::slice::from_ref(&pending), held).await {
-                    Ok(verdicts) => {
-                        let verdict = verdicts.into_iter().next().unwrap_or(Verdict::Waits);
-                        left.settle(Job { pending, since, reply }, verdict);
-                    }
-                    Err(fault) => drop(reply.send(Err(fault.into()))),
-                }
-            }
-        }
-        Err(fault) => {
-            let StorageError { kind, source } = StorageError::from(fault);
-            let source = source.map_or_else(|| kind.to_string(), |source| source.to_string());
-            tracing::warn!(
-                error = source,
-                writes = replies.len(),
-                "a transaction failed; no write of it is acknowledged"
-            );
-            for (_, reply) in replies {
-                // Nobody listens when the future was dropped.
-                drop(reply.send(Err(StorageError::new(kind.clone(), source.clone()))));
-            }
-        }
+        left
     }
-    left
-}
 
-async fn store(db: &Db, batch: &[Pending], held: Held) -> Result<Vec<Verdict>> {
-    #[cfg(test)]
-    crate::tests::writing::planted_panic(batch);
-    let deadline = db.config().statement_timeout + db.config().lock_timeout + Duration::from_secs(1);
-    db.transaction(
-        &(batch, held),
-        |connection, (batch, held)| Box::pin(batch::store(connection, batch, *held)),
-        deadline,
-    )
-    .await
-}
-
-/// Whether a transaction may succeed without one of its writes: neither the connection nor the server was at fault, and
-/// nothing was waited for in vain.
-fn may_be_one_writes_own(fault: &Fault) -> bool {
-    StorageErrorKind::Internal == fault.kind()
+    async fn store(&self, batch: &(Vec<Job>, LockWait)) -> Result<Vec<Decision>> {
+        #[cfg(test)]
+        crate::tests::writing::planted_panic(batch.0.iter().map(|job| &job.write));
+        let config = self.db.config();
+        let timeout = config.statement_timeout + config.lock_timeout + Duration::from_secs(1);
+        self.db.transaction(batch, self.store, timeout).await
+    }
 }

@@ -17,8 +17,8 @@ use openapi_core::storage::{
     StorageErrorKind, Window,
 };
 use openapi_core::values::AgentId;
+use storage_common::fixtures::{agent_id, contact, contact_id, insert_agent, write};
 use storage_postgres::{PostgresConfig, PostgresStorage};
-use support::contacts::{agent_id, contact, contact_id, insert_agent, write};
 use support::proxy::{Proxy, Weather};
 use support::{Database, runtime};
 

@@ -17,8 +17,8 @@ use openapi_core::storage::{
 };
 use openapi_core::values::{AgentId, ContactStatus, Tag, TextValue};
 use sqlx::Row;
+use storage_common::fixtures::{agent_id, at, contact, contact_id, insert_agent, write};
 use storage_postgres::PostgresStorage;
-use support::contacts::{agent_id, at, contact, contact_id, insert_agent, write};
 use support::{Database, runtime};
 use testkit::SplitMix64;
 
@@ -122,16 +122,16 @@ fn counters_stay_exact_across_servers() {
     runtime().block_on(async {
         let (stores, agent, schema) = servers(&database, 2).await;
         for round in 0..6_u64 {
-            let mut dice = SplitMix64(round);
+            let mut rng = SplitMix64(round);
             let mut writes = Vec::new();
             for number in 0..120 {
                 let mut contact = contact(&agent, number);
                 contact.version = round + 1;
-                contact.status = ContactStatus::ALL[dice.below(3) as usize];
-                contact.archived_at = (dice.below(4) == 0).then(|| at(1));
+                contact.status = ContactStatus::ALL[rng.below(3) as usize];
+                contact.archived_at = (rng.below(4) == 0).then(|| at(1));
                 contact.tags = ["red", "blue", "green"]
                     .iter()
-                    .filter(|_| dice.below(2) == 0)
+                    .filter(|_| rng.below(2) == 0)
                     .map(|tag| Tag::parse(tag).unwrap())
                     .collect();
                 let expected = (round > 0).then_some(round);

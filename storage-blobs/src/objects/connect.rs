@@ -1,4 +1,4 @@
-//! The HTTP client of the object stores: TLS by rustls on ring, the proxies that the caller names, and patience that ends.
+//! The HTTP client of the object stores: TLS by rustls on ring, the proxies that the caller names, and timeouts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,22 +16,22 @@ use rustls_platform_verifier::BuilderVerifierExt as _;
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(3);
 
-/// How long an answer may take, besides the time for the request's bytes.
-const ANSWER: Duration = Duration::from_secs(8);
+/// How long a response may take, in addition to the time for the request's bytes.
+const RESPONSE: Duration = Duration::from_secs(8);
 
-/// The slowest upload that is waited for, in bytes a second.
-const SLOWEST: u64 = 256 * 1024;
+/// The slowest upload, in bytes per second.
+const MIN_UPLOAD_RATE: u64 = 256 * 1024;
 
-/// How long a body may rest while it is read.
-const REST: Duration = Duration::from_secs(60);
+/// How long the body of a response may stall.
+const STALL: Duration = Duration::from_secs(60);
 
-/// Where a machine in a cloud asks for its own credentials; no proxy knows that.
+/// The metadata services from which a machine in a cloud gets its credentials; no proxy reaches them.
 const METADATA: &str = "169.254.169.254,169.254.170.2,metadata.google.internal,metadata";
 
-/// No new try later than this behind the first.
-const TRIES: Duration = Duration::from_secs(6);
+/// No retry starts later than this after the first attempt.
+const RETRY_LIMIT: Duration = Duration::from_secs(6);
 
-/// A request that fails is tried again a few times, but not for minutes: a client waits for its answer.
+/// A failed request is retried a few times, but not for minutes: a client waits for its response.
 pub(super) fn retries() -> RetryConfig {
     RetryConfig {
         backoff: BackoffConfig {
@@ -40,7 +40,7 @@ pub(super) fn retries() -> RetryConfig {
             base: 2.0,
         },
         max_retries: 4,
-        retry_timeout: TRIES,
+        retry_timeout: RETRY_LIMIT,
     }
 }
 
@@ -101,7 +101,7 @@ impl Connector {
             .no_proxy()
             .user_agent(concat!("storage-blobs/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT)
-            .read_timeout(REST);
+            .read_timeout(STALL);
         for proxy in &self.proxies {
             client = client.proxy(proxy.clone());
         }
@@ -136,8 +136,9 @@ struct Patient(reqwest::Client);
 #[async_trait]
 impl HttpService for Patient {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        let patience = ANSWER + Duration::from_secs(request.body().content_length() as u64 / SLOWEST);
-        match tokio::time::timeout(patience, HttpService::call(&self.0, request)).await {
+        let timeout =
+            RESPONSE + Duration::from_secs(request.body().content_length() as u64 / MIN_UPLOAD_RATE);
+        match tokio::time::timeout(timeout, HttpService::call(&self.0, request)).await {
             Ok(Err(error)) if is_unsent(&error) => Err(HttpError::new(HttpErrorKind::Interrupted, error)),
             Ok(answered) => answered,
             Err(elapsed) => Err(HttpError::new(HttpErrorKind::Timeout, elapsed)),

@@ -1,4 +1,4 @@
-//! Object stores as the variables of an environment describe them.
+//! Object stores from the variables of an environment.
 
 use std::sync::Arc;
 
@@ -8,12 +8,21 @@ use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::signer::Signer;
 
-use super::ObjectBlobs;
 use super::connect::{Connector, retries};
-use crate::BlobsUrl;
+use super::store::ObjectBlobs;
+use crate::error::OpenError;
+use crate::url::BlobsUrl;
 
-/// The store in a cloud that a URL names; otherwise what is wrong.
-pub(super) fn open(url: &BlobsUrl, environment: &[(String, String)]) -> Result<ObjectBlobs, String> {
+impl ObjectBlobs {
+    /// Opens the store in a cloud that a URL names.
+    pub(crate) fn open(url: &BlobsUrl, environment: &[(String, String)]) -> Result<Self, OpenError> {
+        from_environment(url, environment)
+            .map_err(|reason| OpenError::Settings { url: url.to_string(), reason })
+    }
+}
+
+/// The store in a cloud that a URL names; otherwise the problem.
+fn from_environment(url: &BlobsUrl, environment: &[(String, String)]) -> Result<ObjectBlobs, String> {
     match url {
         BlobsUrl::S3(bucket) => {
             let s3 = s3(bucket.name(), environment)?.build().map_err(|error| error.to_string())?;

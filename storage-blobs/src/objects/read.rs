@@ -13,7 +13,7 @@ use openapi_core::ports::{BlobEntry, BlobError, BlobErrorKind, BlobListing, Blob
 
 use super::error::failed;
 
-/// The bytes of a range that is not empty.
+/// The bytes of a non-empty range.
 pub(super) async fn range(store: &dyn ObjectStore, path: &Path, range: Range<u64>) -> BlobResult<BlobStream> {
     let options = GetOptions { range: Some(GetRange::Bounded(range.clone())), ..Default::default() };
     let object = store.get_opts(path, options).await.map_err(failed)?;
@@ -21,12 +21,12 @@ pub(super) async fn range(store: &dyn ObjectStore, path: &Path, range: Range<u64
     if object.range != range {
         return Err(BlobErrorKind::Missing.into());
     }
-    Ok(Box::pin(Bytes { stream: object.into_stream(), left: range.end - range.start }))
+    Ok(Box::pin(RangeStream { stream: object.into_stream(), left: range.end - range.start }))
 }
 
-/// No bytes.
+/// An empty stream.
 pub(super) fn nothing() -> BlobStream {
-    Box::pin(Bytes { stream: Box::pin(Nothing), left: 0 })
+    Box::pin(RangeStream { stream: Box::pin(Nothing), left: 0 })
 }
 
 struct Nothing;
@@ -39,13 +39,13 @@ impl Stream for Nothing {
     }
 }
 
-/// As many bytes as were asked for, or an error.
-struct Bytes {
+/// The requested bytes, or an error.
+struct RangeStream {
     stream: BoxStream<'static, object_store::Result<Bytes>>,
     left: u64,
 }
 
-impl Stream for Bytes {
+impl Stream for RangeStream {
     type Item = BlobResult<Bytes>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {

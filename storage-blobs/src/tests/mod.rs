@@ -1,7 +1,7 @@
 //! Tests that need more than the public interface.
 
 mod conformance;
-mod folder;
+mod local;
 #[cfg(feature = "cloud")]
 mod objects;
 pub(crate) mod power_cuts;

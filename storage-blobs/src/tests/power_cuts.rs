@@ -2,7 +2,7 @@
 //! under `strace` and says what it does; its files are then rebuilt as they may be found after a cut at any moment
 //! ([`power_cuts`]), opened and compared with what had been said until then.
 //!
-//! `cargo test -p storage-blobs --lib -- --ignored survive_a_cut_behind_every_call` tries all of them, four times each.
+//! `cargo test -p storage-blobs --lib -- --ignored survive_a_cut_after_every_call` tries all of them, four times each.
 
 /// Which syncs the child must leave out, to show that cuts are noticed.
 const WEAK: &str = "POWER_CUTS_WEAK";
@@ -225,7 +225,7 @@ mod cuts {
 
     #[test]
     #[ignore = "takes a minute or two"]
-    fn survive_a_cut_behind_every_call() {
+    fn survive_a_cut_after_every_call() {
         let (damaged, faults) = cut(None, |events| (0..=events).flat_map(|place| [place; 4]).collect());
         assert_eq!(damaged, 0, "{faults:#?}");
     }

@@ -3,103 +3,75 @@
 use std::collections::{HashMap, HashSet};
 
 use mongodb::bson::{Document, RawDocument, doc};
-use openapi_core::files::{ContactFile, FileKind, Sha256Digest};
+use openapi_core::files::ContactFile;
 use openapi_core::ports::{BlobEntry, BlobKey};
 use openapi_core::storage::{
     FilePage, FilePosition, FileQuery, FileSort, FileSortKey, FileTombstone, FileUsage, Order, Window,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
+use storage_common::records;
 
 use crate::connect::Handle;
-use crate::document::{Fields, bytes, integer, key, keyed, time};
+use crate::document::{FieldReader, Fields, binary, integer, key, keyed, time};
 use crate::error::{Result, corrupt};
-use crate::ledger::{self, Ledger};
 use crate::migrate::{collection, index};
-use crate::transaction::{Find, Reads};
-
-/// Reads a document.
-fn file(agent: &AgentId, document: &RawDocument) -> Result<ContactFile> {
-    let fields = Fields(document);
-    Ok(ContactFile {
-        id: FileId::from_bytes(fields.id()?),
-        agent_id: agent.clone(),
-        contact_id: ContactId::from_bytes(fields.bytes("contact")?),
-        file_name: fields.text("name")?,
-        file_size: fields.count("size")?,
-        content_type: FileKind::of_media_type(fields.str("contentType")?),
-        sha256: Sha256Digest(fields.bytes("sha256")?),
-        source: fields.str("source")?.to_owned(),
-        uploaded_by: fields.json("uploadedBy")?,
-        created_at: fields.time("createdAt")?,
-        updated_at: fields.time("updatedAt")?,
-    })
-}
+use crate::tenant::{self, TenantState};
+use crate::transaction::{DocumentReader, Find};
 
 pub(super) async fn one(handle: &Handle, agent: &AgentId, id: FileId) -> Result<Option<ContactFile>> {
-    let mut reads = Reads::alone(handle);
+    let mut reads = DocumentReader::new(handle);
     let filter = doc! { "_id": key(agent, id.as_bytes()), "live": true };
     let Some(found) = reads.one(collection::FILES, filter, None).await? else { return Ok(None) };
-    let living = ledger::living(&mut reads, agent).await?;
-    living.map(|_| file(agent, &found)).transpose()
+    let living = tenant::find(&mut reads, agent).await?;
+    living.map(|_| records::file(agent, &mut Fields(&found))).transpose()
 }
 
 pub(super) async fn tombstone(handle: &Handle, agent: &AgentId, id: FileId) -> Result<Option<FileTombstone>> {
-    let mut reads = Reads::alone(handle);
+    let mut reads = DocumentReader::new(handle);
     let filter = doc! { "_id": key(agent, id.as_bytes()), "live": false };
     let Some(found) = reads.one(collection::FILES, filter, None).await? else { return Ok(None) };
-    if ledger::living(&mut reads, agent).await?.is_none() {
+    if tenant::find(&mut reads, agent).await?.is_none() {
         return Ok(None);
     }
-    buried(id, &found).map(Some)
+    records::tombstone(id, &mut Fields(&found)).map(Some)
 }
 
-/// The tombstone in the document of a deleted file.
-fn buried(file: FileId, document: &RawDocument) -> Result<FileTombstone> {
-    let fields = Fields(document);
-    Ok(FileTombstone {
-        file,
-        at: fields.time("deletedAt")?,
-        by: fields.json("deletedBy")?,
-        reason: fields.optional_text("reason")?,
-    })
-}
-
-/// Reads a document, with the tombstone of a file that is deleted.
+/// Reads a file, deleted or not.
 pub(crate) fn file_or_tombstone(
     agent: &AgentId,
     document: &RawDocument,
 ) -> Result<(ContactFile, Option<FileTombstone>)> {
-    let file = file(agent, document)?;
+    let file = records::file(agent, &mut Fields(document))?;
     let is_live = document.get_bool("live").map_err(corrupt)?;
-    let tombstone = (!is_live).then(|| buried(file.id, document)).transpose()?;
+    let tombstone = (!is_live).then(|| records::tombstone(file.id, &mut Fields(document))).transpose()?;
     Ok((file, tombstone))
 }
 
-/// The files that a contact has.
+/// The filter for the files of a contact.
 fn of(agent: &AgentId, contact: ContactId) -> Document {
-    doc! { "_id.agent": agent.as_str(), "contact": bytes(contact.as_bytes()), "live": true }
+    doc! { "_id.agent": agent.as_str(), "contact": binary(contact.as_bytes()), "live": true }
 }
 
-async fn count(reads: &mut Reads<'_>, agent: &AgentId, contact: ContactId) -> Result<u64> {
+async fn count(reads: &mut DocumentReader<'_>, agent: &AgentId, contact: ContactId) -> Result<u64> {
     reads.count(collection::FILES, of(agent, contact), Some(index::FILES_BY_CONTACT)).await
 }
 
 pub(super) async fn usage(
-    reads: &mut Reads<'_>,
+    reads: &mut DocumentReader<'_>,
     agent: &AgentId,
-    ledger: &Ledger,
+    tenant: &TenantState,
     contact: ContactId,
 ) -> Result<FileUsage> {
     Ok(FileUsage {
         files_of_contact: count(reads, agent, contact).await?,
-        bytes_of_agent: u64::try_from(ledger.bytes).map_err(corrupt)?,
+        bytes_of_agent: u64::try_from(tenant.bytes).map_err(corrupt)?,
     })
 }
 
 pub(super) async fn page(handle: &Handle, agent: &AgentId, query: &FileQuery) -> Result<FilePage> {
     let mut session = handle.snapshot().await?;
-    let mut reads = Reads::of(handle, &mut session);
-    if ledger::living(&mut reads, agent).await?.is_none() {
+    let mut reads = DocumentReader::in_session(handle, &mut session);
+    if tenant::find(&mut reads, agent).await?.is_none() {
         return Ok(FilePage::default());
     }
     let total = count(&mut reads, agent, query.contact).await?;
@@ -108,18 +80,19 @@ pub(super) async fn page(handle: &Handle, agent: &AgentId, query: &FileQuery) ->
         return Ok(FilePage { files: Vec::new(), total });
     }
     let found = reads.find(collection::FILES, find).await?;
-    let files = found.iter().map(|document| file(agent, document)).collect::<Result<_>>()?;
+    let files =
+        found.iter().map(|document| records::file(agent, &mut Fields(document))).collect::<Result<_>>()?;
     Ok(FilePage { files, total })
 }
 
-/// What a page asks the database for. By name and size all files of the contact are sorted.
+/// The find for a page. By name and size the server sorts all files of the contact.
 pub(crate) fn find(agent: &AgentId, query: &FileQuery) -> Result<Find> {
     let field = match query.sort {
         FileSort::CreatedAt => "createdAt",
         FileSort::FileName => "nameKey",
         FileSort::FileSize => "size",
     };
-    let (way, beyond) = match query.order {
+    let (direction, beyond) = match query.order {
         Order::Ascending => (1, "$gt"),
         Order::Descending => (-1, "$lt"),
     };
@@ -132,11 +105,11 @@ pub(crate) fn find(agent: &AgentId, query: &FileQuery) -> Result<Find> {
                 FileSortKey::Name(name) => name.as_str().into(),
                 FileSortKey::Size(size) => integer(*size)?.into(),
             };
-            // The first condition is that of the index, the second leaves out what shares the key.
+            // The first condition is for the index, the second excludes files with the same key.
             filter.insert(field, doc! { format!("{beyond}e"): key.clone() });
             filter.insert(
                 "$or",
-                vec![doc! { field: { beyond: key } }, doc! { "_id.id": { beyond: bytes(id.as_bytes()) } }],
+                vec![doc! { field: { beyond: key } }, doc! { "_id.id": { beyond: binary(id.as_bytes()) } }],
             );
             (0, *limit)
         }
@@ -144,14 +117,14 @@ pub(crate) fn find(agent: &AgentId, query: &FileQuery) -> Result<Find> {
     Ok(Find {
         filter,
         projection: None,
-        sort: Some(doc! { field: way, "_id.id": way }),
+        sort: Some(doc! { field: direction, "_id.id": direction }),
         skip: offset,
         limit,
         hint: Some(index::FILES_BY_CONTACT),
     })
 }
 
-/// Of each file, whether it is there, not deleted, and of this contact.
+/// For each file whether it exists, is not deleted and belongs to the contact.
 pub(crate) async fn of_contact(
     handle: &Handle,
     agent: &AgentId,
@@ -159,13 +132,13 @@ pub(crate) async fn of_contact(
     files: &[FileId],
 ) -> Result<Vec<bool>> {
     let mut session = handle.snapshot().await?;
-    let mut reads = Reads::of(handle, &mut session);
-    if files.is_empty() || ledger::living(&mut reads, agent).await?.is_none() {
+    let mut reads = DocumentReader::in_session(handle, &mut session);
+    if files.is_empty() || tenant::find(&mut reads, agent).await?.is_none() {
         return Ok(vec![false; files.len()]);
     }
     let ids: Vec<Document> = files.iter().map(|file| key(agent, file.as_bytes())).collect();
     let mut filter = keyed(agent, ids);
-    filter.extend(doc! { "contact": bytes(contact.as_bytes()), "live": true });
+    filter.extend(doc! { "contact": binary(contact.as_bytes()), "live": true });
     let find =
         Find { filter, projection: Some(doc! { "_id": 1 }), hint: Some(index::BY_KEY), ..Find::default() };
     let found = reads.find(collection::FILES, find).await?;
@@ -179,7 +152,7 @@ fn blob_key(document: &RawDocument) -> Result<BlobKey> {
     Ok(BlobKey::new(fields.agent()?, FileId::from_bytes(fields.id()?)))
 }
 
-/// What is due asks the database for.
+/// The find for contents that are due.
 pub(crate) fn due_by(now: Timestamp, at_most: u32) -> Find {
     Find {
         filter: doc! { "dueAt": { "$lte": time(now) } },
@@ -191,13 +164,13 @@ pub(crate) fn due_by(now: Timestamp, at_most: u32) -> Find {
 }
 
 pub(super) async fn due(handle: &Handle, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>> {
-    let found = Reads::alone(handle).find(collection::BLOB_PURGES, due_by(now, at_most)).await?;
+    let found = DocumentReader::new(handle).find(collection::BLOB_PURGES, due_by(now, at_most)).await?;
     found.iter().map(|document| blob_key(document)).collect()
 }
 
 pub(super) async fn known(handle: &Handle, keys: &[BlobKey]) -> Result<Vec<bool>> {
     let mut session = handle.snapshot().await?;
-    let mut reads = Reads::of(handle, &mut session);
+    let mut reads = DocumentReader::in_session(handle, &mut session);
     let ids: Vec<Document> = keys.iter().map(|blob| key(&blob.agent, blob.file.as_bytes())).collect();
     let mut known: HashSet<BlobKey> = HashSet::new();
     for name in [collection::FILES, collection::DOCUMENTS, collection::BLOB_PURGES] {
@@ -215,7 +188,7 @@ pub(super) async fn known(handle: &Handle, keys: &[BlobKey]) -> Result<Vec<bool>
 
 pub(super) async fn needed(handle: &Handle, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>> {
     let mut session = handle.snapshot().await?;
-    let mut reads = Reads::of(handle, &mut session);
+    let mut reads = DocumentReader::in_session(handle, &mut session);
     let mut living: HashMap<AgentId, bool> = HashMap::new();
     let mut last = after.cloned();
     let mut entries: Vec<BlobEntry> = Vec::new();
@@ -241,7 +214,7 @@ pub(super) async fn needed(handle: &Handle, after: Option<&BlobKey>, at_most: u3
             let is_living = match living.get(agent) {
                 Some(is_living) => *is_living,
                 None => {
-                    let is_living = ledger::living(&mut reads, agent).await?.is_some();
+                    let is_living = tenant::find(&mut reads, agent).await?.is_some();
                     living.insert(agent.clone(), is_living);
                     is_living
                 }

@@ -1,4 +1,4 @@
-//! Changing files. Everything here runs inside a transaction.
+//! Changing files. Everything here runs in a transaction.
 
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use openapi_core::audit::AuditEntry;
@@ -8,15 +8,15 @@ use openapi_core::storage::{FileDeletion, FileTombstone, FileWrite, StorageError
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 
 use super::read;
-use crate::document::{Fields, bytes, ids, integer, json, key, of_agent, put, time};
+use crate::document::{FieldReader, Fields, binary, ids, integer, json, key, of_agent, put, time};
 use crate::error::Result;
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Transaction, Update};
-use crate::{audit, contacts, documents, ledger, replays};
+use crate::{audit, contacts, content, documents, replays, tenant};
 
 /// As [`openapi_core::storage::FileStore::insert_file`].
-pub(super) async fn insert(tx: &mut Transaction, agent: &AgentId, write: &FileWrite) -> Result<()> {
-    let ledger = ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+pub(super) async fn create(tx: &mut Transaction, agent: &AgentId, write: &FileWrite) -> Result<()> {
+    let ledger = tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     let file = &write.file;
     contacts::refuse_stale(tx, agent, file.contact_id, write.contact_version).await?;
     if let Some(replay) = &write.effects.replay
@@ -31,24 +31,24 @@ pub(super) async fn insert(tx: &mut Transaction, agent: &AgentId, write: &FileWr
         return Err(StorageErrorKind::AlreadyExists.into());
     }
     tx.insert(collection::FILES, &[document(agent, file, &write.name_key)?]).await?;
-    add_bytes(tx, agent, integer(file.file_size)?).await?;
+    content::add_bytes(tx, agent, integer(file.file_size)?).await?;
     if let Some(replay) = &write.effects.replay {
-        replays::put(tx, agent, [replay]).await?;
+        replays::insert(tx, agent, [replay]).await?;
     }
     audit::append(tx, [&write.effects.audit]).await
 }
 
-/// The document of a file that is there.
+/// The document of a file.
 pub(crate) fn document(agent: &AgentId, file: &ContactFile, name_key: &str) -> Result<Document> {
     Ok(doc! {
         "_id": key(agent, file.id.as_bytes()),
-        "contact": bytes(file.contact_id.as_bytes()),
+        "contact": binary(file.contact_id.as_bytes()),
         "live": true,
         "name": file.file_name.as_str(),
         "nameKey": name_key,
         "size": integer(file.file_size)?,
         "contentType": file.content_type.media_type(),
-        "sha256": bytes(&file.sha256.0),
+        "sha256": binary(&file.sha256.0),
         "source": &file.source,
         "uploadedBy": json(&file.uploaded_by)?,
         "createdAt": time(file.created_at),
@@ -56,7 +56,7 @@ pub(crate) fn document(agent: &AgentId, file: &ContactFile, name_key: &str) -> R
     })
 }
 
-/// What of a document says that its file is deleted.
+/// The fields of a deleted file.
 pub(crate) fn tombstone(tombstone: &FileTombstone) -> Result<Document> {
     let mut fields = doc! {
         "live": false,
@@ -69,42 +69,22 @@ pub(crate) fn tombstone(tombstone: &FileTombstone) -> Result<Document> {
 
 /// As [`openapi_core::storage::FileStore::delete_file`].
 pub(super) async fn delete(tx: &mut Transaction, agent: &AgentId, deletion: &FileDeletion) -> Result<()> {
-    ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     let file = deletion.tombstone.file;
     let id = doc! { "_id": key(agent, file.as_bytes()) };
     let mut filter = id.clone();
-    filter.extend(doc! { "contact": bytes(deletion.contact.as_bytes()), "live": true });
+    filter.extend(doc! { "contact": binary(deletion.contact.as_bytes()), "live": true });
     let found = tx.reads().one(collection::FILES, filter, Some(doc! { "size": 1 })).await?;
     let size = Fields(&found.ok_or(StorageErrorKind::Missing)?).integer("size")?;
     contacts::refuse_stale(tx, agent, deletion.contact, deletion.contact_version).await?;
     let buried = doc! { "$set": tombstone(&deletion.tombstone)? };
     tx.update(collection::FILES, &[Update::one(id, buried)]).await?;
-    add_bytes(tx, agent, -size).await?;
-    make_due(tx, agent, [file], deletion.purge_at).await?;
+    content::add_bytes(tx, agent, -size).await?;
+    content::make_due(tx, agent, [file], deletion.purge_at).await?;
     audit::append(tx, [&deletion.audit]).await
 }
 
-/// Counts bytes of files that are there and of documents.
-pub(crate) async fn add_bytes(tx: &mut Transaction, agent: &AgentId, bytes: i64) -> Result<()> {
-    ledger::change(tx, agent, doc! { "$inc": { "bytes": bytes } }).await
-}
-
-/// Notes from when on contents of files and documents are to be removed.
-pub(crate) async fn make_due(
-    tx: &mut Transaction,
-    agent: &AgentId,
-    files: impl IntoIterator<Item = FileId>,
-    due_at: Timestamp,
-) -> Result<()> {
-    let update = |file: FileId| {
-        let due = doc! { "$set": { "dueAt": time(due_at) } };
-        Update::upsert(doc! { "_id": key(agent, file.as_bytes()) }, due)
-    };
-    let updates: Vec<Update> = files.into_iter().map(update).collect();
-    tx.update(collection::BLOB_PURGES, &updates).await.map(drop)
-}
-
-/// Removes the files of a contact, deleted ones included; their contents are due from now on.
+/// Removes the files of a contact, deleted ones included; their contents are due now.
 pub(crate) async fn erase_of(
     tx: &mut Transaction,
     agent: &AgentId,
@@ -112,7 +92,7 @@ pub(crate) async fn erase_of(
     now: Timestamp,
 ) -> Result<()> {
     let find = Find {
-        filter: doc! { "_id.agent": agent.as_str(), "contact": bytes(contact.as_bytes()) },
+        filter: doc! { "_id.agent": agent.as_str(), "contact": binary(contact.as_bytes()) },
         projection: Some(doc! { "size": 1, "live": 1 }),
         hint: Some(index::FILES_BY_CONTACT),
         ..Find::default()
@@ -137,11 +117,11 @@ async fn remove(tx: &mut Transaction, agent: &AgentId, find: Find, due_at: Times
         return Ok(0);
     }
     let files = found.iter().map(|file| Ok(FileId::from_bytes(Fields(file).id()?)));
-    make_due(tx, agent, files.collect::<Result<Vec<_>>>()?, due_at).await?;
+    content::make_due(tx, agent, files.collect::<Result<Vec<_>>>()?, due_at).await?;
     let live = found.iter().filter(|file| file.get_bool("live").unwrap_or(false));
     let bytes: i64 = live.map(|file| Fields(file).integer("size")).sum::<Result<i64>>()?;
     if bytes != 0 {
-        add_bytes(tx, agent, -bytes).await?;
+        content::add_bytes(tx, agent, -bytes).await?;
     }
     let filter = doc! { "_id": { "$in": ids(&found)? }, "_id.agent": agent.as_str() };
     tx.delete(collection::FILES, filter).await

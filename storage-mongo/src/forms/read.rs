@@ -6,18 +6,19 @@ use openapi_core::storage::{
     LatestQuery, SubmissionFilter, SubmissionPage, SubmissionPosition, SubmissionQuery, Window,
 };
 use openapi_core::values::{AgentId, ContactId, SubmissionId, TemplateId};
+use storage_common::records;
 
-use super::row::{self, status_number};
+use super::row;
 use crate::connect::Handle;
-use crate::document::{Fields, bytes, key, time};
+use crate::document::{Fields, binary, code, key, time};
 use crate::error::Result;
 use crate::migrate::{collection, index};
-use crate::transaction::{Find, Reads};
-use crate::{contacts, ledger};
+use crate::transaction::{DocumentReader, Find};
+use crate::{contacts, tenant};
 
 /// The submissions of some documents, with the external ids that their contacts have now.
 pub(crate) async fn shown(
-    reads: &mut Reads<'_>,
+    reads: &mut DocumentReader<'_>,
     agent: &AgentId,
     found: &[RawDocumentBuf],
 ) -> Result<Vec<Submission>> {
@@ -37,8 +38,8 @@ pub(crate) async fn shown(
 /// As [`openapi_core::storage::FormStore::submission`].
 pub(super) async fn one(handle: &Handle, agent: &AgentId, id: SubmissionId) -> Result<Option<Submission>> {
     let mut session = handle.snapshot().await?;
-    let mut reads = Reads::of(handle, &mut session);
-    if ledger::living(&mut reads, agent).await?.is_none() {
+    let mut reads = DocumentReader::in_session(handle, &mut session);
+    if tenant::find(&mut reads, agent).await?.is_none() {
         return Ok(None);
     }
     let filter = doc! { "_id": key(agent, id.as_bytes()) };
@@ -51,15 +52,15 @@ pub(super) async fn one(handle: &Handle, agent: &AgentId, id: SubmissionId) -> R
 pub(crate) fn chosen(agent: &AgentId, filter: &SubmissionFilter) -> (Document, &'static str) {
     let mut chosen = doc! { "_id.agent": agent.as_str() };
     if let Some(contact) = &filter.contact {
-        chosen.insert("contact", bytes(contact.as_bytes()));
+        chosen.insert("contact", binary(contact.as_bytes()));
     }
     let superseded: &[bool] = if filter.include_superseded { &[false, true] } else { &[false] };
     chosen.insert("superseded", doc! { "$in": superseded });
     if let Some(template) = &filter.template {
-        chosen.insert("template", bytes(template.as_bytes()));
+        chosen.insert("template", binary(template.as_bytes()));
     }
     if let Some(status) = filter.status {
-        chosen.insert("status", status_number(status));
+        chosen.insert("status", code(status));
     }
     if let Some(client_id) = &filter.client_id {
         chosen.insert("clientId", client_id.as_str());
@@ -78,7 +79,7 @@ pub(crate) fn find(agent: &AgentId, query: &SubmissionQuery) -> Find {
         Window::Page { offset, limit } => (*offset, *limit),
         Window::After { position: SubmissionPosition { created_at, id }, limit } => {
             // The first condition is that of the index, the second leaves out what shares the instant.
-            let (at, id) = (time(*created_at), bytes(id.as_bytes()));
+            let (at, id) = (time(*created_at), binary(id.as_bytes()));
             filter.insert("createdAt", doc! { "$lte": at });
             filter.insert("$or", vec![doc! { "createdAt": { "$lt": at } }, doc! { "_id.id": { "$lt": id } }]);
             (0, *limit)
@@ -101,8 +102,8 @@ pub(super) async fn page(
     query: &SubmissionQuery,
 ) -> Result<SubmissionPage> {
     let mut session = handle.snapshot().await?;
-    let mut reads = Reads::of(handle, &mut session);
-    if ledger::living(&mut reads, agent).await?.is_none() {
+    let mut reads = DocumentReader::in_session(handle, &mut session);
+    if tenant::find(&mut reads, agent).await?.is_none() {
         return Ok(SubmissionPage::default());
     }
     let (filter, hint) = chosen(agent, &query.filter);
@@ -119,8 +120,8 @@ pub(super) async fn page(
 pub(super) fn standing(agent: &AgentId, contact: ContactId, template: TemplateId) -> Document {
     doc! {
         "_id.agent": agent.as_str(),
-        "contact": bytes(contact.as_bytes()),
-        "template": bytes(template.as_bytes()),
+        "contact": binary(contact.as_bytes()),
+        "template": binary(template.as_bytes()),
         "headSince": { "$exists": true },
     }
 }
@@ -144,8 +145,8 @@ pub(super) async fn head(
     template: TemplateId,
 ) -> Result<Option<Submission>> {
     let mut session = handle.snapshot().await?;
-    let mut reads = Reads::of(handle, &mut session);
-    if ledger::living(&mut reads, agent).await?.is_none() {
+    let mut reads = DocumentReader::in_session(handle, &mut session);
+    if tenant::find(&mut reads, agent).await?.is_none() {
         return Ok(None);
     }
     let find = Find { projection: Some(row::without_history()), ..newest(agent, contact, template) };
@@ -160,11 +161,11 @@ pub(super) async fn latest(
     query: &LatestQuery,
 ) -> Result<Option<Submission>> {
     let mut session = handle.snapshot().await?;
-    let mut reads = Reads::of(handle, &mut session);
-    if ledger::living(&mut reads, agent).await?.is_none() {
+    let mut reads = DocumentReader::in_session(handle, &mut session);
+    if tenant::find(&mut reads, agent).await?.is_none() {
         return Ok(None);
     }
-    let in_use = doc! { "$ne": status_number(SubmissionStatus::Archived) };
+    let in_use = doc! { "$ne": code(SubmissionStatus::Archived) };
     let mut submitted = newest(agent, query.contact, query.template);
     submitted.filter.insert("status", in_use.clone());
     let mut found = reads.find(collection::SUBMISSIONS, submitted).await?;
@@ -196,8 +197,8 @@ pub(super) async fn revisions(
     agent: &AgentId,
     submission: SubmissionId,
 ) -> Result<Vec<FormDataRevision>> {
-    let mut reads = Reads::alone(handle);
-    if ledger::living(&mut reads, agent).await?.is_none() {
+    let mut reads = DocumentReader::new(handle);
+    if tenant::find(&mut reads, agent).await?.is_none() {
         return Ok(Vec::new());
     }
     let find =
@@ -206,20 +207,13 @@ pub(super) async fn revisions(
     found.iter().map(|document| revision(document)).collect()
 }
 
-/// Reads a revision.
 pub(crate) fn revision(document: &RawDocument) -> Result<FormDataRevision> {
-    let fields = Fields(document);
-    Ok(FormDataRevision {
-        version: fields.within("_id")?.count("version")?,
-        at: fields.time("at")?,
-        by: fields.json("by")?,
-        form_data: fields.object("formData")?,
-    })
+    records::revision(&mut Fields(document))
 }
 
 /// The revisions of a submission.
 pub(super) fn revisions_of(agent: &AgentId, submission: SubmissionId) -> Document {
-    let first = doc! { "agent": agent.as_str(), "id": bytes(submission.as_bytes()) };
+    let first = doc! { "agent": agent.as_str(), "id": binary(submission.as_bytes()) };
     let mut last = first.clone();
     last.insert("version", Bson::MaxKey);
     doc! { "_id": { "$gt": first, "$lt": last }, "_id.agent": agent.as_str() }

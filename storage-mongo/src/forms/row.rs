@@ -1,75 +1,34 @@
 //! The document of a submission.
 
 use mongodb::bson::{Document, RawDocument, doc};
-use openapi_core::forms::{Submission, SubmissionStatus};
-use openapi_core::values::{AgentId, ContactId, SubmissionId, TemplateId};
+use openapi_core::forms::Submission;
+use openapi_core::values::{AgentId, SubmissionId};
+use storage_common::records;
 
-use crate::document::{Fields, bytes, integer, json, key, object_text, put, time};
-use crate::error::{Result, corrupt};
+use crate::document::{FieldReader, Fields, binary, code, integer, json, key, object_text, put, time};
+use crate::error::Result;
 
-/// Reads a document with whatever history it holds; the external id of the contact is left unset.
+/// Reads a document and its history, if it is in the projection; the external id of the contact is unset.
 pub(super) fn submission(agent: &AgentId, document: &RawDocument) -> Result<Submission> {
-    let fields = Fields(document);
-    Ok(Submission {
-        id: SubmissionId::from_bytes(fields.id()?),
-        agent_id: agent.clone(),
-        contact_id: ContactId::from_bytes(fields.bytes("contact")?),
-        template_id: TemplateId::from_bytes(fields.bytes("template")?),
-        status: status(fields.integer("status")?)?,
-        superseded_by: fields.optional_bytes("supersededBy")?.map(SubmissionId::from_bytes),
-        superseded_at: fields.optional_time("supersededAt")?,
-        submitted_at: fields.optional_time("submittedAt")?,
-        created_at: fields.time("createdAt")?,
-        updated_at: fields.time("updatedAt")?,
-        version: fields.count("version")?,
-        template_version: fields.count("templateVersion")?,
-        template_name: fields.text("templateName")?,
-        revision: fields.count("revision")?,
-        supersedes: fields.optional_bytes("supersedes")?.map(SubmissionId::from_bytes),
-        client_id: fields.optional_text("clientId")?,
-        source: fields.str("source")?.to_owned(),
-        created_by: fields.json("createdBy")?,
-        reviewed_by: fields.optional_json("reviewedBy")?,
-        reviewed_at: fields.optional_time("reviewedAt")?,
-        submission_notes: fields.optional_text("submissionNotes")?,
-        review_notes: fields.optional_text("reviewNotes")?,
-        external_reference_id: None,
-        form_data: fields.object("formData")?,
-        status_history: fields.optional_json("statusHistory")?.unwrap_or_default(),
-    })
+    let mut fields = Fields(document);
+    let status_history = fields.optional_json("statusHistory")?.unwrap_or_default();
+    Ok(Submission { status_history, ..records::submission(agent, &mut fields)? })
 }
 
-/// What a list leaves out.
+/// The projection of a list.
 pub(super) fn without_history() -> Document {
     doc! { "statusHistory": 0 }
 }
 
-/// The number that stands for a state.
-pub(super) const fn status_number(status: SubmissionStatus) -> i32 {
-    match status {
-        SubmissionStatus::Draft => 0,
-        SubmissionStatus::Submitted => 1,
-        SubmissionStatus::UnderReview => 2,
-        SubmissionStatus::Approved => 3,
-        SubmissionStatus::Rejected => 4,
-        SubmissionStatus::Archived => 5,
-    }
-}
-
-fn status(number: i64) -> Result<SubmissionStatus> {
-    let known = SubmissionStatus::ALL.into_iter().find(|status| i64::from(status_number(*status)) == number);
-    known.ok_or_else(|| corrupt(format_args!("{number} is no state of a submission")))
-}
-
-/// The document of a submission. Beside the record stand what the indexes go by: whether it is superseded, and since
-/// when it stands for its contact and template.
+/// The document of a submission: the record, and for the indexes whether it is superseded and since when it is the head of
+/// its contact and template.
 pub(crate) fn document(submission: &Submission) -> Result<Document> {
-    let bytes_of = |id: &SubmissionId| bytes(id.as_bytes());
+    let binary_of = |id: &SubmissionId| binary(id.as_bytes());
     let mut document = doc! {
         "_id": key(&submission.agent_id, submission.id.as_bytes()),
-        "contact": bytes(submission.contact_id.as_bytes()),
-        "template": bytes(submission.template_id.as_bytes()),
-        "status": status_number(submission.status),
+        "contact": binary(submission.contact_id.as_bytes()),
+        "template": binary(submission.template_id.as_bytes()),
+        "status": code(submission.status),
         "superseded": submission.superseded_by.is_some(),
         "createdAt": time(submission.created_at),
         "updatedAt": time(submission.updated_at),
@@ -81,11 +40,11 @@ pub(crate) fn document(submission: &Submission) -> Result<Document> {
         "createdBy": json(&submission.created_by)?,
     };
     let into = &mut document;
-    put(into, "supersededBy", submission.superseded_by.as_ref().map(bytes_of));
+    put(into, "supersededBy", submission.superseded_by.as_ref().map(binary_of));
     put(into, "supersededAt", submission.superseded_at.map(time));
     put(into, "submittedAt", submission.submitted_at.map(time));
     put(into, "headSince", submission.submitted_at.filter(|_| submission.is_head()).map(time));
-    put(into, "supersedes", submission.supersedes.as_ref().map(bytes_of));
+    put(into, "supersedes", submission.supersedes.as_ref().map(binary_of));
     put(into, "clientId", submission.client_id.as_ref().map(|id| id.as_str()));
     put(into, "reviewedBy", submission.reviewed_by.as_ref().map(json).transpose()?);
     put(into, "reviewedAt", submission.reviewed_at.map(time));

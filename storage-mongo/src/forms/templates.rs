@@ -4,64 +4,21 @@ use std::collections::HashMap;
 
 use mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc};
 use openapi_core::audit::AuditEntry;
-use openapi_core::forms::{FormTemplate, SubmissionPolicy, TemplateStatus, TemplateSummary};
+use openapi_core::forms::{FormTemplate, TemplateStatus};
 use openapi_core::storage::{StorageErrorKind, TemplatePage, TemplatePosition, TemplateQuery, Window};
 use openapi_core::values::{AgentId, TemplateId};
+use storage_common::records;
 
-use crate::agents::remove_some;
 use crate::connect::Handle;
-use crate::document::{Fields, bytes, integer, json, key, keyed, of_agent, put, time};
+use crate::document::{FieldReader, Fields, binary, code, integer, json, key, keyed, of_agent, put, time};
 use crate::error::{Result, corrupt};
 use crate::migrate::{collection, index};
-use crate::transaction::{Find, Reads, Transaction, Update};
-use crate::{audit, ledger};
-
-const fn status_number(status: TemplateStatus) -> i32 {
-    match status {
-        TemplateStatus::Draft => 0,
-        TemplateStatus::Active => 1,
-        TemplateStatus::Archived => 2,
-    }
-}
-
-fn status(number: i64) -> Result<TemplateStatus> {
-    let known = TemplateStatus::ALL.into_iter().find(|status| i64::from(status_number(*status)) == number);
-    known.ok_or_else(|| corrupt(format_args!("{number} is no state of a template")))
-}
-
-const fn policy_number(policy: SubmissionPolicy) -> i32 {
-    match policy {
-        SubmissionPolicy::Supersede => 0,
-        SubmissionPolicy::KeepAll => 1,
-    }
-}
-
-fn policy(number: i64) -> Result<SubmissionPolicy> {
-    let known = SubmissionPolicy::ALL.into_iter().find(|policy| i64::from(policy_number(*policy)) == number);
-    known.ok_or_else(|| corrupt(format_args!("{number} is no submission policy")))
-}
+use crate::transaction::{DocumentReader, Find, Transaction, Update};
+use crate::{audit, tenant};
 
 /// Reads a template and its content at a version.
-pub(crate) fn template(
-    agent: &AgentId,
-    standing: &RawDocument,
-    content: &RawDocument,
-) -> Result<FormTemplate> {
-    let (standing, content) = (Fields(standing), Fields(content));
-    Ok(FormTemplate {
-        id: TemplateId::from_bytes(standing.id()?),
-        agent_id: agent.clone(),
-        name: content.text("name")?,
-        description: content.optional_text("description")?,
-        fields: content.json("fields")?,
-        status: status(standing.integer("status")?)?,
-        version: content.within("_id")?.count("version")?,
-        generation: standing.count("generation")?,
-        submission_policy: policy(standing.integer("submissionPolicy")?)?,
-        disabled_transitions: standing.optional_json("disabledTransitions")?.unwrap_or_default(),
-        created_at: standing.time("createdAt")?,
-        updated_at: standing.time("updatedAt")?,
-    })
+pub(crate) fn template(agent: &AgentId, base: &RawDocument, content: &RawDocument) -> Result<FormTemplate> {
+    records::template(agent, &mut Fields(base), Some(&mut Fields(content)))
 }
 
 pub(crate) fn content_key(agent: &AgentId, id: TemplateId, version: i64) -> Document {
@@ -70,7 +27,7 @@ pub(crate) fn content_key(agent: &AgentId, id: TemplateId, version: i64) -> Docu
     content
 }
 
-/// A template with its content at a version; that in force where none is named.
+/// A template with its content at a version, or at the current one.
 async fn read(
     handle: &Handle,
     agent: &AgentId,
@@ -78,14 +35,14 @@ async fn read(
     version: Option<i64>,
 ) -> Result<Option<FormTemplate>> {
     let mut session = handle.snapshot().await?;
-    let mut reads = Reads::of(handle, &mut session);
-    if ledger::living(&mut reads, agent).await?.is_none() {
+    let mut reads = DocumentReader::in_session(handle, &mut session);
+    if tenant::find(&mut reads, agent).await?.is_none() {
         return Ok(None);
     }
     let filter = doc! { "_id": key(agent, id.as_bytes()) };
     let Some(standing) = reads.one(collection::TEMPLATES, filter, None).await? else { return Ok(None) };
-    let in_force = Fields(&standing).integer("version")?;
-    let filter = doc! { "_id": content_key(agent, id, version.unwrap_or(in_force)) };
+    let current = Fields(&standing).integer("version")?;
+    let filter = doc! { "_id": content_key(agent, id, version.unwrap_or(current)) };
     let content = reads.one(collection::TEMPLATE_VERSIONS, filter, None).await?;
     content.map(|content| template(agent, &standing, &content)).transpose()
 }
@@ -106,7 +63,7 @@ pub(super) async fn at_version(
     id: TemplateId,
     version: u64,
 ) -> Result<Option<FormTemplate>> {
-    // No version is as high as what does not fit.
+    // No version exceeds an `i64`.
     let Ok(version) = i64::try_from(version) else { return Ok(None) };
     read(handle, agent, id, Some(version)).await
 }
@@ -114,23 +71,23 @@ pub(super) async fn at_version(
 fn shown(agent: &AgentId, query: &TemplateQuery) -> Document {
     let every = TemplateStatus::ALL.into_iter();
     let statuses = every.filter(|status| !query.only_active || *status == TemplateStatus::Active);
-    let statuses: Vec<i32> = statuses.map(status_number).collect();
+    let statuses: Vec<i32> = statuses.map(code).collect();
     doc! { "_id.agent": agent.as_str(), "status": { "$in": statuses } }
 }
 
-/// What a page asks the database for.
+/// The find for a page.
 pub(crate) fn find(agent: &AgentId, query: &TemplateQuery) -> Find {
     let mut filter = shown(agent, query);
     let (skip, limit) = match &query.window {
         Window::Page { offset, limit } => (*offset, *limit),
         Window::After { position: TemplatePosition { name_key, id }, limit } => {
-            // The first condition is that of the index, the second leaves out what shares the name.
+            // The first condition is for the index, the second excludes templates with the same name.
             filter.insert("nameKey", doc! { "$gte": name_key });
             filter.insert(
                 "$or",
                 vec![
                     doc! { "nameKey": { "$gt": name_key } },
-                    doc! { "_id.id": { "$gt": bytes(id.as_bytes()) } },
+                    doc! { "_id.id": { "$gt": binary(id.as_bytes()) } },
                 ],
             );
             (0, *limit)
@@ -149,8 +106,8 @@ pub(crate) fn find(agent: &AgentId, query: &TemplateQuery) -> Find {
 /// As [`openapi_core::storage::FormStore::templates`].
 pub(super) async fn page(handle: &Handle, agent: &AgentId, query: &TemplateQuery) -> Result<TemplatePage> {
     let mut session = handle.snapshot().await?;
-    let mut reads = Reads::of(handle, &mut session);
-    if ledger::living(&mut reads, agent).await?.is_none() {
+    let mut reads = DocumentReader::in_session(handle, &mut session);
+    if tenant::find(&mut reads, agent).await?.is_none() {
         return Ok(TemplatePage::default());
     }
     let counted = reads.count(collection::TEMPLATES, shown(agent, query), Some(index::TEMPLATES_BY_NAME));
@@ -161,7 +118,7 @@ pub(super) async fn page(handle: &Handle, agent: &AgentId, query: &TemplateQuery
     }
     let standing = reads.find(collection::TEMPLATES, find).await?;
     let keys = standing.iter().map(|standing| {
-        let fields = Fields(standing);
+        let mut fields = Fields(standing);
         Ok(content_key(agent, TemplateId::from_bytes(fields.id()?), fields.integer("version")?))
     });
     let find = Find {
@@ -178,25 +135,9 @@ pub(super) async fn page(handle: &Handle, agent: &AgentId, query: &TemplateQuery
         let id = TemplateId::from_bytes(Fields(standing).id()?);
         let content = contents.get(&id);
         let content = content.ok_or_else(|| corrupt(format_args!("template {id} has no content")))?;
-        summary(agent, standing, content)
+        records::template_summary(agent, &mut Fields(standing), Some(&mut Fields(content)))
     };
     Ok(TemplatePage { templates: standing.iter().map(summary).collect::<Result<_>>()?, total })
-}
-
-fn summary(agent: &AgentId, standing: &RawDocument, content: &RawDocument) -> Result<TemplateSummary> {
-    let (standing, content) = (Fields(standing), Fields(content));
-    Ok(TemplateSummary {
-        id: TemplateId::from_bytes(standing.id()?),
-        agent_id: agent.clone(),
-        name: content.text("name")?,
-        description: content.optional_text("description")?,
-        status: status(standing.integer("status")?)?,
-        version: standing.count("version")?,
-        submission_policy: policy(standing.integer("submissionPolicy")?)?,
-        field_count: content.count("fieldCount")?,
-        created_at: standing.time("createdAt")?,
-        updated_at: standing.time("updatedAt")?,
-    })
 }
 
 /// The generation of a stored template.
@@ -206,15 +147,15 @@ pub(super) async fn generation(tx: &mut Transaction, agent: &AgentId, id: Templa
     found.map(|found| Fields(&found).count("generation")).transpose()
 }
 
-/// What of a template changes, whatever its version.
-fn standing(template: &FormTemplate) -> Result<Document> {
+/// The fields of a template that do not depend on its version.
+fn base(template: &FormTemplate) -> Result<Document> {
     let disabled = &template.disabled_transitions;
     let mut document = doc! {
         "nameKey": template.name_key(),
-        "status": status_number(template.status),
+        "status": code(template.status),
         "version": integer(template.version)?,
         "generation": integer(template.generation)?,
-        "submissionPolicy": policy_number(template.submission_policy),
+        "submissionPolicy": code(template.submission_policy),
         "updatedAt": time(template.updated_at),
     };
     document.insert("disabledTransitions", (!disabled.is_empty()).then(|| json(disabled)).transpose()?);
@@ -222,25 +163,25 @@ fn standing(template: &FormTemplate) -> Result<Document> {
 }
 
 /// As [`openapi_core::storage::FormStore::insert_template`].
-pub(super) async fn insert(
+pub(super) async fn create(
     tx: &mut Transaction,
     agent: &AgentId,
     template: &FormTemplate,
     entry: &AuditEntry,
 ) -> Result<()> {
-    ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     if generation(tx, agent, template.id).await?.is_some() {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
     tx.insert(collection::TEMPLATES, &[document(agent, template)?]).await?;
-    put_content(tx, agent, template).await?;
+    insert_content(tx, agent, template).await?;
     audit::append(tx, [entry]).await
 }
 
-/// The document of a template, whatever its version.
+/// The document of a template, without its content.
 pub(crate) fn document(agent: &AgentId, template: &FormTemplate) -> Result<Document> {
     let mut document = doc! { "_id": key(agent, template.id.as_bytes()) };
-    document.extend(standing(template)?);
+    document.extend(base(template)?);
     document.insert("createdAt", time(template.created_at));
     Ok(document)
 }
@@ -252,20 +193,20 @@ pub(super) async fn replace(
     template: &FormTemplate,
     entry: &AuditEntry,
 ) -> Result<()> {
-    ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     let stored = generation(tx, agent, template.id).await?.ok_or(StorageErrorKind::Missing)?;
     if stored + 1 != template.generation {
         return Err(StorageErrorKind::Stale.into());
     }
     let filter = doc! { "_id": key(agent, template.id.as_bytes()) };
-    let change = doc! { "$set": standing(template)? };
+    let change = doc! { "$set": base(template)? };
     tx.update(collection::TEMPLATES, &[Update::one(filter, change)]).await?;
-    put_content(tx, agent, template).await?;
+    insert_content(tx, agent, template).await?;
     audit::append(tx, [entry]).await
 }
 
-/// Stores the content of the version in force.
-pub(crate) async fn put_content(
+/// Stores the content of the current version.
+pub(crate) async fn insert_content(
     tx: &mut Transaction,
     agent: &AgentId,
     template: &FormTemplate,
@@ -280,10 +221,10 @@ pub(crate) async fn put_content(
     tx.update(collection::TEMPLATE_VERSIONS, &[Update::upsert(filter, document)]).await.map(drop)
 }
 
-/// Removes up to `at_most` templates of a deleted agent and returns how many; the contents of all versions go with the
-/// last of them.
+/// Removes up to `at_most` templates of a deleted tenant and returns how many; the contents of all versions go with
+/// the last one.
 pub(super) async fn purge(tx: &mut Transaction, agent: &AgentId, at_most: u32) -> Result<u64> {
-    let removed = remove_some(tx, collection::TEMPLATES, of_agent(agent), at_most).await?;
+    let removed = tx.delete_some(collection::TEMPLATES, of_agent(agent), at_most).await?;
     if removed < u64::from(at_most) {
         tx.delete(collection::TEMPLATE_VERSIONS, of_agent(agent)).await?;
     }

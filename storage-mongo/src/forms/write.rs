@@ -10,15 +10,17 @@ use openapi_core::storage::{
 use openapi_core::values::{AgentId, ContactId, SubmissionId, TemplateId};
 
 use super::{read, row, templates};
-use crate::document::{Fields, bytes, ids, integer, json, key, object_text, of_agent, put, time};
+use crate::document::{
+    FieldReader, Fields, binary, ids, integer, json, key, object_text, of_agent, put, time,
+};
 use crate::error::Result;
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Transaction, Update};
-use crate::{audit, contacts, ledger, replays};
+use crate::{audit, contacts, replays, tenant};
 
 /// As [`openapi_core::storage::FormStore::insert_submissions`].
-pub(super) async fn insert(tx: &mut Transaction, agent: &AgentId, write: &SubmissionsWrite) -> Result<()> {
-    ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+pub(super) async fn create(tx: &mut Transaction, agent: &AgentId, write: &SubmissionsWrite) -> Result<()> {
+    tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     contacts::refuse_stale(tx, agent, write.contact, write.contact_version).await?;
     if let Some(replay) = &write.replay
         && replays::is_stored(tx, agent, &replay.key, write.at).await?
@@ -39,14 +41,14 @@ pub(super) async fn insert(tx: &mut Transaction, agent: &AgentId, write: &Submis
     let documents = documents.collect::<Result<Vec<_>>>()?;
     tx.insert(collection::SUBMISSIONS, &documents).await?;
     if let Some(replay) = &write.replay {
-        replays::put(tx, agent, [replay]).await?;
+        replays::insert(tx, agent, [replay]).await?;
     }
     audit::append(tx, write.submissions.iter().map(|new| &new.audit)).await
 }
 
 /// As [`openapi_core::storage::FormStore::update_submission`].
 pub(super) async fn update(tx: &mut Transaction, agent: &AgentId, change: &SubmissionChange) -> Result<()> {
-    ledger::take(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     let submission = &change.submission;
     let stored = version(tx, agent, submission.id).await?.ok_or(StorageErrorKind::Missing)?;
     if stored != change.expected_version {
@@ -121,10 +123,10 @@ async fn head(
 /// Makes all others that stand for the pair superseded by this one.
 async fn supersede(tx: &mut Transaction, agent: &AgentId, by: &Submission) -> Result<()> {
     let mut filter = read::standing(agent, by.contact_id, by.template_id);
-    filter.insert("_id.id", doc! { "$ne": bytes(by.id.as_bytes()) });
+    filter.insert("_id.id", doc! { "$ne": binary(by.id.as_bytes()) });
     let at = time(by.updated_at);
     let change = doc! {
-        "$set": { "superseded": true, "supersededBy": bytes(by.id.as_bytes()), "supersededAt": at },
+        "$set": { "superseded": true, "supersededBy": binary(by.id.as_bytes()), "supersededAt": at },
         "$max": { "updatedAt": at },
         "$inc": { "version": 1_i64 },
         "$unset": { "headSince": true },
@@ -158,7 +160,7 @@ pub(crate) fn revision(
 /// Removes the submissions of a contact with their revisions.
 pub(crate) async fn erase_of(tx: &mut Transaction, agent: &AgentId, contact: ContactId) -> Result<()> {
     let find = Find {
-        filter: doc! { "_id.agent": agent.as_str(), "contact": bytes(contact.as_bytes()) },
+        filter: doc! { "_id.agent": agent.as_str(), "contact": binary(contact.as_bytes()) },
         projection: Some(doc! { "_id": 1 }),
         hint: Some(index::SUBMISSIONS_BY_CONTACT),
         ..Find::default()
@@ -167,8 +169,15 @@ pub(crate) async fn erase_of(tx: &mut Transaction, agent: &AgentId, contact: Con
     remove(tx, agent, &found).await.map(drop)
 }
 
+/// Removes up to `at_most` submissions, then templates of a deleted tenant and returns how many.
+pub(crate) async fn purge(tx: &mut Transaction, agent: &AgentId, at_most: u32) -> Result<u64> {
+    let removed = purge_submissions(tx, agent, at_most).await?;
+    let left = u32::try_from(u64::from(at_most).saturating_sub(removed)).unwrap_or(u32::MAX);
+    Ok(removed + if left > 0 { templates::purge(tx, agent, left).await? } else { 0 })
+}
+
 /// Removes up to `at_most` submissions of a deleted agent, with their revisions, and returns how many.
-pub(super) async fn purge(tx: &mut Transaction, agent: &AgentId, at_most: u32) -> Result<u64> {
+async fn purge_submissions(tx: &mut Transaction, agent: &AgentId, at_most: u32) -> Result<u64> {
     let find = Find {
         filter: of_agent(agent),
         projection: Some(doc! { "_id": 1 }),

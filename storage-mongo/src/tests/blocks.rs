@@ -9,9 +9,10 @@ use openapi_core::storage::{AgentStore, StorageErrorKind};
 use openapi_core::values::{AgentId, KnowledgeId};
 use storage_common::transfer::{TransferKind, TransferRow, TransferStore};
 
-use super::support::{Database, agent_id, at, contact_id, entry, insert_agent, wait};
+use super::small;
+use super::support::{agent_id, at, contact_id, entry, insert_agent, wait};
 use crate::MongoStorage;
-use crate::knowledge::blocks::PLACES;
+use crate::chat::knowledge::blocks::BLOCK_SIZE;
 
 fn document(number: u64, passages: usize) -> KnowledgeDocument {
     KnowledgeDocument {
@@ -38,8 +39,8 @@ fn passage(position: u32) -> Passage {
 /// Documents of many passages, of few, and with gaps; in the order of their passages.
 async fn fill(store: &MongoStorage, agent: &AgentId) -> Vec<(KnowledgeId, Passage)> {
     let mut all = Vec::new();
-    let many: Vec<u32> = (0..2 * PLACES + 44).collect();
-    let gaps = vec![1, PLACES - 1, PLACES, 9 * PLACES, u32::MAX];
+    let many: Vec<u32> = (0..2 * BLOCK_SIZE + 44).collect();
+    let gaps = vec![1, BLOCK_SIZE - 1, BLOCK_SIZE, 9 * BLOCK_SIZE, u32::MAX];
     let short = (0..40).map(|_| vec![0]);
     let documents: Vec<Vec<u32>> = [many, gaps].into_iter().chain(short).collect();
     for (number, places) in (0..).zip(documents) {
@@ -60,13 +61,13 @@ async fn fill(store: &MongoStorage, agent: &AgentId) -> Vec<(KnowledgeId, Passag
 
 #[test]
 fn passages_are_read_across_blocks() {
-    let database = Database::new();
+    let database = small();
     wait(async {
         let store = database.open().await;
         let a = agent_id("a");
         insert_agent(&store, &a).await;
         let all = fill(&store, &a).await;
-        for at_most in [1, 7, PLACES - 1, PLACES, PLACES + 1, 1_000, u32::MAX] {
+        for at_most in [1, 7, BLOCK_SIZE - 1, BLOCK_SIZE, BLOCK_SIZE + 1, 1_000, u32::MAX] {
             let mut read: Vec<(KnowledgeId, Passage)> = Vec::new();
             loop {
                 let after = read.last().map(|(document, passage)| (*document, passage.position));
@@ -82,7 +83,9 @@ fn passages_are_read_across_blocks() {
         }
         // Behind places that no passage has.
         let gaps = all[300].0;
-        for (after, next) in [((gaps, 0), 300), ((gaps, 5 * PLACES), 303), ((gaps, 9 * PLACES + 1), 304)] {
+        for (after, next) in
+            [((gaps, 0), 300), ((gaps, 5 * BLOCK_SIZE), 303), ((gaps, 9 * BLOCK_SIZE + 1), 304)]
+        {
             let found = store.passages(&a, Some(after), 2).await.unwrap();
             assert_eq!(found, all[next..next + 2], "behind {after:?}");
         }
@@ -92,7 +95,7 @@ fn passages_are_read_across_blocks() {
 
 #[test]
 fn passages_are_moved_in_any_parts() {
-    let database = Database::new();
+    let database = small();
     wait(async {
         let store = database.open().await;
         let (a, b) = (agent_id("a"), agent_id("b"));
@@ -117,7 +120,7 @@ fn passages_are_moved_in_any_parts() {
 
 #[test]
 fn passages_are_purged_in_parts_of_blocks() {
-    let database = Database::new();
+    let database = small();
     wait(async {
         let store = database.open().await;
         let a = agent_id("a");

@@ -6,10 +6,11 @@ use mongodb::bson::{Document, doc};
 use openapi_core::values::{ConversationId, KnowledgeId, MessageId};
 
 use super::plans::{explain, refuse_detours};
-use super::support::{Database, agent_id, at, contact_id, wait};
-use crate::conversations::{read, write};
-use crate::document::{bytes, key, time};
-use crate::knowledge::{self, blocks};
+use super::small;
+use super::support::{agent_id, at, contact_id, wait};
+use crate::chat::conversations::{read, write};
+use crate::chat::knowledge::{self, blocks};
+use crate::document::{binary, key, time};
 use crate::migrate::{collection, index};
 use crate::transaction::Find;
 
@@ -40,20 +41,20 @@ async fn filled(db: &mongodb::Database) {
                 "expiresAt": time(at(number as i64)),
             };
             if number.is_multiple_of(2) {
-                document.insert("contact", bytes(&id(number % 100)));
+                document.insert("contact", binary(&id(number % 100)));
             }
             document
         };
         let message = |number: u64| {
             doc! {
                 "_id": read::message_key(&agent, &id(number % 6), number).unwrap(),
-                "message": bytes(&id(number)),
+                "message": binary(&id(number)),
                 "turn": format!("t{}", number / 3),
             }
         };
-        let places = u64::from(blocks::PLACES);
+        let size = u64::from(blocks::BLOCK_SIZE);
         let block = |number: u64| {
-            doc! { "_id": blocks::block_key(&agent, &id(number % 3), number * places).unwrap() }
+            doc! { "_id": blocks::block_key(&agent, &id(number % 3), number * size).unwrap() }
         };
         let of: [(&str, &dyn Fn(u64) -> Document); 3] = [
             (collection::CONVERSATIONS, &conversation),
@@ -80,7 +81,7 @@ fn matching(filter: &ConversationFilter) -> i64 {
 
 #[test]
 fn conversations_are_merged_from_what_matches() {
-    let database = Database::new();
+    let database = small();
     wait(async {
         let store = database.open().await;
         let (db, a) = (&store.handle.db, agent_id("a"));
@@ -127,7 +128,7 @@ fn conversations_are_merged_from_what_matches() {
 
 #[test]
 fn messages_and_passages_walk_along_their_index() {
-    let database = Database::new();
+    let database = small();
     wait(async {
         let store = database.open().await;
         let (db, a) = (&store.handle.db, agent_id("a"));
@@ -145,7 +146,7 @@ fn messages_and_passages_walk_along_their_index() {
             let query = MessageQuery { conversation, which, limit: 20 };
             refuse_detours(db, collection::MESSAGES, &read::find_messages(&a, &query).unwrap(), 20 + 3).await;
         }
-        for after in [None, Some((KnowledgeId::from_bytes(id(1)), 300 * blocks::PLACES + 7))] {
+        for after in [None, Some((KnowledgeId::from_bytes(id(1)), 300 * blocks::BLOCK_SIZE + 7))] {
             let find = blocks::find(&a, after, 20).unwrap();
             refuse_detours(db, collection::PASSAGES, &find, 20 + 3).await;
         }

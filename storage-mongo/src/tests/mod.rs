@@ -7,3 +7,10 @@ mod searching;
 #[path = "../../tests/support/mod.rs"]
 mod support;
 mod writing;
+
+/// A database whose store uses small thresholds, so that few contacts reach every method.
+fn small() -> support::Database {
+    let mut database = support::Database::new();
+    database.config.thresholds = crate::config::Thresholds { few_matches: 2, reindex_chunk: 2 };
+    database
+}

@@ -13,6 +13,7 @@ use openapi_core::values::{
 };
 use storage_common::transfer::{TransferKey, TransferKind};
 
+use super::small;
 use super::support::{Database, agent_id, at, contact, contact_id, insert_agent, wait, write};
 use crate::contacts::plan_of;
 use crate::migrate::collection;
@@ -127,7 +128,7 @@ pub(super) async fn filled(database: &Database) -> crate::MongoStorage {
 
 #[test]
 fn lists_of_contacts_walk_along_their_index() {
-    let database = Database::new();
+    let database = small();
     wait(async {
         let store = filled(&database).await;
         let db = &store.handle.db;
@@ -193,7 +194,7 @@ fn queries() -> Vec<(ContactQuery, i64)> {
 
 #[test]
 fn what_is_read_by_key_is_found_by_key() {
-    let database = Database::new();
+    let database = small();
     wait(async {
         let store = filled(&database).await;
         let (db, a) = (&store.handle.db, agent_id("a"));
@@ -221,7 +222,7 @@ fn what_is_read_by_key_is_found_by_key() {
 
 #[test]
 fn searches_look_at_few_contacts_where_few_match() {
-    let database = Database::new();
+    let database = small();
     wait(async {
         let store = filled(&database).await;
         let (db, a) = (&store.handle.db, agent_id("a"));
@@ -237,7 +238,7 @@ fn searches_look_at_few_contacts_where_few_match() {
 
 #[test]
 fn every_other_list_walks_along_its_index() {
-    let database = Database::new();
+    let database = small();
     wait(async {
         let store = database.open().await;
         let (db, a) = (&store.handle.db, agent_id("a"));
@@ -314,7 +315,7 @@ fn every_other_list_walks_along_its_index() {
 
 #[test]
 fn records_are_moved_along_their_key() {
-    let database = Database::new();
+    let database = small();
     wait(async {
         let store = filled(&database).await;
         let db = &store.handle.db;

@@ -9,12 +9,12 @@ use openapi_core::values::ContactStatus;
 use storage_memory::MemoryStorage;
 
 use super::plans::{filled, people};
-use super::support::{Database, Server, agent_id, at, contact, insert_agent, insert_agent_into, wait, write};
+use super::small;
+use super::support::{Server, agent_id, at, contact, insert_agent, wait, write};
 
-/// With few contacts counting as many (`FEW` in `contacts/gather.rs`), what the suite of other crates reaches by
-/// collecting is walked to here.
+/// The small thresholds make lists scan that the suite's other runs collect and sort.
 #[test]
-fn walking_along_the_sort_agrees_with_the_model() {
+fn scans_in_the_order_of_the_sort_agree_with_the_model() {
     for case in [
         "filters_combine",
         "times_filter_inclusively",
@@ -23,13 +23,13 @@ fn walking_along_the_sort_agrees_with_the_model() {
         "search_combines_with_filters_sorts_and_pages",
         "random_histories_agree_with_the_model",
     ] {
-        testkit::conformance::run(case, &mut Server::new());
+        testkit::conformance::run(case, &mut Server::on(small()));
     }
 }
 
 #[test]
 fn a_contact_with_very_much_text_is_found_by_all_of_it() {
-    let database = Database::new();
+    let database = small();
     wait(async {
         let store = database.open().await;
         let a = agent_id("a");
@@ -79,10 +79,10 @@ fn filters() -> Vec<ContactFilter> {
 
 #[test]
 fn pages_of_gathered_lists_agree_with_the_model() {
-    let database = Database::new();
+    let database = small();
     wait(async {
         let (store, model, a) = (filled(&database).await, MemoryStorage::new(), agent_id("a"));
-        let schema = insert_agent_into(&model, &a).await;
+        let schema = insert_agent(&model, &a).await;
         for write in people(&a, &schema) {
             model.insert_contact(&a, &write).await.unwrap();
         }

@@ -10,12 +10,13 @@ use openapi_core::values::AgentId;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use super::support::{Database, agent_id, contact, insert_agent, wait, write};
+use super::small;
+use super::support::{agent_id, contact, insert_agent, wait, write};
 use crate::MongoStorage;
-use crate::document::Fields;
-use crate::ledger::ledger_key;
+use crate::document::{FieldReader, Fields};
 use crate::migrate::collection;
-use crate::transaction::Reads;
+use crate::tenant::state_key;
+use crate::transaction::DocumentReader;
 
 type Writing = JoinHandle<Result<(), StorageError>>;
 
@@ -25,7 +26,7 @@ async fn hold(store: &Arc<MongoStorage>, agent: &AgentId) -> (Arc<Notify>, Writi
     let input = (Arc::clone(&begun), Arc::clone(&release));
     let (store, agent) = (Arc::clone(store), agent.clone());
     let holding = tokio::spawn(async move {
-        let work = store.writer.write_at_length(&agent, input, |_, (begun, release)| {
+        let work = store.writer.write_long(&agent, input, |_, (begun, release)| {
             Box::pin(async move {
                 begun.notify_one();
                 release.notified().await;
@@ -53,9 +54,9 @@ async fn queue(store: &Arc<MongoStorage>, write: ContactWrite) -> Writing {
 }
 
 async fn transactions(store: &MongoStorage, agent: &AgentId) -> i64 {
-    let filter = doc! { "_id": ledger_key(agent) };
-    let ledger = Reads::alone(&store.handle).one(collection::CONTACTS, filter, None).await;
-    Fields(&ledger.unwrap().unwrap()).integer("writes").unwrap()
+    let filter = doc! { "_id": state_key(agent) };
+    let state = DocumentReader::new(&store.handle).one(collection::CONTACTS, filter, None).await;
+    Fields(&state.unwrap().unwrap()).integer("writes").unwrap()
 }
 
 fn named(contact: &Contact, external: Option<&str>, version: u64) -> Contact {
@@ -68,11 +69,11 @@ fn kind(outcome: Result<(), StorageError>) -> Option<StorageErrorKind> {
 
 #[test]
 fn writes_that_wait_share_a_transaction_and_each_learns_its_own_outcome() {
-    let database = Database::new();
+    let database = small();
     wait(async {
         let store = Arc::new(database.open().await);
         let a = agent_id("a");
-        let schema = insert_agent(&store, &a).await;
+        let schema = insert_agent(&*store, &a).await;
         let (release, holding) = hold(&store, &a).await;
         let before = transactions(&store, &a).await;
         let one = named(&contact(&a, 1), Some("x"), 1);
@@ -112,11 +113,11 @@ fn writes_that_wait_share_a_transaction_and_each_learns_its_own_outcome() {
 
 #[test]
 fn unique_values_change_hands_within_a_transaction() {
-    let database = Database::new();
+    let database = small();
     wait(async {
         let store = Arc::new(database.open().await);
         let a = agent_id("a");
-        let schema = insert_agent(&store, &a).await;
+        let schema = insert_agent(&*store, &a).await;
         let (one, two) = (named(&contact(&a, 1), Some("x"), 1), named(&contact(&a, 2), Some("y"), 1));
         for (number, contact) in [(1, &one), (2, &two)] {
             store.insert_contact(&a, &write(contact, &schema, number)).await.unwrap();
@@ -143,12 +144,12 @@ fn unique_values_change_hands_within_a_transaction() {
 
 #[test]
 fn a_write_that_nobody_waits_for_is_left_out_and_a_full_queue_refuses() {
-    let mut database = Database::new();
+    let mut database = small();
     database.config.write_queue = 3;
     wait(async {
         let store = Arc::new(database.open().await);
         let a = agent_id("a");
-        let schema = insert_agent(&store, &a).await;
+        let schema = insert_agent(&*store, &a).await;
         let (release, holding) = hold(&store, &a).await;
         let dropped = queue(&store, write(&contact(&a, 1), &schema, 1)).await;
         dropped.abort();
@@ -168,11 +169,11 @@ fn a_write_that_nobody_waits_for_is_left_out_and_a_full_queue_refuses() {
 
 #[test]
 fn a_write_that_panics_ends_alone() {
-    let database = Database::new();
+    let database = small();
     wait(async {
         let store = Arc::new(database.open().await);
         let a = agent_id("a");
-        let schema = insert_agent(&store, &a).await;
+        let schema = insert_agent(&*store, &a).await;
         let (release, holding) = hold(&store, &a).await;
         let spoiling = {
             let (store, a) = (Arc::clone(&store), a.clone());
@@ -193,11 +194,11 @@ fn a_write_that_panics_ends_alone() {
 
 #[test]
 fn two_servers_write_to_one_agent_at_the_same_time() {
-    let database = Database::new();
+    let database = small();
     wait(async {
         let stores = [Arc::new(database.open().await), Arc::new(database.open().await)];
         let a = agent_id("a");
-        let schema = insert_agent(&stores[0], &a).await;
+        let schema = insert_agent(&*stores[0], &a).await;
         let mut waiting = Vec::new();
         for number in 0..60 {
             // Every name is wanted twice, once on each server.
@@ -231,12 +232,12 @@ fn two_servers_write_to_one_agent_at_the_same_time() {
 
 #[test]
 fn a_write_waits_no_longer_than_its_deadline() {
-    let mut database = Database::new();
+    let mut database = small();
     database.config.operation_timeout = Duration::from_millis(300);
     wait(async {
         let store = Arc::new(database.open().await);
         let a = agent_id("a");
-        let schema = insert_agent(&store, &a).await;
+        let schema = insert_agent(&*store, &a).await;
         let (release, holding) = hold(&store, &a).await;
         let begun = tokio::time::Instant::now();
         let late = store.insert_contact(&a, &write(&contact(&a, 1), &schema, 1)).await;

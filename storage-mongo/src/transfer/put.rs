@@ -1,6 +1,6 @@
-//! Storing records as they were, many with one command.
+//! Storing records unchanged, many with one command.
 //!
-//! What is in use is looked for first: a broken constraint would only say that somebody was faster.
+//! Taken keys are looked up first, because a violated constraint would be retried as a race.
 
 use std::collections::HashSet;
 
@@ -14,22 +14,23 @@ use openapi_core::values::{AgentId, KnowledgeId};
 use storage_common::transfer::{TransferKind, TransferRow};
 
 use super::read;
-use crate::document::{integer, key, keyed, time};
+use crate::chat::{agent_records, conversations, knowledge};
+use crate::document::{code, integer, key, keyed, time};
 use crate::error::Result;
-use crate::ledger::{self, Ledger, status_number};
 use crate::migrate::{collection, index};
+use crate::tenant::{self, TenantState};
 use crate::transaction::{Find, Transaction, Update};
 use crate::{
-    agent_records, agents, audit, contact_schemas, contacts, conversations, credits, documents as kept,
-    files, forms, keys, knowledge, rate_windows, replays,
+    agents, audit, contact_schemas, contacts, content, credits, documents as stored_documents, files, forms,
+    keys, rate_windows, replays,
 };
 
 /// As [`storage_common::transfer::TransferStore::put_agent`].
 pub(super) async fn agent(tx: &mut Transaction, agent: &Agent) -> Result<()> {
-    if ledger::take_any(tx, &agent.id).await?.is_none() {
-        return agents::put_new(tx, agent, 0).await;
+    if tenant::lock_any(tx, &agent.id).await?.is_none() {
+        return agents::insert(tx, agent, 0).await;
     }
-    let status = status_number(agent.status);
+    let status = code(agent.status);
     let change = doc! { "$set": {
         "name": agent.name.as_str(),
         "status": status,
@@ -37,16 +38,16 @@ pub(super) async fn agent(tx: &mut Transaction, agent: &Agent) -> Result<()> {
         "updatedAt": time(agent.updated_at),
     } };
     tx.update(collection::AGENTS, &[Update::one(doc! { "_id": agent.id.as_str() }, change)]).await?;
-    ledger::change(tx, &agent.id, doc! { "$set": { "status": status } }).await
+    tenant::change(tx, &agent.id, doc! { "$set": { "status": status } }).await
 }
 
 /// As [`storage_common::transfer::TransferStore::put_records`].
 pub(super) async fn records(tx: &mut Transaction, agent: &AgentId, records: &[TransferRow]) -> Result<()> {
-    let ledger = ledger::take_any(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    let state = tenant::lock_any(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     let Some(kind) = records.first().map(TransferRow::kind) else { return Ok(()) };
     refuse_known(tx, agent, kind, records).await?;
     let mut of_contacts: Vec<&Contact> = Vec::new();
-    let mut answers: Vec<&IdempotencyRecord> = Vec::new();
+    let mut responses: Vec<&IdempotencyRecord> = Vec::new();
     let mut entries: Vec<&AuditEntry> = Vec::new();
     let mut passages: Vec<(KnowledgeId, &Passage)> = Vec::new();
     let mut documents: Vec<Document> = Vec::new();
@@ -54,15 +55,15 @@ pub(super) async fn records(tx: &mut Transaction, agent: &AgentId, records: &[Tr
     for record in records {
         match record {
             TransferRow::ContactSchema(schema) => {
-                contact_schemas::put(tx, agent, schema).await?;
+                contact_schemas::insert(tx, agent, schema).await?;
                 let version = integer(schema.version)?;
-                ledger::change(tx, agent, doc! { "$max": { "schema": version } }).await?;
+                tenant::change(tx, agent, doc! { "$max": { "schema": version } }).await?;
             }
             TransferRow::Template(template) => documents.push(forms::templates::document(agent, template)?),
             TransferRow::TemplateVersion(template) => {
                 let of = key(agent, template.id.as_bytes());
                 refuse_absent(tx, agent, collection::TEMPLATES, vec![of]).await?;
-                forms::templates::put_content(tx, agent, template).await?;
+                forms::templates::insert_content(tx, agent, template).await?;
             }
             TransferRow::Contact(contact) => of_contacts.push(contact),
             TransferRow::File { file, tombstone } => {
@@ -74,7 +75,7 @@ pub(super) async fn records(tx: &mut Transaction, agent: &AgentId, records: &[Tr
                 documents.push(document);
             }
             TransferRow::Document(document) => {
-                documents.push(kept::stored(agent, document)?);
+                documents.push(stored_documents::stored(agent, document)?);
                 bytes += integer(document.stored_size)?;
             }
             TransferRow::Purge { file, due_at } => {
@@ -84,7 +85,7 @@ pub(super) async fn records(tx: &mut Transaction, agent: &AgentId, records: &[Tr
             TransferRow::Revision { submission, revision } => {
                 documents.push(forms::write::revision(agent, *submission, revision)?);
             }
-            TransferRow::IdempotencyRecord(replay) => answers.push(replay),
+            TransferRow::IdempotencyRecord(replay) => responses.push(replay),
             TransferRow::RateLimitWindow { key, window } => {
                 documents.push(rate_windows::document(agent, *key, window)?);
             }
@@ -98,7 +99,7 @@ pub(super) async fn records(tx: &mut Transaction, agent: &AgentId, records: &[Tr
             }
             TransferRow::StoredRecord(record) => documents.push(agent_records::document(agent, record)?),
             TransferRow::Audit(entry) => entries.push(entry),
-            TransferRow::Key(stored) => keys::put_new(tx, agent, stored).await?,
+            TransferRow::Key(stored) => keys::insert(tx, agent, stored).await?,
         }
     }
     if kind == TransferKind::Revision {
@@ -108,24 +109,24 @@ pub(super) async fn records(tx: &mut Transaction, agent: &AgentId, records: &[Tr
         tx.insert(read::collection_of(kind), &documents).await?;
     }
     if bytes != 0 {
-        files::add_bytes(tx, agent, bytes).await?;
+        content::add_bytes(tx, agent, bytes).await?;
     }
     if !of_contacts.is_empty() {
-        put_contacts(tx, agent, &ledger, &of_contacts).await?;
+        insert_contacts(tx, agent, &state, &of_contacts).await?;
     }
     if !passages.is_empty() {
-        knowledge::blocks::put_new(tx, agent, &passages).await?;
+        knowledge::blocks::insert(tx, agent, &passages).await?;
     }
-    if !answers.is_empty() {
-        replays::put(tx, agent, answers).await?;
+    if !responses.is_empty() {
+        replays::insert(tx, agent, responses).await?;
     }
     if !entries.is_empty() {
-        audit::put_new(tx, &entries).await?;
+        audit::insert(tx, &entries).await?;
     }
     Ok(())
 }
 
-/// Refuses records of which one is there, or is there twice.
+/// Refuses records of which one is stored or occurs twice.
 async fn refuse_known(
     tx: &mut Transaction,
     agent: &AgentId,
@@ -134,18 +135,18 @@ async fn refuse_known(
 ) -> Result<()> {
     let mut known = HashSet::with_capacity(records.len());
     let is_once = records.iter().all(|record| known.insert(record.key()));
-    // Keys have names beyond their agent and are looked for one by one, passages in their blocks.
-    let is_there = !matches!(kind, TransferKind::Key | TransferKind::Passage) && {
+    // API keys have names beyond their tenant and are looked up one by one, passages in their blocks.
+    let is_stored = !matches!(kind, TransferKind::Key | TransferKind::Passage) && {
         let (name, find) = read::stored(agent, kind, records)?;
         !tx.reads().find(name, find).await?.is_empty()
     };
-    if is_there || !is_once {
+    if is_stored || !is_once {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
     Ok(())
 }
 
-/// The keys of the submissions that revisions are of, each once.
+/// The keys of the submissions of revisions, each once.
 fn submissions(agent: &AgentId, records: &[TransferRow]) -> Vec<Document> {
     let mut submissions: Vec<_> = records
         .iter()
@@ -159,7 +160,7 @@ fn submissions(agent: &AgentId, records: &[TransferRow]) -> Vec<Document> {
     submissions.iter().map(|id| key(agent, id.as_bytes())).collect()
 }
 
-/// Refuses what refers to something that is not there.
+/// Refuses records whose parents are absent.
 async fn refuse_absent(tx: &mut Transaction, agent: &AgentId, name: &str, keys: Vec<Document>) -> Result<()> {
     let wanted = keys.len();
     let find = Find {
@@ -174,15 +175,15 @@ async fn refuse_absent(tx: &mut Transaction, agent: &AgentId, name: &str, keys: 
     Ok(())
 }
 
-async fn put_contacts(
+async fn insert_contacts(
     tx: &mut Transaction,
     agent: &AgentId,
-    ledger: &Ledger,
+    state: &TenantState,
     records: &[&Contact],
 ) -> Result<()> {
-    let in_force = contact_schemas::at_version(&mut tx.reads(), agent, ledger.schema_version).await?;
-    let schema = in_force.ok_or(StorageErrorKind::Missing)?;
+    let current = contact_schemas::at_version(&mut tx.reads(), agent, state.schema_version).await?;
+    let schema = current.ok_or(StorageErrorKind::Missing)?;
     let keyed: Vec<(&Contact, ContactKeys)> =
         records.iter().map(|contact| (*contact, ContactKeys::of(contact, &schema))).collect();
-    contacts::put_new(tx, agent, &keyed).await
+    contacts::insert(tx, agent, &keyed).await
 }

@@ -1,5 +1,5 @@
-//! Reading records along `_id`, which leads with the agent. Only keys have an `_id` of their own: an agent's few are
-//! read by its index of them.
+//! Reading records in the order of `_id`, which starts with the tenant. API keys have another `_id`: the few of a tenant are
+//! read by an index.
 
 use std::collections::HashMap;
 
@@ -9,16 +9,14 @@ use openapi_core::storage::IdempotencyKey;
 use openapi_core::values::{AgentId, ConversationId, FileId, KeyId, KnowledgeId, SubmissionId, TemplateId};
 use storage_common::transfer::{TransferKey, TransferKind, TransferRow};
 
+use crate::chat::knowledge::blocks;
+use crate::chat::{agent_records, conversations, knowledge};
 use crate::contacts::row;
-use crate::document::{Fields, bytes, integer, key, keyed, of_agent, time};
+use crate::document::{FieldReader, Fields, binary, integer, key, keyed, of_agent, time};
 use crate::error::{Result, corrupt};
-use crate::knowledge::blocks;
 use crate::migrate::{collection, index};
-use crate::transaction::{Find, Reads};
-use crate::{
-    agent_records, audit, contacts, conversations, credits, documents, files, forms, keys, knowledge,
-    rate_windows, replays,
-};
+use crate::transaction::{DocumentReader, Find};
+use crate::{audit, contacts, credits, documents, files, forms, keys, rate_windows, replays};
 
 /// What [`storage_common::transfer::TransferStore::agents_after`] asks the database for.
 pub(crate) fn agents_after(after: Option<&AgentId>, at_most: u32) -> Find {
@@ -83,7 +81,7 @@ fn id_of(agent: &AgentId, kind: TransferKind, after: &TransferKey) -> Result<Doc
         TransferKind::CreditAccount => credits::account_key(agent),
         TransferKind::CreditEntry | TransferKind::Audit => {
             let (at, id) = after.time().ok_or_else(broken)?;
-            doc! { "agent": agent.as_str(), "at": time(at), "id": bytes(&id) }
+            doc! { "agent": agent.as_str(), "at": time(at), "id": binary(&id) }
         }
         TransferKind::Template
         | TransferKind::Contact
@@ -111,7 +109,7 @@ pub(crate) fn find(
         return Ok((name, keys::of_agent(agent)));
     }
     if kind == TransferKind::Passage {
-        return Ok((name, blocks::find(agent, after.map(place_of).transpose()?, at_most)?));
+        return Ok((name, blocks::find(agent, after.map(position_of).transpose()?, at_most)?));
     }
     let mut filter = if kind == TransferKind::Contact { contacts::every(agent) } else { of_agent(agent) };
     if let Some(after) = after {
@@ -125,32 +123,32 @@ pub(crate) fn find(
     ))
 }
 
-/// The place of a passage that a key stands for.
-fn place_of(key: &TransferKey) -> Result<(KnowledgeId, u32)> {
+/// The position of a passage that a key stands for.
+fn position_of(key: &TransferKey) -> Result<(KnowledgeId, u32)> {
     let broken = || corrupt("a key of another kind of record");
     let (document, position) = key.version().ok_or_else(broken)?;
     Ok((KnowledgeId::from_bytes(document), u32::try_from(position).map_err(corrupt)?))
 }
 
-/// What the last record of a kind asks for.
+/// The find for the last record of a kind.
 pub(crate) fn find_last(agent: &AgentId, kind: TransferKind) -> Result<(&'static str, Find)> {
     let (name, find) = find(agent, kind, None, 1)?;
-    // Of passages it is the last in its block.
+    // The last passage is the last in its block.
     let projection = (kind != TransferKind::Passage).then(|| doc! { "_id": 1 });
     let last = Find { projection, sort: Some(doc! { "_id": -1 }), ..find };
     Ok((name, last))
 }
 
-/// As [`storage_common::transfer::TransferStore::records`], of an agent that is there.
+/// As [`storage_common::transfer::TransferStore::records`], of an existing tenant.
 pub(super) async fn records(
-    reads: &mut Reads<'_>,
+    reads: &mut DocumentReader<'_>,
     agent: &AgentId,
     kind: TransferKind,
     after: Option<&TransferKey>,
     at_most: u32,
 ) -> Result<Vec<TransferRow>> {
     if kind == TransferKind::Passage {
-        let after = after.map(place_of).transpose()?;
+        let after = after.map(position_of).transpose()?;
         let found = blocks::passages(reads, agent, after, at_most).await?;
         return Ok(found.into_iter().map(passage).collect());
     }
@@ -175,9 +173,9 @@ pub(super) async fn records(
     }
 }
 
-/// Reads a document that is a record by itself.
+/// Reads a document that is one record.
 fn record(agent: &AgentId, kind: TransferKind, document: &RawDocument) -> Result<TransferRow> {
-    let fields = Fields(document);
+    let mut fields = Fields(document);
     Ok(match kind {
         TransferKind::ContactSchema => TransferRow::ContactSchema(fields.json("body")?),
         TransferKind::Contact => TransferRow::Contact(row::contact(agent, document)?),
@@ -232,7 +230,7 @@ fn template_id(document: &RawDocument) -> Result<TemplateId> {
 
 /// The documents with these keys, by the template that they are of.
 async fn by_template(
-    reads: &mut Reads<'_>,
+    reads: &mut DocumentReader<'_>,
     agent: &AgentId,
     name: &str,
     keys: Vec<Document>,
@@ -243,46 +241,46 @@ async fn by_template(
 }
 
 fn there(documents: &HashMap<TemplateId, RawDocumentBuf>, id: TemplateId) -> Result<&RawDocumentBuf> {
-    documents.get(&id).ok_or_else(|| corrupt(format_args!("template {id} is there in part")))
+    documents.get(&id).ok_or_else(|| corrupt(format_args!("template {id} is incomplete")))
 }
 
 async fn templates(
-    reads: &mut Reads<'_>,
+    reads: &mut DocumentReader<'_>,
     agent: &AgentId,
-    standing: Vec<RawDocumentBuf>,
+    base: Vec<RawDocumentBuf>,
 ) -> Result<Vec<TransferRow>> {
-    let key = |standing: &RawDocumentBuf| {
-        let in_force = Fields(standing).integer("version")?;
-        Ok(forms::templates::content_key(agent, template_id(standing)?, in_force))
+    let key = |base: &RawDocumentBuf| {
+        let in_force = Fields(base).integer("version")?;
+        Ok(forms::templates::content_key(agent, template_id(base)?, in_force))
     };
-    let keys = standing.iter().map(key).collect::<Result<Vec<_>>>()?;
+    let keys = base.iter().map(key).collect::<Result<Vec<_>>>()?;
     let contents = by_template(reads, agent, collection::TEMPLATE_VERSIONS, keys).await?;
-    let template = |standing: &RawDocumentBuf| {
-        let content = there(&contents, template_id(standing)?)?;
-        Ok(TransferRow::Template(forms::templates::template(agent, standing, content)?))
+    let template = |base: &RawDocumentBuf| {
+        let content = there(&contents, template_id(base)?)?;
+        Ok(TransferRow::Template(forms::templates::template(agent, base, content)?))
     };
-    standing.iter().map(template).collect()
+    base.iter().map(template).collect()
 }
 
 async fn versions(
-    reads: &mut Reads<'_>,
+    reads: &mut DocumentReader<'_>,
     agent: &AgentId,
     contents: Vec<RawDocumentBuf>,
 ) -> Result<Vec<TransferRow>> {
     let mut ids = contents.iter().map(|content| template_id(content)).collect::<Result<Vec<_>>>()?;
     ids.dedup();
     let keys = ids.iter().map(|id| key(agent, id.as_bytes())).collect();
-    let standing = by_template(reads, agent, collection::TEMPLATES, keys).await?;
+    let base = by_template(reads, agent, collection::TEMPLATES, keys).await?;
     let template = |content: &RawDocumentBuf| {
-        let standing = there(&standing, template_id(content)?)?;
-        Ok(TransferRow::TemplateVersion(forms::templates::template(agent, standing, content)?))
+        let base = there(&base, template_id(content)?)?;
+        Ok(TransferRow::TemplateVersion(forms::templates::template(agent, base, content)?))
     };
     contents.iter().map(template).collect()
 }
 
-/// As [`storage_common::transfer::TransferStore::last_record`], of an agent that is there.
+/// As [`storage_common::transfer::TransferStore::last_record`], of an existing tenant.
 pub(super) async fn last(
-    reads: &mut Reads<'_>,
+    reads: &mut DocumentReader<'_>,
     agent: &AgentId,
     kind: TransferKind,
 ) -> Result<Option<TransferKey>> {
@@ -293,7 +291,7 @@ pub(super) async fn last(
     let (name, find) = find_last(agent, kind)?;
     let found = reads.find(name, find).await?;
     let Some(last) = found.first() else { return Ok(None) };
-    let id = Fields(last).within("_id")?;
+    let mut id = Fields(last).within("_id")?;
     Ok(Some(match kind {
         TransferKind::ContactSchema => TransferKey::of_number(id.count("version")?),
         TransferKind::TemplateVersion | TransferKind::Revision => {

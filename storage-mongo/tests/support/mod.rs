@@ -8,16 +8,9 @@ use std::sync::{Arc, OnceLock};
 
 use conversations::storage::ConversationStorage;
 use mongodb::Client;
-use openapi_core::access::Actor;
-use openapi_core::agents::{Agent, AgentStatus};
-use openapi_core::audit::{AuditAction, AuditEntry};
-use openapi_core::contacts::{Contact, ContactKeys};
-use openapi_core::json::RawObject;
-use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{AgentStore, ContactWrite, Effects};
-use openapi_core::values::{
-    AgentId, AuditId, ContactId, ContactStatus, Email, PlatformId, TextValue, Timestamp,
-};
+use openapi_core::storage::Storage;
+#[allow(unused_imports, reason = "each test file uses its part")]
+pub use storage_common::fixtures::*;
 use storage_mongo::{MongoConfig, MongoStorage};
 use testkit::conformance::Backend;
 use tokio::runtime::Runtime;
@@ -101,7 +94,10 @@ pub struct Server {
 
 impl Server {
     pub fn new() -> Self {
-        let database = Database::new();
+        Server::on(Database::new())
+    }
+
+    pub fn on(database: Database) -> Self {
         Server { store: Arc::new(wait(database.open())), database }
     }
 }
@@ -129,94 +125,5 @@ impl Backend for Server {
 impl Drop for Server {
     fn drop(&mut self) {
         wait(self.store.close());
-    }
-}
-
-pub fn at(millis: i64) -> Timestamp {
-    Timestamp::from_millis(1_700_000_000_000 + millis)
-}
-
-pub fn agent_id(text: &str) -> AgentId {
-    text.parse().unwrap()
-}
-
-pub fn contact_id(number: u64) -> ContactId {
-    ContactId::from(PlatformId::new(at(0), number.to_be_bytes()))
-}
-
-pub fn entry(agent: &AgentId, number: u64, action: AuditAction, resource: &str) -> AuditEntry {
-    AuditEntry {
-        id: AuditId::from(PlatformId::new(at(0), number.to_be_bytes())),
-        agent_id: Some(agent.clone()),
-        at: at(number as i64),
-        actor: Actor::Operator("tests".to_owned()),
-        action,
-        resource: Some(resource.to_owned()),
-        contact_id: None,
-        address: Some([192, 0, 2, 1].into()),
-        request_id: Some("request".to_owned()),
-        details: RawObject::from_text(r#"{"fields":["primaryEmail"]}"#).unwrap(),
-    }
-}
-
-/// Stores an agent with the built-in schema.
-pub async fn insert_agent(store: &MongoStorage, id: &AgentId) -> ContactSchema {
-    insert_agent_into(store, id).await
-}
-
-/// The same in any store.
-pub async fn insert_agent_into(store: &impl AgentStore, id: &AgentId) -> ContactSchema {
-    let agent = Agent {
-        id: id.clone(),
-        name: TextValue::parse("An agent").unwrap(),
-        status: AgentStatus::Active,
-        created_at: at(0),
-        updated_at: at(0),
-    };
-    let schema = ContactSchema::builtin(id.clone(), at(0));
-    let audit = entry(id, 0, AuditAction::AgentCreate, id.as_str());
-    store.insert_agent(&agent, &schema, &audit).await.unwrap();
-    schema
-}
-
-/// A contact with an address and nothing else.
-pub fn contact(agent: &AgentId, number: u64) -> Contact {
-    Contact {
-        id: contact_id(number),
-        agent_id: agent.clone(),
-        external_reference_id: None,
-        salutation: None,
-        first_name: None,
-        middle_name: None,
-        last_name: None,
-        dob: None,
-        gender: None,
-        primary_email: Email::parse(&format!("contact{number}@example.com")).unwrap(),
-        primary_phone: None,
-        primary_phone_code: None,
-        full_address: None,
-        tags: Vec::new(),
-        status: ContactStatus::Active,
-        source: TextValue::parse("api").unwrap(),
-        last_contacted_at: None,
-        custom_fields: RawObject::default(),
-        archived_at: None,
-        created_at: at(number as i64),
-        updated_at: at(number as i64),
-        version: 1,
-    }
-}
-
-/// A write of a contact, whose audit entry has a number of its own.
-pub fn write(contact: &Contact, schema: &ContactSchema, number: u64) -> ContactWrite {
-    let action = if contact.version == 1 { AuditAction::ContactCreate } else { AuditAction::ContactUpdate };
-    ContactWrite {
-        contact: contact.clone(),
-        keys: ContactKeys::of(contact, schema),
-        schema_version: schema.version,
-        effects: Effects {
-            audit: entry(&contact.agent_id, number, action, &contact.id.to_string()),
-            replay: None,
-        },
     }
 }

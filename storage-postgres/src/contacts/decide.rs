@@ -1,55 +1,74 @@
 //! Which writes of a batch are stored.
 //!
-//! Each write is judged by what the database holds, in the order of errors that the port documents, as if it were
-//! alone. A write that depends on what an earlier one of the same batch changes cannot be judged by that: it waits for
-//! the next batch, which sees the change. The first of a batch never waits, so that each batch brings the queue on.
+//! Each write is checked against the database as if it were alone, in the order of errors that the port documents. A write
+//! that depends on the changes of an earlier one in the batch is deferred to the next batch, which sees the changes. The
+//! first write of a batch is never deferred, so every batch makes progress.
 
+use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
 
-use openapi_core::storage::{Duplicate, IdempotencyKey, StorageErrorKind};
+use openapi_core::storage::{ContactWrite, Duplicate, IdempotencyKey, StorageErrorKind};
 use openapi_core::values::{AgentId, ContactId};
 
-use super::batch::{Pending, Stored};
 use super::duplicates::Holders;
+use super::stored::Stored;
 
-/// What the database says of a batch.
+/// A creation or change of a contact.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    pub(crate) agent: AgentId,
+    /// The version that a change replaces; `None` creates.
+    pub(crate) expected_version: Option<u64>,
+    pub(crate) write: ContactWrite,
+}
+
+/// What a batch does about a tenant that another transaction has locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LockWait {
+    /// It skips the tenant's writes ([`Decision::Locked`]).
+    Skip,
+    /// It waits for the lock.
+    Wait,
+}
+
+/// The stored data that the decisions on a batch depend on.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    /// The versions of the contact schemas in force, of agents that are there.
+    /// The versions of the contact schemas of existing tenants.
     pub(super) schemas: HashMap<AgentId, u64>,
-    /// The agents that are there and were skipped, because another transaction holds them.
-    pub(super) held: HashSet<AgentId>,
-    /// The contacts that are there, by the place in the batch.
+    /// The existing tenants that were skipped because another transaction has locked them.
+    pub(super) locked: HashSet<AgentId>,
+    /// The stored contacts, by index in the batch.
     pub(super) stored: HashMap<usize, Stored>,
-    /// The places in the batch whose idempotency key has an answer.
+    /// The indexes in the batch whose idempotency key has a response.
     pub(super) replayed: HashSet<usize>,
-    /// Who has the values of each place in the batch.
+    /// The holders of the unique values of each index in the batch.
     pub(super) holders: Holders,
 }
 
-/// What becomes of a write.
+/// The decision on a write.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Verdict {
+pub(crate) enum Decision {
     /// It is stored.
     Stored,
-    /// It is not, for this reason.
+    /// It is refused.
     Refused(StorageErrorKind),
-    /// The next batch tells.
-    Waits,
-    /// Another transaction holds its agent.
-    Held,
+    /// The next batch decides.
+    Deferred,
+    /// Another transaction has locked its tenant.
+    Locked,
 }
 
-/// What the writes that are stored change.
+/// The contacts, idempotency keys and unique values that the stored writes of a batch change.
 #[derive(Default)]
-struct Claims<'w> {
+struct WriteSet<'w> {
     contacts: HashSet<(&'w AgentId, ContactId)>,
     replays: HashSet<(&'w AgentId, IdempotencyKey)>,
-    /// Values by field, the external id's being empty.
+    /// Values by field; the field of the external id is empty.
     values: HashSet<(&'w AgentId, &'w str, &'w str)>,
 }
 
-impl<'w> Claims<'w> {
+impl<'w> WriteSet<'w> {
     fn values(pending: &'w Pending) -> impl Iterator<Item = (&'w AgentId, &'w str, &'w str)> {
         let agent = &pending.agent;
         let external = pending.write.contact.external_reference_id.as_ref();
@@ -64,68 +83,75 @@ impl<'w> Claims<'w> {
         pending.write.effects.replay.as_ref().map(|replay| (&pending.agent, replay.key))
     }
 
-    fn touch(&self, pending: &'w Pending) -> bool {
+    fn overlaps(&self, pending: &'w Pending) -> bool {
         self.contacts.contains(&(&pending.agent, pending.write.contact.id))
-            || Claims::replay(pending).is_some_and(|replay| self.replays.contains(&replay))
-            || Claims::values(pending).any(|value| self.values.contains(&value))
+            || WriteSet::replay(pending).is_some_and(|replay| self.replays.contains(&replay))
+            || WriteSet::values(pending).any(|value| self.values.contains(&value))
     }
 
     fn add(&mut self, pending: &'w Pending) {
         self.contacts.insert((&pending.agent, pending.write.contact.id));
-        self.replays.extend(Claims::replay(pending));
-        self.values.extend(Claims::values(pending));
+        self.replays.extend(WriteSet::replay(pending));
+        self.values.extend(WriteSet::values(pending));
     }
 }
 
-/// Judges the writes of a batch in their order.
-pub(super) fn decide(batch: &[Pending], known: &Known) -> Vec<Verdict> {
-    let mut claims = Claims::default();
-    let mut verdicts = Vec::with_capacity(batch.len());
-    for (place, pending) in batch.iter().enumerate() {
-        let verdict =
-            if claims.touch(pending) { Verdict::Waits } else { judge(place, pending, known, &claims) };
-        if verdict == Verdict::Stored {
-            claims.add(pending);
+/// Decides on the writes of a batch in their order.
+pub(super) fn decide<P: Borrow<Pending>>(batch: &[P], known: &Known) -> Vec<Decision> {
+    let mut write_set = WriteSet::default();
+    let mut decisions = Vec::with_capacity(batch.len());
+    for (index, pending) in batch.iter().map(Borrow::borrow).enumerate() {
+        let decision = if write_set.overlaps(pending) {
+            Decision::Deferred
+        } else {
+            check(index, pending, known, &write_set)
+        };
+        if decision == Decision::Stored {
+            write_set.add(pending);
         }
-        verdicts.push(verdict);
+        decisions.push(decision);
     }
-    verdicts
+    decisions
 }
 
-fn judge(place: usize, pending: &Pending, known: &Known, claims: &Claims<'_>) -> Verdict {
+fn check(index: usize, pending: &Pending, known: &Known, write_set: &WriteSet<'_>) -> Decision {
     use StorageErrorKind::{AlreadyExists, Missing, ReplayExists, Stale};
     let write = &pending.write;
-    let stored = known.stored.get(&place);
+    let stored = known.stored.get(&index);
     let Some(schema_version) = known.schemas.get(&pending.agent) else {
-        return if known.held.contains(&pending.agent) { Verdict::Held } else { Verdict::Refused(Missing) };
+        return if known.locked.contains(&pending.agent) {
+            Decision::Locked
+        } else {
+            Decision::Refused(Missing)
+        };
     };
     if let Some(expected) = pending.expected_version {
         match stored {
-            None => return Verdict::Refused(Missing),
-            Some(stored) if stored.version != expected => return Verdict::Refused(Stale),
+            None => return Decision::Refused(Missing),
+            Some(stored) if stored.version != expected => return Decision::Refused(Stale),
             Some(_) => {}
         }
     }
     if write.schema_version != *schema_version {
-        return Verdict::Refused(Stale);
+        return Decision::Refused(Stale);
     }
-    if known.replayed.contains(&place) {
-        return Verdict::Refused(ReplayExists);
+    if known.replayed.contains(&index) {
+        return Decision::Refused(ReplayExists);
     }
     let own = write.contact.id;
-    // A value of a contact that an earlier write of the batch changes may be free behind it.
-    let mut holders = known.holders.of(place, Some(own), &write.keys.unique).peekable();
+    // An earlier write of the batch may free a value of the contact that it changes.
+    let mut holders = known.holders.of(index, Some(own), &write.keys.unique).peekable();
     if let Some((field, first)) = holders.peek().copied() {
-        if holders.any(|(_, holder)| claims.contacts.contains(&(&pending.agent, holder.id))) {
-            return Verdict::Waits;
+        if holders.any(|(_, holder)| write_set.contacts.contains(&(&pending.agent, holder.id))) {
+            return Decision::Deferred;
         }
         let duplicate = Duplicate { field: field.to_owned(), existing: first.id, archived: first.archived };
-        return Verdict::Refused(StorageErrorKind::Duplicate(duplicate));
+        return Decision::Refused(StorageErrorKind::Duplicate(duplicate));
     }
     if pending.expected_version.is_none() && stored.is_some() {
-        return Verdict::Refused(AlreadyExists);
+        return Decision::Refused(AlreadyExists);
     }
-    Verdict::Stored
+    Decision::Stored
 }
 
 #[cfg(test)]
@@ -134,10 +160,10 @@ mod tests {
     use openapi_core::schema::ContactSchema;
     use openapi_core::storage::IdempotencyRecord;
 
-    use super::super::batch::Place;
     use super::super::duplicates::Holder;
+    use super::super::stored::Slot;
     use super::*;
-    use crate::tests::support::contacts::{agent_id, at, contact, contact_id, write};
+    use storage_common::fixtures::{agent_id, at, contact, contact_id, write};
 
     fn pending(number: u64) -> Pending {
         let agent = agent_id("a");
@@ -179,13 +205,13 @@ mod tests {
     }
 
     fn stored(number: u64, version: u64) -> Stored {
-        let place = Place { archived: 0, status: 0, created_at: 0 };
-        Stored { id: contact_id(number), version, place, tags: Default::default() }
+        let slot = Slot { archived: 0, status: 0, created_at: 0 };
+        Stored { id: contact_id(number), version, slot, tags: Default::default() }
     }
 
-    fn duplicate(field: &str, number: u64) -> Verdict {
+    fn duplicate(field: &str, number: u64) -> Decision {
         let field = field.to_owned();
-        Verdict::Refused(StorageErrorKind::Duplicate(Duplicate {
+        Decision::Refused(StorageErrorKind::Duplicate(Duplicate {
             field,
             existing: contact_id(number),
             archived: false,
@@ -195,46 +221,46 @@ mod tests {
     #[test]
     fn writes_that_share_nothing_are_stored_together() {
         let batch = [named(1, "x"), named(2, "y"), with_unique(3, "x"), answered(pending(4))];
-        assert!(decide(&batch, &known()).iter().all(|verdict| *verdict == Verdict::Stored));
+        assert!(decide(&batch, &known()).iter().all(|decision| *decision == Decision::Stored));
     }
 
     #[test]
-    fn a_write_that_shares_something_with_an_earlier_one_waits() {
+    fn a_write_that_overlaps_an_earlier_one_is_deferred() {
         for batch in [
             [named(1, "x"), named(2, "x")],
             [with_unique(1, "x"), with_unique(2, "x")],
             [answered(pending(1)), answered(pending(2))],
             [pending(1), pending(1)],
         ] {
-            assert_eq!(decide(&batch, &known()), [Verdict::Stored, Verdict::Waits]);
+            assert_eq!(decide(&batch, &known()), [Decision::Stored, Decision::Deferred]);
         }
         let mut elsewhere = named(2, "x");
         elsewhere.agent = agent_id("b");
         let mut known = known();
         known.schemas.insert(agent_id("b"), 1);
-        assert_eq!(decide(&[named(1, "x"), elsewhere], &known), [Verdict::Stored, Verdict::Stored]);
+        assert_eq!(decide(&[named(1, "x"), elsewhere], &known), [Decision::Stored, Decision::Stored]);
     }
 
     #[test]
-    fn a_refused_write_holds_nobody_up() {
+    fn a_refused_write_defers_no_other() {
         let mut stale = named(1, "x");
         stale.write.schema_version = 7;
-        let verdicts = decide(&[stale, named(2, "x")], &known());
-        assert_eq!(verdicts, [Verdict::Refused(StorageErrorKind::Stale), Verdict::Stored]);
+        let decisions = decide(&[stale, named(2, "x")], &known());
+        assert_eq!(decisions, [Decision::Refused(StorageErrorKind::Stale), Decision::Stored]);
     }
 
     #[test]
-    fn a_value_that_an_earlier_write_may_free_is_waited_for() {
+    fn a_write_is_deferred_for_a_value_that_an_earlier_one_may_free() {
         let mut known = known();
         known.stored.insert(0, stored(1, 1));
         known.holders = Holders::of_test([((1, 0), Holder { id: contact_id(1), archived: false })]);
         // The holder is changed in the same batch.
-        assert_eq!(decide(&[update(1, 1), named(2, "x")], &known), [Verdict::Stored, Verdict::Waits]);
+        assert_eq!(decide(&[update(1, 1), named(2, "x")], &known), [Decision::Stored, Decision::Deferred]);
         // It would be changed, but the change is refused.
-        let verdicts = decide(&[update(1, 9), named(2, "x")], &known);
+        let decisions = decide(&[update(1, 9), named(2, "x")], &known);
         assert_eq!(
-            verdicts,
-            [Verdict::Refused(StorageErrorKind::Stale), duplicate("externalReferenceId", 1)]
+            decisions,
+            [Decision::Refused(StorageErrorKind::Stale), duplicate("externalReferenceId", 1)]
         );
     }
 
@@ -251,10 +277,10 @@ mod tests {
             ((0, 0), Holder { id: contact_id(8), archived: false }),
             ((0, 1), Holder { id: contact_id(9), archived: false }),
         ]);
-        let of = Verdict::Refused;
+        let of = Decision::Refused;
         assert_eq!(refused(clone(&everything), &known), of(StorageErrorKind::Missing));
-        known.held.insert(agent_id("a"));
-        assert_eq!(refused(clone(&everything), &known), Verdict::Held);
+        known.locked.insert(agent_id("a"));
+        assert_eq!(refused(clone(&everything), &known), Decision::Locked);
         known.schemas.insert(agent_id("a"), 1);
         assert_eq!(refused(clone(&everything), &known), of(StorageErrorKind::Stale));
         everything.write.schema_version = 1;
@@ -267,7 +293,7 @@ mod tests {
         known.holders = Holders::default();
         assert_eq!(refused(clone(&everything), &known), of(StorageErrorKind::AlreadyExists));
         known.stored.clear();
-        assert_eq!(refused(clone(&everything), &known), Verdict::Stored);
+        assert_eq!(refused(clone(&everything), &known), Decision::Stored);
         assert_eq!(refused(update(1, 1), &known), of(StorageErrorKind::Missing));
     }
 

@@ -1,5 +1,5 @@
-//! Who has a value that no two contacts of an agent may have: an external id, or a value of a field that the schema
-//! marks `unique`. Asked for many contacts in one statement.
+//! The holders of values that no two contacts of a tenant may share: external ids, and values of fields that the schema marks
+//! `unique`. One statement finds those of many contacts.
 
 use std::collections::HashMap;
 
@@ -11,28 +11,28 @@ use sqlx::postgres::PgRow;
 
 use crate::connect::fetch;
 use crate::error::{Result, corrupt};
-use crate::rows::{Columns, Statement};
+use crate::rows::{RowReader, Statement};
 
-/// The place of an external id among the values of a contact; those of unique fields follow from 1 on.
+/// The index of the external id among the values of a contact; the unique fields follow from 1 on.
 const EXTERNAL: usize = 0;
 
-/// The name of the external id among the fields. No schema can give it to another field.
+/// The field name of the external id. No schema can give it to another field.
 const EXTERNAL_FIELD: &str = "externalReferenceId";
 
-/// What is asked for.
+/// The values whose holders are wanted.
 #[derive(Default)]
-pub(super) struct Asked<'w> {
+pub(super) struct Wanted<'w> {
     contacts: i64,
     contact: Vec<i64>,
-    place: Vec<i64>,
+    index: Vec<i64>,
     agent: Vec<&'w str>,
-    /// NULL asks for an external id.
+    /// NULL means the external id.
     field: Vec<Option<&'w str>>,
     value: Vec<&'w str>,
 }
 
-impl<'w> Asked<'w> {
-    /// Asks for the values of a further contact.
+impl<'w> Wanted<'w> {
+    /// Adds the values of a contact.
     pub(super) fn add(
         &mut self,
         agent: &'w AgentId,
@@ -44,9 +44,9 @@ impl<'w> Asked<'w> {
             .iter()
             .enumerate()
             .map(|(at, unique)| (at + 1, Some(unique.field.as_str()), unique.value.as_str()));
-        for (place, field, value) in external.into_iter().chain(unique) {
+        for (index, field, value) in external.into_iter().chain(unique) {
             self.contact.push(self.contacts);
-            self.place.push(place as i64);
+            self.index.push(index as i64);
             self.agent.push(agent.as_str());
             self.field.push(field);
             self.value.push(value);
@@ -54,13 +54,13 @@ impl<'w> Asked<'w> {
         self.contacts += 1;
     }
 
-    /// The statement that finds the holders; `None` when nothing is asked for.
+    /// The statement that finds the holders; `None` without values.
     pub(super) fn statement(self) -> Result<Option<Statement>> {
         self.with_condition("")
     }
 
-    /// The same, but for agents that are not there.
-    pub(super) fn statement_of_living(self) -> Result<Option<Statement>> {
+    /// The same, without tenants that are absent or deleted.
+    pub(super) fn statement_of_active(self) -> Result<Option<Statement>> {
         self.with_condition(" AND EXISTS (SELECT 1 FROM agent a WHERE a.id = u.agent AND a.status <> 2)")
     }
 
@@ -70,15 +70,15 @@ impl<'w> Asked<'w> {
         }
         Statement::new(format!(
             "WITH u AS (SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[]) \
-             AS u (contact, place, agent, field, value)) \
-             SELECT u.contact, u.place, c.id, c.archived FROM u JOIN contact c ON c.agent = u.agent \
+             AS u (contact, index, agent, field, value)) \
+             SELECT u.contact, u.index, c.id, c.archived FROM u JOIN contact c ON c.agent = u.agent \
              AND c.external_reference_id = u.value WHERE u.field IS NULL{condition} \
-             UNION ALL SELECT u.contact, u.place, c.id, c.archived FROM u JOIN contact_unique k ON k.agent = u.agent \
+             UNION ALL SELECT u.contact, u.index, c.id, c.archived FROM u JOIN contact_unique k ON k.agent = u.agent \
              AND k.field = u.field AND k.value = sha256(convert_to(u.value, 'UTF8')) \
              JOIN contact c ON c.agent = k.agent AND c.id = k.id WHERE u.field IS NOT NULL{condition}"
         ))
         .bind(self.contact)?
-        .bind(self.place)?
+        .bind(self.index)?
         .bind(self.agent)?
         .bind(self.field)?
         .bind(self.value)
@@ -93,12 +93,12 @@ pub(super) struct Holder {
     pub(super) archived: bool,
 }
 
-/// Who has what was asked for.
+/// The holders of the wanted values.
 #[derive(Debug, Default)]
 pub(super) struct Holders(HashMap<(usize, usize), Holder>);
 
 impl Holders {
-    /// Holders by the place of the contact and the place of the value.
+    /// Holders by the index of the contact and the index of the value.
     #[cfg(test)]
     pub(super) fn of_test<const N: usize>(holders: [((usize, usize), Holder); N]) -> Self {
         Holders(holders.into())
@@ -107,34 +107,34 @@ impl Holders {
     pub(super) fn read(rows: &[PgRow]) -> Result<Self> {
         let mut holders = HashMap::new();
         for row in rows {
-            let mut columns = Columns::of(row);
-            let mut place = || usize::try_from(columns.integer()?).map_err(corrupt);
-            let (contact, place) = (place()?, place()?);
+            let mut columns = RowReader::new(row);
+            let mut index = || usize::try_from(columns.integer()?).map_err(corrupt);
+            let (contact, value) = (index()?, index()?);
             let id = ContactId::from_bytes(columns.bytes()?);
-            holders.insert((contact, place), Holder { id, archived: columns.small()? != 0 });
+            holders.insert((contact, value), Holder { id, archived: columns.small()? != 0 });
         }
         Ok(Holders(holders))
     }
 
-    /// The holders of the values of the contact that was asked for as the `contact`-th, but for `except`, in the order
-    /// in which they are told, each with the name of the field.
+    /// The holders of the values of the `contact`-th contact except `except`, in the order in which the port reports them,
+    /// each with the name of the field.
     pub(super) fn of<'s>(
         &'s self,
         contact: usize,
         except: Option<ContactId>,
         unique: &'s [UniqueValue],
     ) -> impl Iterator<Item = (&'s str, Holder)> + 's {
-        (0..=unique.len()).filter_map(move |place| {
-            let holder = self.0.get(&(contact, place)).filter(|holder| Some(holder.id) != except)?;
-            let field = match place {
+        (0..=unique.len()).filter_map(move |index| {
+            let holder = self.0.get(&(contact, index)).filter(|holder| Some(holder.id) != except)?;
+            let field = match index {
                 EXTERNAL => EXTERNAL_FIELD,
-                place => unique[place - 1].field.as_str(),
+                index => unique[index - 1].field.as_str(),
             };
             Some((field, *holder))
         })
     }
 
-    /// What is told of a contact whose values others have.
+    /// The first duplicate of a contact.
     pub(super) fn first(
         &self,
         contact: usize,
@@ -146,34 +146,34 @@ impl Holders {
     }
 }
 
-/// Refuses contacts that share an external id or a unique value among each other, or with one that is stored: of the
-/// contacts, by place, the first that does. Each comes with the external id that is to be its own.
+/// Refuses contacts that share an external id or a unique value with each other or with a stored contact; the error names
+/// the first of them. Each comes with its external id, if that is checked.
 pub(crate) async fn refuse<'k>(
     db: &mut PgConnection,
     agent: &AgentId,
     keyed: impl Iterator<Item = (&'k Contact, &'k ContactKeys, Option<&'k ExternalId>)> + Clone,
 ) -> Result<()> {
-    let mut asked = Asked::default();
+    let mut wanted = Wanted::default();
     for (_, keys, external) in keyed.clone() {
-        asked.add(agent, external, &keys.unique);
+        wanted.add(agent, external, &keys.unique);
     }
-    let Some(statement) = asked.statement()? else { return Ok(()) };
-    let before = Holders::read(&fetch(db, statement).await?)?;
-    let mut here: HashMap<(&str, &str), &Contact> = HashMap::new();
+    let Some(statement) = wanted.statement()? else { return Ok(()) };
+    let stored = Holders::read(&fetch(db, statement).await?)?;
+    let mut batch: HashMap<(&str, &str), &Contact> = HashMap::new();
     for (at, (contact, keys, external)) in keyed.enumerate() {
         let external = external.map(|id| (EXTERNAL_FIELD, id.as_str()));
         let unique = keys.unique.iter().map(|own| (own.field.as_str(), own.value.as_str()));
         let own: Vec<(&str, &str)> = external.into_iter().chain(unique).collect();
         for value in &own {
-            if let Some(holder) = here.get(value).filter(|holder| holder.id != contact.id) {
+            if let Some(holder) = batch.get(value).filter(|holder| holder.id != contact.id) {
                 let (field, existing) = (value.0.to_owned(), holder.id);
                 return Err(Duplicate { field, existing, archived: holder.is_archived() }.into());
             }
         }
-        if let Some(duplicate) = before.first(at, Some(contact.id), &keys.unique) {
+        if let Some(duplicate) = stored.first(at, Some(contact.id), &keys.unique) {
             return Err(duplicate.into());
         }
-        here.extend(own.into_iter().map(|value| (value, contact)));
+        batch.extend(own.into_iter().map(|value| (value, contact)));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Removing contacts. Everything here runs inside a transaction that holds the agent.
+//! Removing contacts. Everything here runs in a transaction that has locked the tenant.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,14 @@ use openapi_core::storage::StorageErrorKind;
 use openapi_core::values::{AgentId, ContactId};
 use sqlx::PgConnection;
 
-use super::batch::{Derived, STORED, Stored};
-use super::kept;
+use super::cache;
+use super::counters::Derived;
+use super::stored::{STORED, Stored};
+use crate::chat::conversations;
 use crate::connect::{execute, fetch};
 use crate::error::Result;
-use crate::rows::{Columns, Statement, signed};
-use crate::{agents, audit, conversations, files, forms, replays};
+use crate::rows::{RowReader, Statement, signed};
+use crate::{audit, files, forms, replays, tenant};
 
 /// As [`openapi_core::storage::ContactStore::erase_contact`].
 pub(super) async fn erase(
@@ -21,7 +23,7 @@ pub(super) async fn erase(
     id: ContactId,
     entry: &AuditEntry,
 ) -> Result<()> {
-    agents::hold(db, agent).await?;
+    tenant::lock(db, agent).await?;
     let statement =
         Statement::new(format!("SELECT {STORED} FROM contact c WHERE c.agent = $1 AND c.id = $2"))
             .bind(agent.as_str())?
@@ -31,7 +33,7 @@ pub(super) async fn erase(
         return Err(StorageErrorKind::Missing.into());
     }
     remove(db, agent, &found).await?;
-    kept::note(db, &BTreeMap::from([(agent.as_str(), *entry.id.as_bytes())])).await?;
+    cache::note(db, &BTreeMap::from([(agent.as_str(), *entry.id.as_bytes())])).await?;
     replays::remove_of(db, agent, id).await?;
     files::erase_of(db, agent, id, entry.at).await?;
     forms::erase_of(db, agent, id).await?;
@@ -41,11 +43,11 @@ pub(super) async fn erase(
 }
 
 async fn stored(db: &mut PgConnection, statement: Statement) -> Result<Vec<Stored>> {
-    fetch(db, statement).await?.iter().map(|row| Stored::read(&mut Columns::of(row))).collect()
+    fetch(db, statement).await?.iter().map(|row| Stored::read(&mut RowReader::new(row))).collect()
 }
 
-/// Removes contacts by key. The agent comes with each id and not by itself: of one that it takes for a small one,
-/// PostgreSQL would go past every row and compare the ids.
+/// Removes contacts by key. The statement joins the tenant with each id: a condition on the tenant alone would let PostgreSQL
+/// scan all rows of a tenant that it takes for small.
 pub(crate) const REMOVE: [&str; 2] = [
     "DELETE FROM contact_search s USING unnest($1::text[], $2::bytea[]) AS u (agent, id) \
      WHERE s.agent = u.agent AND s.id = u.id",
@@ -53,11 +55,11 @@ pub(crate) const REMOVE: [&str; 2] = [
      WHERE c.agent = u.agent AND c.id = u.id",
 ];
 
-/// Removes contacts without a trace in their agent's lists, counters and search index.
+/// Removes contacts from the tenant's lists, counters and search index.
 async fn remove(db: &mut PgConnection, agent: &AgentId, found: &[Stored]) -> Result<()> {
     let mut derived = Derived::default();
     for stored in found {
-        derived.change(agent, stored.id, Some((stored.place, &stored.tags)), None);
+        derived.change(agent, stored.id, Some((stored.slot, &stored.tags)), None);
         derived.free(agent, stored.id);
     }
     derived.write(db).await?;
@@ -69,7 +71,7 @@ async fn remove(db: &mut PgConnection, agent: &AgentId, found: &[Stored]) -> Res
     Ok(())
 }
 
-/// Removes up to `at_most` contacts of an agent and returns how many.
+/// Removes up to `at_most` contacts of a tenant and returns how many.
 pub(crate) async fn purge(db: &mut PgConnection, agent: &AgentId, at_most: u64) -> Result<u64> {
     let statement =
         Statement::new(format!("SELECT {STORED} FROM contact c WHERE c.agent = $1 ORDER BY c.id LIMIT $2"))
@@ -78,8 +80,8 @@ pub(crate) async fn purge(db: &mut PgConnection, agent: &AgentId, at_most: u64) 
     let found = stored(db, statement).await?;
     if let Some(last) = found.last() {
         remove(db, agent, &found).await?;
-        // A deleted agent that a transfer brings back has lost its contacts: this stays, as the agent's row does.
-        kept::note(db, &BTreeMap::from([(agent.as_str(), *last.id.as_bytes())])).await?;
+        // A transfer may restore the deleted tenant without its contacts, so the cache must not return them.
+        cache::note(db, &BTreeMap::from([(agent.as_str(), *last.id.as_bytes())])).await?;
     }
     if (found.len() as u64) < at_most {
         let statement = Statement::new("DELETE FROM contact_count WHERE agent = $1").bind(agent.as_str())?;

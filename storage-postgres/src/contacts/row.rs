@@ -1,74 +1,17 @@
-//! A contact as columns: read straight into the record, and written from many records at once.
+//! Contacts as columns, to write many at once.
 
 use openapi_core::contacts::{Contact, ContactKeys};
-use openapi_core::values::{AgentId, ContactId, ContactStatus, StoredText, Timestamp};
+use openapi_core::values::{AgentId, ContactId, Timestamp};
 
-use crate::error::{Result, corrupt};
-use crate::rows::{Columns, Statement, object_text, signed};
+use crate::error::Result;
+use crate::rows::{Statement, code, object_text, signed};
 
-/// The columns in the order in which [`contact`] reads them.
-macro_rules! columns {
-    () => {
-        "c.id, c.external_reference_id, c.salutation, c.first_name, c.middle_name, c.last_name, c.dob, c.gender, \
-         c.primary_email, c.primary_phone, c.primary_phone_code, c.full_address, c.tags, c.status, c.source, \
-         c.last_contacted_at, c.custom_fields, c.archived_at, c.created_at, c.updated_at, c.version"
-    };
-}
-pub(super) use columns;
-
-/// [`columns`], for statements that are put together.
-pub(crate) const COLUMNS: &str = columns!();
-
-/// The number that stands for a status: its place in [`ContactStatus::ALL`].
-pub(super) const fn status_number(status: ContactStatus) -> i16 {
-    match status {
-        ContactStatus::Active => 0,
-        ContactStatus::Inactive => 1,
-        ContactStatus::Blocked => 2,
-    }
-}
-
-fn status(number: i16) -> Result<ContactStatus> {
-    let known = usize::try_from(number).ok().and_then(|number| ContactStatus::ALL.get(number).copied());
-    known.ok_or_else(|| corrupt(format_args!("{number} is no status of a contact")))
-}
-
-/// Reads [`columns`].
-pub(crate) fn contact(agent: &AgentId, columns: &mut Columns<'_>) -> Result<Contact> {
-    Ok(Contact {
-        id: ContactId::from_bytes(columns.bytes()?),
-        agent_id: agent.clone(),
-        external_reference_id: columns.optional_text()?,
-        salutation: columns.optional_text()?,
-        first_name: columns.optional_text()?,
-        middle_name: columns.optional_text()?,
-        last_name: columns.optional_text()?,
-        dob: columns.optional_text()?,
-        gender: columns.optional_text()?,
-        primary_email: columns.text()?,
-        primary_phone: columns.optional_text()?,
-        primary_phone_code: columns.optional_text()?,
-        full_address: columns.optional_text()?,
-        tags: columns
-            .optional_str()?
-            .map_or_else(Vec::new, |tags| tags.split('\n').map(StoredText::from_stored).collect()),
-        status: status(columns.small()?)?,
-        source: columns.text()?,
-        last_contacted_at: columns.optional_time()?,
-        custom_fields: columns.object()?,
-        archived_at: columns.optional_time()?,
-        created_at: columns.time()?,
-        updated_at: columns.time()?,
-        version: columns.count()?,
-    })
-}
-
-/// The normal form of the address, unless it is the sort key, as it nearly always is.
+/// The normal form of the e-mail address, unless it equals the sort key, as it nearly always does.
 fn email_apart(keys: &ContactKeys) -> Option<&str> {
     (keys.email != keys.primary_email).then_some(keys.email.as_str())
 }
 
-/// Keys of contacts, one column after another.
+/// The keys of contacts, by column.
 #[derive(Default)]
 pub(super) struct KeyRows<'w> {
     agent: Vec<&'w str>,
@@ -81,7 +24,7 @@ pub(super) struct KeyRows<'w> {
     email: Vec<Option<&'w str>>,
 }
 
-/// What [`KeyRows::bind`] binds, as the rows of a table `u`.
+/// The values that [`KeyRows::bind`] binds, as rows of a table `u`.
 macro_rules! key_rows {
     () => {
         "unnest($1::text[], $2::bytea[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[]) \
@@ -115,7 +58,7 @@ impl<'w> KeyRows<'w> {
     }
 }
 
-/// Contacts with their keys, one column after another.
+/// Contacts with their keys, by column.
 #[derive(Default)]
 pub(super) struct ContactRows<'w> {
     keys: KeyRows<'w>,
@@ -142,7 +85,7 @@ pub(super) struct ContactRows<'w> {
     custom_fields: Vec<Option<&'w str>>,
 }
 
-/// What [`ContactRows::bind`] binds, as the rows of a table `u`.
+/// The values that [`ContactRows::bind`] binds, as rows of a table `u`.
 macro_rules! contact_rows {
     () => {
         "unnest($1::text[], $2::bytea[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], \
@@ -170,7 +113,7 @@ impl<'w> ContactRows<'w> {
     ) -> Result<()> {
         self.keys.push(agent, &contact.id, keys);
         self.archived.push(contact.is_archived().into());
-        self.status.push(status_number(contact.status));
+        self.status.push(code(contact.status));
         self.created_at.push(contact.created_at.millis());
         self.updated_at.push(contact.updated_at.millis());
         self.version.push(signed(contact.version)?);

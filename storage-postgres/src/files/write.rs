@@ -1,21 +1,21 @@
-//! Changing files. Everything here runs inside a transaction that holds the agent.
+//! Changing files. Everything here runs in a transaction that has locked the tenant.
 
 use openapi_core::audit::AuditEntry;
 use openapi_core::files::ContactFile;
 use openapi_core::ports::BlobKey;
 use openapi_core::storage::{FileDeletion, FileTombstone, FileWrite, StorageErrorKind};
-use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
+use openapi_core::values::{AgentId, ContactId, Timestamp};
 use sqlx::PgConnection;
 
 use super::read;
 use crate::connect::{execute, fetch_one};
 use crate::error::{Result, corrupt};
-use crate::rows::{Columns, Statement, json_text, signed};
-use crate::{agents, audit, contacts, documents, replays};
+use crate::rows::{RowReader, Statement, json_text, signed};
+use crate::{audit, contacts, content, documents, replays, tenant};
 
 /// As [`openapi_core::storage::FileStore::insert_file`].
-pub(super) async fn insert(db: &mut PgConnection, agent: &AgentId, write: &FileWrite) -> Result<()> {
-    agents::hold(db, agent).await?;
+pub(super) async fn create(db: &mut PgConnection, agent: &AgentId, write: &FileWrite) -> Result<()> {
+    tenant::lock(db, agent).await?;
     let file = &write.file;
     contacts::refuse_stale(db, agent, file.contact_id, write.contact_version).await?;
     if let Some(replay) = &write.effects.replay
@@ -24,19 +24,18 @@ pub(super) async fn insert(db: &mut PgConnection, agent: &AgentId, write: &FileW
         return Err(StorageErrorKind::ReplayExists.into());
     }
     let usage = fetch_one(db, read::usage(agent, file.contact_id)?).await?;
-    let usage = read::used(&usage.ok_or_else(|| corrupt("an agent that is held is gone"))?)?;
+    let usage = read::used(&usage.ok_or_else(|| corrupt("a locked tenant is absent"))?)?;
     write.quota.admit(usage, file.file_size).map_err(StorageErrorKind::QuotaExceeded)?;
-    if !put_new(db, agent, file, write.name_key.as_str()).await? {
+    if !insert(db, agent, file, write.name_key.as_str()).await? {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
-    add_bytes(db, agent, signed(file.file_size)?).await?;
-    replays::put_all(db, write.effects.replay.iter().map(|replay| (agent, replay))).await?;
+    content::add_bytes(db, agent, signed(file.file_size)?).await?;
+    replays::insert_all(db, write.effects.replay.iter().map(|replay| (agent, replay))).await?;
     audit::append(db, &write.effects.audit).await
 }
 
-/// Stores the record of a file that is there; whether its id was free. Its bytes are counted by
-/// [`add_bytes`].
-pub(crate) async fn put_new(
+/// Stores the record of a file; false when its id is taken. [`content::add_bytes`] counts its bytes.
+pub(crate) async fn insert(
     db: &mut PgConnection,
     agent: &AgentId,
     file: &ContactFile,
@@ -63,7 +62,7 @@ pub(crate) async fn put_new(
 
 /// As [`openapi_core::storage::FileStore::delete_file`].
 pub(super) async fn delete(db: &mut PgConnection, agent: &AgentId, deletion: &FileDeletion) -> Result<()> {
-    agents::hold(db, agent).await?;
+    tenant::lock(db, agent).await?;
     let tombstone = &deletion.tombstone;
     let found = Statement::new(
         "SELECT size FROM file WHERE agent = $1 AND id = $2 AND contact = $3 AND deleted_at IS NULL",
@@ -72,33 +71,15 @@ pub(super) async fn delete(db: &mut PgConnection, agent: &AgentId, deletion: &Fi
     .bind(tombstone.file.as_bytes().as_slice())?
     .bind(deletion.contact.as_bytes().as_slice())?;
     let row = fetch_one(db, found).await?.ok_or(StorageErrorKind::Missing)?;
-    let bytes = Columns::of(&row).integer()?;
+    let bytes = RowReader::new(&row).integer()?;
     contacts::refuse_stale(db, agent, deletion.contact, deletion.contact_version).await?;
     bury(db, agent, tombstone).await?;
-    add_bytes(db, agent, -bytes).await?;
-    make_due(db, agent, tombstone.file, deletion.purge_at).await?;
+    content::add_bytes(db, agent, -bytes).await?;
+    content::make_due(db, agent, tombstone.file, deletion.purge_at).await?;
     audit::append(db, &deletion.audit).await
 }
 
-/// Notes from when on the content of a file or a document is to be removed.
-pub(crate) async fn make_due(
-    db: &mut PgConnection,
-    agent: &AgentId,
-    file: FileId,
-    due_at: Timestamp,
-) -> Result<()> {
-    let statement = Statement::new(
-        "INSERT INTO blob_purge (agent, file, due_at) VALUES ($1, $2, $3) \
-         ON CONFLICT (agent, file) DO UPDATE SET due_at = excluded.due_at",
-    )
-    .bind(agent.as_str())?
-    .bind(file.as_bytes().as_slice())?
-    .bind(due_at.millis())?;
-    execute(db, statement).await?;
-    Ok(())
-}
-
-/// Leaves of a file its tombstone.
+/// Replaces a file by its tombstone.
 pub(crate) async fn bury(db: &mut PgConnection, agent: &AgentId, tombstone: &FileTombstone) -> Result<()> {
     let statement = Statement::new(
         "UPDATE file SET deleted_at = $3, deleted_by = $4, reason = $5 WHERE agent = $1 AND id = $2",
@@ -112,19 +93,7 @@ pub(crate) async fn bury(db: &mut PgConnection, agent: &AgentId, tombstone: &Fil
     Ok(())
 }
 
-/// Counts bytes of files that are there and of documents.
-pub(crate) async fn add_bytes(db: &mut PgConnection, agent: &AgentId, bytes: i64) -> Result<()> {
-    let statement = Statement::new(
-        "INSERT INTO file_total (agent, bytes) VALUES ($1, $2) \
-         ON CONFLICT (agent) DO UPDATE SET bytes = file_total.bytes + excluded.bytes",
-    )
-    .bind(agent.as_str())?
-    .bind(bytes)?;
-    execute(db, statement).await?;
-    Ok(())
-}
-
-/// Removes the files of a contact, deleted ones included; their contents are due from now on.
+/// Removes the files of a contact, deleted ones included; their contents are due now.
 pub(crate) async fn erase_of(
     db: &mut PgConnection,
     agent: &AgentId,
@@ -141,9 +110,9 @@ pub(crate) async fn erase_of(
     .bind(contact.as_bytes().as_slice())?
     .bind(now.millis())?;
     let row = fetch_one(db, statement).await?.ok_or_else(|| corrupt("a sum has no row"))?;
-    match Columns::of(&row).integer()? {
+    match RowReader::new(&row).integer()? {
         0 => Ok(()),
-        bytes => add_bytes(db, agent, -bytes).await,
+        bytes => content::add_bytes(db, agent, -bytes).await,
     }
 }
 
@@ -158,14 +127,7 @@ pub(crate) async fn purge(db: &mut PgConnection, agent: &AgentId, at_most: u64) 
     .bind(agent.as_str())?
     .bind(signed(at_most)?)?;
     let row = fetch_one(db, statement).await?.ok_or_else(|| corrupt("a count has no row"))?;
-    Columns::of(&row).count()
-}
-
-/// Removes the counter of an agent that has neither files nor documents any more.
-pub(crate) async fn forget_bytes(db: &mut PgConnection, agent: &AgentId) -> Result<()> {
-    let statement = Statement::new("DELETE FROM file_total WHERE agent = $1").bind(agent.as_str())?;
-    execute(db, statement).await?;
-    Ok(())
+    RowReader::new(&row).count()
 }
 
 /// As [`openapi_core::storage::FileStore::expedite_purges`].
@@ -183,10 +145,10 @@ pub(super) async fn hasten(
     Ok(hastened)
 }
 
-/// As [`openapi_core::storage::FileStore::remove_blob_records`]. The only write over several agents: it locks them in the order
-/// of their ids.
+/// As [`openapi_core::storage::FileStore::remove_blob_records`]. The only write of several tenants: it locks them in the order of
+/// their ids.
 pub(super) async fn forget(db: &mut PgConnection, keys: &[BlobKey]) -> Result<()> {
-    let (agents, files) = read::split(keys);
+    let (agents, files) = content::split(keys);
     let held = Statement::new("SELECT 1 FROM agent WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE")
         .bind(agents.clone())?;
     execute(db, held).await?;

@@ -4,10 +4,11 @@ use openapi_core::forms::FormDataRevision;
 use openapi_core::storage::{LatestQuery, SubmissionPage, SubmissionPosition, SubmissionQuery, Window};
 use openapi_core::values::{AgentId, ContactId, SubmissionId, TemplateId};
 use sqlx::postgres::PgRow;
+use storage_common::records;
 
-use super::row::{self, all_columns, columns, status_number};
+use super::row::{all_columns, columns};
 use crate::error::Result;
-use crate::rows::{Columns, Statement, bounded};
+use crate::rows::{RowReader, Statement, bounded, code};
 
 /// As [`openapi_core::storage::FormStore::submission`].
 pub(super) fn one(agent: &AgentId, id: SubmissionId) -> Result<Statement> {
@@ -21,8 +22,8 @@ pub(super) fn one(agent: &AgentId, id: SubmissionId) -> Result<Statement> {
     .bind(id.as_bytes().as_slice())
 }
 
-/// As [`openapi_core::storage::FormStore::submissions`]: in each row the number of all and a submission, or nothing
-/// behind the last. Both are read along the index that has them newest first.
+/// As [`openapi_core::storage::FormStore::submissions`]: each row has the total and a submission, or NULL
+/// for an empty page. Both come from the index that has them newest first.
 pub(crate) fn page(agent: &AgentId, query: &SubmissionQuery) -> Result<Statement> {
     let filter = &query.filter;
     let mut statement = Statement::new("");
@@ -38,12 +39,12 @@ pub(crate) fn page(agent: &AgentId, query: &SubmissionQuery) -> Result<Statement
         condition += &format!(" AND s.template = {}", statement.add(template.as_bytes().as_slice())?);
     }
     if let Some(status) = filter.status {
-        condition += &format!(" AND s.status = {}", status_number(status));
+        condition += &format!(" AND s.status = {}", code(status));
     }
     if let Some(client_id) = &filter.client_id {
         condition += &format!(" AND s.client_id = {}", statement.add(client_id.as_str())?);
     }
-    let (behind, part) = match &query.window {
+    let (after, slice) = match &query.window {
         Window::Page { offset, limit } => {
             let offset = if *offset == 0 {
                 String::new()
@@ -60,8 +61,8 @@ pub(crate) fn page(agent: &AgentId, query: &SubmissionQuery) -> Result<Statement
     };
     statement.push(&format!(
         "SELECT t.total, {} FROM (SELECT count(*) AS total FROM form_submission s WHERE {condition}) t \
-         LEFT JOIN (SELECT s.* FROM form_submission s WHERE {condition}{behind} \
-         ORDER BY s.created_at DESC, s.id DESC {part}) s ON true \
+         LEFT JOIN (SELECT s.* FROM form_submission s WHERE {condition}{after} \
+         ORDER BY s.created_at DESC, s.id DESC {slice}) s ON true \
          WHERE EXISTS (SELECT 1 FROM agent a WHERE a.id = {agent} AND a.status <> 2) \
          ORDER BY s.created_at DESC, s.id DESC",
         columns!()
@@ -73,12 +74,12 @@ pub(crate) fn page(agent: &AgentId, query: &SubmissionQuery) -> Result<Statement
 pub(super) fn listed(agent: &AgentId, rows: &[PgRow]) -> Result<SubmissionPage> {
     let mut page = SubmissionPage::default();
     for row in rows {
-        let mut columns = Columns::of(row);
+        let mut columns = RowReader::new(row);
         page.total = columns.count()?;
         if columns.is_absent()? {
             break;
         }
-        page.submissions.push(row::read(agent, &mut columns)?);
+        page.submissions.push(records::submission(agent, &mut columns)?);
     }
     Ok(page)
 }
@@ -98,7 +99,7 @@ pub(crate) fn head(agent: &AgentId, contact: ContactId, template: TemplateId) ->
     .bind(template.as_bytes().as_slice())
 }
 
-/// The newest that was handed in, and, where drafts take part, the newest draft.
+/// The newest submitted one and, if drafts are included, the newest draft.
 pub(crate) fn latest(agent: &AgentId, query: &LatestQuery) -> Result<Statement> {
     const SUBMITTED: &str = concat!(
         "(SELECT ",
@@ -128,13 +129,7 @@ pub(crate) fn latest(agent: &AgentId, query: &LatestQuery) -> Result<Statement> 
 
 /// Reads `version, at, by, form_data`.
 pub(crate) fn revision(row: &PgRow) -> Result<FormDataRevision> {
-    let mut columns = Columns::of(row);
-    Ok(FormDataRevision {
-        version: columns.count()?,
-        at: columns.time()?,
-        by: columns.json()?,
-        form_data: columns.object()?,
-    })
+    records::revision(&mut RowReader::new(row))
 }
 
 /// As [`openapi_core::storage::FormStore::form_data_revisions`].

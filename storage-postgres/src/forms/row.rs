@@ -1,26 +1,26 @@
-//! The columns of a submission, read straight into the record and written from it.
+//! The columns of a submission.
 
-use openapi_core::forms::{Submission, SubmissionStatus};
-use openapi_core::values::{AgentId, ContactId, SubmissionId, TemplateId, Timestamp};
+use openapi_core::forms::Submission;
+use openapi_core::values::{AgentId, SubmissionId, Timestamp};
 use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
+use storage_common::records;
 
 use crate::connect::execute;
-use crate::error::{Result, corrupt};
-use crate::rows::{Columns, Statement, json_text, object_text, signed};
+use crate::error::Result;
+use crate::rows::{RowReader, Statement, code, json_text, object_text, signed};
 
-/// The columns in the order in which [`without_history`] reads them. The contact's external id is what it is now.
+/// The columns that [`without_history`] reads, with the contact's current external id.
 macro_rules! columns {
     () => {
-        "s.id, s.contact, s.template, s.status, s.superseded_by, s.superseded_at, s.submitted_at, s.created_at, \
-         s.updated_at, s.version, s.template_version, s.template_name, s.revision, s.supersedes, s.client_id, \
-         s.source, s.created_by, s.reviewed_by, s.reviewed_at, s.submission_notes, s.review_notes, \
-         (SELECT c.external_reference_id FROM contact c WHERE c.agent = s.agent AND c.id = s.contact), s.form_data"
+        storage_common::submission_columns!(
+            "(SELECT c.external_reference_id FROM contact c WHERE c.agent = s.agent AND c.id = s.contact)"
+        )
     };
 }
 pub(super) use columns;
 
-/// The same and the history, in the order in which [`with_history`] reads them.
+/// The same and the history, for [`with_history`].
 macro_rules! all_columns {
     () => {
         concat!($crate::forms::row::columns!(), ", s.status_history")
@@ -28,67 +28,19 @@ macro_rules! all_columns {
 }
 pub(super) use all_columns;
 
-/// [`all_columns`], for statements that are put together.
+/// [`all_columns`], for assembled statements.
 pub(crate) const ALL_COLUMNS: &str = all_columns!();
 
-/// Reads [`columns`]; the history is left empty.
-pub(super) fn read(agent: &AgentId, columns: &mut Columns<'_>) -> Result<Submission> {
-    Ok(Submission {
-        id: SubmissionId::from_bytes(columns.bytes()?),
-        agent_id: agent.clone(),
-        contact_id: ContactId::from_bytes(columns.bytes()?),
-        template_id: TemplateId::from_bytes(columns.bytes()?),
-        status: status(columns.small()?)?,
-        superseded_by: columns.optional_bytes()?.map(SubmissionId::from_bytes),
-        superseded_at: columns.optional_time()?,
-        submitted_at: columns.optional_time()?,
-        created_at: columns.time()?,
-        updated_at: columns.time()?,
-        version: columns.count()?,
-        template_version: columns.count()?,
-        template_name: columns.text()?,
-        revision: columns.count()?,
-        supersedes: columns.optional_bytes()?.map(SubmissionId::from_bytes),
-        client_id: columns.optional_text()?,
-        source: columns.str()?.to_owned(),
-        created_by: columns.json()?,
-        reviewed_by: columns.optional_json()?,
-        reviewed_at: columns.optional_time()?,
-        submission_notes: columns.optional_text()?,
-        review_notes: columns.optional_text()?,
-        external_reference_id: columns.optional_text()?,
-        form_data: columns.object()?,
-        status_history: Vec::new(),
-    })
-}
-
-/// Reads a row of [`columns`]; the history is left empty.
+/// Reads a row of [`columns`]; the history is empty.
 pub(super) fn without_history(agent: &AgentId, row: &PgRow) -> Result<Submission> {
-    read(agent, &mut Columns::of(row))
+    records::submission(agent, &mut RowReader::new(row))
 }
 
 /// Reads a row of [`all_columns`].
 pub(crate) fn with_history(agent: &AgentId, row: &PgRow) -> Result<Submission> {
-    let mut columns = Columns::of(row);
-    let submission = read(agent, &mut columns)?;
+    let mut columns = RowReader::new(row);
+    let submission = records::submission(agent, &mut columns)?;
     Ok(Submission { status_history: columns.optional_json()?.unwrap_or_default(), ..submission })
-}
-
-/// The number that stands for a state.
-pub(super) const fn status_number(status: SubmissionStatus) -> i16 {
-    match status {
-        SubmissionStatus::Draft => 0,
-        SubmissionStatus::Submitted => 1,
-        SubmissionStatus::UnderReview => 2,
-        SubmissionStatus::Approved => 3,
-        SubmissionStatus::Rejected => 4,
-        SubmissionStatus::Archived => 5,
-    }
-}
-
-fn status(number: i16) -> Result<SubmissionStatus> {
-    let known = SubmissionStatus::ALL.into_iter().find(|status| status_number(*status) == number);
-    known.ok_or_else(|| corrupt(format_args!("{number} is no state of a submission")))
 }
 
 /// The history as text; `None` for an empty one.
@@ -100,12 +52,12 @@ fn bytes(id: Option<&SubmissionId>) -> Option<&[u8]> {
     id.map(|id| id.as_bytes().as_slice())
 }
 
-/// Adds what of a submission may change, behind the agent and the id.
+/// Binds the tenant, the id and the columns that may change.
 fn bind_changeable(statement: Statement, agent: &AgentId, submission: &Submission) -> Result<Statement> {
     statement
         .bind(agent.as_str())?
         .bind(submission.id.as_bytes().as_slice())?
-        .bind(status_number(submission.status))?
+        .bind(code(submission.status))?
         .bind(bytes(submission.superseded_by.as_ref()))?
         .bind(submission.superseded_at.map(Timestamp::millis))?
         .bind(submission.submitted_at.map(Timestamp::millis))?
@@ -121,7 +73,7 @@ fn bind_changeable(statement: Statement, agent: &AgentId, submission: &Submissio
         .bind(history(submission)?)
 }
 
-/// Stores a new submission; whether its id was free.
+/// Stores a new submission; false when its id is taken.
 pub(crate) async fn insert(db: &mut PgConnection, agent: &AgentId, submission: &Submission) -> Result<bool> {
     let statement = Statement::new(
         "INSERT INTO form_submission (agent, id, status, superseded_by, superseded_at, submitted_at, updated_at, \
@@ -142,7 +94,7 @@ pub(crate) async fn insert(db: &mut PgConnection, agent: &AgentId, submission: &
     Ok(execute(db, statement).await? == 1)
 }
 
-/// Stores what of a submission may change.
+/// Stores the columns that may change.
 pub(super) async fn update(db: &mut PgConnection, agent: &AgentId, submission: &Submission) -> Result<()> {
     let statement = Statement::new(
         "UPDATE form_submission SET status = $3, superseded_by = $4, superseded_at = $5, submitted_at = $6, \

@@ -1,4 +1,4 @@
-//! Storing and changing submissions. Everything here runs inside a transaction that holds the agent.
+//! Storing and changing submissions. Everything here runs in a transaction that has locked the tenant.
 
 use std::collections::HashSet;
 
@@ -10,14 +10,14 @@ use openapi_core::values::{AgentId, ContactId, SubmissionId, TemplateId};
 use sqlx::PgConnection;
 
 use super::{row, templates};
-use crate::connect::{execute, fetch_one};
+use crate::connect::{execute, fetch_one, fetch_version};
 use crate::error::{Result, corrupt};
-use crate::rows::{Columns, Statement, json_text, object_text, signed};
-use crate::{agents, audit, contacts, replays};
+use crate::rows::{RowReader, Statement, json_text, object_text, signed};
+use crate::{audit, contacts, replays, tenant};
 
 /// As [`openapi_core::storage::FormStore::insert_submissions`].
-pub(super) async fn insert(db: &mut PgConnection, agent: &AgentId, write: &SubmissionsWrite) -> Result<()> {
-    agents::hold(db, agent).await?;
+pub(super) async fn create(db: &mut PgConnection, agent: &AgentId, write: &SubmissionsWrite) -> Result<()> {
+    tenant::lock(db, agent).await?;
     contacts::refuse_stale(db, agent, write.contact, write.contact_version).await?;
     if let Some(replay) = &write.replay
         && replays::is_stored(db, agent, &replay.key, write.at).await?
@@ -36,25 +36,25 @@ pub(super) async fn insert(db: &mut PgConnection, agent: &AgentId, write: &Submi
             supersede(db, agent, &new.submission).await?;
         }
         if !row::insert(db, agent, &new.submission).await? {
-            return Err(corrupt("an id that was free is taken while its agent is held"));
+            return Err(corrupt("a free id was taken while its tenant is locked"));
         }
     }
-    replays::put_all(db, write.replay.iter().map(|replay| (agent, replay))).await?;
+    replays::insert_all(db, write.replay.iter().map(|replay| (agent, replay))).await?;
     audit::append_all(db, write.submissions.iter().map(|new| &new.audit)).await.map(drop)
 }
 
 /// As [`openapi_core::storage::FormStore::update_submission`].
 pub(super) async fn update(db: &mut PgConnection, agent: &AgentId, change: &SubmissionChange) -> Result<()> {
-    agents::hold(db, agent).await?;
+    tenant::lock(db, agent).await?;
     let submission = &change.submission;
     let stored = version(db, agent, submission.id).await?.ok_or(StorageErrorKind::Missing)?;
     if stored != change.expected_version {
         return Err(StorageErrorKind::Stale.into());
     }
     contacts::refuse_stale(db, agent, submission.contact_id, change.contact_version).await?;
-    if let Some(seen) = change.template_generation {
+    if let Some(generation) = change.template_generation {
         let stored = templates::generation(db, agent, submission.template_id).await?;
-        if stored.ok_or(StorageErrorKind::Missing)? != seen {
+        if stored.ok_or(StorageErrorKind::Missing)? != generation {
             return Err(StorageErrorKind::Stale.into());
         }
     }
@@ -64,12 +64,12 @@ pub(super) async fn update(db: &mut PgConnection, agent: &AgentId, change: &Subm
     }
     row::update(db, agent, submission).await?;
     if let Some(replaced) = &change.replaced {
-        keep(db, agent, submission.id, replaced).await?;
+        insert_revision(db, agent, submission.id, replaced).await?;
     }
     audit::append(db, &change.audit).await
 }
 
-/// What is checked of each new submission.
+/// Checks a new submission.
 async fn check(db: &mut PgConnection, agent: &AgentId, new: &NewSubmission) -> Result<()> {
     let submission = &new.submission;
     let generation = templates::generation(db, agent, submission.template_id).await?;
@@ -88,18 +88,18 @@ async fn version(db: &mut PgConnection, agent: &AgentId, id: SubmissionId) -> Re
     let statement = Statement::new("SELECT version FROM form_submission WHERE agent = $1 AND id = $2")
         .bind(agent.as_str())?
         .bind(id.as_bytes().as_slice())?;
-    fetch_one(db, statement).await?.map(|row| Columns::of(&row).count()).transpose()
+    fetch_version(db, statement).await
 }
 
-/// The head of a pair is the one that the caller has seen.
+/// Refuses a change when the head of the contact and template is not the one that the caller read.
 async fn refuse_other_head(
     db: &mut PgConnection,
     agent: &AgentId,
     submission: &Submission,
     succession: Option<Supersession>,
 ) -> Result<()> {
-    let Some(seen) = succession else { return Ok(()) };
-    if seen.head == head(db, agent, submission.contact_id, submission.template_id).await? {
+    let Some(read) = succession else { return Ok(()) };
+    if read.head == head(db, agent, submission.contact_id, submission.template_id).await? {
         Ok(())
     } else {
         Err(StorageErrorKind::Stale.into())
@@ -120,10 +120,10 @@ async fn head(
     .bind(contact.as_bytes().as_slice())?
     .bind(template.as_bytes().as_slice())?;
     let row = fetch_one(db, statement).await?;
-    row.map(|row| Columns::of(&row).bytes().map(SubmissionId::from_bytes)).transpose()
+    row.map(|row| RowReader::new(&row).bytes().map(SubmissionId::from_bytes)).transpose()
 }
 
-/// Makes all others that stand for the pair superseded by this one.
+/// Marks the other heads of the contact and template as superseded by this submission.
 async fn supersede(db: &mut PgConnection, agent: &AgentId, by: &Submission) -> Result<()> {
     let statement = Statement::new(
         "UPDATE form_submission SET superseded_by = $4, superseded_at = $5, \
@@ -140,8 +140,8 @@ async fn supersede(db: &mut PgConnection, agent: &AgentId, by: &Submission) -> R
     Ok(())
 }
 
-/// Notes what the data of a submission was.
-pub(crate) async fn keep(
+/// Stores an earlier version of the data of a submission.
+pub(crate) async fn insert_revision(
     db: &mut PgConnection,
     agent: &AgentId,
     submission: SubmissionId,
@@ -173,8 +173,15 @@ pub(crate) async fn erase_of(db: &mut PgConnection, agent: &AgentId, contact: Co
     Ok(())
 }
 
-/// Removes up to `at_most` submissions of a deleted agent, with their revisions, and returns how many.
-pub(super) async fn purge(db: &mut PgConnection, agent: &AgentId, at_most: u64) -> Result<u64> {
+/// Removes up to `at_most` submissions, then templates of a deleted tenant and returns how many.
+pub(crate) async fn purge(db: &mut PgConnection, agent: &AgentId, at_most: u64) -> Result<u64> {
+    let removed = purge_submissions(db, agent, at_most).await?;
+    let left = at_most - removed;
+    Ok(removed + if left > 0 { templates::purge(db, agent, left).await? } else { 0 })
+}
+
+/// Removes up to `at_most` submissions of a deleted tenant, with their revisions, and returns how many.
+async fn purge_submissions(db: &mut PgConnection, agent: &AgentId, at_most: u64) -> Result<u64> {
     let statement = Statement::new(
         "WITH gone AS (DELETE FROM form_submission WHERE agent = $1 AND id IN \
          (SELECT id FROM form_submission WHERE agent = $1 ORDER BY id LIMIT $2) RETURNING id), \
@@ -184,5 +191,5 @@ pub(super) async fn purge(db: &mut PgConnection, agent: &AgentId, at_most: u64) 
     .bind(agent.as_str())?
     .bind(signed(at_most)?)?;
     let row = fetch_one(db, statement).await?.ok_or_else(|| corrupt("a count has no row"))?;
-    Columns::of(&row).count()
+    RowReader::new(&row).count()
 }

@@ -8,10 +8,10 @@ use openapi_core::values::{ContactId, ConversationId, KnowledgeId, MessageId, Ti
 use sqlx::Connection;
 
 use super::plans::{MANY, big, filled, hold, id};
-use super::support::contacts::agent_id;
 use super::support::{Database, runtime};
-use crate::conversations::{read, write};
-use crate::{agent_records, knowledge};
+use crate::chat::conversations::{read, write};
+use crate::chat::{agent_records, knowledge};
+use storage_common::fixtures::agent_id;
 
 /// How many of the agent's conversations, as `plans` makes them, a filter lets through.
 fn matching(filter: &ConversationFilter) -> i64 {

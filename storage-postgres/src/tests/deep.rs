@@ -6,27 +6,31 @@ use openapi_core::storage::{
 };
 use openapi_core::values::{ContactStatus, Tag, TextValue};
 
-use super::support::contacts::{agent_id, at, contact, insert_agent, write};
 use super::support::{Database, runtime};
+use crate::PostgresStorage;
+use crate::config::{PostgresConfig, Thresholds};
 use testkit::SplitMix64;
+use storage_common::fixtures::{agent_id, at, contact, insert_agent, write};
 
 #[test]
 fn pages_agree_with_the_whole_list() {
     let database = Database::new();
     runtime().block_on(async {
-        let store = database.open().await;
+        let thresholds = Thresholds { far_offset: 2, ..Thresholds::default() };
+        let config = PostgresConfig { thresholds, ..database.config() };
+        let store = PostgresStorage::open(config).await.unwrap();
         let agent = agent_id("a");
         let schema = insert_agent(&store, &agent).await;
-        let mut dice = SplitMix64(7);
+        let mut rng = SplitMix64(7);
         let mut all = Vec::new();
         for number in 0..40 {
             let mut contact = contact(&agent, number);
             contact.first_name =
-                (dice.below(3) > 0).then(|| TextValue::parse(&format!("n{}", dice.below(5))).unwrap());
-            contact.status = ContactStatus::ALL[dice.below(3) as usize];
-            contact.archived_at = (dice.below(4) == 0).then(|| at(1));
+                (rng.below(3) > 0).then(|| TextValue::parse(&format!("n{}", rng.below(5))).unwrap());
+            contact.status = ContactStatus::ALL[rng.below(3) as usize];
+            contact.archived_at = (rng.below(4) == 0).then(|| at(1));
             contact.tags = vec![Tag::parse("vip").unwrap()];
-            contact.created_at = at(dice.below(9) as i64);
+            contact.created_at = at(rng.below(9) as i64);
             let write = write(&contact, &schema, number + 1);
             store.insert_contact(&agent, &write).await.unwrap();
             all.push((contact, write.keys));

@@ -5,15 +5,15 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 use storage_common::transfer::{TransferKey, TransferKind};
 
 use super::plans::{ROWS, id};
-use super::support::contacts::agent_id;
 use super::support::{Database, runtime};
 use crate::connect::single;
 use crate::contacts::REMOVE;
-use crate::contacts::kept::last_changes;
-use crate::contacts::points::{by_external_ids, by_ids};
+use crate::contacts::cache::last_changes;
+use crate::contacts::loader::{by_external_ids, by_ids};
 use crate::migrate::MIGRATIONS;
 use crate::rows::Statement;
 use crate::transfer::read;
+use storage_common::fixtures::agent_id;
 
 /// One agent has everything, as PostgreSQL sees it; then another one comes with as much.
 const ALONE: &str = "

@@ -2,11 +2,11 @@
 
 use sqlx::{Connection, Row};
 
-use super::support::contacts::{agent_id, contact, insert_agent, write};
 use super::support::{Database, runtime};
 use crate::migrate::{KNOWN, MIGRATIONS};
 use crate::{OpenError, PostgresConfig, PostgresStorage};
 use openapi_core::storage::{AgentStore, ContactStore};
+use storage_common::fixtures::{agent_id, contact, insert_agent, write};
 
 #[test]
 fn an_empty_database_is_migrated_once() {

@@ -1,9 +1,9 @@
 //! Tests that look inside.
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
+mod cache;
 mod chat_plans;
 mod deep;
-mod kept;
 mod look_ups;
 mod migrations;
 mod plans;

@@ -13,14 +13,14 @@ use openapi_core::values::{
 use sqlx::{Arguments, AssertSqlSafe, Connection, PgConnection, Row};
 use storage_common::transfer::{TransferKey, TransferKind};
 
-use super::support::contacts::agent_id;
 use super::support::{Database, runtime};
-use crate::connect::{Ways, fetch, single};
+use crate::connect::{PlannerHints, fetch, single};
 use crate::contacts::list;
-use crate::contacts::points::{by_external_ids, by_ids};
+use crate::contacts::loader::{by_external_ids, by_ids};
 use crate::rows::Statement;
 use crate::transfer::read;
 use crate::{audit, credits, documents, files, forms};
+use storage_common::fixtures::agent_id;
 
 /// How many contacts the large agent has. Among 400 more agents each has ten, so that a plan for any agent thinks that
 /// an agent has few.
@@ -85,7 +85,7 @@ INSERT INTO agent_record SELECT agent, n, 1, NULL FROM of WHERE n <= 3;
 
 pub(super) async fn filled(database: &Database) -> PgConnection {
     database.open().await.close().await;
-    // The store's own way to read few rows is not the way to fill tables.
+    // Filling tables needs the planner's defaults.
     let mut filling = database.connect().await;
     for sql in
         ["SET search_path = openapi", AGENTS, ROWS, "VACUUM ANALYZE", LATE, ROWS, "VACUUM contact_search"]
@@ -97,29 +97,27 @@ pub(super) async fn filled(database: &Database) -> PgConnection {
 }
 
 /// How many rows and entries of indexes a statement reads, and how many rows it returns.
-async fn reads(db: &mut PgConnection, statement: &Statement, ways: Option<Ways>) -> (i64, usize) {
+async fn reads(db: &mut PgConnection, statement: &Statement, hints: Option<PlannerHints>) -> (i64, usize) {
     // What the connection has counted and not yet reported, so that nothing else is counted.
     const READ: &str = "SELECT coalesce(sum(pg_stat_get_xact_tuples_returned(c.oid)), 0)::bigint FROM pg_class c \
                         JOIN pg_namespace n ON n.oid = c.relnamespace \
                         WHERE n.nspname = 'openapi' AND c.relkind IN ('r', 'i')";
-    let mut transaction = db.begin().await.unwrap();
+    let mut transaction = db.begin_with(hints.map_or("BEGIN", PlannerHints::begin)).await.unwrap();
     let before: i64 = sqlx::query(READ).fetch_one(&mut *transaction).await.unwrap().get(0);
-    if let Some(ways) = ways {
-        sqlx::raw_sql(ways.opened()).execute(&mut *transaction).await.unwrap();
-    }
     let rows = fetch(&mut transaction, statement.clone()).await.unwrap();
     let read: i64 = sqlx::query(READ).fetch_one(&mut *transaction).await.unwrap().get(0);
     transaction.rollback().await.unwrap();
     (read - before, rows.len())
 }
 
-/// The plan of a statement for any values, or for its own, as the connection is set.
-async fn explain(db: &mut PgConnection, statement: &Statement, ways: Option<Ways>) -> Vec<String> {
-    let ways = ways.map_or("", Ways::opened).replace("LOCAL", "");
-    let prepare = format!("{ways}; DEALLOCATE ALL; PREPARE held AS {}", statement.sql);
+/// The plan of a statement for any values, or for its own, with its planner settings.
+async fn explain(db: &mut PgConnection, statement: &Statement, hints: Option<PlannerHints>) -> Vec<String> {
+    let mut db = db.begin_with(hints.map_or("BEGIN", PlannerHints::begin)).await.unwrap();
+    let prepare = format!("DEALLOCATE ALL; PREPARE held AS {}", statement.sql);
     sqlx::raw_sql(AssertSqlSafe(prepare)).execute(&mut *db).await.unwrap();
     let values = vec!["NULL"; statement.values.len()].join(", ");
-    let rows = sqlx::raw_sql(AssertSqlSafe(format!("EXPLAIN EXECUTE held ({values})"))).fetch_all(db).await;
+    let rows =
+        sqlx::raw_sql(AssertSqlSafe(format!("EXPLAIN EXECUTE held ({values})"))).fetch_all(&mut *db).await;
     rows.unwrap().iter().map(|row| row.get(0)).collect()
 }
 
@@ -128,18 +126,23 @@ pub(super) async fn hold(db: &mut PgConnection, statement: &Statement, at_most: 
     hold_in(db, statement, None, at_most).await
 }
 
-/// The same for one that is read in further ways.
-async fn hold_in(db: &mut PgConnection, statement: &Statement, ways: Option<Ways>, at_most: i64) -> usize {
+/// The same with planner settings.
+async fn hold_in(
+    db: &mut PgConnection,
+    statement: &Statement,
+    hints: Option<PlannerHints>,
+    at_most: i64,
+) -> usize {
     let mut returned = 0;
     for mode in ["force_custom_plan", "force_generic_plan"] {
         sqlx::query(AssertSqlSafe(format!("SET plan_cache_mode = {mode}"))).execute(&mut *db).await.unwrap();
-        let (read, rows) = reads(db, statement, ways).await;
+        let (read, rows) = reads(db, statement, hints).await;
         if read > at_most {
-            let plan = explain(db, statement, ways).await;
+            let plan = explain(db, statement, hints).await;
             panic!("{read} > {at_most} read under {mode}:\n{}\n{}", statement.sql, plan.join("\n"));
         }
         returned = rows;
-        if !statement.is_kept {
+        if !statement.is_persistent {
             break;
         }
     }
@@ -249,7 +252,7 @@ fn other_lists_read_what_matches_and_little_else() {
         ] {
             let query = page(filter.clone());
             let statement = list::page(&big(), &query).unwrap();
-            let returned = hold_in(&mut db, &statement, list::ways(&query), at_most).await;
+            let returned = hold_in(&mut db, &statement, Some(list::hints(&query)), at_most).await;
             assert_eq!(returned, rows, "{filter:?}");
         }
         db.close().await.unwrap();

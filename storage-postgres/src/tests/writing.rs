@@ -1,4 +1,4 @@
-//! A write that panics takes nothing with it but those of its batch.
+//! A write that panics fails only the writes of its batch.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,18 +8,18 @@ use openapi_core::storage::{ContactStore, ContactWrite, StorageError, StorageErr
 use openapi_core::values::{AgentId, TextValue};
 use sqlx::Connection;
 
-use super::support::contacts::{agent_id, contact, insert_agent, write};
 use super::support::{Database, runtime};
-use crate::PostgresStorage;
-use crate::contacts::batch::Pending;
+use crate::contacts::decide::Pending;
+use crate::store::PostgresStorage;
+use storage_common::fixtures::{agent_id, contact, insert_agent, write};
 
 /// The source of contacts whose batch panics.
 const PANICS: &str = "panics";
 
-/// Panics for a batch with such a contact. Called where a batch is stored.
-pub(crate) fn planted_panic(batch: &[Pending]) {
+/// Panics for a batch with such a contact. The writer calls it before it stores a batch.
+pub(crate) fn planted_panic<'w>(mut batch: impl Iterator<Item = &'w Pending>) {
     let is_planted = |pending: &Pending| pending.write.contact.source.as_str() == PANICS;
-    assert!(!batch.iter().any(is_planted), "a planted panic");
+    assert!(!batch.any(is_planted), "a planted panic");
 }
 
 fn planted(agent: &AgentId, schema: &ContactSchema, number: u64) -> ContactWrite {

@@ -1,5 +1,5 @@
-//! Storing records as they were. Contacts, stored answers, passages, messages and audit entries, of which there are
-//! many, are stored by one statement for all of them.
+//! Storing records unchanged. Contacts, stored responses, passages, messages and audit entries, of which there are many, share
+//! statements.
 
 use std::collections::HashSet;
 
@@ -13,17 +13,18 @@ use openapi_core::values::{AgentId, ConversationId, KnowledgeId};
 use sqlx::PgConnection;
 use storage_common::transfer::TransferRow;
 
-use crate::connect::{execute, fetch_one, without_deadline};
-use crate::error::{Fault, Result, code};
-use crate::rows::{Columns, Statement, signed};
+use crate::chat::{agent_records, conversations, knowledge};
+use crate::connect::{execute, fetch_one, without_timeout};
+use crate::error::{Error, Result, code};
+use crate::rows::{RowReader, Statement, code as code_of, signed};
 use crate::{
-    agent_records, agents, audit, contact_schemas, contacts, conversations, credits, documents, files, forms,
-    keys, knowledge, rate_windows, replays,
+    agents, audit, contact_schemas, contacts, content, credits, documents, files, forms, keys, rate_windows,
+    replays,
 };
 
 /// As [`storage_common::transfer::TransferStore::put_agent`].
 pub(super) async fn agent(db: &mut PgConnection, agent: &Agent) -> Result<()> {
-    if agents::put_new(db, agent, 0).await? {
+    if agents::insert(db, agent, 0).await? {
         return Ok(());
     }
     let statement = Statement::new(
@@ -31,7 +32,7 @@ pub(super) async fn agent(db: &mut PgConnection, agent: &Agent) -> Result<()> {
     )
     .bind(agent.id.as_str())?
     .bind(agent.name.as_str())?
-    .bind(agents::status_number(agent.status))?
+    .bind(code_of(agent.status))?
     .bind(agent.created_at.millis())?
     .bind(agent.updated_at.millis())?;
     execute(db, statement).await?;
@@ -40,24 +41,24 @@ pub(super) async fn agent(db: &mut PgConnection, agent: &Agent) -> Result<()> {
 
 /// As [`storage_common::transfer::TransferStore::put_records`].
 pub(super) async fn records(db: &mut PgConnection, agent: &AgentId, records: &[TransferRow]) -> Result<()> {
-    without_deadline(db).await?;
+    without_timeout(db).await?;
     let held = Statement::new("SELECT 1 FROM agent WHERE id = $1 FOR NO KEY UPDATE").bind(agent.as_str())?;
     fetch_one(db, held).await?.ok_or(StorageErrorKind::Missing)?;
     let mut known = HashSet::with_capacity(records.len());
     if !records.iter().all(|record| known.insert((record.kind(), record.key()))) {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
-    put_all(db, agent, records).await.map_err(refused)
+    insert_records(db, agent, records).await.map_err(refused)
 }
 
-/// What a broken constraint says of a record: its key is in use.
-fn refused(fault: Fault) -> Fault {
+/// A violated constraint means that the key of a record is taken.
+fn refused(error: Error) -> Error {
     const UNIQUE_VIOLATION: &str = "23505";
-    match &fault {
-        Fault::Sqlx(error) if code(error) == Some(UNIQUE_VIOLATION) => {
-            Fault::Known(StorageErrorKind::AlreadyExists)
+    match &error {
+        Error::Driver(error) if code(error) == Some(UNIQUE_VIOLATION) => {
+            Error::Known(StorageErrorKind::AlreadyExists)
         }
-        _ => fault,
+        _ => error,
     }
 }
 
@@ -65,9 +66,9 @@ fn new(is_new: bool) -> Result<()> {
     if is_new { Ok(()) } else { Err(StorageErrorKind::AlreadyExists.into()) }
 }
 
-async fn put_all(db: &mut PgConnection, agent: &AgentId, records: &[TransferRow]) -> Result<()> {
+async fn insert_records(db: &mut PgConnection, agent: &AgentId, records: &[TransferRow]) -> Result<()> {
     let mut of_contacts: Vec<&Contact> = Vec::new();
-    let mut answers: Vec<&IdempotencyRecord> = Vec::new();
+    let mut responses: Vec<&IdempotencyRecord> = Vec::new();
     let mut entries: Vec<&AuditEntry> = Vec::new();
     let mut passages: Vec<(KnowledgeId, &Passage)> = Vec::new();
     let mut messages: Vec<(ConversationId, &Message)> = Vec::new();
@@ -77,23 +78,23 @@ async fn put_all(db: &mut PgConnection, agent: &AgentId, records: &[TransferRow]
         match record {
             TransferRow::ContactSchema(schema) => put_schema(db, agent, schema).await?,
             TransferRow::Template(template) => {
-                new(forms::templates::put_standing(db, agent, template).await?)?;
+                new(forms::templates::insert_base(db, agent, template).await?)?;
             }
             TransferRow::TemplateVersion(template) => {
                 refuse_version(db, agent, template.id.as_bytes(), template.version).await?;
-                forms::templates::put_content(db, agent, template).await?;
+                forms::templates::insert_content(db, agent, template).await?;
                 templates.push(template.id.as_bytes());
             }
             TransferRow::Contact(contact) => of_contacts.push(contact),
             TransferRow::File { file, tombstone } => {
-                new(files::put_new(db, agent, file, &file.file_name.sort_key()).await?)?;
+                new(files::insert(db, agent, file, &file.file_name.sort_key()).await?)?;
                 match tombstone {
                     Some(tombstone) => files::bury(db, agent, tombstone).await?,
                     None => bytes += signed(file.file_size)?,
                 }
             }
             TransferRow::Document(document) => {
-                new(documents::put_new(db, agent, document).await?)?;
+                new(documents::insert(db, agent, document).await?)?;
                 bytes += signed(document.stored_size)?;
             }
             TransferRow::Purge { file, due_at } => {
@@ -106,22 +107,22 @@ async fn put_all(db: &mut PgConnection, agent: &AgentId, records: &[TransferRow]
             }
             TransferRow::Submission(submission) => new(forms::row::insert(db, agent, submission).await?)?,
             TransferRow::Revision { submission, revision } => {
-                forms::write::keep(db, agent, *submission, revision).await?;
+                forms::write::insert_revision(db, agent, *submission, revision).await?;
                 submissions.push(submission.as_bytes());
             }
-            TransferRow::IdempotencyRecord(replay) => answers.push(replay),
+            TransferRow::IdempotencyRecord(replay) => responses.push(replay),
             TransferRow::RateLimitWindow { key, window } => {
-                new(rate_windows::put_new(db, agent, *key, window).await?)?;
+                new(rate_windows::insert(db, agent, *key, window).await?)?;
             }
-            TransferRow::CreditAccount(account) => new(credits::put_new(db, agent, account).await?)?,
-            TransferRow::CreditEntry(entry) => new(credits::note(db, agent, entry).await?)?,
-            TransferRow::Knowledge(document) => new(knowledge::put_new(db, agent, document).await?)?,
+            TransferRow::CreditAccount(account) => new(credits::insert(db, agent, account).await?)?,
+            TransferRow::CreditEntry(entry) => new(credits::append(db, agent, entry).await?)?,
+            TransferRow::Knowledge(document) => new(knowledge::insert(db, agent, document).await?)?,
             TransferRow::Passage { document, passage } => passages.push((*document, passage)),
-            TransferRow::Conversation(it) => new(conversations::write::put_new(db, agent, it).await?)?,
+            TransferRow::Conversation(it) => new(conversations::write::insert(db, agent, it).await?)?,
             TransferRow::Message { conversation, message } => messages.push((*conversation, message)),
-            TransferRow::StoredRecord(record) => new(agent_records::put_new(db, agent, record).await?)?,
+            TransferRow::StoredRecord(record) => new(agent_records::insert(db, agent, record).await?)?,
             TransferRow::Audit(entry) => entries.push(entry),
-            TransferRow::Key(stored) => new(keys::put_new(db, agent, stored).await?)?,
+            TransferRow::Key(stored) => new(keys::insert(db, agent, stored).await?)?,
         }
     }
     let absent = "SELECT 1 FROM unnest($2::bytea[]) AS u (id) WHERE NOT EXISTS \
@@ -131,24 +132,24 @@ async fn put_all(db: &mut PgConnection, agent: &AgentId, records: &[TransferRow]
                   (SELECT 1 FROM form_submission s WHERE s.agent = $1 AND s.id = u.id) LIMIT 1";
     refuse(db, absent, agent, submissions, StorageErrorKind::Missing).await?;
     if bytes != 0 {
-        files::add_bytes(db, agent, bytes).await?;
+        content::add_bytes(db, agent, bytes).await?;
     }
     put_contacts(db, agent, &of_contacts).await?;
     let stored = "SELECT 1 FROM unnest($2::bytea[]) AS u (key) JOIN replay r ON r.agent = $1 AND r.key = u.key \
                   LIMIT 1";
-    let of_answers = answers.iter().map(|answer| answer.key.0.as_slice()).collect();
-    refuse(db, stored, agent, of_answers, StorageErrorKind::AlreadyExists).await?;
-    replays::put_all(db, answers.into_iter().map(|answer| (agent, answer))).await?;
-    knowledge::put_passages(db, agent, &passages).await?;
-    conversations::write::put_new_messages(db, agent, &messages).await?;
+    let keys_of_responses = responses.iter().map(|response| response.key.0.as_slice()).collect();
+    refuse(db, stored, agent, keys_of_responses, StorageErrorKind::AlreadyExists).await?;
+    replays::insert_all(db, responses.into_iter().map(|response| (agent, response))).await?;
+    knowledge::insert_passages(db, agent, &passages).await?;
+    conversations::write::insert_messages(db, agent, &messages).await?;
     let count = entries.len() as u64;
     new(audit::append_all(db, entries).await? == count)
 }
 
-/// Ends with `kind` when a question about some ids of the agent has an answer.
+/// Fails with `kind` when a query for ids of the tenant has a row.
 async fn refuse(
     db: &mut PgConnection,
-    question: &'static str,
+    query: &'static str,
     agent: &AgentId,
     ids: Vec<&[u8]>,
     kind: StorageErrorKind,
@@ -156,12 +157,12 @@ async fn refuse(
     if ids.is_empty() {
         return Ok(());
     }
-    let statement = Statement::new(question).bind(agent.as_str())?.bind(ids)?;
+    let statement = Statement::new(query).bind(agent.as_str())?.bind(ids)?;
     fetch_one(db, statement).await?.map_or(Ok(()), |_| Err(kind.into()))
 }
 
 async fn put_schema(db: &mut PgConnection, agent: &AgentId, schema: &ContactSchema) -> Result<()> {
-    contact_schemas::put(db, agent, schema).await?;
+    contact_schemas::insert(db, agent, schema).await?;
     let statement =
         Statement::new("UPDATE agent SET schema_version = greatest(schema_version, $2) WHERE id = $1")
             .bind(agent.as_str())?
@@ -170,7 +171,7 @@ async fn put_schema(db: &mut PgConnection, agent: &AgentId, schema: &ContactSche
     Ok(())
 }
 
-/// Refuses a version of a template that is there.
+/// Refuses a version of a template that is stored.
 async fn refuse_version(
     db: &mut PgConnection,
     agent: &AgentId,
@@ -194,10 +195,10 @@ async fn put_contacts(db: &mut PgConnection, agent: &AgentId, records: &[&Contac
         Statement::new("SELECT body FROM contact_schema WHERE agent = $1 ORDER BY version DESC LIMIT 1")
             .bind(agent.as_str())?;
     let row = fetch_one(db, in_force).await?.ok_or(StorageErrorKind::Missing)?;
-    let schema: ContactSchema = Columns::of(&row).json()?;
+    let schema: ContactSchema = RowReader::new(&row).json()?;
     let keyed: Vec<(&Contact, ContactKeys)> =
         records.iter().map(|contact| (*contact, ContactKeys::of(contact, &schema))).collect();
     let owned = keyed.iter().map(|(contact, keys)| (*contact, keys, contact.external_reference_id.as_ref()));
     contacts::refuse_duplicates(db, agent, owned).await?;
-    contacts::put_new(db, agent, &keyed).await
+    contacts::insert(db, agent, &keyed).await
 }

@@ -1,117 +1,118 @@
-//! Reading records along the primary keys of their tables.
+//! Reading records in the order of the primary keys of their tables.
 //!
-//! An agent is asked for as a stretch of the key and not as one value: so no other index has the order that is asked
-//! for, whatever PostgreSQL believes of how many rows an agent has.
+//! The condition on the tenant is a range of the key and not an equality, so only the primary key has the wanted order,
+//! whatever PostgreSQL estimates about the tenant's rows.
 
 use openapi_core::storage::IdempotencyKey;
 use openapi_core::values::{AgentId, ConversationId, FileId, KeyId, SubmissionId, Timestamp};
 use sqlx::postgres::PgRow;
 use storage_common::transfer::{TransferKey, TransferKind, TransferRow};
+use storage_common::{contact_columns, records, replay_columns};
 
-use crate::contacts::row;
+use crate::chat::{agent_records, knowledge};
 use crate::error::{Result, corrupt};
-use crate::rows::{Columns, Statement, signed};
-use crate::{agent_records, audit, files, forms, keys, knowledge, rate_windows, replays};
+use crate::rows::{RowReader, Statement, signed};
+use crate::{audit, files, forms, rate_windows};
 
-/// Where records of a kind lie.
-struct Place {
+/// The table of a kind of records.
+struct Table {
     columns: &'static str,
-    /// The table whose primary key is walked along, with its alias, and what is joined to it.
+    /// The table whose primary key is walked order_by, with its alias, and what is joined to it.
     from: &'static str,
-    /// The primary key behind the agent.
+    /// The primary key after the tenant.
     key: &'static [&'static str],
-    /// The agent.
+    /// The column of the tenant.
     agent: &'static str,
 }
 
-const fn place(kind: TransferKind) -> Place {
+const fn table(kind: TransferKind) -> Table {
     match kind {
         TransferKind::ContactSchema => {
-            Place { columns: "s.body", from: "contact_schema s", key: &["s.version"], agent: "s.agent" }
+            Table { columns: "s.body", from: "contact_schema s", key: &["s.version"], agent: "s.agent" }
         }
-        TransferKind::Template => Place {
+        TransferKind::Template => Table {
             columns: forms::templates::COLUMNS,
             from: "form_template t JOIN form_template_version v \
                    ON v.agent = t.agent AND v.template = t.id AND v.version = t.version",
             key: &["t.id"],
             agent: "t.agent",
         },
-        TransferKind::TemplateVersion => Place {
+        TransferKind::TemplateVersion => Table {
             columns: forms::templates::COLUMNS,
             from: "form_template_version v JOIN form_template t ON t.agent = v.agent AND t.id = v.template",
             key: &["v.template", "v.version"],
             agent: "v.agent",
         },
         TransferKind::Contact => {
-            Place { columns: row::COLUMNS, from: "contact c", key: &["c.id"], agent: "c.agent" }
+            Table { columns: contact_columns!(), from: "contact c", key: &["c.id"], agent: "c.agent" }
         }
         TransferKind::File => {
-            Place { columns: files::ALL_COLUMNS, from: "file f", key: &["f.id"], agent: "f.agent" }
+            Table { columns: files::ALL_COLUMNS, from: "file f", key: &["f.id"], agent: "f.agent" }
         }
         TransferKind::Document => {
-            Place { columns: "d.body", from: "document d", key: &["d.id"], agent: "d.agent" }
+            Table { columns: "d.body", from: "document d", key: &["d.id"], agent: "d.agent" }
         }
         TransferKind::Purge => {
-            Place { columns: "p.file, p.due_at", from: "blob_purge p", key: &["p.file"], agent: "p.agent" }
+            Table { columns: "p.file, p.due_at", from: "blob_purge p", key: &["p.file"], agent: "p.agent" }
         }
-        TransferKind::Submission => Place {
+        TransferKind::Submission => Table {
             columns: forms::row::ALL_COLUMNS,
             from: "form_submission s",
             key: &["s.id"],
             agent: "s.agent",
         },
-        TransferKind::Revision => Place {
+        TransferKind::Revision => Table {
             columns: "r.version, r.at, r.by, r.form_data, r.submission",
             from: "form_data_revision r",
             key: &["r.submission", "r.version"],
             agent: "r.agent",
         },
-        TransferKind::IdempotencyRecord => Place {
-            columns: concat!(replays::columns!(), ", r.key"),
+        TransferKind::IdempotencyRecord => Table {
+            columns: concat!(replay_columns!(), ", r.key"),
             from: "replay r",
             key: &["r.key"],
             agent: "r.agent",
         },
-        TransferKind::RateLimitWindow => Place {
+        TransferKind::RateLimitWindow => Table {
             columns: "w.version, w.shares, w.key",
             from: "rate_window w",
             key: &["w.key"],
             agent: "w.agent",
         },
         TransferKind::CreditAccount => {
-            Place { columns: "c.body", from: "credit_account c", key: &["0::bigint"], agent: "c.agent" }
+            Table { columns: "c.body", from: "credit_account c", key: &["0::bigint"], agent: "c.agent" }
         }
         TransferKind::CreditEntry => {
-            Place { columns: "e.body", from: "credit_entry e", key: &["e.at", "e.id"], agent: "e.agent" }
+            Table { columns: "e.body", from: "credit_entry e", key: &["e.at", "e.id"], agent: "e.agent" }
         }
         TransferKind::Knowledge => {
-            Place { columns: "k.body", from: "knowledge k", key: &["k.id"], agent: "k.agent" }
+            Table { columns: "k.body", from: "knowledge k", key: &["k.id"], agent: "k.agent" }
         }
-        TransferKind::Passage => Place {
+        TransferKind::Passage => Table {
             columns: "p.document, p.body",
             from: "passage p",
             key: &["p.document", "p.position"],
             agent: "p.agent",
         },
         TransferKind::Conversation => {
-            Place { columns: "c.body", from: "conversation c", key: &["c.id"], agent: "c.agent" }
+            Table { columns: "c.body", from: "conversation c", key: &["c.id"], agent: "c.agent" }
         }
-        TransferKind::Message => Place {
+        TransferKind::Message => Table {
             columns: "m.conversation, m.body",
             from: "message m",
             key: &["m.conversation", "m.seq"],
             agent: "m.agent",
         },
-        TransferKind::StoredRecord => Place {
+        TransferKind::StoredRecord => Table {
             columns: "r.kind, r.version, r.body",
             from: "agent_record r",
             key: &["r.kind"],
             agent: "r.agent",
         },
         TransferKind::Audit => {
-            Place { columns: audit::COLUMNS, from: "audit e", key: &["e.at", "e.id"], agent: "e.agent" }
+            Table { columns: audit::COLUMNS, from: "audit e", key: &["e.at", "e.id"], agent: "e.agent" }
         }
-        TransferKind::Key => Place {
+        TransferKind::Key => Table {
             columns: "k.body, k.last_used_at, k.last_used_address",
             from: "api_key k",
             key: &["k.id"],
@@ -136,7 +137,7 @@ pub(crate) fn after(
     after: Option<&TransferKey>,
     at_most: u32,
 ) -> Result<Statement> {
-    let Place { columns, from, key, agent: of } = place(kind);
+    let Table { columns, from, key, agent: of } = table(kind);
     let mut statement = Statement::new("");
     let agent = statement.add(agent.as_str())?;
     let values = add_key(&mut statement, kind, after)?.join(", ");
@@ -151,7 +152,7 @@ pub(crate) fn after(
 
 /// As [`storage_common::transfer::TransferStore::last_record`]: a row for [`key`].
 pub(crate) fn last(agent: &AgentId, kind: TransferKind) -> Result<Statement> {
-    let Place { from, key, agent: of, .. } = place(kind);
+    let Table { from, key, agent: of, .. } = table(kind);
     let from = from.split_once(" JOIN ").map_or(from, |(walked, _)| walked);
     let descending: Vec<String> = [of].iter().chain(key).map(|column| format!("{column} DESC")).collect();
     Statement::new(format!(
@@ -163,10 +164,10 @@ pub(crate) fn last(agent: &AgentId, kind: TransferKind) -> Result<Statement> {
     .bind(agent.as_str())
 }
 
-/// Adds the parts of a key, or what stands before every key; their names in the text.
+/// Binds the parts of a key, or values before every key; returns their names in the text.
 fn add_key(statement: &mut Statement, kind: TransferKind, key: Option<&TransferKey>) -> Result<Vec<String>> {
     let broken = || corrupt("a key of another kind of record");
-    // No bytes stand before all others, and no version and no kind is as low as 0.
+    // The empty byte string sorts first, and no version and no kind is 0.
     let nothing = || (Vec::new(), 0);
     match kind {
         TransferKind::ContactSchema | TransferKind::StoredRecord => {
@@ -208,7 +209,7 @@ fn add_key(statement: &mut Statement, kind: TransferKind, key: Option<&TransferK
 
 /// Reads a row of [`last`].
 pub(super) fn key(kind: TransferKind, row: &PgRow) -> Result<TransferKey> {
-    let mut columns = Columns::of(row);
+    let mut columns = RowReader::new(row);
     Ok(match kind {
         TransferKind::ContactSchema | TransferKind::CreditAccount | TransferKind::StoredRecord => {
             TransferKey::of_number(columns.count()?)
@@ -237,14 +238,14 @@ pub(super) fn key(kind: TransferKind, row: &PgRow) -> Result<TransferKey> {
 
 /// Reads a row of [`after`].
 pub(super) fn record(agent: &AgentId, kind: TransferKind, row: &PgRow) -> Result<TransferRow> {
-    let mut columns = Columns::of(row);
+    let mut columns = RowReader::new(row);
     Ok(match kind {
         TransferKind::ContactSchema => TransferRow::ContactSchema(columns.json()?),
         TransferKind::Template => TransferRow::Template(forms::templates::template(agent, row)?),
         TransferKind::TemplateVersion => {
             TransferRow::TemplateVersion(forms::templates::template(agent, row)?)
         }
-        TransferKind::Contact => TransferRow::Contact(row::contact(agent, &mut columns)?),
+        TransferKind::Contact => TransferRow::Contact(records::contact(agent, &mut columns)?),
         TransferKind::File => {
             let (file, tombstone) = files::file_or_tombstone(agent, row)?;
             TransferRow::File { file, tombstone }
@@ -255,15 +256,15 @@ pub(super) fn record(agent: &AgentId, kind: TransferKind, row: &PgRow) -> Result
         }
         TransferKind::Submission => TransferRow::Submission(forms::row::with_history(agent, row)?),
         TransferKind::Revision => TransferRow::Revision {
-            submission: SubmissionId::from_bytes(Columns::from(row, 4).bytes()?),
+            submission: SubmissionId::from_bytes(RowReader::at(row, 4).bytes()?),
             revision: forms::read::revision(row)?,
         },
         TransferKind::IdempotencyRecord => {
-            let key = IdempotencyKey(Columns::from(row, 6).bytes()?);
-            TransferRow::IdempotencyRecord(replays::read(key, &mut columns)?)
+            let key = IdempotencyKey(RowReader::at(row, 6).bytes()?);
+            TransferRow::IdempotencyRecord(records::replay(key, &mut columns)?)
         }
         TransferKind::RateLimitWindow => TransferRow::RateLimitWindow {
-            key: KeyId::from_bytes(Columns::from(row, 2).bytes()?),
+            key: KeyId::from_bytes(RowReader::at(row, 2).bytes()?),
             window: rate_windows::read(&mut columns)?,
         },
         TransferKind::CreditAccount => TransferRow::CreditAccount(columns.json()?),
@@ -280,6 +281,6 @@ pub(super) fn record(agent: &AgentId, kind: TransferKind, row: &PgRow) -> Result
         },
         TransferKind::StoredRecord => TransferRow::StoredRecord(agent_records::read(&mut columns)?),
         TransferKind::Audit => TransferRow::Audit(audit::read(row)?),
-        TransferKind::Key => TransferRow::Key(keys::read(&mut columns)?),
+        TransferKind::Key => TransferRow::Key(records::key(&mut columns)?),
     })
 }

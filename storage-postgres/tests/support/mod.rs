@@ -2,7 +2,6 @@
 #![allow(dead_code, reason = "each test uses a part")]
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
-pub mod contacts;
 pub mod proxy;
 
 use std::future::Future;

@@ -1,0 +1,154 @@
+//! The implementation of [`BlobStore`].
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use http::Method;
+use object_store::path::Path;
+use object_store::signer::Signer;
+use object_store::{ObjectStore, ObjectStoreExt as _};
+use openapi_core::files::FileName;
+use openapi_core::ports::{
+    BlobEntry, BlobErrorKind, BlobKey, BlobListing, BlobResult, BlobStore, BlobStream, BlobWriter,
+};
+use openapi_core::values::Timestamp;
+
+use super::error::{self, failed, failed_to_write};
+use super::{read, write};
+
+/// The longest validity of links that all stores support: seven days.
+const LONGEST_LINK: u64 = 7 * 24 * 60 * 60;
+
+/// Contents of files in an object store: Amazon S3 and what speaks its protocol, Google Cloud Storage, Azure.
+///
+/// - A blob is the object `<prefix>/<agent>/<file id>`. Other names are left alone.
+/// - A blob of up to 5 MiB is one request. A larger one goes up in parts of 5 MiB, the smallest that S3 takes, so that
+///   **a writer needs a little more than 5 MiB**, and not the few hundred KiB that the port asks of others.
+/// - A dropped writer aborts its upload in the background. What a crash leaves of one cannot be read, but S3 and Google
+///   Cloud keep and charge it, and the `object_store` crate cannot list it: let a lifecycle rule of the bucket abort
+///   incomplete multipart uploads after a day. Azure drops such blocks after a week. So
+///   [`sweep_unfinished`](BlobStore::sweep_unfinished) finds nothing here.
+/// - Objects are stored with `Content-Disposition: attachment` and the file's name, so that links download them.
+/// - A store that does not answer is [`Unavailable`](BlobErrorKind::Unavailable) within about ten seconds. A request that
+///   fails in between is tried again.
+///
+/// Its methods need a Tokio runtime with time and network.
+#[derive(Clone)]
+pub struct ObjectBlobs {
+    store: Arc<dyn ObjectStore>,
+    signer: Option<Arc<dyn Signer>>,
+    prefix: String,
+}
+
+impl fmt::Debug for ObjectBlobs {
+    // Stores show their settings, and those hold credentials.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ObjectBlobs").field("prefix", &self.prefix).finish_non_exhaustive()
+    }
+}
+
+impl ObjectBlobs {
+    /// Blobs in any object store, under a prefix without slashes at its ends, or none. With a signer they have links.
+    pub(crate) fn new(
+        store: Arc<dyn ObjectStore>,
+        signer: Option<Arc<dyn Signer>>,
+        prefix: impl Into<String>,
+    ) -> Self {
+        ObjectBlobs { store, signer, prefix: prefix.into() }
+    }
+
+    fn path(&self, key: &BlobKey) -> Path {
+        if self.prefix.is_empty() {
+            Path::from(key.to_string())
+        } else {
+            Path::from(format!("{}/{key}", self.prefix))
+        }
+    }
+
+    fn key(&self, path: &Path) -> Option<BlobKey> {
+        let below = match self.prefix.as_str() {
+            "" => path.as_ref(),
+            prefix => path.as_ref().strip_prefix(prefix)?.strip_prefix('/')?,
+        };
+        below.parse().ok()
+    }
+
+    async fn length(&self, path: &Path) -> BlobResult<Option<u64>> {
+        match self.store.head(path).await {
+            Ok(object) => Ok(Some(object.size)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(failed(error)),
+        }
+    }
+}
+
+#[async_trait]
+impl BlobStore for ObjectBlobs {
+    async fn create(&self, key: &BlobKey, name: &FileName) -> BlobResult<Box<dyn BlobWriter>> {
+        Ok(Box::new(write::Writer::new(Arc::clone(&self.store), self.path(key), name)))
+    }
+
+    async fn read(&self, key: &BlobKey, range: Range<u64>) -> BlobResult<BlobStream> {
+        let path = self.path(key);
+        if range.is_empty() {
+            // No request can ask for nothing.
+            let end = range.start.max(range.end);
+            let is_there = self.length(&path).await?.is_some_and(|length| end <= length);
+            return if is_there { Ok(read::nothing()) } else { Err(BlobErrorKind::Missing.into()) };
+        }
+        match read::range(self.store.as_ref(), &path, range.clone()).await {
+            Err(error) if error::is_about_range(&error) => match self.length(&path).await? {
+                Some(length) if range.end <= length => Err(error),
+                _ => Err(BlobErrorKind::Missing.into()),
+            },
+            read => read,
+        }
+    }
+
+    async fn size(&self, key: &BlobKey) -> BlobResult<Option<u64>> {
+        self.length(&self.path(key)).await
+    }
+
+    async fn link(&self, key: &BlobKey, seconds: u64) -> BlobResult<Option<String>> {
+        match &self.signer {
+            Some(signer) if seconds <= LONGEST_LINK => {
+                let link =
+                    signer.signed_url(Method::GET, &self.path(key), Duration::from_secs(seconds)).await;
+                link.map(|link| Some(link.into())).map_err(failed)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    async fn remove(&self, key: &BlobKey) -> BlobResult<()> {
+        match self.store.delete(&self.path(key)).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    async fn list(&self) -> BlobResult<BlobListing> {
+        let prefix = (!self.prefix.is_empty()).then(|| Path::from(self.prefix.as_str()));
+        let (blobs, objects) = (self.clone(), self.store.list(prefix.as_ref()));
+        Ok(read::picked(objects, move |object| {
+            blobs.key(&object.location).map(|key| BlobEntry { key, size: object.size })
+        }))
+    }
+
+    async fn sweep_unfinished(&self, _: Timestamp) -> BlobResult<u64> {
+        Ok(0)
+    }
+
+    async fn probe(&self) -> BlobResult<()> {
+        // One page of nothing: no key begins so.
+        let nowhere = Path::from(format!("{}/.probe", self.prefix).trim_start_matches('/'));
+        let mut objects = self.store.list(Some(&nowhere));
+        match std::future::poll_fn(|context| objects.as_mut().poll_next(context)).await {
+            Some(Err(error)) => Err(failed_to_write(error)),
+            _ => Ok(()),
+        }
+    }
+}

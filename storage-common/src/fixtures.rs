@@ -1,0 +1,119 @@
+//! Test data for the stores: tenants, contacts and audit entries.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test data: a failure ends the test")]
+
+use openapi_core::access::Actor;
+use openapi_core::agents::{Agent, AgentStatus};
+use openapi_core::audit::{AuditAction, AuditEntry};
+use openapi_core::contacts::{Contact, ContactKeys};
+use openapi_core::json::RawObject;
+use openapi_core::schema::ContactSchema;
+use openapi_core::storage::{AgentStore, ContactWrite, Effects};
+use openapi_core::values::{
+    AgentId, AuditId, ContactId, ContactStatus, Email, PlatformId, TextValue, Timestamp,
+};
+
+/// A time, in milliseconds after the first one.
+#[must_use]
+pub fn at(millis: i64) -> Timestamp {
+    Timestamp::from_millis(1_700_000_000_000 + millis)
+}
+
+/// The id of a tenant.
+///
+/// # Panics
+/// When the text is none.
+#[must_use]
+pub fn agent_id(text: &str) -> AgentId {
+    text.parse().expect("a test's value")
+}
+
+/// The id of a contact.
+#[must_use]
+pub fn contact_id(number: u64) -> ContactId {
+    ContactId::from(PlatformId::new(at(0), number.to_be_bytes()))
+}
+
+/// An entry of the audit log.
+///
+/// # Panics
+/// Never: its details are valid.
+#[must_use]
+pub fn entry(agent: &AgentId, number: u64, action: AuditAction, resource: &str) -> AuditEntry {
+    AuditEntry {
+        id: AuditId::from(PlatformId::new(at(0), number.to_be_bytes())),
+        agent_id: Some(agent.clone()),
+        at: at(number as i64),
+        actor: Actor::Operator("tests".to_owned()),
+        action,
+        resource: Some(resource.to_owned()),
+        contact_id: None,
+        address: Some([192, 0, 2, 1].into()),
+        request_id: Some("request".to_owned()),
+        details: RawObject::from_text(r#"{"fields":["primaryEmail"]}"#).expect("an object"),
+    }
+}
+
+/// Stores a tenant with the built-in schema, which it returns.
+///
+/// # Panics
+/// When the store fails.
+pub async fn insert_agent(store: &(impl AgentStore + ?Sized), id: &AgentId) -> ContactSchema {
+    let schema = ContactSchema::builtin(id.clone(), at(0));
+    let agent = Agent {
+        id: id.clone(),
+        name: TextValue::parse("An agent").expect("a test's value"),
+        status: AgentStatus::Active,
+        created_at: at(0),
+        updated_at: at(0),
+    };
+    let audit = entry(id, 0, AuditAction::AgentCreate, id.as_str());
+    store.insert_agent(&agent, &schema, &audit).await.expect("a test's value");
+    schema
+}
+
+/// A contact with an e-mail address and nothing else.
+///
+/// # Panics
+/// Never: its values are valid.
+#[must_use]
+pub fn contact(agent: &AgentId, number: u64) -> Contact {
+    Contact {
+        id: contact_id(number),
+        agent_id: agent.clone(),
+        external_reference_id: None,
+        salutation: None,
+        first_name: None,
+        middle_name: None,
+        last_name: None,
+        dob: None,
+        gender: None,
+        primary_email: Email::parse(&format!("contact{number}@example.com")).expect("a test's value"),
+        primary_phone: None,
+        primary_phone_code: None,
+        full_address: None,
+        tags: Vec::new(),
+        status: ContactStatus::Active,
+        source: TextValue::parse("api").expect("a test's value"),
+        last_contacted_at: None,
+        custom_fields: RawObject::default(),
+        archived_at: None,
+        created_at: at(number as i64),
+        updated_at: at(number as i64),
+        version: 1,
+    }
+}
+
+/// The write of a contact. `number` distinguishes its audit entry.
+#[must_use]
+pub fn write(contact: &Contact, schema: &ContactSchema, number: u64) -> ContactWrite {
+    let action = if contact.version == 1 { AuditAction::ContactCreate } else { AuditAction::ContactUpdate };
+    ContactWrite {
+        contact: contact.clone(),
+        keys: ContactKeys::of(contact, schema),
+        schema_version: schema.version,
+        effects: Effects {
+            audit: entry(&contact.agent_id, number, action, &contact.id.to_string()),
+            replay: None,
+        },
+    }
+}

@@ -1,0 +1,351 @@
+//! Reading whole records, and the columns of the SQL stores.
+//!
+//! Each function asks for the values in the order of the columns that its macro names. A document has them under the
+//! names that the functions pass.
+
+use openapi_core::access::StoredKey;
+use openapi_core::agents::Agent;
+use openapi_core::audit::{AuditAction, AuditEntry};
+use openapi_core::contacts::Contact;
+use openapi_core::files::{ContactFile, FileKind, Sha256Digest};
+use openapi_core::forms::{FormDataRevision, FormTemplate, Submission, TemplateSummary};
+use openapi_core::storage::{FileTombstone, IdempotencyKey, IdempotencyRecord};
+use openapi_core::values::{
+    AgentId, AuditId, ContactId, FileId, StoredText, SubmissionId, TemplateId, Timestamp,
+};
+
+use crate::error::StoreError;
+use crate::fields::FieldReader;
+
+/// The columns that [`contact`] reads, of a table with the alias `c`.
+#[macro_export]
+macro_rules! contact_columns {
+    () => {
+        "c.id, c.external_reference_id, c.salutation, c.first_name, c.middle_name, c.last_name, c.dob, c.gender, \
+         c.primary_email, c.primary_phone, c.primary_phone_code, c.full_address, c.tags, c.status, c.source, \
+         c.last_contacted_at, c.custom_fields, c.archived_at, c.created_at, c.updated_at, c.version"
+    };
+}
+
+/// The columns that [`file`] reads, of a table with the alias `f`.
+#[macro_export]
+macro_rules! file_columns {
+    () => {
+        "f.id, f.contact, f.name, f.size, f.content_type, f.sha256, f.source, f.uploaded_by, f.created_at, f.updated_at"
+    };
+}
+
+/// The columns that [`submission`] reads, of a table with the alias `s`, but for the contact's external id, which is
+/// looked up before the last one.
+#[macro_export]
+macro_rules! submission_columns {
+    ($external_id:expr) => {
+        concat!(
+            "s.id, s.contact, s.template, s.status, s.superseded_by, s.superseded_at, s.submitted_at, s.created_at, ",
+            "s.updated_at, s.version, s.template_version, s.template_name, s.revision, s.supersedes, s.client_id, ",
+            "s.source, s.created_by, s.reviewed_by, s.reviewed_at, s.submission_notes, s.review_notes, ",
+            $external_id,
+            ", s.form_data"
+        )
+    };
+}
+
+/// The columns that [`replay`] reads, of a table with the alias `r`.
+#[macro_export]
+macro_rules! replay_columns {
+    () => {
+        "r.fingerprint, r.status, r.location, r.body, r.resource, r.expires_at"
+    };
+}
+
+/// The columns that [`audit_entry`] reads.
+#[macro_export]
+macro_rules! audit_columns {
+    () => {
+        "at, id, agent, resource, contact, action, actor, address, request_id, details"
+    };
+}
+
+/// The columns of a template that do not depend on its version, of a table with the alias `t`.
+#[macro_export]
+macro_rules! template_columns {
+    () => {
+        "t.id, t.status, t.submission_policy, t.created_at, t.updated_at"
+    };
+}
+
+/// The columns that [`template`] reads after [`template_columns`], with the content under the alias `v`.
+#[macro_export]
+macro_rules! template_content_columns {
+    () => {
+        "t.disabled_transitions, t.generation, v.version, v.name, v.description, v.fields"
+    };
+}
+
+/// Reads a tenant.
+///
+/// # Errors
+/// When a value is absent or cannot be one.
+pub fn agent<'r, R: FieldReader<'r>>(r: &mut R) -> Result<Agent, R::Error> {
+    Ok(Agent {
+        id: r.text("_id")?,
+        name: r.text("name")?,
+        status: r.code("status")?,
+        created_at: r.time("createdAt")?,
+        updated_at: r.time("updatedAt")?,
+    })
+}
+
+/// Reads a contact from a row of [`contact_columns`].
+///
+/// # Errors
+/// When a value is absent or cannot be one.
+pub fn contact<'r, R: FieldReader<'r>>(agent: &AgentId, r: &mut R) -> Result<Contact, R::Error> {
+    Ok(Contact {
+        id: ContactId::from_bytes(r.bytes("_id.id")?),
+        agent_id: agent.clone(),
+        external_reference_id: r.optional_text("externalReferenceId")?,
+        salutation: r.optional_text("salutation")?,
+        first_name: r.optional_text("firstName")?,
+        middle_name: r.optional_text("middleName")?,
+        last_name: r.optional_text("lastName")?,
+        dob: r.optional_text("dob")?,
+        gender: r.optional_text("gender")?,
+        primary_email: r.text("primaryEmail")?,
+        primary_phone: r.optional_text("primaryPhone")?,
+        primary_phone_code: r.optional_text("primaryPhoneCode")?,
+        full_address: r.optional_text("fullAddress")?,
+        tags: r
+            .optional_str("tags")?
+            .map_or_else(Vec::new, |tags| tags.split('\n').map(StoredText::from_stored).collect()),
+        status: r.code("status")?,
+        source: r.text("source")?,
+        last_contacted_at: r.optional_time("lastContactedAt")?,
+        custom_fields: r.object("customFields")?,
+        archived_at: r.optional_time("archivedAt")?,
+        created_at: r.time("createdAt")?,
+        updated_at: r.time("updatedAt")?,
+        version: r.count("version")?,
+    })
+}
+
+/// Reads a file, deleted or not.
+///
+/// # Errors
+/// When a value is absent or cannot be one.
+pub fn file<'r, R: FieldReader<'r>>(agent: &AgentId, r: &mut R) -> Result<ContactFile, R::Error> {
+    Ok(ContactFile {
+        id: FileId::from_bytes(r.bytes("_id.id")?),
+        agent_id: agent.clone(),
+        contact_id: ContactId::from_bytes(r.bytes("contact")?),
+        file_name: r.text("name")?,
+        file_size: r.count("size")?,
+        content_type: FileKind::of_media_type(r.str("contentType")?),
+        sha256: Sha256Digest(r.bytes("sha256")?),
+        source: r.str("source")?.to_owned(),
+        uploaded_by: r.json("uploadedBy")?,
+        created_at: r.time("createdAt")?,
+        updated_at: r.time("updatedAt")?,
+    })
+}
+
+/// Reads when, by whom and why a file was deleted.
+///
+/// # Errors
+/// When a value is absent or cannot be one.
+pub fn tombstone<'r, R: FieldReader<'r>>(file: FileId, r: &mut R) -> Result<FileTombstone, R::Error> {
+    Ok(FileTombstone {
+        file,
+        at: r.time("deletedAt")?,
+        by: r.json("deletedBy")?,
+        reason: r.optional_text("reason")?,
+    })
+}
+
+/// Reads a submission; its history is empty.
+///
+/// # Errors
+/// When a value is absent or cannot be one.
+pub fn submission<'r, R: FieldReader<'r>>(agent: &AgentId, r: &mut R) -> Result<Submission, R::Error> {
+    Ok(Submission {
+        id: SubmissionId::from_bytes(r.bytes("_id.id")?),
+        agent_id: agent.clone(),
+        contact_id: ContactId::from_bytes(r.bytes("contact")?),
+        template_id: TemplateId::from_bytes(r.bytes("template")?),
+        status: r.code("status")?,
+        superseded_by: r.optional_bytes("supersededBy")?.map(SubmissionId::from_bytes),
+        superseded_at: r.optional_time("supersededAt")?,
+        submitted_at: r.optional_time("submittedAt")?,
+        created_at: r.time("createdAt")?,
+        updated_at: r.time("updatedAt")?,
+        version: r.count("version")?,
+        template_version: r.count("templateVersion")?,
+        template_name: r.text("templateName")?,
+        revision: r.count("revision")?,
+        supersedes: r.optional_bytes("supersedes")?.map(SubmissionId::from_bytes),
+        client_id: r.optional_text("clientId")?,
+        source: r.str("source")?.to_owned(),
+        created_by: r.json("createdBy")?,
+        reviewed_by: r.optional_json("reviewedBy")?,
+        reviewed_at: r.optional_time("reviewedAt")?,
+        submission_notes: r.optional_text("submissionNotes")?,
+        review_notes: r.optional_text("reviewNotes")?,
+        external_reference_id: r.optional_text("externalReferenceId")?,
+        form_data: r.object("formData")?,
+        status_history: Vec::new(),
+    })
+}
+
+/// Reads an earlier version of the data of a submission.
+///
+/// # Errors
+/// When a value is absent or cannot be one.
+pub fn revision<'r, R: FieldReader<'r>>(r: &mut R) -> Result<FormDataRevision, R::Error> {
+    Ok(FormDataRevision {
+        version: r.count("_id.version")?,
+        at: r.time("at")?,
+        by: r.json("by")?,
+        form_data: r.object("formData")?,
+    })
+}
+
+/// A template without its content: the values that do not depend on its version.
+#[derive(Clone, Copy, Debug)]
+pub struct TemplateBase {
+    /// The template.
+    pub id: TemplateId,
+    status: openapi_core::forms::TemplateStatus,
+    submission_policy: openapi_core::forms::SubmissionPolicy,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+impl TemplateBase {
+    /// Reads [`template_columns`].
+    ///
+    /// # Errors
+    /// When a value is absent or cannot be one.
+    pub fn read<'r, R: FieldReader<'r>>(r: &mut R) -> Result<Self, R::Error> {
+        Ok(TemplateBase {
+            id: TemplateId::from_bytes(r.bytes("_id.id")?),
+            status: r.code("status")?,
+            submission_policy: r.code("submissionPolicy")?,
+            created_at: r.time("createdAt")?,
+            updated_at: r.time("updatedAt")?,
+        })
+    }
+}
+
+/// Reads a template: a row of [`template_columns`] and [`template_content_columns`], or the documents of the template
+/// and of its content. For a row `content` is `None`, because `r` goes on with the content.
+///
+/// # Errors
+/// When a value is absent or cannot be one.
+pub fn template<'r, R: FieldReader<'r>>(
+    agent: &AgentId,
+    r: &mut R,
+    content: Option<&mut R>,
+) -> Result<FormTemplate, R::Error> {
+    let base = TemplateBase::read(r)?;
+    let disabled_transitions = r.optional_json("disabledTransitions")?.unwrap_or_default();
+    let generation = r.count("generation")?;
+    let r = content.unwrap_or(r);
+    Ok(FormTemplate {
+        id: base.id,
+        agent_id: agent.clone(),
+        status: base.status,
+        submission_policy: base.submission_policy,
+        created_at: base.created_at,
+        updated_at: base.updated_at,
+        disabled_transitions,
+        generation,
+        version: r.count("_id.version")?,
+        name: r.text("name")?,
+        description: r.optional_text("description")?,
+        fields: r.json("fields")?,
+    })
+}
+
+/// Reads the summary of a template: [`template_columns`] and `version, name, description, field_count`, or two
+/// documents as [`template`].
+///
+/// # Errors
+/// When a value is absent or cannot be one.
+pub fn template_summary<'r, R: FieldReader<'r>>(
+    agent: &AgentId,
+    r: &mut R,
+    content: Option<&mut R>,
+) -> Result<TemplateSummary, R::Error> {
+    let base = TemplateBase::read(r)?;
+    let version = r.count("version")?;
+    let r = content.unwrap_or(r);
+    Ok(TemplateSummary {
+        id: base.id,
+        agent_id: agent.clone(),
+        status: base.status,
+        submission_policy: base.submission_policy,
+        created_at: base.created_at,
+        updated_at: base.updated_at,
+        version,
+        name: r.text("name")?,
+        description: r.optional_text("description")?,
+        field_count: r.count("fieldCount")?,
+    })
+}
+
+/// Reads the stored response of an idempotent request.
+///
+/// # Errors
+/// When a value is absent or cannot be one.
+pub fn replay<'r, R: FieldReader<'r>>(key: IdempotencyKey, r: &mut R) -> Result<IdempotencyRecord, R::Error> {
+    Ok(IdempotencyRecord {
+        key,
+        fingerprint: r.bytes("fingerprint")?,
+        status: u16::try_from(r.code_number("status")?).map_err(R::Error::corrupt)?,
+        location: r.optional_string("location")?,
+        body: r.str("body")?.into(),
+        resource: r.optional_bytes("resource")?.map(ContactId::from_bytes),
+        expires_at: r.time("expiresAt")?,
+    })
+}
+
+/// Reads an API key: its record, and the columns that change on their own.
+///
+/// # Errors
+/// When a value is absent or cannot be one.
+pub fn key<'r, R: FieldReader<'r>>(r: &mut R) -> Result<StoredKey, R::Error> {
+    let mut stored: StoredKey = r.json("body")?;
+    stored.key.last_used_at = r.optional_time("lastUsedAt")?;
+    stored.key.last_used_address = r.optional_address("lastUsedAddress")?;
+    Ok(stored)
+}
+
+/// Reads an entry of the audit log. The empty text and no tenant are one.
+///
+/// # Errors
+/// When a value is absent or cannot be one.
+pub fn audit_entry<'r, R: FieldReader<'r>>(r: &mut R) -> Result<AuditEntry, R::Error> {
+    Ok(AuditEntry {
+        at: r.time("_id.at")?,
+        id: AuditId::from_bytes(r.bytes("_id.id")?),
+        agent_id: r.optional_str("_id.agent")?.filter(|agent| !agent.is_empty()).map(StoredText::from_stored),
+        resource: r.optional_string("resource")?,
+        contact_id: r.optional_bytes("contact")?.map(ContactId::from_bytes),
+        action: action::<R::Error>(r.str("action")?)?,
+        actor: r.json("actor")?,
+        address: r.optional_address("address")?,
+        request_id: r.optional_string("requestId")?,
+        details: r.object("details")?,
+    })
+}
+
+fn action<E: StoreError>(name: &str) -> Result<AuditAction, E> {
+    let known = AuditAction::ALL.iter().find(|action| action.as_str() == name);
+    known.copied().ok_or_else(|| E::corrupt(format_args!("'{name}' is no action of the audit log")))
+}
+
+/// The contact that an audit entry is about, directly or through one of its records. Erasing the contact looks for it.
+#[must_use]
+pub fn audit_subject(entry: &AuditEntry) -> Option<ContactId> {
+    entry.contact_id.or_else(|| entry.resource.as_deref()?.parse().ok())
+}

@@ -1,0 +1,47 @@
+//! Removing contacts. Everything here runs in a transaction.
+
+use mongodb::bson::doc;
+use openapi_core::audit::AuditEntry;
+use openapi_core::storage::StorageErrorKind;
+use openapi_core::values::{AgentId, ContactId};
+
+use super::counters::Difference;
+use super::stored::{self, every};
+use crate::chat::conversations;
+use crate::document::{key, of_agent};
+use crate::error::Result;
+use crate::migrate::collection;
+use crate::transaction::Transaction;
+use crate::{audit, files, forms, replays, tenant};
+
+/// As [`openapi_core::storage::ContactStore::erase_contact`].
+pub(super) async fn erase(
+    tx: &mut Transaction,
+    agent: &AgentId,
+    id: ContactId,
+    entry: &AuditEntry,
+) -> Result<()> {
+    tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    let found = stored::find(&mut tx.reads(), agent, std::iter::once(id)).await?;
+    let found = found.get(&id).ok_or(StorageErrorKind::Missing)?;
+    let mut difference = Difference::default();
+    difference.count(&found.derived, -1);
+    tx.delete(collection::CONTACTS, doc! { "_id": key(agent, id.as_bytes()) }).await?;
+    difference.apply(tx, agent).await?;
+    replays::remove_of(tx, agent, id).await?;
+    files::erase_of(tx, agent, id, entry.at).await?;
+    forms::erase_of(tx, agent, id).await?;
+    conversations::erase_of(tx, agent, id, entry.at).await?;
+    audit::empty_payloads(tx, agent, id).await?;
+    audit::append(tx, [entry]).await
+}
+
+/// Removes up to `at_most` contacts of a deleted tenant and returns how many. The counters of tags go with the last
+/// contacts; the others are no longer read.
+pub(crate) async fn purge(tx: &mut Transaction, agent: &AgentId, at_most: u32) -> Result<u64> {
+    let removed = tx.delete_some(collection::CONTACTS, every(agent), at_most).await?;
+    if removed < u64::from(at_most) {
+        tx.delete(collection::TAGS, of_agent(agent)).await?;
+    }
+    Ok(removed)
+}

@@ -1,0 +1,39 @@
+//! Opening the store.
+
+use crate::config::MongoConfig;
+use crate::connect;
+use crate::contacts::{self, ContactLoader};
+use crate::error::OpenError;
+use crate::migrate::{self, Migration};
+use crate::store::MongoStorage;
+use crate::writer::Writer;
+
+impl MongoStorage {
+    /// Connects to the database, and migrates its collections and indexes to this release's version. When several servers
+    /// start at once, one migrates and the others wait.
+    ///
+    /// # Errors
+    /// [`OpenError`] says what is wrong with the deployment and what to do.
+    pub async fn open(config: MongoConfig) -> Result<Self, OpenError> {
+        let handle = connect::open(&config).await?;
+        if let Err(error) = migrate::migrate(&handle).await {
+            handle.client.clone().shutdown().immediate(true).await;
+            return Err(error);
+        }
+        let writer = Writer::new(handle.clone(), |handle, agent, jobs| {
+            Box::pin(contacts::store_batch(handle, agent, jobs))
+        });
+        Ok(MongoStorage { writer, loader: ContactLoader::new(&handle), handle, config })
+    }
+
+    /// The migrations that opening the database would apply; none when it is up to date. Changes nothing.
+    ///
+    /// # Errors
+    /// As [`MongoStorage::open`], for a database that cannot be reached or is newer.
+    pub async fn pending_migrations(config: &MongoConfig) -> Result<&'static [Migration], OpenError> {
+        let handle = connect::open(config).await?;
+        let version = migrate::version(&handle).await;
+        handle.client.clone().shutdown().immediate(true).await;
+        version.map(migrate::pending)
+    }
+}

@@ -1,0 +1,163 @@
+//! The state of a tenant: its status, the version of its contact schema, and its counters.
+//!
+//! The state is a document among the tenant's contacts, with the empty id. One command therefore reads a contact and the
+//! state of its tenant, and a transaction on contacts stays in one collection. Every transaction of a tenant first changes
+//! the state ([`lock`]). Because the server lets only one of two transactions change a document, no other transaction of
+//! the tenant changes what this one has read before it commits.
+
+use mongodb::bson::{Document, RawDocument, doc};
+use openapi_core::agents::AgentStatus;
+use openapi_core::values::AgentId;
+
+use crate::document::{FieldReader, Fields, code, key};
+use crate::error::Result;
+use crate::migrate::collection;
+use crate::transaction::{DocumentReader, Transaction, Update};
+
+/// The slots of a counter: three statuses, archived or not.
+pub(crate) const COUNTER_SLOTS: usize = 6;
+
+/// The code of [`AgentStatus::Deleted`].
+pub(crate) const DELETED: i32 = 2;
+
+/// The numbers of a tenant's contacts, by slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ContactCounts {
+    /// All of them.
+    pub(crate) all: [i64; COUNTER_SLOTS],
+    /// Those without a first name, which are last in the list by first name.
+    pub(crate) without_first_name: [i64; COUNTER_SLOTS],
+    /// Those without a last name.
+    pub(crate) without_last_name: [i64; COUNTER_SLOTS],
+}
+
+impl ContactCounts {
+    const NAMES: [&'static str; 3] = ["all", "withoutFirstName", "withoutLastName"];
+
+    fn read(fields: Fields<'_>) -> Result<Self> {
+        let mut counts = ContactCounts::default();
+        let ContactCounts { all, without_first_name, without_last_name } = &mut counts;
+        for (name, counts) in Self::NAMES.iter().zip([all, without_first_name, without_last_name]) {
+            let mut stored = fields.within(name)?;
+            for (slot, count) in counts.iter_mut().enumerate() {
+                *count = stored.integer(SLOT_NAMES[slot])?;
+            }
+        }
+        Ok(counts)
+    }
+
+    fn counts(&self) -> [(&'static str, &[i64; COUNTER_SLOTS]); 3] {
+        let [all, first, last] = Self::NAMES;
+        [(all, &self.all), (first, &self.without_first_name), (last, &self.without_last_name)]
+    }
+
+    /// The changes of the counters that differ from 0.
+    pub(crate) fn increments(&self) -> Document {
+        let mut increments = Document::new();
+        for (name, counts) in self.counts() {
+            for (slot, count) in counts.iter().enumerate().filter(|(_, count)| **count != 0) {
+                increments.insert(format!("counts.{name}.{}", SLOT_NAMES[slot]), *count);
+            }
+        }
+        increments
+    }
+}
+
+/// The names of the slots.
+pub(crate) const SLOT_NAMES: [&str; COUNTER_SLOTS] = ["0", "1", "2", "3", "4", "5"];
+
+/// The state of a tenant that is not deleted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TenantState {
+    /// The version of the contact schema.
+    pub(crate) schema_version: u64,
+    /// The bytes of all files and documents.
+    pub(crate) bytes: i64,
+    /// The numbers of contacts.
+    pub(crate) counts: ContactCounts,
+}
+
+/// The `_id` of a tenant's state.
+pub(crate) fn state_key(agent: &AgentId) -> Document {
+    key(agent, &[])
+}
+
+/// Whether a document among the contacts is the state of a tenant.
+pub(crate) fn is_state(document: &RawDocument) -> Result<bool> {
+    let id = Fields(document).value("_id.id")?;
+    Ok(id.as_binary().is_some_and(|id| id.bytes.is_empty()))
+}
+
+/// Whether a state is that of a deleted tenant.
+pub(crate) fn is_deleted(state: &RawDocument) -> Result<bool> {
+    Ok(Fields(state).integer("status")? == i64::from(DELETED))
+}
+
+fn read(document: &RawDocument) -> Result<TenantState> {
+    let mut fields = Fields(document);
+    Ok(TenantState {
+        schema_version: fields.count("schema")?,
+        bytes: fields.integer("bytes")?,
+        counts: ContactCounts::read(fields.within("counts")?)?,
+    })
+}
+
+/// The state, unless the tenant is absent or deleted.
+pub(crate) async fn find(reads: &mut DocumentReader<'_>, agent: &AgentId) -> Result<Option<TenantState>> {
+    let found = reads.one(collection::CONTACTS, doc! { "_id": state_key(agent) }, None).await?;
+    match found {
+        Some(state) if !is_deleted(&state)? => read(&state).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// Locks a tenant for this transaction and returns its state: no other transaction of the tenant commits concurrently.
+pub(crate) async fn lock(tx: &mut Transaction, agent: &AgentId) -> Result<Option<TenantState>> {
+    let filter = doc! { "_id": state_key(agent), "status": { "$ne": DELETED } };
+    let before =
+        tx.replace_before(collection::CONTACTS, filter, doc! { "$inc": { "writes": 1_i64 } }).await?;
+    before.map(|state| read(&state)).transpose()
+}
+
+/// The same for a tenant that may be deleted.
+pub(crate) async fn lock_any(tx: &mut Transaction, agent: &AgentId) -> Result<Option<TenantState>> {
+    let filter = doc! { "_id": state_key(agent) };
+    let before =
+        tx.replace_before(collection::CONTACTS, filter, doc! { "$inc": { "writes": 1_i64 } }).await?;
+    before.map(|state| read(&state)).transpose()
+}
+
+/// Locks a deleted tenant; false when there is none.
+pub(crate) async fn lock_deleted(tx: &mut Transaction, agent: &AgentId) -> Result<bool> {
+    let filter = doc! { "_id": state_key(agent), "status": DELETED };
+    let before =
+        tx.replace_before(collection::CONTACTS, filter, doc! { "$inc": { "writes": 1_i64 } }).await?;
+    Ok(before.is_some())
+}
+
+/// Stores the state of a new tenant.
+pub(crate) async fn create(
+    tx: &mut Transaction,
+    agent: &AgentId,
+    status: AgentStatus,
+    schema_version: u64,
+) -> Result<()> {
+    let zeros = || -> Document { SLOT_NAMES.iter().map(|name| ((*name).to_owned(), 0_i64.into())).collect() };
+    let counts: Document =
+        ContactCounts::NAMES.iter().map(|name| ((*name).to_owned(), zeros().into())).collect();
+    let state = doc! {
+        "_id": state_key(agent),
+        "status": code(status),
+        "schema": crate::document::integer(schema_version)?,
+        "writes": 0_i64,
+        "bytes": 0_i64,
+        "counts": counts,
+    };
+    tx.insert(collection::CONTACTS, &[state]).await
+}
+
+/// Changes the state of a tenant that this transaction has locked.
+pub(crate) async fn change(tx: &mut Transaction, agent: &AgentId, change: Document) -> Result<()> {
+    let update = Update::one(doc! { "_id": state_key(agent) }, change);
+    tx.update(collection::CONTACTS, &[update]).await.map(drop)
+}

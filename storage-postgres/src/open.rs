@@ -1,0 +1,39 @@
+//! Opening the store.
+
+use crate::config::PostgresConfig;
+use crate::connect::{self, Db};
+use crate::contacts::{self, ContactLoader};
+use crate::error::OpenError;
+use crate::migrate::{self, Migration};
+use crate::store::PostgresStorage;
+use crate::writer::Writer;
+
+impl PostgresStorage {
+    /// Connects, creates the tables if they are absent, and migrates them to this release's version. When several servers
+    /// start at once, one migrates and the others wait.
+    ///
+    /// # Errors
+    /// [`OpenError`] says what is wrong with the database and what to do.
+    pub async fn open(config: PostgresConfig) -> Result<Self, OpenError> {
+        let mut db = connect::single(&config).await?;
+        migrate::check_server(&mut db, &config).await?;
+        migrate::migrate(&mut db, &config).await?;
+        drop(db);
+        let db = Db::new(config);
+        let writer = Writer::start(&db, |connection, (jobs, wait)| {
+            let batch = jobs.iter().map(|job| &job.write).collect();
+            Box::pin(contacts::store_batch(connection, batch, *wait))
+        });
+        Ok(PostgresStorage { writer, loader: ContactLoader::new(&db), db })
+    }
+
+    /// The migrations that opening the database would apply; none when it is up to date. Changes nothing.
+    ///
+    /// # Errors
+    /// As [`PostgresStorage::open`].
+    pub async fn pending_migrations(config: &PostgresConfig) -> Result<&'static [Migration], OpenError> {
+        let mut db = connect::single(config).await?;
+        migrate::check_server(&mut db, config).await?;
+        Ok(migrate::pending(migrate::version(&mut db, config).await?))
+    }
+}
