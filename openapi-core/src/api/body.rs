@@ -113,7 +113,7 @@ where
     if body.is_end_stream() || declared == Some(0) {
         return Ok(None);
     }
-    let mut bytes = Bytes { begin: None, body: Box::pin(body) };
+    let mut bytes = ByteStream { begin: None, body: Box::pin(body) };
     if declared.is_none() {
         match poll_fn(|cx| Pin::new(&mut bytes).poll_next(cx)).await.transpose()? {
             Some(begin) => bytes.begin = Some(begin),
@@ -127,13 +127,13 @@ where
 }
 
 /// The data of a body, no chunk of it empty, its errors as they are answered.
-struct Bytes<B> {
+struct ByteStream<B> {
     /// What was read already.
     begin: Option<Bytes>,
     body: Pin<Box<B>>,
 }
 
-impl<B> Stream for Bytes<B>
+impl<B> Stream for ByteStream<B>
 where
     B: Body<Data = Bytes>,
     B::Error: Into<BoxError>,

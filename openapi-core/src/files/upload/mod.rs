@@ -49,13 +49,13 @@ pub struct Upload {
 }
 
 /// Bytes of a file that does not come in a form.
-type Bytes = Pin<Box<dyn Stream<Item = Result<Bytes, ApiError>> + Send>>;
+type ByteStream = Pin<Box<dyn Stream<Item = Result<Bytes, ApiError>> + Send>>;
 
 enum Source {
     /// No body at all.
     Absent,
     Form(Box<Form>),
-    Bytes(Bytes),
+    Stream(ByteStream),
 }
 
 /// The part that is being read.
@@ -119,7 +119,7 @@ impl Upload {
         bytes: impl Stream<Item = Result<Bytes, ApiError>> + Send + 'static,
         max_bytes: u64,
     ) -> Self {
-        let mut upload = Upload::new(Source::Bytes(Box::pin(bytes)), max_bytes);
+        let mut upload = Upload::new(Source::Stream(Box::pin(bytes)), max_bytes);
         upload.begin(FILE_PART.to_owned(), name.map(str::to_owned), true);
         upload
     }
@@ -199,7 +199,7 @@ impl Upload {
         match &mut self.source {
             Source::Absent => Ok(None),
             Source::Form(form) => form.piece().await,
-            Source::Bytes(bytes) => {
+            Source::Stream(bytes) => {
                 let next = poll_fn(|cx| bytes.as_mut().poll_next(cx)).await;
                 Ok(next.transpose()?.map(Piece::Bytes))
             }
