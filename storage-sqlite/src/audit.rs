@@ -7,9 +7,9 @@ use openapi_core::values::{AgentId, AuditId, ContactId};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params};
 
-use crate::SqliteStorage;
 use crate::contacts::{Columns, object_text};
 use crate::error::{Result, corrupt};
+use crate::store::SqliteStorage;
 
 /// Adds an entry.
 pub(crate) fn append(db: &Connection, entry: &AuditEntry) -> Result<()> {
@@ -66,10 +66,10 @@ pub(crate) fn read(row: &Row<'_>) -> Result<AuditEntry> {
     let mut columns = Columns::of(row);
     Ok(AuditEntry {
         at: columns.time()?,
-        id: AuditId::from_bytes(columns.octets()?),
+        id: AuditId::from_bytes(columns.bytes()?),
         agent_id: columns.optional_text()?,
         resource: columns.optional_str()?.map(str::to_owned),
-        contact_id: columns.optional_octets()?.map(ContactId::from_bytes),
+        contact_id: columns.optional_bytes()?.map(ContactId::from_bytes),
         action: action(columns.str()?)?,
         actor: serde_json::from_str(columns.str()?).map_err(corrupt)?,
         address: columns.optional_str()?.map(|address| address.parse().map_err(corrupt)).transpose()?,
@@ -116,6 +116,6 @@ impl AuditStore for SqliteStorage {
 
     async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>, StorageError> {
         let query = query.clone();
-        self.readers.later(move |db, _| entries(db, &query)).await
+        self.readers.read(move |db, _| entries(db, &query)).await
     }
 }

@@ -1,4 +1,4 @@
-//! Documents that are kept of extractions: their records, as JSON. Their octets count among those of files, and their
+//! Documents that are kept of extractions: their records, as JSON. Their bytes count among those of files, and their
 //! contents are due like those of files.
 
 use async_trait::async_trait;
@@ -10,9 +10,10 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
-use crate::{SqliteStorage, agents, files};
+use crate::store::SqliteStorage;
+use crate::{files, tenant};
 
-/// Documents of an agent behind an id, by id; what is counted of each stands behind the record.
+/// Documents of an agent after an id, by id; the counted size follows the record.
 pub(crate) const AFTER: &str =
     "SELECT body, stored_size, id FROM document WHERE agent = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
 
@@ -23,21 +24,21 @@ pub(crate) fn read(row: &Row<'_>) -> Result<StoredDocument> {
 
 /// Stores a document that is not there.
 pub(crate) fn put_new(db: &Connection, agent: i64, document: &StoredDocument) -> Result<()> {
-    let octets = i64::try_from(document.stored_size).map_err(corrupt)?;
+    let bytes = i64::try_from(document.stored_size).map_err(corrupt)?;
     db.prepare_cached("INSERT INTO document (agent, id, stored_size, body) VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![
             agent,
             document.id.as_bytes(),
-            octets,
+            bytes,
             serde_json::to_string(document).map_err(corrupt)?
         ])?;
-    files::add_octets(db, agent, octets)
+    files::add_bytes(db, agent, bytes)
 }
 
 /// Refuses a document for which there is no room.
 pub(crate) fn refuse_excess(db: &Connection, agent: i64, write: &DocumentWrite) -> Result<()> {
     let Some(limit) = write.max_octets else { return Ok(()) };
-    let actual = files::octets(db, agent)?.saturating_add(write.document.stored_size);
+    let actual = files::bytes(db, agent)?.saturating_add(write.document.stored_size);
     if actual > limit {
         let excess = Excess { unit: ExcessUnit::Bytes, limit, actual };
         return Err(StorageErrorKind::QuotaExceeded(excess).into());
@@ -48,7 +49,7 @@ pub(crate) fn refuse_excess(db: &Connection, agent: i64, write: &DocumentWrite) 
 /// Stores a document with the time of its content.
 ///
 /// # Errors
-/// [`StorageErrorKind::AlreadyExists`] for the id of a document or a file: they share the place where their contents are.
+/// [`StorageErrorKind::AlreadyExists`] for the id of a document or a file: their contents share one store.
 pub(crate) fn insert(
     db: &Connection,
     agent_id: &AgentId,
@@ -69,24 +70,24 @@ pub(crate) fn insert(
 
 /// As [`DocumentStore::insert_document`], inside the writer's transaction.
 fn insert_alone(db: &Connection, agent_id: &AgentId, write: &DocumentWrite) -> Result<()> {
-    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
+    let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     refuse_excess(db, agent, write)?;
     insert(db, agent_id, agent, &write.document)
 }
 
-/// Removes the record of a document; whether there was one. Its octets count no more.
+/// Removes the record of a document; whether there was one. Its bytes count no more.
 pub(crate) fn remove(db: &Connection, agent: i64, document: FileId) -> Result<bool> {
-    let octets: Option<i64> = db
+    let bytes: Option<i64> = db
         .prepare_cached("DELETE FROM document WHERE agent = ?1 AND id = ?2 RETURNING stored_size")?
         .query_row(params![agent, document.as_bytes()], |row| row.get(0))
         .optional()?;
-    octets.map(|octets| files::add_octets(db, agent, -octets)).transpose()?;
-    Ok(octets.is_some())
+    bytes.map(|bytes| files::add_bytes(db, agent, -bytes)).transpose()?;
+    Ok(bytes.is_some())
 }
 
 /// As [`DocumentStore::discard_document`], inside the writer's transaction.
 pub(crate) fn discard(db: &Connection, agent_id: &AgentId, document: FileId, now: Timestamp) -> Result<()> {
-    let Some(agent) = agents::living(db, agent_id)? else { return Ok(()) };
+    let Some(agent) = tenant::living(db, agent_id)? else { return Ok(()) };
     if remove(db, agent.number, document)? {
         files::make_due(db, agent_id, document, now)?;
     }
@@ -113,7 +114,7 @@ pub(crate) fn purge(db: &Connection, agent_id: &AgentId, agent: i64, at_most: u3
     let mut rows = statement.query(params![agent, at_most])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        found.push(FileId::from_bytes(Columns::of(row).octets()?));
+        found.push(FileId::from_bytes(Columns::of(row).bytes()?));
     }
     for document in &found {
         remove(db, agent, *document)?;
@@ -164,7 +165,7 @@ impl DocumentStore for SqliteStorage {
         agent: &AgentId,
         document: FileId,
     ) -> Result<Option<StoredDocument>, StorageError> {
-        self.readers.now(|db| {
+        self.readers.read_blocking(|db| {
             let mut statement = db.prepare_cached(
                 "SELECT d.body FROM agent a CROSS JOIN document d ON d.agent = a.n \
                  WHERE a.id = ?1 AND a.status <> 2 AND d.id = ?2",
@@ -181,6 +182,6 @@ impl DocumentStore for SqliteStorage {
         at_most: u32,
     ) -> Result<Vec<StoredDocument>, StorageError> {
         let agent = agent.clone();
-        self.readers.later(move |db, _| list(db, &agent, after, at_most)).await
+        self.readers.read(move |db, _| list(db, &agent, after, at_most)).await
     }
 }

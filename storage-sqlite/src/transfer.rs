@@ -14,9 +14,10 @@ use crate::chat::{agent_records, conversations, knowledge, messages};
 use crate::contacts::Columns;
 use crate::error::{Fault, Result, corrupt};
 use crate::readers::snapshot;
+use crate::store::SqliteStorage;
 use crate::{
-    SqliteStorage, agents, audit, contact_schemas, contacts, credits, documents, files, forms, keys,
-    rate_windows, replays,
+    agents, audit, contact_schemas, contacts, credits, documents, files, forms, keys, rate_windows, replays,
+    tenant,
 };
 
 #[async_trait]
@@ -24,7 +25,7 @@ impl TransferStore for SqliteStorage {
     async fn agents_after(&self, after: Option<&AgentId>, at_most: u32) -> StorageResult<Vec<Agent>> {
         let after = after.cloned();
         self.readers
-            .later(move |db, _| {
+            .read(move |db, _| {
                 let after = after.as_ref().map_or("", AgentId::as_str);
                 let sql = "SELECT id, name, status, created_at, updated_at FROM agent WHERE id > ?1 \
                            ORDER BY id LIMIT ?2";
@@ -42,9 +43,12 @@ impl TransferStore for SqliteStorage {
     ) -> StorageResult<Vec<Record>> {
         let (agent, after) = (agent.clone(), after.cloned());
         self.readers
-            .later(move |db, _| {
+            .read(move |db, _| {
                 snapshot(db, |db| match number(db, &agent)? {
-                    Some(number) => read(db, &Place { id: &agent, number }, kind, after.as_ref(), at_most),
+                    Some(number) => {
+                        let agent = &Tenant { id: &agent, number };
+                        read(&Batch { db, agent, after: after.as_ref(), at_most }, kind)
+                    }
                     None => Ok(Vec::new()),
                 })
             })
@@ -54,9 +58,9 @@ impl TransferStore for SqliteStorage {
     async fn last_record(&self, agent: &AgentId, kind: RecordKind) -> StorageResult<Option<RecordKey>> {
         let agent = agent.clone();
         self.readers
-            .later(move |db, _| {
+            .read(move |db, _| {
                 snapshot(db, |db| match number(db, &agent)? {
-                    Some(number) => last(db, &Place { id: &agent, number }, kind),
+                    Some(number) => last(db, &Tenant { id: &agent, number }, kind),
                     None => Ok(None),
                 })
             })
@@ -73,7 +77,7 @@ impl TransferStore for SqliteStorage {
         self.writer
             .write(move |db| {
                 let number = number(db, &agent)?.ok_or(StorageErrorKind::Missing)?;
-                let place = Place { id: &agent, number };
+                let place = Tenant { id: &agent, number };
                 let schema = match records.first() {
                     Some(Record::Contact(_)) => contact_schemas::of_number(db, number)?,
                     _ => None,
@@ -88,7 +92,7 @@ impl TransferStore for SqliteStorage {
 }
 
 /// Where the records of an agent are: what leads their rows.
-struct Place<'a> {
+struct Tenant<'a> {
     id: &'a AgentId,
     number: i64,
 }
@@ -114,150 +118,156 @@ fn every<T>(
     Ok(found)
 }
 
-fn read(
-    db: &Connection,
-    agent: &Place<'_>,
-    kind: RecordKind,
-    after: Option<&RecordKey>,
+const CONTACT_SCHEMAS_AFTER: &str =
+    "SELECT body FROM contact_schema WHERE agent = ?1 AND version > ?2 ORDER BY version LIMIT ?3";
+
+const CONTACTS_AFTER: &str = concat!(
+    "SELECT ",
+    contacts::columns!(),
+    " FROM contact c INDEXED BY contact_by_id WHERE c.agent = ?1 AND c.id > ?2 ORDER BY c.id LIMIT ?3"
+);
+
+const PURGES_AFTER: &str =
+    "SELECT file, due_at FROM blob_purge WHERE agent = ?1 AND file > ?2 ORDER BY file LIMIT ?3";
+
+const SUBMISSIONS_AFTER: &str = concat!(
+    "SELECT ",
+    forms::all_columns!(),
+    " FROM form_submission s INDEXED BY form_submission_by_id",
+    " WHERE s.agent = ?1 AND s.id > ?2 ORDER BY s.id LIMIT ?3"
+);
+
+const REVISIONS_AFTER: &str = "SELECT version, at, by, form_data, submission FROM form_data_revision \
+     WHERE agent = ?1 AND (submission, version) > (?2, ?3) ORDER BY submission, version LIMIT ?4";
+
+const REPLAYS_AFTER: &str = "SELECT fingerprint, status, location, body, resource, expires_at, key FROM replay \
+     WHERE agent = ?1 AND key > ?2 ORDER BY key LIMIT ?3";
+
+const RATE_WINDOWS_AFTER: &str =
+    "SELECT version, shares, key FROM rate_window WHERE agent = ?1 AND key > ?2 ORDER BY key LIMIT ?3";
+
+const AUDIT_AFTER: &str = "SELECT at, id, agent, resource, contact, action, actor, address, request_id, details \
+     FROM audit INDEXED BY audit_by_agent WHERE agent = ?1 AND (at, id) > (?2, ?3) ORDER BY at, id LIMIT ?4";
+
+/// The index by id is over all agents; an agent has few keys.
+const KEYS_AFTER: &str = "SELECT body, last_used_at, last_used_address FROM api_key WHERE agent = ?1 AND id > ?2 \
+     ORDER BY id LIMIT ?3";
+
+/// Some records of a kind that follow a key, in the order of their keys.
+struct Batch<'a> {
+    db: &'a Connection,
+    agent: &'a Tenant<'a>,
+    after: Option<&'a RecordKey>,
     at_most: u32,
-) -> Result<Vec<Record>> {
-    let broken = || corrupt("a key of another kind of record");
-    // No id is as low as the empty one.
-    let id = after.map_or(&[] as &[u8], |after| &after.0);
-    let number_and_id = params![agent.number, id, at_most];
+}
+
+type Records = Result<Vec<Record>>;
+
+impl Batch<'_> {
+    /// The records of a statement that takes agent, id and limit.
+    fn by_id(&self, sql: &str, read: impl Fn(&Row<'_>) -> Result<Record>) -> Records {
+        self.by_id_of(&self.agent.number, sql, read)
+    }
+
+    /// The same, for a table that names agents in another way.
+    fn by_id_of(&self, agent: &dyn ToSql, sql: &str, read: impl Fn(&Row<'_>) -> Result<Record>) -> Records {
+        // No id is as low as the empty one.
+        let id = self.after.map_or(&[] as &[u8], |after| &after.0);
+        every(self.db, sql, params![agent, id, self.at_most], read)
+    }
+
+    /// The records of a statement that takes agent, number and limit.
+    fn by_number(&self, sql: &str, read: impl Fn(&Row<'_>) -> Result<Record>) -> Records {
+        let after = self.after.map_or(Some(0), RecordKey::number).ok_or_else(other_kind)?;
+        every(self.db, sql, params![self.agent.number, after as i64, self.at_most], read)
+    }
+
+    /// The records of a statement that takes agent, id, version and limit.
+    fn by_version(&self, sql: &str, read: impl Fn(&Row<'_>) -> Result<Record>) -> Records {
+        let (id, version) = id_and_version(self.after).ok_or_else(other_kind)?;
+        every(self.db, sql, params![self.agent.number, id, version, self.at_most], read)
+    }
+
+    /// The records of a statement that takes agent, time, id and limit.
+    fn by_time(&self, agent: &dyn ToSql, sql: &str, read: impl Fn(&Row<'_>) -> Result<Record>) -> Records {
+        let (at, id) = time_and_id(self.after).ok_or_else(other_kind)?;
+        every(self.db, sql, params![agent, at, id, self.at_most], read)
+    }
+}
+
+fn other_kind() -> Fault {
+    corrupt("a key of another kind of record")
+}
+
+fn read(batch: &Batch<'_>, kind: RecordKind) -> Records {
+    let Batch { agent, .. } = *batch;
     match kind {
         RecordKind::ContactSchema => {
-            let after = after.map_or(Some(0), RecordKey::number).ok_or_else(broken)?;
-            let sql =
-                "SELECT body FROM contact_schema WHERE agent = ?1 AND version > ?2 ORDER BY version LIMIT ?3";
-            every(db, sql, params![agent.number, after as i64, at_most], |row| {
-                Ok(Record::ContactSchema(Columns::of(row).json()?))
-            })
+            batch.by_number(CONTACT_SCHEMAS_AFTER, |row| Ok(Record::ContactSchema(Columns::of(row).json()?)))
         }
-        RecordKind::Template => every(db, forms::TEMPLATES_AFTER, number_and_id, |row| {
-            Ok(Record::Template(forms::read_template(agent.id, row)?))
+        RecordKind::Template => batch
+            .by_id(forms::TEMPLATES_AFTER, |row| Ok(Record::Template(forms::read_template(agent.id, row)?))),
+        RecordKind::TemplateVersion => batch.by_version(forms::VERSIONS_AFTER, |row| {
+            Ok(Record::TemplateVersion(forms::read_template(agent.id, row)?))
         }),
-        RecordKind::TemplateVersion => {
-            let (id, version) = id_and_version(after).ok_or_else(broken)?;
-            every(db, forms::VERSIONS_AFTER, params![agent.number, id, version, at_most], |row| {
-                Ok(Record::TemplateVersion(forms::read_template(agent.id, row)?))
-            })
-        }
         RecordKind::Contact => {
-            let sql = concat!(
-                "SELECT ",
-                contacts::columns!(),
-                " FROM contact c INDEXED BY contact_by_id WHERE c.agent = ?1 AND c.id > ?2 ORDER BY c.id LIMIT ?3"
-            );
-            every(db, sql, number_and_id, |row| Ok(Record::Contact(contacts::read(agent.id, row)?)))
+            batch.by_id(CONTACTS_AFTER, |row| Ok(Record::Contact(contacts::read(agent.id, row)?)))
         }
-        RecordKind::File => every(db, files::AFTER, number_and_id, |row| {
+        RecordKind::File => batch.by_id(files::AFTER, |row| {
             let (file, tombstone) = files::file_or_tombstone(agent.id, row)?;
             Ok(Record::File { file, tombstone })
         }),
         RecordKind::Document => {
-            every(db, documents::AFTER, number_and_id, |row| Ok(Record::Document(documents::read(row)?)))
+            batch.by_id(documents::AFTER, |row| Ok(Record::Document(documents::read(row)?)))
         }
-        RecordKind::Purge => {
-            let sql =
-                "SELECT file, due_at FROM blob_purge WHERE agent = ?1 AND file > ?2 ORDER BY file LIMIT ?3";
-            every(db, sql, params![agent.id.as_str(), id, at_most], |row| {
-                let mut columns = Columns::of(row);
-                Ok(Record::Purge { file: FileId::from_bytes(columns.octets()?), due_at: columns.time()? })
-            })
-        }
-        RecordKind::Submission => {
-            let sql = concat!(
-                "SELECT ",
-                forms::all_columns!(),
-                " FROM form_submission s INDEXED BY form_submission_by_id",
-                " WHERE s.agent = ?1 AND s.id > ?2 ORDER BY s.id LIMIT ?3"
-            );
-            every(db, sql, number_and_id, |row| {
-                Ok(Record::Submission(forms::read_submission(agent.id, row)?))
-            })
-        }
-        RecordKind::Revision => {
-            let (id, version) = id_and_version(after).ok_or_else(broken)?;
-            let sql = "SELECT version, at, by, form_data, submission FROM form_data_revision \
-                       WHERE agent = ?1 AND (submission, version) > (?2, ?3) ORDER BY submission, version LIMIT ?4";
-            every(db, sql, params![agent.number, id, version, at_most], |row| {
-                let submission = SubmissionId::from_bytes(Columns::from(row, 4).octets()?);
-                Ok(Record::Revision { submission, revision: forms::revision(row)? })
-            })
-        }
-        RecordKind::Replay => {
-            let sql = "SELECT fingerprint, status, location, body, resource, expires_at, key FROM replay \
-                       WHERE agent = ?1 AND key > ?2 ORDER BY key LIMIT ?3";
-            every(db, sql, number_and_id, |row| {
-                let key = ReplayKey(Columns::from(row, 6).octets()?);
-                Ok(Record::Replay(replays::read(key, &mut Columns::of(row))?))
-            })
-        }
-        RecordKind::RateWindow => {
-            let sql = "SELECT version, shares, key FROM rate_window WHERE agent = ?1 AND key > ?2 \
-                       ORDER BY key LIMIT ?3";
-            every(db, sql, number_and_id, |row| {
-                let key = KeyId::from_bytes(Columns::from(row, 2).octets()?);
-                Ok(Record::RateWindow { key, window: rate_windows::read(&mut Columns::of(row))? })
-            })
-        }
+        RecordKind::Purge => batch.by_id_of(&agent.id.as_str(), PURGES_AFTER, |row| {
+            let mut columns = Columns::of(row);
+            Ok(Record::Purge { file: FileId::from_bytes(columns.bytes()?), due_at: columns.time()? })
+        }),
+        RecordKind::Submission => batch
+            .by_id(SUBMISSIONS_AFTER, |row| Ok(Record::Submission(forms::read_submission(agent.id, row)?))),
+        RecordKind::Revision => batch.by_version(REVISIONS_AFTER, |row| {
+            let submission = SubmissionId::from_bytes(Columns::from(row, 4).bytes()?);
+            Ok(Record::Revision { submission, revision: forms::revision(row)? })
+        }),
+        RecordKind::Replay => batch.by_id(REPLAYS_AFTER, |row| {
+            let key = ReplayKey(Columns::from(row, 6).bytes()?);
+            Ok(Record::Replay(replays::read(key, &mut Columns::of(row))?))
+        }),
+        RecordKind::RateWindow => batch.by_id(RATE_WINDOWS_AFTER, |row| {
+            let key = KeyId::from_bytes(Columns::from(row, 2).bytes()?);
+            Ok(Record::RateWindow { key, window: rate_windows::read(&mut Columns::of(row))? })
+        }),
+        RecordKind::CreditAccount if batch.after.is_some() => Ok(Vec::new()),
         RecordKind::CreditAccount => {
-            if after.is_some() {
-                return Ok(Vec::new());
-            }
             let sql = "SELECT version, body FROM credit_account WHERE agent = ?1 LIMIT ?2";
-            every(db, sql, params![agent.number, at_most], |row| {
+            every(batch.db, sql, params![agent.number, batch.at_most], |row| {
                 Ok(Record::CreditAccount(credits::account(row)?))
             })
         }
-        RecordKind::CreditEntry => {
-            let (at, id) = time_and_id(after).ok_or_else(broken)?;
-            every(db, credits::ENTRIES_AFTER, params![agent.number, at, id, at_most], |row| {
-                Ok(Record::CreditEntry(credits::entry(row)?))
-            })
-        }
-        RecordKind::Knowledge => {
-            every(db, knowledge::AFTER, number_and_id, |row| Ok(Record::Knowledge(knowledge::read(row)?)))
-        }
-        RecordKind::Passage => {
-            let (id, position) = id_and_version(after).ok_or_else(broken)?;
-            every(db, knowledge::PASSAGES_AFTER, params![agent.number, id, position, at_most], |row| {
-                let (document, passage) = knowledge::passage(row)?;
-                Ok(Record::Passage { document, passage })
-            })
-        }
-        RecordKind::Conversation => every(db, conversations::AFTER, number_and_id, |row| {
-            Ok(Record::Conversation(Box::new(conversations::read(row)?)))
+        RecordKind::CreditEntry => batch.by_time(&agent.number, credits::ENTRIES_AFTER, |row| {
+            Ok(Record::CreditEntry(credits::entry(row)?))
         }),
-        RecordKind::Message => {
-            let (id, seq) = id_and_version(after).ok_or_else(broken)?;
-            every(db, messages::AFTER, params![agent.number, id, seq, at_most], |row| {
-                let conversation = ConversationId::from_bytes(Columns::from(row, 1).octets()?);
-                Ok(Record::Message { conversation, message: messages::read(row)? })
-            })
+        RecordKind::Knowledge => {
+            batch.by_id(knowledge::AFTER, |row| Ok(Record::Knowledge(knowledge::read(row)?)))
         }
+        RecordKind::Passage => batch.by_version(knowledge::PASSAGES_AFTER, |row| {
+            let (document, passage) = knowledge::passage(row)?;
+            Ok(Record::Passage { document, passage })
+        }),
+        RecordKind::Conversation => batch
+            .by_id(conversations::AFTER, |row| Ok(Record::Conversation(Box::new(conversations::read(row)?)))),
+        RecordKind::Message => batch.by_version(messages::AFTER, |row| {
+            let conversation = ConversationId::from_bytes(Columns::from(row, 1).bytes()?);
+            Ok(Record::Message { conversation, message: messages::read(row)? })
+        }),
         RecordKind::AgentRecord => {
-            let after = after.map_or(Some(0), RecordKey::number).ok_or_else(broken)?;
-            every(db, agent_records::AFTER, params![agent.number, after as i64, at_most], |row| {
-                Ok(Record::AgentRecord(agent_records::read(row)?))
-            })
+            batch.by_number(agent_records::AFTER, |row| Ok(Record::AgentRecord(agent_records::read(row)?)))
         }
         RecordKind::Audit => {
-            let (at, id) = time_and_id(after).ok_or_else(broken)?;
-            let sql = "SELECT at, id, agent, resource, contact, action, actor, address, request_id, details \
-                       FROM audit INDEXED BY audit_by_agent WHERE agent = ?1 AND (at, id) > (?2, ?3) \
-                       ORDER BY at, id LIMIT ?4";
-            every(db, sql, params![agent.id.as_str(), at, id, at_most], |row| {
-                Ok(Record::Audit(audit::read(row)?))
-            })
+            batch.by_time(&agent.id.as_str(), AUDIT_AFTER, |row| Ok(Record::Audit(audit::read(row)?)))
         }
-        RecordKind::Key => {
-            // The index by id is over all agents; an agent has few keys.
-            let sql = "SELECT body, last_used_at, last_used_address FROM api_key WHERE agent = ?1 AND id > ?2 \
-                       ORDER BY id LIMIT ?3";
-            every(db, sql, number_and_id, |row| Ok(Record::Key(keys::read(&mut Columns::of(row))?)))
-        }
+        RecordKind::Key => batch.by_id(KEYS_AFTER, |row| Ok(Record::Key(keys::read(&mut Columns::of(row))?))),
     }
 }
 
@@ -277,15 +287,15 @@ fn time_and_id(after: Option<&RecordKey>) -> Option<(i64, Vec<u8>)> {
     }
 }
 
-fn last(db: &Connection, agent: &Place<'_>, kind: RecordKind) -> Result<Option<RecordKey>> {
+fn last(db: &Connection, agent: &Tenant<'_>, kind: RecordKind) -> Result<Option<RecordKey>> {
     let of_version = |sql: &str| -> Result<Option<RecordKey>> {
         let mut statement = db.prepare_cached(sql)?;
         let mut rows = statement.query([agent.number])?;
         let Some(row) = rows.next()? else { return Ok(None) };
         let mut columns = Columns::of(row);
-        Ok(Some(RecordKey::of_version(&columns.octets()?, columns.count()?)))
+        Ok(Some(RecordKey::of_version(&columns.bytes()?, columns.count()?)))
     };
-    let of_octets = |sql: &str, value: &dyn ToSql| -> Result<Option<RecordKey>> {
+    let of_bytes = |sql: &str, value: &dyn ToSql| -> Result<Option<RecordKey>> {
         let found: Option<Option<Vec<u8>>> =
             db.prepare_cached(sql)?.query_row([value], |row| row.get(0)).optional()?;
         Ok(found.flatten().map(RecordKey))
@@ -295,7 +305,7 @@ fn last(db: &Connection, agent: &Place<'_>, kind: RecordKind) -> Result<Option<R
         let mut rows = statement.query([value])?;
         let Some(row) = rows.next()? else { return Ok(None) };
         let mut columns = Columns::of(row);
-        Ok(Some(RecordKey::of_time(columns.time()?, &columns.octets()?)))
+        Ok(Some(RecordKey::of_time(columns.time()?, &columns.bytes()?)))
     };
     let of_number = |sql: &str| -> Result<Option<RecordKey>> {
         let number: Option<i64> = db.prepare_cached(sql)?.query_row([agent.number], |row| row.get(0))?;
@@ -304,24 +314,24 @@ fn last(db: &Connection, agent: &Place<'_>, kind: RecordKind) -> Result<Option<R
     let number: &dyn ToSql = &agent.number;
     match kind {
         RecordKind::ContactSchema => of_number("SELECT max(version) FROM contact_schema WHERE agent = ?1"),
-        RecordKind::Template => of_octets("SELECT max(id) FROM form_template WHERE agent = ?1", number),
+        RecordKind::Template => of_bytes("SELECT max(id) FROM form_template WHERE agent = ?1", number),
         RecordKind::TemplateVersion => of_version(
             "SELECT template, version FROM form_template_version WHERE agent = ?1 \
              ORDER BY template DESC, version DESC LIMIT 1",
         ),
-        RecordKind::Contact => of_octets("SELECT max(id) FROM contact WHERE agent = ?1", number),
-        RecordKind::File => of_octets("SELECT max(id) FROM file WHERE agent = ?1", number),
-        RecordKind::Document => of_octets("SELECT max(id) FROM document WHERE agent = ?1", number),
+        RecordKind::Contact => of_bytes("SELECT max(id) FROM contact WHERE agent = ?1", number),
+        RecordKind::File => of_bytes("SELECT max(id) FROM file WHERE agent = ?1", number),
+        RecordKind::Document => of_bytes("SELECT max(id) FROM document WHERE agent = ?1", number),
         RecordKind::Purge => {
-            of_octets("SELECT max(file) FROM blob_purge WHERE agent = ?1", &agent.id.as_str())
+            of_bytes("SELECT max(file) FROM blob_purge WHERE agent = ?1", &agent.id.as_str())
         }
-        RecordKind::Submission => of_octets("SELECT max(id) FROM form_submission WHERE agent = ?1", number),
+        RecordKind::Submission => of_bytes("SELECT max(id) FROM form_submission WHERE agent = ?1", number),
         RecordKind::Revision => of_version(
             "SELECT submission, version FROM form_data_revision WHERE agent = ?1 \
              ORDER BY submission DESC, version DESC LIMIT 1",
         ),
-        RecordKind::Replay => of_octets("SELECT max(key) FROM replay WHERE agent = ?1", number),
-        RecordKind::RateWindow => of_octets("SELECT max(key) FROM rate_window WHERE agent = ?1", number),
+        RecordKind::Replay => of_bytes("SELECT max(key) FROM replay WHERE agent = ?1", number),
+        RecordKind::RateWindow => of_bytes("SELECT max(key) FROM rate_window WHERE agent = ?1", number),
         RecordKind::CreditAccount => {
             let is_there = db.prepare_cached(credits::ACCOUNT_OF_AGENT)?.exists([agent.number])?;
             Ok(is_there.then(|| RecordKey::of_number(0)))
@@ -330,12 +340,12 @@ fn last(db: &Connection, agent: &Place<'_>, kind: RecordKind) -> Result<Option<R
             "SELECT at, id FROM credit_entry WHERE agent = ?1 ORDER BY at DESC, id DESC LIMIT 1",
             number,
         ),
-        RecordKind::Knowledge => of_octets("SELECT max(id) FROM knowledge WHERE agent = ?1", number),
+        RecordKind::Knowledge => of_bytes("SELECT max(id) FROM knowledge WHERE agent = ?1", number),
         RecordKind::Passage => of_version(
             "SELECT document, position FROM passage WHERE agent = ?1 \
              ORDER BY document DESC, position DESC LIMIT 1",
         ),
-        RecordKind::Conversation => of_octets("SELECT max(id) FROM conversation WHERE agent = ?1", number),
+        RecordKind::Conversation => of_bytes("SELECT max(id) FROM conversation WHERE agent = ?1", number),
         RecordKind::Message => of_version(
             "SELECT conversation, seq FROM message WHERE agent = ?1 \
              ORDER BY conversation DESC, seq DESC LIMIT 1",
@@ -346,7 +356,7 @@ fn last(db: &Connection, agent: &Place<'_>, kind: RecordKind) -> Result<Option<R
              ORDER BY at DESC, id DESC LIMIT 1",
             &agent.id.as_str(),
         ),
-        RecordKind::Key => of_octets("SELECT max(id) FROM api_key WHERE agent = ?1", number),
+        RecordKind::Key => of_bytes("SELECT max(id) FROM api_key WHERE agent = ?1", number),
     }
 }
 
@@ -360,14 +370,22 @@ fn put_agent(db: &Connection, agent: &Agent) -> Result<()> {
     .execute(params![
         agent.id.as_str(),
         agent.name.as_str(),
-        agents::status_number(agent.status),
+        tenant::status_number(agent.status),
         agent.created_at.millis(),
         agent.updated_at.millis()
     ])?;
     Ok(())
 }
 
-fn put(db: &Connection, agent: &Place<'_>, schema: Option<&ContactSchema>, record: &Record) -> Result<()> {
+fn put_contact_schema(db: &Connection, agent: i64, schema: &ContactSchema) -> Result<()> {
+    contact_schemas::put(db, agent, schema)?;
+    let version = i64::try_from(schema.version).map_err(corrupt)?;
+    db.prepare_cached("UPDATE agent SET schema_version = max(schema_version, ?2) WHERE n = ?1")?
+        .execute([agent, version])?;
+    Ok(())
+}
+
+fn put(db: &Connection, agent: &Tenant<'_>, schema: Option<&ContactSchema>, record: &Record) -> Result<()> {
     let refuse_known = |sql: &str, values: &[&dyn ToSql]| -> Result<()> {
         if db.prepare_cached(sql)?.exists(values)? {
             return Err(StorageErrorKind::AlreadyExists.into());
@@ -375,13 +393,7 @@ fn put(db: &Connection, agent: &Place<'_>, schema: Option<&ContactSchema>, recor
         Ok(())
     };
     match record {
-        Record::ContactSchema(schema) => {
-            contact_schemas::put(db, agent.number, schema)?;
-            let version = i64::try_from(schema.version).map_err(corrupt)?;
-            db.prepare_cached("UPDATE agent SET schema_version = max(schema_version, ?2) WHERE n = ?1")?
-                .execute([agent.number, version])?;
-            Ok(())
-        }
+        Record::ContactSchema(schema) => put_contact_schema(db, agent.number, schema),
         Record::Template(template) => forms::put_standing(db, agent.number, template),
         Record::TemplateVersion(template) => {
             let version = i64::try_from(template.version).map_err(corrupt)?;
@@ -422,15 +434,7 @@ fn put(db: &Connection, agent: &Place<'_>, schema: Option<&ContactSchema>, recor
             )?;
             replays::put(db, agent.number, replay)
         }
-        Record::RateWindow { key, window } => {
-            let shares = serde_json::to_string(&window.shares).map_err(corrupt)?;
-            let version = i64::try_from(window.version).map_err(corrupt)?;
-            db.prepare_cached(
-                "INSERT INTO rate_window (agent, key, version, shares) VALUES (?1, ?2, ?3, ?4)",
-            )?
-            .execute(params![agent.number, key.as_bytes(), version, shares])?;
-            Ok(())
-        }
+        Record::RateWindow { key, window } => rate_windows::put_new(db, agent.number, *key, window),
         Record::CreditAccount(account) => credits::put_new(db, agent.number, account),
         Record::CreditEntry(entry) => credits::note(db, agent.number, entry),
         Record::Knowledge(document) => knowledge::put_new(db, agent.number, document),

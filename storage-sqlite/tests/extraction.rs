@@ -25,7 +25,7 @@ fn filled(folder: &Folder) -> SqliteStorage {
     store
 }
 
-fn octets(store: &SqliteStorage) -> u64 {
+fn bytes(store: &SqliteStorage) -> u64 {
     let contact = ContactId::from_bytes([1; 12]);
     wait(store.file_usage(&agent_id("a"), contact)).unwrap().octets_of_agent
 }
@@ -34,8 +34,8 @@ fn octets(store: &SqliteStorage) -> u64 {
 fn what_does_not_agree_is_found() {
     use FindingKind as F;
     for (sql, kind, words) in [
-        ("UPDATE file_total SET octets = octets - 1", F::Counter, "octets of files and documents"),
-        ("DELETE FROM file_total", F::Counter, "octets of files and documents"),
+        ("UPDATE file_total SET octets = octets - 1", F::Counter, "bytes of files and documents"),
+        ("DELETE FROM file_total", F::Counter, "bytes of files and documents"),
         ("DELETE FROM blob_purge", F::Reference, "is never to go"),
         ("UPDATE document SET stored_size = stored_size + 1", F::Record, "found as another one"),
         (
@@ -69,7 +69,7 @@ fn what_does_not_agree_is_found() {
         let left = store.check().unwrap();
         assert_eq!(left.iter().any(|it| it.kind == kind), !kind.is_repairable(), "{sql}: {left:?}");
         if kind == F::Counter {
-            assert_eq!(octets(&store), 10_000_000_000, "{sql}");
+            assert_eq!(bytes(&store), 10_000_000_000, "{sql}");
         }
     }
 }

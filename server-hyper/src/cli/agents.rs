@@ -5,17 +5,13 @@ use std::time::Duration;
 use clap::Subcommand;
 use openapi_core::admin::{Admin, ChatAdmin, NewAgent};
 use openapi_core::agents::{Agent, AgentStatus};
-use openapi_core::platform::Platform;
 use openapi_core::values::{AgentId, Line};
 use serde::Serialize;
 use widget::Widget;
 
 use super::agent_settings::{self, Configure};
-use super::output::{note, print_record, print_table};
-use super::with_platform;
-use crate::assemble::{Contents, operator};
-use crate::config::Config;
-use crate::config::flags::EveryFlags;
+use super::context::CommandContext;
+use crate::assemble::Contents;
 use crate::config::typed::Names;
 use crate::config::values::duration;
 use crate::failure::Failure;
@@ -92,43 +88,54 @@ pub enum Agents {
 }
 
 impl Agents {
-    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
-        let json = every.json;
+    pub fn run(self, context: &CommandContext) -> Result<(), Failure> {
+        let json = context.json();
         // Deleting an agent removes contents of files, the rest needs none.
         let removes = matches!(self, Agents::Delete { .. });
         let contents = if removes { Contents::Open } else { Contents::Closed };
-        with_platform(every, contents, async |platform: &Platform| {
-            let by = operator();
+        context.with_platform(contents, async |platform| {
+            let by = context.operator();
             let agent = match self {
                 Agents::Create { name, id } => platform.create_agent(&by, NewAgent { id, name }).await?,
                 Agents::List => {
                     let agents = platform.agents().await?;
-                    return print_table(json, &agents, &["id", "name", "status", "created"], |agent| {
-                        vec![
-                            agent.id.to_string(),
-                            agent.name.to_string(),
-                            status(agent).to_owned(),
-                            agent.created_at.to_string(),
-                        ]
-                    });
+                    return context.print_table(
+                        json,
+                        &agents,
+                        &["id", "name", "status", "created"],
+                        |agent| {
+                            vec![
+                                agent.id.to_string(),
+                                agent.name.to_string(),
+                                status(agent).to_owned(),
+                                agent.created_at.to_string(),
+                            ]
+                        },
+                    );
                 }
                 Agents::Show { id } => {
                     let agent = platform.agent(&id).await?;
-                    return show(json, &agent, platform.brand().service_name(), &widget_host(every)?);
+                    return show(
+                        context,
+                        json,
+                        &agent,
+                        platform.brand().service_name(),
+                        &widget_host(context)?,
+                    );
                 }
-                Agents::Configure(configure) => return configure.run(platform, json).await,
+                Agents::Configure(configure) => return configure.run(context, platform, json).await,
                 Agents::IdentitySecret { id, rotate, grace } => {
                     if rotate {
                         let grace = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
                         platform.rotate_identity_secret(&by, &id, grace).await?;
                     }
-                    return show_secrets(json, &id, &platform.identity_secrets(&id).await?);
+                    return show_secrets(context, json, &id, &platform.identity_secrets(&id).await?);
                 }
                 Agents::Disable { id } => platform.disable_agent(&by, &id).await?,
                 Agents::Enable { id } => platform.enable_agent(&by, &id).await?,
                 Agents::Delete { id } => platform.delete_agent(&by, &id).await?,
             };
-            print_record(json, &agent, &lines(&agent))
+            context.print_record(json, &agent, &lines(&agent))
         })
     }
 }
@@ -161,7 +168,13 @@ struct OnPages<'a> {
     content_security_policy: String,
 }
 
-fn show(json: bool, agent: &Agent, service_name: &str, host: &str) -> Result<(), Failure> {
+fn show(
+    context: &CommandContext,
+    json: bool,
+    agent: &Agent,
+    service_name: &str,
+    host: &str,
+) -> Result<(), Failure> {
     let widget = Widget::new(service_name).map_err(|error| Failure::new(error.to_string()))?;
     let id = agent.id.as_str();
     let on_pages = OnPages {
@@ -174,14 +187,14 @@ fn show(json: bool, agent: &Agent, service_name: &str, host: &str) -> Result<(),
     lines.push(("widget", on_pages.tag.clone()));
     lines.push(("pinned", on_pages.pinned_tag.clone()));
     lines.push(("policy", on_pages.content_security_policy.clone()));
-    print_record(json, &WithWidget { agent, widget: on_pages }, &lines)
+    context.print_record(json, &WithWidget { agent, widget: on_pages }, &lines)
 }
 
 /// Where pages reach the widget. Commands do not know where a server listens: by default it is the address of the guides.
-fn widget_host(every: &EveryFlags) -> Result<String, Failure> {
-    let config = Config::read(every, None)?;
+fn widget_host(context: &CommandContext) -> Result<String, Failure> {
+    let config = context.config()?;
     Ok(Names::of(&config)?.widget_public_url.unwrap_or_else(|| {
-        note("widget_public_url is not set: the tags are for a server on this machine");
+        context.note("widget_public_url is not set: the tags are for a server on this machine");
         "http://127.0.0.1:8081".to_owned()
     }))
 }
@@ -197,10 +210,15 @@ struct IdentitySecrets<'a> {
     previous: Option<&'a String>,
 }
 
-fn show_secrets(json: bool, agent: &AgentId, secrets: &[String]) -> Result<(), Failure> {
+fn show_secrets(
+    context: &CommandContext,
+    json: bool,
+    agent: &AgentId,
+    secrets: &[String],
+) -> Result<(), Failure> {
     let (current, previous) = (secrets.first(), secrets.get(1));
     if !json && current.is_none() {
-        note(&format!(
+        context.note(&format!(
             "there is none; make one with `openapi-server agents identity-secret {agent} --rotate`"
         ));
         return Ok(());
@@ -210,9 +228,11 @@ fn show_secrets(json: bool, agent: &AgentId, secrets: &[String]) -> Result<(), F
         ("secret", current.cloned().unwrap_or_default()),
         ("the one before", previous.cloned().unwrap_or_default()),
     ];
-    print_record(json, &shown, &lines)?;
+    context.print_record(json, &shown, &lines)?;
     if !json {
-        note("Keep it on your server: whoever has it can pass for any of your users. It belongs in no page.");
+        context.note(
+            "Keep it on your server: whoever has it can pass for any of your users. It belongs in no page.",
+        );
     }
     Ok(())
 }

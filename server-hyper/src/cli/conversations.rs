@@ -3,14 +3,12 @@
 use clap::{Args, Subcommand, ValueEnum};
 use openapi_core::admin::ChatAdmin;
 use openapi_core::chat::{ConversationMode, ConversationStatus};
-use openapi_core::platform::Platform;
 use openapi_core::storage::ConversationFilter;
 use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 
-use super::output::{note, print_json, print_record};
-use super::{conversations_live, conversations_read, with_platform};
-use crate::assemble::{Contents, operator};
-use crate::config::flags::EveryFlags;
+use super::context::CommandContext;
+use super::{conversations_live, conversations_read};
+use crate::assemble::Contents;
 use crate::failure::Failure;
 
 #[derive(Debug, Subcommand)]
@@ -177,33 +175,34 @@ impl Selection {
 }
 
 impl Conversations {
-    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
-        let json = every.json;
-        with_platform(every, Contents::Closed, async |platform: &Platform| {
-            let by = operator();
+    pub fn run(self, context: &CommandContext) -> Result<(), Failure> {
+        let json = context.json();
+        context.with_platform(Contents::Closed, async |platform| {
+            let by = context.operator();
             let changed = match self {
                 Conversations::List { selection, page, limit } => {
-                    return conversations_read::list(platform, json, &selection, page, limit).await;
+                    return conversations_read::list(context, platform, json, &selection, page, limit).await;
                 }
                 Conversations::Show(Named { conversation, agent }) => {
-                    return conversations_read::show(platform, json, &agent, conversation).await;
+                    return conversations_read::show(context, platform, json, &agent, conversation).await;
                 }
                 Conversations::Export { selection } => {
-                    return conversations_read::export_all(platform, &selection).await;
+                    return conversations_read::export_all(context, platform, &selection).await;
                 }
                 Conversations::Watch { agent, mode } => {
-                    return conversations_live::watch(platform, &agent, mode.map(Mode::of_library)).await;
+                    return conversations_live::watch(context, platform, &agent, mode.map(Mode::of_library))
+                        .await;
                 }
                 Conversations::Reply { named: Named { conversation, agent }, text, name } => {
                     let message =
                         platform.reply_to_conversation(&by, &agent, conversation, &name, &text).await?;
                     let said = conversations_read::Said::of(&message);
                     if json {
-                        return print_json(&said);
+                        return context.print_json(&said);
                     }
-                    note("the visitor sees it; the conversation waits for a person from now on");
+                    context.note("the visitor sees it; the conversation waits for a person from now on");
                     let lines = [("message", said.id.to_string()), ("number", said.seq.to_string())];
-                    return print_record(false, &said, &lines);
+                    return context.print_record(false, &said, &lines);
                 }
                 Conversations::Take(Named { conversation, agent }) => {
                     platform.take_conversation(&by, &agent, conversation).await?
@@ -221,10 +220,10 @@ impl Conversations {
                     let erased = platform.erase_conversation(&by, &agent, conversation).await?;
                     let lines =
                         [("erased", erased.id.to_string()), ("messages", erased.message_count.to_string())];
-                    return print_record(json, &conversations_read::Shown::of(&erased), &lines);
+                    return context.print_record(json, &conversations_read::Shown::of(&erased), &lines);
                 }
             };
-            conversations_read::print_one(json, &changed)
+            conversations_read::print_one(context, json, &changed)
         })
     }
 }

@@ -1,7 +1,6 @@
 //! `conversations watch`: what visitors write, as they write it.
 
 use std::collections::HashMap;
-use std::io::{self, ErrorKind, Write};
 use std::time::Duration;
 
 use openapi_core::admin::ChatAdmin;
@@ -12,6 +11,7 @@ use openapi_core::storage::{ConversationFilter, ConversationQuery};
 use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 use serde::Serialize;
 
+use super::context::CommandContext;
 use super::conversations_read::Said;
 use crate::failure::Failure;
 use crate::ports::SystemClock;
@@ -39,11 +39,12 @@ struct Heard<'a> {
 
 /// Prints a line for each message that a visitor writes from now on, until it is interrupted or nobody reads any more.
 pub async fn watch(
+    context: &CommandContext,
     platform: &Platform,
     agent: &AgentId,
     mode: Option<ConversationMode>,
 ) -> Result<(), Failure> {
-    let mut watch = Watch { platform, agent, mode, begun: look_back(), known: HashMap::new() };
+    let mut watch = Watch { context, platform, agent, mode, begun: look_back(), known: HashMap::new() };
     let begun = watch.begun;
     for conversation in watch.spoken_since(begun).await? {
         watch.known.insert(conversation.id, conversation.message_count);
@@ -59,7 +60,7 @@ pub async fn watch(
     };
     tokio::select! {
         ended = looking => ended,
-        interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
+        interrupted = context.caller().interrupted() => Ok(interrupted?),
     }
 }
 
@@ -68,6 +69,7 @@ fn look_back() -> Timestamp {
 }
 
 struct Watch<'a> {
+    context: &'a CommandContext,
     platform: &'a Platform,
     agent: &'a AgentId,
     mode: Option<ConversationMode>,
@@ -105,7 +107,7 @@ impl Watch<'_> {
                         operator_unread: conversation.operator_unread,
                         message: Said::of(message),
                     })?;
-                    if !print(&line)? {
+                    if !self.context.print_unless_closed(&format!("{line}\n"))? {
                         return Ok(false);
                     }
                 }
@@ -128,14 +130,5 @@ impl Watch<'_> {
                 return Ok(found);
             }
         }
-    }
-}
-
-/// Prints a line at once; `false` when nobody reads any more.
-fn print(line: &str) -> Result<bool, Failure> {
-    let mut output = io::stdout().lock();
-    match writeln!(output, "{line}").and_then(|()| output.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
-        outcome => Ok(outcome.map(|()| true)?),
     }
 }

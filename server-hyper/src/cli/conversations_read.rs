@@ -17,9 +17,10 @@ use openapi_core::values::{AgentId, ContactId, ConversationId, MessageId, Timest
 use serde::Serialize;
 
 use super::contacts::Format;
+use super::context::CommandContext;
 use super::conversations::{Selection, Status};
 use super::export;
-use super::output::{indented, note, optional, print, print_json, print_record, print_table, shown};
+use super::output::{indented, optional, shown};
 use crate::failure::Failure;
 use crate::ports::SystemClock;
 
@@ -229,9 +230,9 @@ fn word(outcome: Outcome) -> &'static str {
 }
 
 /// Prints one conversation without its messages.
-pub fn print_one(json: bool, conversation: &Conversation) -> Result<(), Failure> {
+pub fn print_one(context: &CommandContext, json: bool, conversation: &Conversation) -> Result<(), Failure> {
     let shown = Shown::of(conversation);
-    print_record(json, &shown, &shown.lines())
+    context.print_record(json, &shown, &shown.lines())
 }
 
 /// A conversation with its messages.
@@ -259,6 +260,7 @@ impl WithMessages {
 
 /// Prints a conversation with its messages.
 pub async fn show(
+    context: &CommandContext,
     platform: &Platform,
     json: bool,
     agent: &AgentId,
@@ -267,11 +269,11 @@ pub async fn show(
     let conversation = platform.conversation(agent, conversation).await?;
     let read = WithMessages::read(platform, &conversation).await?;
     if json {
-        return print_json(&read);
+        return context.print_json(&read);
     }
-    print_record(false, &read.conversation, &read.conversation.lines())?;
-    print("\n")?;
-    print(&read.messages.iter().map(Said::block).collect::<String>())
+    context.print_record(false, &read.conversation, &read.conversation.lines())?;
+    context.print("\n")?;
+    context.print(&read.messages.iter().map(Said::block).collect::<String>())
 }
 
 /// A page of conversations.
@@ -283,6 +285,7 @@ struct Listed {
 
 /// Prints a page of conversations.
 pub async fn list(
+    context: &CommandContext,
     platform: &Platform,
     json: bool,
     selection: &Selection,
@@ -303,10 +306,10 @@ pub async fn list(
             has_previous_page: page > 1 && total > 0,
             next_cursor: None,
         };
-        return print_json(&Listed { conversations, pagination });
+        return context.print_json(&Listed { conversations, pagination });
     }
     let heads = ["id", "status", "answered by", "visitor", "contact", "messages", "not read", "last message"];
-    print_table(false, &conversations, &heads, |shown| {
+    context.print_table(false, &conversations, &heads, |shown| {
         vec![
             shown.id.to_string(),
             shown.status.as_str().to_owned(),
@@ -319,7 +322,7 @@ pub async fn list(
         ]
     })?;
     if pages > 1 {
-        note(&format!("page {page} of {pages}, {total} conversations"));
+        context.note(&format!("page {page} of {pages}, {total} conversations"));
     }
     Ok(())
 }
@@ -380,7 +383,11 @@ async fn rows(
 }
 
 /// Prints all selected conversations with their messages.
-pub async fn export_all(platform: &Platform, selection: &Selection) -> Result<(), Failure> {
+pub async fn export_all(
+    context: &CommandContext,
+    platform: &Platform,
+    selection: &Selection,
+) -> Result<(), Failure> {
     let agent = &selection.agent;
     let mut filter = selection.filter();
     let wanted = selection.status.map(Status::of_library);
@@ -413,5 +420,5 @@ pub async fn export_all(platform: &Platform, selection: &Selection) -> Result<()
             }
         }
     };
-    export::run(Format::Ndjson, page, &[], |_| Ok(Vec::new())).await
+    export::run(context, Format::Ndjson, page, &[], |_| Ok(Vec::new())).await
 }

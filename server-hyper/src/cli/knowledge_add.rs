@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,10 +19,11 @@ use openapi_core::values::AgentId;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::output::{complain, note, optional, print_json, print_table};
-use super::with_platform_by;
-use crate::assemble::{Contents, confined, operator};
-use crate::config::flags::{EveryFlags, KnowledgeFlags};
+use super::context::CommandContext;
+use super::output::optional;
+use crate::assemble::{Contents, confined};
+use crate::config::flags::KnowledgeFlags;
+use crate::console::caller::FolderEntry;
 use crate::failure::Failure;
 
 /// Examples of `knowledge add`.
@@ -62,7 +63,7 @@ pub struct Add {
     #[arg(long, value_name = "LANGUAGE", value_delimiter = ',', default_value = "eng")]
     ocr_languages: Vec<String>,
     #[command(flatten)]
-    limits: KnowledgeFlags,
+    pub(super) limits: KnowledgeFlags,
 }
 
 /// What was added and what was not.
@@ -87,11 +88,11 @@ struct Source {
 }
 
 impl Add {
-    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
-        let json = every.json;
-        let (sources, failed) = self.sources()?;
+    pub fn run(self, context: &CommandContext) -> Result<(), Failure> {
+        let json = context.json();
+        let (sources, failed) = self.sources(context)?;
         let mut summary = Summary { added: Vec::new(), failed };
-        with_platform_by(every, Some(&self.limits.values), Contents::Closed, async |platform| {
+        context.with_platform(Contents::Closed, async |platform| {
             // A mistyped agent is told once, not for every file.
             platform.agent(&self.agent).await?;
             let reading = Reading::new(&self.ocr_languages, platform.knowledge_limits())?;
@@ -102,8 +103,8 @@ impl Add {
                         let words = "a file of this name was added just now, and documents of one name replace each other";
                         return Err(words.to_owned());
                     }
-                    let new = self.document(source, &reading).await?;
-                    let added = platform.add_knowledge(&operator(), &self.agent, new).await;
+                    let new = self.document(context, source, &reading).await?;
+                    let added = platform.add_knowledge(&context.operator(), &self.agent, new).await;
                     added.map_err(|error| Failure::from(error).to_string())
                 };
                 match outcome.await {
@@ -111,7 +112,7 @@ impl Add {
                         names.insert(&source.name);
                         if sources.len() > 1 {
                             let (nth, all) = (nth + 1, sources.len());
-                            note(&format!("{nth} of {all}: {}, {} passage(s)", source.name, added.passages));
+                            context.note(&format!("{nth} of {all}: {}, {} passage(s)", source.name, added.passages));
                         }
                         summary.added.push(added);
                     }
@@ -123,14 +124,14 @@ impl Add {
             Ok(())
         })?;
         if json {
-            print_json(&summary)?;
+            context.print_json(&summary)?;
         } else {
             for Failed { file, message } in &summary.failed {
-                complain(&format!("{file}: {message}"));
+                context.complain(&format!("{file}: {message}"));
             }
             if !summary.added.is_empty() {
                 let heads = ["id", "title", "file", "pages", "passages", ""];
-                print_table(false, &summary.added, &heads, row)?;
+                context.print_table(false, &summary.added, &heads, row)?;
             }
         }
         match summary.failed.len() {
@@ -141,15 +142,16 @@ impl Add {
     }
 
     /// The files to add, and what cannot even be found.
-    fn sources(&self) -> Result<(Vec<Source>, Vec<Failed>), Failure> {
+    fn sources(&self, context: &CommandContext) -> Result<(Vec<Source>, Vec<Failed>), Failure> {
         let (mut sources, mut failed) = (Vec::new(), Vec::new());
         for path in &self.files {
             let mut lost = |path: &Path, message: String| {
                 failed.push(Failed { file: path.display().to_string(), message });
             };
-            if path.is_dir() {
+            // A file that is not there is reported when it is read.
+            if let Ok(Some(entries)) = context.caller().list(path) {
                 let before = sources.len();
-                walk(path, "", &mut sources, &mut lost);
+                walk(context, path, entries, "", &mut sources, &mut lost);
                 if sources.len() == before {
                     lost(path, format!("the folder has no files of {}", ENDINGS.join(", ")));
                 }
@@ -165,9 +167,14 @@ impl Add {
     }
 
     /// Reads and cuts a document.
-    async fn document(&self, source: &Source, reading: &Reading) -> Result<NewKnowledge, String> {
-        let octets = read(&source.path, reading.most.octets).map_err(|error| error.to_string())?;
-        let text = reading.text(&octets, source).await?;
+    async fn document(
+        &self,
+        context: &CommandContext,
+        source: &Source,
+        reading: &Reading,
+    ) -> Result<NewKnowledge, String> {
+        let octets = read(context, &source.path, reading.most.octets).map_err(|error| error.to_string())?;
+        let text = reading.text(context, &octets, source).await?;
         let pages: Vec<&str> = text.pages.iter().map(String::as_str).collect();
         let cut = chat::cut(&pages, text.format);
         let file_name = source.name.rsplit('/').next().unwrap_or_default();
@@ -188,32 +195,40 @@ impl Add {
 }
 
 /// Reads a file that is not too large.
-fn read(path: &Path, most: u64) -> io::Result<Arc<[u8]>> {
-    let size = std::fs::metadata(path)?.len();
-    if size > most {
+fn read(context: &CommandContext, path: &Path, most: u64) -> io::Result<Arc<[u8]>> {
+    let mut content = Vec::new();
+    context.caller().open(path)?.take(most + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > most {
         return Err(io::Error::other(format!("a document has at most {most} bytes")));
     }
-    Ok(std::fs::read(path)?.into())
+    Ok(content.into())
 }
 
 /// Finds the documents in a folder, by name; hidden ones and linked folders are passed over.
-fn walk(folder: &Path, prefix: &str, sources: &mut Vec<Source>, lost: &mut impl FnMut(&Path, String)) {
-    let entries = std::fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
-    let mut entries = match entries {
-        Ok(entries) => entries,
-        Err(error) => return lost(folder, error.to_string()),
-    };
-    entries.sort_by_key(std::fs::DirEntry::file_name);
-    for entry in entries {
-        let path = entry.path();
-        let own = entry.file_name().to_string_lossy().into_owned();
+fn walk(
+    context: &CommandContext,
+    folder: &Path,
+    entries: Vec<FolderEntry>,
+    prefix: &str,
+    sources: &mut Vec<Source>,
+    lost: &mut impl FnMut(&Path, String),
+) {
+    for FolderEntry { name: own, is_folder, is_file } in entries {
+        let path = folder.join(&own);
+        let own = own.to_string_lossy();
         let name = format!("{prefix}{own}");
         if own.starts_with('.') {
             continue;
         }
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            walk(&path, &format!("{name}/"), sources, lost);
-        } else if path.is_file() && ENDINGS.contains(&ending(&path).as_str()) {
+        if is_folder {
+            match context.caller().list(&path) {
+                Ok(entries) => {
+                    let entries = entries.unwrap_or_default();
+                    walk(context, &path, entries, &format!("{name}/"), sources, lost);
+                }
+                Err(error) => lost(&path, error.to_string()),
+            }
+        } else if is_file && ENDINGS.contains(&ending(&path).as_str()) {
             sources.push(Source { path, name });
         }
     }
@@ -249,7 +264,12 @@ impl Reading {
         })
     }
 
-    async fn text(&self, octets: &Arc<[u8]>, source: &Source) -> Result<Text, String> {
+    async fn text(
+        &self,
+        context: &CommandContext,
+        octets: &Arc<[u8]>,
+        source: &Source,
+    ) -> Result<Text, String> {
         if octets.is_empty() {
             return Err("the file is empty".to_owned());
         }
@@ -267,7 +287,7 @@ impl Reading {
                 let recognise = Some(Arc::clone(&self.recognise));
                 let document = self.reader.read(Arc::clone(octets), limits, recognise).await;
                 let document = document.map_err(|error| error.to_string())?;
-                warn(&source.name, &document.warnings);
+                warn(context, &source.name, &document.warnings);
                 Ok(Text {
                     page_count: document.page_count,
                     pages: pages(&document),
@@ -308,7 +328,7 @@ fn pages(document: &Document) -> Vec<String> {
 }
 
 /// Tells what of a document was not read.
-fn warn(name: &str, warnings: &[Warning]) {
+fn warn(context: &CommandContext, name: &str, warnings: &[Warning]) {
     let count = |is: fn(&Warning) -> bool| warnings.iter().filter(|warning| is(warning)).count();
     for (count, what) in [
         (
@@ -322,7 +342,7 @@ fn warn(name: &str, warnings: &[Warning]) {
         ),
     ] {
         if count > 0 {
-            note(&format!("{name}: {count} {what}"));
+            context.note(&format!("{name}: {count} {what}"));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Conversations, as JSON beside what they are found, listed and filtered by.
+//! Conversations: a JSON record, and the columns that find, list and filter it.
 
 use async_trait::async_trait;
 use openapi_core::audit::AuditEntry;
@@ -15,9 +15,10 @@ use super::messages;
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
 use crate::readers::snapshot;
-use crate::{SqliteStorage, agents, audit, documents};
+use crate::store::SqliteStorage;
+use crate::{audit, documents, tenant};
 
-/// Conversations of an agent behind an id, by id, each behind the record with what stands beside it.
+/// Conversations of an agent after an id, by id; the columns follow the record.
 pub(crate) const AFTER: &str = "SELECT body, id, agent_id, version, status, mode, contact, last_message_at, \
      expires_at FROM conversation INDEXED BY conversation_by_id WHERE agent = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
 
@@ -45,7 +46,7 @@ const fn mode_number(mode: ConversationMode) -> i64 {
     }
 }
 
-/// What stands beside the record, in the order of the columns.
+/// The columns next to the record, in their order.
 #[derive(PartialEq)]
 pub(crate) struct Beside {
     id: [u8; 12],
@@ -59,7 +60,7 @@ pub(crate) struct Beside {
 }
 
 impl Beside {
-    /// What belongs beside a conversation of this agent.
+    /// The columns of a conversation of this agent.
     pub(crate) fn of(agent: &AgentId, it: &Conversation) -> Self {
         Beside {
             id: *it.id.as_bytes(),
@@ -77,12 +78,12 @@ impl Beside {
     pub(crate) fn read(row: &Row<'_>) -> Result<Self> {
         let mut columns = Columns::from(row, 1);
         Ok(Beside {
-            id: columns.octets()?,
+            id: columns.bytes()?,
             agent: columns.str()?.to_owned(),
             version: columns.count()?,
             status: columns.integer()?,
             mode: columns.integer()?,
-            contact: columns.optional_octets()?,
+            contact: columns.optional_bytes()?,
             last_message_at: columns.time()?,
             expires_at: columns.time()?,
         })
@@ -101,7 +102,7 @@ fn stored_version(db: &Connection, agent: i64, id: ConversationId) -> Result<Opt
         .optional()?)
 }
 
-/// Stores a conversation in place of the one that is there.
+/// Replaces a conversation.
 fn put(db: &Connection, agent_id: &AgentId, agent: i64, conversation: &Conversation) -> Result<()> {
     let beside = Beside::of(agent_id, conversation);
     let values = params![
@@ -150,7 +151,7 @@ pub(crate) fn put_new(
     put(db, agent_id, agent, conversation)
 }
 
-/// Makes what stands beside the conversations of an agent anew. What cannot be read, a check lists.
+/// Derives the columns of an agent's conversations again. A check lists the records that cannot be read.
 pub(crate) fn repair(db: &Connection, agent_id: &AgentId, agent: i64) -> Result<()> {
     let mut every = db.prepare_cached(AFTER)?;
     let mut rows = every.query(params![agent, &[] as &[u8], i64::MAX])?;
@@ -166,7 +167,7 @@ pub(crate) fn repair(db: &Connection, agent_id: &AgentId, agent: i64) -> Result<
 
 /// As [`ConversationStore::save_conversation`], inside the writer's transaction.
 fn save(db: &Connection, agent_id: &AgentId, write: &ConversationWrite) -> Result<()> {
-    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
+    let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     let conversation = &write.conversation;
     super::refuse_stale(stored_version(db, agent, conversation.id)?, conversation.version)?;
     for document in &write.keep {
@@ -181,7 +182,7 @@ fn save(db: &Connection, agent_id: &AgentId, write: &ConversationWrite) -> Resul
 
 /// As [`ConversationStore::erase_conversation`], inside the writer's transaction.
 fn erase(db: &Connection, agent_id: &AgentId, id: ConversationId, entry: &AuditEntry) -> Result<()> {
-    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
+    let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     messages::remove_of(db, agent, id)?;
     let removed: Option<Conversation> = db
         .prepare_cached("DELETE FROM conversation WHERE agent = ?1 AND id = ?2 RETURNING body")?
@@ -254,7 +255,7 @@ impl Chosen {
     }
 
     /// The statement that counts them: in the index alone, of all that it passes. An agent's conversations expire, so
-    /// that they stay so few that no counter has to be kept in every step of every conversation.
+    /// so few that no step of a conversation has to maintain a counter.
     pub(crate) fn count(&self) -> String {
         format!("SELECT count(*) {}", self.sql)
     }
@@ -266,7 +267,7 @@ impl Chosen {
 }
 
 fn page(db: &Connection, id: &AgentId, query: &ConversationQuery) -> Result<ConversationPage> {
-    let Some(agent) = agents::living(db, id)?.map(|agent| agent.number) else {
+    let Some(agent) = tenant::living(db, id)?.map(|agent| agent.number) else {
         return Ok(ConversationPage::default());
     };
     let chosen = Chosen::of(agent, &query.filter);
@@ -291,7 +292,7 @@ impl ConversationStore for SqliteStorage {
         agent: &AgentId,
         id: ConversationId,
     ) -> Result<Option<Conversation>, StorageError> {
-        self.readers.now(|db| {
+        self.readers.read_blocking(|db| {
             let mut statement = db.prepare_cached(
                 "SELECT c.body FROM agent a CROSS JOIN conversation c ON c.agent = a.n \
                  WHERE a.id = ?1 AND a.status <> 2 AND c.id = ?2",
@@ -307,12 +308,12 @@ impl ConversationStore for SqliteStorage {
         query: &ConversationQuery,
     ) -> Result<ConversationPage, StorageError> {
         let (agent, query) = (agent.clone(), query.clone());
-        self.readers.later(move |db, _| snapshot(db, |db| page(db, &agent, &query))).await
+        self.readers.read(move |db, _| snapshot(db, |db| page(db, &agent, &query))).await
     }
 
     async fn messages(&self, agent: &AgentId, query: &MessageQuery) -> Result<Vec<Message>, StorageError> {
         let (agent, query) = (agent.clone(), query.clone());
-        self.readers.later(move |db, _| messages::some(db, &agent, &query)).await
+        self.readers.read(move |db, _| messages::some(db, &agent, &query)).await
     }
 
     async fn save_conversation(
@@ -344,13 +345,13 @@ impl ConversationStore for SqliteStorage {
         at_most: u32,
     ) -> Result<Vec<(AgentId, ConversationId)>, StorageError> {
         self.readers
-            .later(move |db, _| {
+            .read(move |db, _| {
                 let mut statement = db.prepare_cached(EXPIRED)?;
                 let mut rows = statement.query(params![now.millis(), at_most])?;
                 let mut due = Vec::new();
                 while let Some(row) = rows.next()? {
                     let mut columns = Columns::of(row);
-                    due.push((columns.text()?, ConversationId::from_bytes(columns.octets()?)));
+                    due.push((columns.text()?, ConversationId::from_bytes(columns.bytes()?)));
                 }
                 Ok(due)
             })

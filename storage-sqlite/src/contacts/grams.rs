@@ -16,13 +16,13 @@ const LENGTH: usize = 5;
 /// The fewest characters of a gram of ASCII.
 const SHORTEST: usize = 3;
 
-/// The most grams that are looked at one by one for a term ([`super::narrow`]).
+/// The most grams that are looked at one by one for a term ([`super::candidates`]).
 const LOOKS: usize = 6;
 
 /// The most grams that a long term is looked up by at once; a few are nearly as telling as all.
 const LOOKED_UP: usize = 4;
 
-/// The place of a gram in the index: the agent's number and the kind of text, so that nothing is ever found across
+/// The prefix of a gram in the index: the agent's number and the kind of text, so that nothing is ever found across
 /// agents.
 #[derive(Clone, Copy)]
 enum Kind {

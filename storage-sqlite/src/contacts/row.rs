@@ -81,13 +81,13 @@ impl<'r> Columns<'r> {
         Ok(self.next()?.as_i64_or_null().map_err(corrupt)?.map(Timestamp::from_millis))
     }
 
-    pub(crate) fn octets<const N: usize>(&mut self) -> Result<[u8; N]> {
+    pub(crate) fn bytes<const N: usize>(&mut self) -> Result<[u8; N]> {
         self.next()?.as_blob().map_err(corrupt)?.try_into().map_err(corrupt)
     }
 
-    pub(crate) fn optional_octets<const N: usize>(&mut self) -> Result<Option<[u8; N]>> {
-        let octets = self.next()?.as_blob_or_null().map_err(corrupt)?;
-        octets.map(|octets| octets.try_into().map_err(corrupt)).transpose()
+    pub(crate) fn optional_bytes<const N: usize>(&mut self) -> Result<Option<[u8; N]>> {
+        let bytes = self.next()?.as_blob_or_null().map_err(corrupt)?;
+        bytes.map(|bytes| bytes.try_into().map_err(corrupt)).transpose()
     }
 
     /// An object; NULL is `{}`.
@@ -124,7 +124,7 @@ pub(crate) fn broken_rule(contact: &Contact) -> Option<String> {
     read.err().map(|error| format!("a value breaks its rule: {error}"))
 }
 
-/// The number that stands for a status: its place in [`ContactStatus::ALL`].
+/// The number of a status: its position in [`ContactStatus::ALL`].
 pub(crate) const fn status_number(status: ContactStatus) -> i64 {
     match status {
         ContactStatus::Active => 0,
@@ -142,7 +142,7 @@ pub(crate) fn object_text(object: &RawObject) -> Option<&str> {
 pub(crate) fn contact(agent: &AgentId, row: &Row<'_>) -> Result<Contact, Fault> {
     let mut columns = Columns::of(row);
     Ok(Contact {
-        id: ContactId::from_bytes(columns.octets()?),
+        id: ContactId::from_bytes(columns.bytes()?),
         agent_id: agent.clone(),
         external_reference_id: columns.optional_text()?,
         salutation: columns.optional_text()?,

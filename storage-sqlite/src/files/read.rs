@@ -7,11 +7,12 @@ use openapi_core::storage::{
 };
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+use rusqlite::{Connection, Row, params, params_from_iter};
 
-use crate::agents;
+use super::usage;
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
+use crate::tenant;
 
 /// The columns in the order in which [`file`] reads them.
 macro_rules! columns {
@@ -23,12 +24,12 @@ macro_rules! columns {
 /// How many these are.
 const COLUMNS: usize = 10;
 
-/// All files of an agent, deleted ones included, each with its sort key and the time of its deletion behind the
+/// All files of an agent, deleted ones included, each with its sort key and the time of its deletion after the
 /// columns of [`file`].
 pub(crate) const EVERY_OF_AGENT: &str =
     concat!("SELECT ", columns!(), ", f.name_key, f.deleted_at FROM file f WHERE f.agent = ?1");
 
-/// The same in the order of their ids behind one, each with its tombstone behind the
+/// The same in the order of their ids after one, each with its tombstone after the
 /// columns of [`file`].
 pub(crate) const AFTER: &str = concat!(
     "SELECT ",
@@ -40,13 +41,13 @@ pub(crate) const AFTER: &str = concat!(
 pub(crate) fn file(agent: &AgentId, row: &Row<'_>) -> Result<ContactFile> {
     let mut columns = Columns::of(row);
     Ok(ContactFile {
-        id: FileId::from_bytes(columns.octets()?),
+        id: FileId::from_bytes(columns.bytes()?),
         agent_id: agent.clone(),
-        contact_id: ContactId::from_bytes(columns.octets()?),
+        contact_id: ContactId::from_bytes(columns.bytes()?),
         file_name: columns.text()?,
         file_size: columns.count()?,
         content_type: FileKind::of_media_type(columns.str()?),
-        sha256: Sha256Digest(columns.octets()?),
+        sha256: Sha256Digest(columns.bytes()?),
         source: columns.str()?.to_owned(),
         uploaded_by: columns.json()?,
         created_at: columns.time()?,
@@ -92,16 +93,7 @@ pub(crate) fn file_or_tombstone(
 }
 
 pub(super) fn usage(db: &Connection, agent: i64, contact: ContactId) -> Result<FileUsage> {
-    Ok(FileUsage { files_of_contact: count(db, agent, contact)?, octets_of_agent: octets(db, agent)? })
-}
-
-/// Octets of all files and documents of an agent.
-pub(crate) fn octets(db: &Connection, agent: i64) -> Result<u64> {
-    let octets: Option<i64> = db
-        .prepare_cached("SELECT octets FROM file_total WHERE agent = ?1")?
-        .query_row([agent], |row| row.get(0))
-        .optional()?;
-    u64::try_from(octets.unwrap_or(0)).map_err(corrupt)
+    Ok(FileUsage { files_of_contact: count(db, agent, contact)?, octets_of_agent: usage::bytes(db, agent)? })
 }
 
 fn count(db: &Connection, agent: i64, contact: ContactId) -> Result<u64> {
@@ -112,7 +104,7 @@ fn count(db: &Connection, agent: i64, contact: ContactId) -> Result<u64> {
 }
 
 pub(super) fn page(db: &Connection, id: &AgentId, query: &FileQuery) -> Result<FilePage> {
-    let Some(agent) = agents::living(db, id)? else { return Ok(FilePage::default()) };
+    let Some(agent) = tenant::living(db, id)? else { return Ok(FilePage::default()) };
     let total = count(db, agent.number, query.contact)?;
     let (sql, values) = statement(agent.number, query);
     let mut statement = db.prepare_cached(&sql)?;
@@ -143,7 +135,7 @@ pub(crate) fn statement(agent: i64, query: &FileQuery) -> (String, Vec<Value>) {
             values.push(match key {
                 FileSortKey::Time(time) => Value::Integer(time.millis()),
                 FileSortKey::Name(name) => Value::Text(name.clone()),
-                FileSortKey::Size(octets) => integer(*octets),
+                FileSortKey::Size(bytes) => integer(*bytes),
             });
             values.push(Value::Blob(id.as_bytes().to_vec()));
             (format!(" AND (f.{column}, f.id) {beyond} (?, ?)"), 0, *limit)
@@ -186,7 +178,7 @@ pub(super) fn due(db: &Connection, now: Timestamp, at_most: u32) -> Result<Vec<B
     let mut keys = Vec::new();
     while let Some(row) = rows.next()? {
         let mut columns = Columns::of(row);
-        keys.push(key(columns.str()?, columns.octets()?)?);
+        keys.push(key(columns.str()?, columns.bytes()?)?);
     }
     Ok(keys)
 }
@@ -209,7 +201,7 @@ pub(super) fn known(db: &Connection, keys: &[BlobKey]) -> Result<Vec<bool>> {
 
 pub(super) fn needed(db: &Connection, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>> {
     let mut entries = Vec::new();
-    // First the rest of the agent at which the last page ended, then the agents behind it.
+    // First the rest of the agent at which the last page ended, then the agents after it.
     let start = after.map_or(("", [0; 12]), |key| (key.agent.as_str(), *key.file.as_bytes()));
     for sql in [
         "SELECT a.id, f.id, f.size FROM agent a CROSS JOIN file f INDEXED BY file_by_id ON f.agent = a.n \
@@ -223,7 +215,7 @@ pub(super) fn needed(db: &Connection, after: Option<&BlobKey>, at_most: u32) -> 
         let mut rows = statement.query(params![start.0, place, left as i64])?;
         while let Some(row) = rows.next()? {
             let mut columns = Columns::of(row);
-            entries.push(BlobEntry { key: key(columns.str()?, columns.octets()?)?, size: columns.count()? });
+            entries.push(BlobEntry { key: key(columns.str()?, columns.bytes()?)?, size: columns.count()? });
         }
     }
     Ok(entries)

@@ -8,13 +8,14 @@ use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::read;
+use super::usage::{add_bytes, make_due};
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
-use crate::{agents, audit, contacts, documents, replays};
+use crate::{audit, contacts, documents, replays, tenant};
 
 /// As [`openapi_core::storage::FileStore::insert_file`].
 pub(super) fn insert(db: &Connection, agent_id: &AgentId, write: &FileWrite) -> Result<()> {
-    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
+    let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     let file = &write.file;
     contacts::refuse_stale(db, agent, file.contact_id, write.contact_version)?;
     if let Some(replay) = &write.effects.replay
@@ -39,7 +40,7 @@ pub(super) fn insert(db: &Connection, agent_id: &AgentId, write: &FileWrite) -> 
 
 /// Stores a file that is not there.
 pub(crate) fn put_new(db: &Connection, agent: i64, file: &ContactFile, name_key: &str) -> Result<()> {
-    let octets = i64::try_from(file.file_size).map_err(corrupt)?;
+    let bytes = i64::try_from(file.file_size).map_err(corrupt)?;
     db.prepare_cached(
         "INSERT INTO file (agent, id, contact, name, name_key, size, content_type, sha256, source, uploaded_by, \
          created_at, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
@@ -50,7 +51,7 @@ pub(crate) fn put_new(db: &Connection, agent: i64, file: &ContactFile, name_key:
         file.contact_id.as_bytes(),
         file.file_name.as_str(),
         name_key,
-        octets,
+        bytes,
         file.content_type.media_type(),
         file.sha256.0,
         file.source,
@@ -58,12 +59,12 @@ pub(crate) fn put_new(db: &Connection, agent: i64, file: &ContactFile, name_key:
         file.created_at.millis(),
         file.updated_at.millis()
     ])?;
-    add_octets(db, agent, octets)
+    add_bytes(db, agent, bytes)
 }
 
 /// Makes a file absent.
 pub(crate) fn bury(db: &Connection, agent: i64, tombstone: &FileTombstone) -> Result<()> {
-    let octets: i64 = db
+    let bytes: i64 = db
         .prepare_cached(
             "UPDATE file SET deleted_at = ?3, deleted_by = ?4, reason = ?5 WHERE agent = ?1 AND id = ?2 \
              RETURNING size",
@@ -78,12 +79,12 @@ pub(crate) fn bury(db: &Connection, agent: i64, tombstone: &FileTombstone) -> Re
             ],
             |row| row.get(0),
         )?;
-    add_octets(db, agent, -octets)
+    add_bytes(db, agent, -bytes)
 }
 
 /// As [`openapi_core::storage::FileStore::delete_file`].
 pub(super) fn delete(db: &Connection, agent_id: &AgentId, deletion: &FileDeletion) -> Result<()> {
-    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
+    let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     let tombstone = &deletion.tombstone;
     let is_there = db
         .prepare_cached(
@@ -97,28 +98,6 @@ pub(super) fn delete(db: &Connection, agent_id: &AgentId, deletion: &FileDeletio
     bury(db, agent, tombstone)?;
     make_due(db, agent_id, tombstone.file, deletion.purge_at)?;
     audit::append(db, &deletion.audit)
-}
-
-/// Counts octets of files that are there and of documents.
-pub(crate) fn add_octets(db: &Connection, agent: i64, octets: i64) -> Result<()> {
-    db.prepare_cached(
-        "INSERT INTO file_total (agent, octets) VALUES (?1, ?2) \
-         ON CONFLICT (agent) DO UPDATE SET octets = octets + excluded.octets",
-    )?
-    .execute([agent, octets])?;
-    Ok(())
-}
-
-/// Removes the counter of an agent that has neither files nor documents any more.
-pub(crate) fn forget_octets(db: &Connection, agent: i64) -> Result<()> {
-    db.prepare_cached("DELETE FROM file_total WHERE agent = ?1")?.execute([agent])?;
-    Ok(())
-}
-
-pub(crate) fn make_due(db: &Connection, agent: &AgentId, file: FileId, due_at: Timestamp) -> Result<()> {
-    db.prepare_cached("INSERT OR REPLACE INTO blob_purge (agent, file, due_at) VALUES (?1, ?2, ?3)")?
-        .execute(params![agent.as_str(), file.as_bytes(), due_at.millis()])?;
-    Ok(())
 }
 
 /// Removes the files of a contact, deleted ones included; their contents are due from now on.
@@ -172,7 +151,7 @@ impl Found {
         let mut columns = Columns::of(row);
         Ok(Found {
             n: columns.integer()?,
-            id: FileId::from_bytes(columns.octets()?),
+            id: FileId::from_bytes(columns.bytes()?),
             size: columns.integer()?,
             is_deleted: columns.optional_time()?.is_some(),
         })
@@ -181,7 +160,7 @@ impl Found {
     fn remove(&self, db: &Connection, agent_id: &AgentId, agent: i64, due_at: Timestamp) -> Result<()> {
         make_due(db, agent_id, self.id, due_at)?;
         if !self.is_deleted {
-            add_octets(db, agent, -self.size)?;
+            add_bytes(db, agent, -self.size)?;
         }
         db.prepare_cached("DELETE FROM file WHERE n = ?1")?.execute([self.n])?;
         Ok(())

@@ -28,12 +28,12 @@ pub(crate) use all_columns;
 
 fn read(agent: &AgentId, columns: &mut Columns<'_>) -> Result<Submission> {
     Ok(Submission {
-        id: SubmissionId::from_bytes(columns.octets()?),
+        id: SubmissionId::from_bytes(columns.bytes()?),
         agent_id: agent.clone(),
-        contact_id: ContactId::from_bytes(columns.octets()?),
-        template_id: TemplateId::from_bytes(columns.octets()?),
+        contact_id: ContactId::from_bytes(columns.bytes()?),
+        template_id: TemplateId::from_bytes(columns.bytes()?),
         status: status(columns.integer()?)?,
-        superseded_by: columns.optional_octets()?.map(SubmissionId::from_bytes),
+        superseded_by: columns.optional_bytes()?.map(SubmissionId::from_bytes),
         superseded_at: columns.optional_time()?,
         submitted_at: columns.optional_time()?,
         created_at: columns.time()?,
@@ -42,7 +42,7 @@ fn read(agent: &AgentId, columns: &mut Columns<'_>) -> Result<Submission> {
         template_version: columns.count()?,
         template_name: columns.text()?,
         revision: columns.count()?,
-        supersedes: columns.optional_octets()?.map(SubmissionId::from_bytes),
+        supersedes: columns.optional_bytes()?.map(SubmissionId::from_bytes),
         client_id: columns.optional_text()?,
         source: columns.str()?.to_owned(),
         created_by: columns.json()?,

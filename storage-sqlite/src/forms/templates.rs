@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Row, ToSql, params, params_from_it
 
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
-use crate::{agents, audit};
+use crate::{audit, tenant};
 
 /// What a template is whatever its version, in the order in which [`Standing::read`] reads it.
 macro_rules! standing {
@@ -49,7 +49,7 @@ struct Standing {
 impl Standing {
     fn read(columns: &mut Columns<'_>) -> Result<Self> {
         Ok(Standing {
-            id: TemplateId::from_bytes(columns.octets()?),
+            id: TemplateId::from_bytes(columns.bytes()?),
             status: status(columns.integer()?)?,
             submission_policy: policy(columns.integer()?)?,
             created_at: columns.time()?,
@@ -73,7 +73,7 @@ impl Content {
     pub(crate) fn read(row: &Row<'_>) -> Result<Self> {
         let mut columns = Columns::of(row);
         Ok(Content {
-            template: TemplateId::from_bytes(columns.octets()?),
+            template: TemplateId::from_bytes(columns.bytes()?),
             version: columns.count()?,
             name: columns.text()?,
             description: columns.optional_text()?,
@@ -133,7 +133,7 @@ pub(crate) fn template(agent: &AgentId, row: &Row<'_>) -> Result<FormTemplate> {
     })
 }
 
-/// Templates at the version in force, behind an id; as [`template`] reads them.
+/// Templates at the version in force, after an id; as [`template`] reads them.
 pub(crate) const AFTER: &str = concat!(
     "SELECT ",
     standing!(),
@@ -144,7 +144,7 @@ pub(crate) const AFTER: &str = concat!(
     " WHERE t.agent = ?1 AND t.id > ?2 ORDER BY t.id LIMIT ?3"
 );
 
-/// Templates at each version, behind an id and a version; as [`template`] reads them.
+/// Templates at each version, after an id and a version; as [`template`] reads them.
 pub(crate) const VERSIONS_AFTER: &str = concat!(
     "SELECT ",
     standing!(),
@@ -197,7 +197,7 @@ pub(super) fn at_version(
 
 /// As [`openapi_core::storage::FormStore::templates`].
 pub(super) fn page(db: &Connection, id: &AgentId, query: &TemplateQuery) -> Result<TemplatePage> {
-    let Some(agent) = agents::living(db, id)?.map(|agent| agent.number) else {
+    let Some(agent) = tenant::living(db, id)?.map(|agent| agent.number) else {
         return Ok(TemplatePage::default());
     };
     let only = if query.only_active { " AND t.status = 1" } else { "" };
@@ -270,7 +270,7 @@ pub(super) fn insert(
     template: &FormTemplate,
     entry: &AuditEntry,
 ) -> Result<()> {
-    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
+    let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     if generation(db, agent, template.id)?.is_some() {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
@@ -307,7 +307,7 @@ pub(super) fn replace(
     template: &FormTemplate,
     entry: &AuditEntry,
 ) -> Result<()> {
-    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
+    let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     let stored = generation(db, agent, template.id)?.ok_or(StorageErrorKind::Missing)?;
     if stored + 1 != template.generation {
         return Err(StorageErrorKind::Stale.into());
@@ -368,14 +368,14 @@ pub(super) fn purge(db: &Connection, agent: i64, at_most: u32) -> Result<u64> {
     Ok(removed as u64)
 }
 
-/// Makes anew what is derived from the contents of an agent's templates. What cannot be read, a check lists.
+/// Derives the columns of an agent's templates again from their contents. A check lists those that cannot be read.
 pub(crate) fn repair(db: &Connection, agent: i64) -> Result<()> {
     let mut every = db.prepare_cached(EVERY_OF_AGENT)?;
     let mut rows = every.query([agent])?;
     let mut wrong = Vec::new();
     while let Some(row) = rows.next()? {
         let mut columns = Columns::of(row);
-        let template: [u8; 12] = columns.octets()?;
+        let template: [u8; 12] = columns.bytes()?;
         let (key, name) = (columns.str()?, columns.optional_str()?);
         if let Some(name) = name.filter(|name| fold(name) != key) {
             wrong.push((template, fold(name)));

@@ -7,7 +7,8 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::{refuse_damage, sync_file};
 use crate::error::OpenError;
-use crate::{SqliteStorage, connect, migrate};
+use crate::store::SqliteStorage;
+use crate::{connect, migrate};
 
 /// How many pages are copied between two reports of progress: 16 MiB.
 const STEP_PAGES: i32 = 4_096;
@@ -18,14 +19,14 @@ const STEP_PAGES: i32 = 4_096;
 pub struct Backup {
     /// The file.
     pub path: PathBuf,
-    /// Its length in octets.
-    pub octets: u64,
+    /// Its length in bytes.
+    pub bytes: u64,
 }
 
 impl SqliteStorage {
     /// Writes a copy of the store to `to`: its state at one instant, while reads and writes go on. The copy is one file,
     /// readable by its owner only; it is checked as a whole and on disk before it gets its name, so that a file under
-    /// that name is always a complete backup. `progress` is told the octets copied and the octets in all.
+    /// that name is always a complete backup. `progress` gets the bytes copied and the bytes in all.
     ///
     /// # Errors
     /// When `to` exists, its folder cannot be written or is full, or the copy is damaged.
@@ -35,8 +36,8 @@ impl SqliteStorage {
         }
         let source =
             connect::reader(&self.config).map_err(|error| OpenError::of(&self.config.path, error))?;
-        let partial = connect::beside(to, ".partial");
-        let octets = copy(&source, &self.config.path, &partial, &mut progress).and_then(|()| {
+        let partial = connect::with_suffix(to, ".partial");
+        let bytes = copy(&source, &self.config.path, &partial, &mut progress).and_then(|()| {
             // Not a rename over whatever appeared there meanwhile.
             std::fs::hard_link(&partial, to).map_err(|error| match error.kind() {
                 std::io::ErrorKind::AlreadyExists => OpenError::Exists { path: to.to_owned() },
@@ -47,7 +48,7 @@ impl SqliteStorage {
             file.map(|file| file.len()).map_err(|source| OpenError::File { path: to.to_owned(), source })
         });
         let _ = std::fs::remove_file(&partial);
-        Ok(Backup { path: to.to_owned(), octets: octets? })
+        Ok(Backup { path: to.to_owned(), bytes: bytes? })
     }
 }
 
@@ -68,7 +69,7 @@ pub(super) fn copy(
     }
     connect::make_file(to)?;
     let mut copy = connect::bare(to, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(of)?;
-    // The whole file is synced once at the end; before that it is nobody's.
+    // The whole file is synced once at the end; nobody uses it before.
     copy.pragma_update(None, "synchronous", "OFF").map_err(of)?;
     // A transaction that reads keeps the source at one state while others write.
     source.execute_batch("BEGIN; SELECT 1 FROM sqlite_schema LIMIT 1").map_err(from)?;
@@ -77,8 +78,8 @@ pub(super) fn copy(
         loop {
             let step = copying.step(STEP_PAGES).map_err(of)?;
             let pages = copying.progress();
-            let octets = |count: i32| u64::try_from(count).unwrap_or(0) * 4_096;
-            progress(octets(pages.pagecount - pages.remaining), octets(pages.pagecount));
+            let bytes = |count: i32| u64::try_from(count).unwrap_or(0) * 4_096;
+            progress(bytes(pages.pagecount - pages.remaining), bytes(pages.pagecount));
             match step {
                 StepResult::Done => break,
                 StepResult::More => {}
@@ -92,7 +93,7 @@ pub(super) fn copy(
         }
     }
     source.execute_batch("COMMIT").map_err(from)?;
-    // One file, with no log beside it.
+    // One file, without a log.
     copy.pragma_update(None, "journal_mode", "DELETE").map_err(of)?;
     migrate::version(&copy, to)?;
     refuse_damage(&copy, to)?;

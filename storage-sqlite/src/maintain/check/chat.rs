@@ -1,4 +1,4 @@
-//! Checking the chat: whether records can be read, and agree with what stands beside them.
+//! Checks of the chat: whether its records can be read and agree with their columns.
 
 use openapi_core::values::{AgentId, KnowledgeId, MessageId};
 use rusqlite::{Connection, Row, params};
@@ -47,7 +47,7 @@ pub(super) fn of_agent(db: &Connection, id: &AgentId, number: i64, findings: &mu
     })?;
     every(db, messages::AFTER, by_place, &of("a message"), findings, |row, findings| {
         let mut columns = Columns::from(row, 2);
-        let beside = (columns.count()?, MessageId::from_bytes(columns.octets()?), columns.optional_str()?);
+        let beside = (columns.count()?, MessageId::from_bytes(columns.bytes()?), columns.optional_str()?);
         let message = messages::read(row)?;
         if beside != (message.seq, message.id, message.turn.as_deref()) {
             let words = format_args!("message {} of agent {id} is found as another one", message.id);
@@ -56,7 +56,7 @@ pub(super) fn of_agent(db: &Connection, id: &AgentId, number: i64, findings: &mu
         Ok(())
     })?;
     every(db, knowledge::AFTER, by_id, &of("a document"), findings, |row, findings| {
-        let (document, key) = (knowledge::read(row)?, Columns::from(row, 1).octets()?);
+        let (document, key) = (knowledge::read(row)?, Columns::from(row, 1).bytes()?);
         if document.id != KnowledgeId::from_bytes(key) {
             let words = format_args!("knowledge {} of agent {id} is found as another one", document.id);
             findings.note(FindingKind::Record, words);

@@ -1,4 +1,4 @@
-//! Checking what extractions leave behind: credits and documents.
+//! Checks of credits and documents.
 
 use openapi_core::credits::CreditEntry;
 use openapi_core::values::{AgentId, FileId, PlatformId};
@@ -18,7 +18,7 @@ pub(super) fn references(db: &Connection, findings: &mut Findings) -> Result<()>
     )?;
     let mut rows = statement.query(())?;
     while let Some(row) = rows.next()? {
-        let id = FileId::from_bytes(Columns::of(row).octets()?);
+        let id = FileId::from_bytes(Columns::of(row).bytes()?);
         findings.note(FindingKind::Reference, format_args!("the content of document {id} is never to go"));
     }
     Ok(())
@@ -35,9 +35,9 @@ fn documents_of(db: &Connection, id: &AgentId, number: i64, findings: &mut Findi
     let mut rows = every.query(params![number, &[] as &[u8], i64::MAX])?;
     while let Some(row) = rows.next()? {
         let mut columns = Columns::from(row, 1);
-        let (octets, key) = (columns.count()?, FileId::from_bytes(columns.octets()?));
+        let (bytes, key) = (columns.count()?, FileId::from_bytes(columns.bytes()?));
         match documents::read(row) {
-            Ok(document) if (document.stored_size, document.id) != (octets, key) => {
+            Ok(document) if (document.stored_size, document.id) != (bytes, key) => {
                 let words = format_args!("document {key} of agent {id} is counted or found as another one");
                 findings.note(FindingKind::Record, words);
             }
@@ -93,7 +93,7 @@ fn sum_of_ledger(
     let mut sum = Some(0);
     while let Some(row) = rows.next()? {
         let mut columns = Columns::from(row, 1);
-        let place = (columns.time()?, PlatformId::from_bytes(columns.octets()?));
+        let place = (columns.time()?, PlatformId::from_bytes(columns.bytes()?));
         let entry: Result<CreditEntry> = credits::entry(row).and_then(|entry| {
             let is_in_place = (entry.at, entry.id) == place;
             if is_in_place { Ok(entry) } else { Err(corrupt("it lies at another time or id than its own")) }

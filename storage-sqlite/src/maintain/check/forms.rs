@@ -59,7 +59,7 @@ pub(super) fn references(db: &Connection, findings: &mut Findings) -> Result<()>
         let mut statement = db.prepare(&format!("SELECT s.id {LIVING} {condition}"))?;
         let mut rows = statement.query(())?;
         while let Some(row) = rows.next()? {
-            let id = SubmissionId::from_bytes(Columns::of(row).octets()?);
+            let id = SubmissionId::from_bytes(Columns::of(row).bytes()?);
             findings.note(kind, format_args!("submission {id} {words}"));
         }
     }
@@ -69,7 +69,7 @@ pub(super) fn references(db: &Connection, findings: &mut Findings) -> Result<()>
     )?;
     let mut rows = statement.query(())?;
     while let Some(row) = rows.next()? {
-        let id = SubmissionId::from_bytes(Columns::of(row).octets()?);
+        let id = SubmissionId::from_bytes(Columns::of(row).bytes()?);
         let words = format_args!("the data before a change is kept of submission {id}, which is not there");
         findings.note(FindingKind::Reference, words);
     }
@@ -114,7 +114,7 @@ fn templates(db: &Connection, id: &AgentId, number: i64, findings: &mut Findings
     let mut rows = every.query([number])?;
     while let Some(row) = rows.next()? {
         let mut columns = Columns::of(row);
-        let template = TemplateId::from_bytes(columns.octets()?);
+        let template = TemplateId::from_bytes(columns.bytes()?);
         let (key, name) = (columns.str()?, columns.optional_str()?);
         match name {
             None => {

@@ -19,7 +19,8 @@ use super::integrity;
 use crate::contacts::{Derived, row_number, tokens};
 use crate::error::{Fault, Result, corrupt};
 use crate::readers::snapshot;
-use crate::{SqliteStorage, connect, contact_schemas, contacts, files};
+use crate::store::SqliteStorage;
+use crate::{connect, contact_schemas, contacts, files};
 
 /// The most findings of one kind that are listed; the last one then says how many more there are.
 const LISTED: usize = 20;
@@ -38,7 +39,7 @@ pub struct Finding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum FindingKind {
-    /// The file is damaged: put a backup in its place.
+    /// The file is damaged: restore a backup.
     File,
     /// A row refers to one that is not there.
     Reference,
@@ -51,7 +52,7 @@ pub enum FindingKind {
     Counter,
     /// The search index is not that of the contacts.
     SearchIndex,
-    /// Two submissions do not agree on which of them took the place of the other.
+    /// Two submissions disagree on which of them replaced the other.
     Succession,
     /// The ledger of an agent's credits does not add up to what it has.
     Credits,
@@ -108,14 +109,28 @@ impl Findings {
     }
 }
 
+/// After so many steps of SQLite a check looks whether it was cancelled: some milliseconds.
+const CANCEL_CHECK_INTERVAL: i32 = 100_000;
+
 impl SqliteStorage {
     /// Reads everything and lists what is not as it should be; an empty list means that all is well. Reads and writes go
-    /// on meanwhile. Takes memory of eight octets for each contact.
+    /// on meanwhile. Takes memory of eight bytes for each contact.
     ///
     /// # Errors
     /// When the file cannot be read at all.
     pub fn check(&self) -> Result<Vec<Finding>, StorageError> {
-        match self.findings().map_err(StorageError::from) {
+        self.check_until(|| false)
+    }
+
+    /// As [`SqliteStorage::check`], but ends early, with any result, once `is_cancelled`.
+    ///
+    /// # Errors
+    /// When the file cannot be read at all.
+    pub fn check_until(
+        &self,
+        is_cancelled: impl FnMut() -> bool + Send + 'static,
+    ) -> Result<Vec<Finding>, StorageError> {
+        match self.findings(is_cancelled).map_err(StorageError::from) {
             // Too damaged even to be opened for reading.
             Err(error) if error.kind == StorageErrorKind::Internal => {
                 let detail = error.source.map_or_else(String::new, |source| source.to_string());
@@ -125,8 +140,9 @@ impl SqliteStorage {
         }
     }
 
-    fn findings(&self) -> Result<Vec<Finding>> {
-        let db = connect::reader(&self.config)?;
+    fn findings(&self, is_cancelled: impl FnMut() -> bool + Send + 'static) -> Result<Vec<Finding>> {
+        let mut db = connect::reader(&self.config)?;
+        db.progress_handler(CANCEL_CHECK_INTERVAL, Some(is_cancelled))?;
         let findings = snapshot(&db, |db| {
             let mut findings = Findings::default();
             for fault in integrity(db)? {
@@ -213,7 +229,7 @@ fn references(db: &Connection, findings: &mut Findings) -> Result<()> {
 }
 
 /// For each contact the sum of the hashes of the tokens that the search index must hold. Two sums agree when the tokens
-/// do, and eight octets for each contact fit into memory where the tokens would not.
+/// do, and eight bytes for each contact fit into memory where the tokens would not.
 #[derive(Default)]
 struct Expected(HashMap<i64, Vec<u64>>);
 
@@ -349,7 +365,7 @@ fn counters(db: &Connection, findings: &mut Findings) -> Result<()> {
                 UNION ALL SELECT agent, stored_size, 0 FROM document \
                 UNION ALL SELECT agent, 0, octets FROM file_total) \
              GROUP BY 1 HAVING sum(counted) <> sum(stored)",
-            "octets of files and documents",
+            "bytes of files and documents",
         ),
     ] {
         let mut statement = db.prepare(sql)?;
