@@ -1,7 +1,7 @@
 //! Puts the parts together: the only place that names storage backends.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -20,7 +20,8 @@ use openapi_core::storage::{Storage, TransferStore};
 use storage_blobs::{BlobsUrl, InvalidBlobsUrl};
 use storage_mongo::{MongoConfig, MongoStorage};
 use storage_postgres::{PostgresConfig, PostgresStorage};
-use storage_sqlite::{Ownership, SqliteConfig, SqliteStorage};
+pub use storage_sqlite::Ownership;
+use storage_sqlite::{SqliteConfig, SqliteStorage};
 
 use crate::config::Config;
 use crate::config::documents::{Engine, EngineChoice, Engines};
@@ -173,6 +174,41 @@ impl OpenStore {
     #[must_use]
     pub fn database(&self) -> Option<&Path> {
         self.sqlite.as_ref().map(|store| store.ownership().database())
+    }
+}
+
+/// What comes of wanting a store.
+#[derive(Debug)]
+pub enum Taken {
+    /// This process may open it. Only an SQLite file has an owner.
+    Free(Option<Ownership>),
+    /// Another process owns it.
+    Owned(OwnedStore),
+}
+
+/// An SQLite file that another process owns.
+#[derive(Debug)]
+pub struct OwnedStore {
+    /// The canonical path of the database.
+    pub database: PathBuf,
+    /// Who owns it, and how to go on.
+    pub text: String,
+}
+
+/// Takes the ownership of a store. `command` describes this process to others.
+///
+/// # Errors
+/// When its folder or file cannot be used.
+pub fn take(url: &StoreUrl, command: &str) -> Result<Taken, Failure> {
+    let StoreUrl::Sqlite(config) = url else { return Ok(Taken::Free(None)) };
+    match Ownership::take(&config.path, command) {
+        Ok(ownership) => Ok(Taken::Free(Some(ownership))),
+        Err(error) => match &error {
+            storage_sqlite::OpenError::Owned { path, .. } => {
+                Ok(Taken::Owned(OwnedStore { database: path.clone(), text: error.to_string() }))
+            }
+            _ => Err(error.into()),
+        },
     }
 }
 

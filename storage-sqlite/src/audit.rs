@@ -79,7 +79,7 @@ pub(crate) fn read(row: &Row<'_>) -> Result<AuditEntry> {
 }
 
 fn entries(db: &Connection, query: &AuditQuery) -> Result<Vec<AuditEntry>> {
-    let (behind, direction) = if query.newest_first { ("<", " DESC") } else { (">", "") };
+    let (following, direction) = if query.newest_first { ("<", " DESC") } else { (">", "") };
     let mut conditions = Vec::new();
     let mut bound: Vec<(&str, Value)> = vec![(":limit", Value::from(query.limit))];
     if let Some(agent) = &query.agent {
@@ -87,7 +87,7 @@ fn entries(db: &Connection, query: &AuditQuery) -> Result<Vec<AuditEntry>> {
         bound.push((":agent", Value::from(agent.as_str().to_owned())));
     }
     if let Some((at, id)) = &query.after {
-        conditions.push(format!("(at, id) {behind} (:at, :id)"));
+        conditions.push(format!("(at, id) {following} (:at, :id)"));
         bound.push((":at", Value::from(at.millis())));
         bound.push((":id", Value::from(id.as_bytes().to_vec())));
     }

@@ -111,10 +111,10 @@ fn save(db: &Connection, agent_id: &AgentId, write: &CreditWrite) -> Result<()> 
 }
 
 fn entries(db: &Connection, query: &LedgerQuery) -> Result<Vec<CreditEntry>> {
-    let behind = if query.before.is_some() { " AND (e.at, e.id) < (?3, ?4)" } else { "" };
+    let following = if query.before.is_some() { " AND (e.at, e.id) < (?3, ?4)" } else { "" };
     let mut statement = db.prepare_cached(&format!(
         "SELECT e.body FROM agent a CROSS JOIN credit_entry e ON e.agent = a.n \
-         WHERE a.id = ?1 AND a.status <> 2{behind} ORDER BY e.at DESC, e.id DESC LIMIT ?2"
+         WHERE a.id = ?1 AND a.status <> 2{following} ORDER BY e.at DESC, e.id DESC LIMIT ?2"
     ))?;
     let mut rows = match &query.before {
         Some((at, id)) => {

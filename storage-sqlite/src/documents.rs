@@ -1,4 +1,4 @@
-//! Documents that are kept of extractions: their records, as JSON. Their bytes count among those of files, and their
+//! Stored documents of extractions: their records, as JSON. Their bytes count among those of files, and their
 //! contents are due like those of files.
 
 use async_trait::async_trait;

@@ -71,7 +71,7 @@ pub enum OpenError {
         found: String,
     },
     /// The file is damaged.
-    #[error("the database file {} is damaged: {detail}; put a backup in its place with `restore`, and keep the damaged file for recovery", .path.display())]
+    #[error("the database file {} is damaged: {detail}; restore a backup with `restore`, and keep the damaged file for recovery", .path.display())]
     Damaged {
         /// The file.
         path: PathBuf,

@@ -14,7 +14,7 @@ use crate::ownership::Ownership;
 use crate::readers::Readers;
 use crate::writer::Writer;
 
-/// A store in one SQLite file. Share it behind an `Arc`.
+/// A store in one SQLite file. Share it in an `Arc`.
 pub struct SqliteStorage {
     // In this order: writes end before reads, and the ownership is released last.
     pub(crate) writer: Writer,

@@ -77,14 +77,14 @@ impl TransferStore for SqliteStorage {
         self.writer
             .write(move |db| {
                 let number = number(db, &agent)?.ok_or(StorageErrorKind::Missing)?;
-                let place = Tenant { id: &agent, number };
+                let tenant = Tenant { id: &agent, number };
                 let schema = match records.first() {
                     Some(Record::Contact(_)) => contact_schemas::of_number(db, number)?,
                     _ => None,
                 };
                 records
                     .iter()
-                    .try_for_each(|record| put(db, &place, schema.as_ref(), record))
+                    .try_for_each(|record| put(db, &tenant, schema.as_ref(), record))
                     .map_err(refused)
             })
             .await

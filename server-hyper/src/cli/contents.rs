@@ -9,10 +9,9 @@ use openapi_core::ports::{BlobKey, BlobStore};
 use openapi_core::storage::Storage;
 use openapi_core::transfer;
 use storage_blobs::FolderBlobs;
-use storage_sqlite::Ownership;
 
 use super::context::CommandContext;
-use crate::assemble::{self, Contents, OpenStore, StoreUrl};
+use crate::assemble::{self, Contents, OpenStore, Ownership, StoreUrl};
 use crate::config::Config;
 use crate::console::caller::{BACKUP_CONTENTS, BACKUP_DATABASE};
 use crate::failure::Failure;
@@ -23,7 +22,7 @@ const CHUNK: usize = 256 * 1024;
 /// Records that one step reads.
 const BATCH: u32 = 500;
 
-/// After how many contents the progress is told.
+/// The progress is reported after so many contents.
 const TOLD_EVERY: u64 = 1_000;
 
 /// Compares records and contents; with `repair` what is left after mending.
@@ -89,7 +88,7 @@ pub async fn backup(context: &CommandContext, to: &Path) -> Result<u64, Failure>
     Ok(copied)
 }
 
-/// Puts a backup in the place of the store: first the contents, then the records. Returns how many contents there are.
+/// Replaces the store with a backup: first the contents, then the records. Returns the number of contents.
 ///
 /// # Errors
 /// When the backup is not whole, or the store is in use.

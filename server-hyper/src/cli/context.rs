@@ -11,10 +11,9 @@ use openapi_core::access::Actor;
 use openapi_core::platform::Platform;
 use openapi_core::ports::{BlobStore, NoBlobs};
 use parking_lot::Mutex;
-use storage_sqlite::Ownership;
 
 use super::process::on_runtime;
-use crate::assemble::{self, Contents, Decisions, OpenStore, StoreUrl, Stores};
+use crate::assemble::{self, Contents, Decisions, OpenStore, Ownership, StoreUrl, Stores};
 use crate::config::Config;
 use crate::config::documents::knowledge_limits;
 use crate::config::flags::EveryFlags;
@@ -25,7 +24,7 @@ use crate::console::caller::{Caller, CallerFacts, OwnProcess, Stream};
 use crate::failure::Failure;
 
 /// Where the store is.
-enum Place {
+enum Location {
     /// To be opened by this process.
     Own(Mutex<Option<Ownership>>),
     /// Open in the server that runs the command.
@@ -38,7 +37,7 @@ pub struct CommandContext {
     caller: Arc<dyn Caller>,
     facts: CallerFacts,
     config: Option<Arc<Config>>,
-    place: Place,
+    location: Location,
 }
 
 impl CommandContext {
@@ -50,7 +49,7 @@ impl CommandContext {
             caller: Arc::new(OwnProcess),
             facts: OwnProcess::facts(),
             config: None,
-            place: Place::Own(Mutex::default()),
+            location: Location::Own(Mutex::default()),
         }
     }
 
@@ -67,13 +66,13 @@ impl CommandContext {
         if let Some(further) = further {
             Arc::make_mut(&mut config).override_with(further);
         }
-        CommandContext { flags, caller, facts, config: Some(config), place: Place::Server(lent) }
+        CommandContext { flags, caller, facts, config: Some(config), location: Location::Server(lent) }
     }
 
     /// Gives the command its settings and, for a store with an owner, the ownership.
     pub fn prepare(&mut self, config: Config, ownership: Option<Ownership>) {
         self.config = Some(Arc::new(config));
-        if let Place::Own(own) = &self.place {
+        if let Location::Own(own) = &self.location {
             *own.lock() = ownership;
         }
     }
@@ -124,9 +123,9 @@ impl CommandContext {
     /// # Errors
     /// Those of the future.
     pub fn run<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-        match &self.place {
-            Place::Own(_) => on_runtime(work),
-            Place::Server(lent) => lent.runtime.block_on(async {
+        match &self.location {
+            Location::Own(_) => on_runtime(work),
+            Location::Server(lent) => lent.runtime.block_on(async {
                 tokio::select! {
                     result = work => result,
                     _ = self.caller.gone() => Err(Failure::new("the caller has gone")),
@@ -140,12 +139,12 @@ impl CommandContext {
     /// # Errors
     /// When it cannot be opened.
     pub async fn store(&self) -> Result<OpenStore, Failure> {
-        match &self.place {
-            Place::Own(ownership) => {
+        match &self.location {
+            Location::Own(ownership) => {
                 let ownership = ownership.lock().take();
                 assemble::open(&StoreUrl::parse(self.config()?.store())?, ownership).await
             }
-            Place::Server(lent) => Ok(lent.store.clone()),
+            Location::Server(lent) => Ok(lent.store.clone()),
         }
     }
 
@@ -154,9 +153,9 @@ impl CommandContext {
     /// # Errors
     /// When the store cannot be read.
     pub async fn pending_migrations(&self) -> Result<Vec<String>, Failure> {
-        match &self.place {
-            Place::Own(_) => assemble::pending_migrations(&StoreUrl::parse(self.config()?.store())?).await,
-            Place::Server(_) => Ok(Vec::new()),
+        match &self.location {
+            Location::Own(_) => assemble::pending_migrations(&StoreUrl::parse(self.config()?.store())?).await,
+            Location::Server(_) => Ok(Vec::new()),
         }
     }
 
@@ -165,9 +164,9 @@ impl CommandContext {
     /// # Errors
     /// When they cannot be opened.
     pub fn blobs(&self, store: &OpenStore) -> Result<Arc<dyn BlobStore>, Failure> {
-        match &self.place {
-            Place::Own(_) => assemble::open_blobs(&*self.config()?, store.url()),
-            Place::Server(lent) => Ok(Arc::clone(&lent.blobs)),
+        match &self.location {
+            Location::Own(_) => assemble::open_blobs(&*self.config()?, store.url()),
+            Location::Server(lent) => Ok(Arc::clone(&lent.blobs)),
         }
     }
 

@@ -12,12 +12,11 @@ use openapi_core::storage::TransferStore;
 use openapi_core::transfer::{self, Contents, Copied, Step};
 use openapi_core::values::AgentId;
 use serde_json::json;
-use storage_sqlite::Ownership;
 use tokio::task::JoinSet;
 
 use super::context::CommandContext;
 use super::process::Logged;
-use crate::assemble::{self, StoreUrl};
+use crate::assemble::{self, Ownership, StoreUrl};
 use crate::config::Config;
 use crate::console::caller::{Caller, Stream};
 use crate::console::entry::{Entry, Wish, enter, wait_for_store};

@@ -155,7 +155,11 @@ impl Lending {
             }
             Call::List(path) => Ok(Reply::Folder(self.process.list(Path::new(&path))?)),
             Call::BeginBackup(path) => {
-                self.backup = Some(BackupFolder::create(Path::new(&path))?);
+                let backup = BackupFolder::create(Path::new(&path))?;
+                // The folder of contents hands its work to the threads of the runtime.
+                let _entered = self.runtime.enter();
+                self.contents = Some(backup.contents()?);
+                self.backup = Some(backup);
                 Ok(Reply::Done)
             }
             Call::CreateBackupDatabase => {
@@ -205,13 +209,7 @@ impl Lending {
     fn create_content(&mut self, key: &str, name: &str) -> io::Result<Reply> {
         let key: BlobKey = key.parse().map_err(io::Error::other)?;
         let name = FileName::of_sent(Some(name), "bin");
-        // The folder of contents hands its work to the threads of the runtime.
-        let _entered = self.runtime.enter();
-        let contents = match &self.contents {
-            Some(contents) => Arc::clone(contents),
-            None => self.backup.as_ref().ok_or_else(no_handle)?.contents()?,
-        };
-        self.contents = Some(Arc::clone(&contents));
+        let contents = self.contents.as_ref().ok_or_else(no_handle)?;
         let content = self.runtime.block_on(contents.create(&key, &name)).map_err(io::Error::other)?;
         Ok(self.opened(Target::Content(content)))
     }

@@ -3,10 +3,8 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use storage_sqlite::{OpenError, Ownership};
-
 use super::caller::CallerFacts;
-use crate::assemble::StoreUrl;
+use crate::assemble::{self, OwnedStore, Ownership, StoreUrl, Taken};
 use crate::config::{Config, values};
 use crate::failure::Failure;
 use crate::ports::monotonic;
@@ -50,25 +48,23 @@ pub fn wait_for_store(config: &Config) -> Result<Duration, Failure> {
 /// # Errors
 /// When the store cannot be had in this time, or its owner refuses.
 pub fn enter(store: &StoreUrl, wait: Duration, command: &str, wish: Wish<'_>) -> Result<Entry, Failure> {
-    let Some(path) = store.file() else { return Ok(Entry::Open(None)) };
     let begun = monotonic();
     let mut is_silent = true;
     loop {
-        let owned = match Ownership::take(path, command) {
-            Ok(ownership) => return Ok(Entry::Open(Some(ownership))),
-            Err(error @ OpenError::Owned { .. }) => error,
-            Err(error) => return Err(error.into()),
+        let owned = match assemble::take(store, command)? {
+            Taken::Free(ownership) => return Ok(Entry::Open(ownership)),
+            Taken::Owned(owned) => owned,
         };
         if let Some(status) = call(&owned, wish)? {
             return Ok(Entry::Ran(status));
         }
         let waited = monotonic().duration_since(begun);
         if waited >= wait {
-            return Err(owned.into());
+            return Err(Failure::new(owned.text));
         }
         if is_silent && waited >= SILENCE {
             is_silent = false;
-            eprintln!("waiting: {owned}");
+            eprintln!("waiting: {}", owned.text);
         }
         std::thread::sleep(INTERVAL.min(wait.saturating_sub(waited)));
     }
@@ -79,21 +75,19 @@ pub fn enter(store: &StoreUrl, wait: Duration, command: &str, wish: Wish<'_>) ->
 /// # Errors
 /// When the store is still owned then, or cannot be had.
 pub async fn own(store: &StoreUrl, wait: Duration, command: &str) -> Result<Option<Ownership>, Failure> {
-    let Some(path) = store.file() else { return Ok(None) };
     let begun = monotonic();
     let mut is_silent = true;
     loop {
-        let owned = match Ownership::take(path, command) {
-            Ok(ownership) => return Ok(Some(ownership)),
-            Err(error @ OpenError::Owned { .. }) => error,
-            Err(error) => return Err(error.into()),
+        let owned = match assemble::take(store, command)? {
+            Taken::Free(ownership) => return Ok(ownership),
+            Taken::Owned(owned) => owned,
         };
         let waited = monotonic().duration_since(begun);
         if waited >= wait {
-            return Err(owned.into());
+            return Err(Failure::new(owned.text));
         }
         if std::mem::take(&mut is_silent) {
-            tracing::warn!(%owned, ?wait, "waiting for the store");
+            tracing::warn!(owner = owned.text, ?wait, "waiting for the store");
         }
         tokio::time::sleep(INTERVAL.min(wait.saturating_sub(waited))).await;
     }
@@ -101,11 +95,10 @@ pub async fn own(store: &StoreUrl, wait: Duration, command: &str) -> Result<Opti
 
 /// Calls the owner; the exit status if it ran the command.
 #[cfg(unix)]
-fn call(owned: &OpenError, wish: Wish<'_>) -> Result<Option<u8>, Failure> {
+fn call(owned: &OwnedStore, wish: Wish<'_>) -> Result<Option<u8>, Failure> {
     use super::client::{self, Outcome};
     use super::frames::{Hello, PROGRAM, Refusal};
-    let OpenError::Owned { path, .. } = owned else { return Ok(None) };
-    let socket = super::socket_path(path, super::runtime_folder().as_deref())?;
+    let socket = super::socket_path(&owned.database, super::runtime_folder().as_deref())?;
     let (arguments, caller) = match wish {
         Wish::Run(arguments, caller) => (arguments.to_vec(), caller.clone()),
         Wish::Own => (Vec::new(), super::caller::OwnProcess::facts()),
@@ -114,7 +107,9 @@ fn call(owned: &OpenError, wish: Wish<'_>) -> Result<Option<u8>, Failure> {
     match client::run(&socket, hello)? {
         Some(Outcome::Exited(status)) => match wish {
             Wish::Run(..) => Ok(Some(status)),
-            Wish::Own => Err(Failure::new(format!("{owned}; this command needs the store for itself"))),
+            Wish::Own => {
+                Err(Failure::new(format!("{}; this command needs the store for itself", owned.text)))
+            }
         },
         Some(Outcome::Refused(Refusal::Program(program))) => Err(Failure::new(format!(
             "the server on this store runs version {program}, and this command is version {PROGRAM}; use the command of \
@@ -125,6 +120,9 @@ fn call(owned: &OpenError, wish: Wish<'_>) -> Result<Option<u8>, Failure> {
 }
 
 #[cfg(not(unix))]
-fn call(owned: &OpenError, _: Wish<'_>) -> Result<Option<u8>, Failure> {
-    Err(Failure::new(format!("{owned}; this system has no sockets for commands: stop the server first")))
+fn call(owned: &OwnedStore, _: Wish<'_>) -> Result<Option<u8>, Failure> {
+    Err(Failure::new(format!(
+        "{}; this system has no sockets for commands: stop the server first",
+        owned.text
+    )))
 }

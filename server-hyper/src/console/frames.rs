@@ -109,7 +109,7 @@ pub enum Reply {
 pub enum Frame {
     /// Caller to server, first.
     Hello(Hello),
-    /// Server to caller, in place of everything else.
+    /// Server to caller, instead of everything else.
     Refused(Refusal),
     /// Server to caller.
     Call(Call),
@@ -263,7 +263,7 @@ mod tests {
             prop_assert_eq!(format!("{:?}", travelled(&Frame::Write(handle, bytes.clone()))), sent);
             let sent = Frame::Reply(Reply::Bytes(bytes));
             prop_assert_eq!(format!("{:?}", travelled(&sent)), format!("{sent:?}"));
-            let name = std::ffi::OsString::from(&text);
+            let name = OsString::from(&text);
             let entry = FolderEntry { name: name.clone(), is_folder: status > 9, is_file: status < 9 };
             for sent in [
                 Frame::Exit(status),

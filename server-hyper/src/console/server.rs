@@ -238,7 +238,9 @@ impl Session {
 
     /// Completes when the caller has gone.
     pub async fn gone(&self) {
-        self.gone.notified().await;
+        if !self.has_gone.load(Ordering::SeqCst) {
+            self.gone.notified().await;
+        }
     }
 
     fn cancel(&self) {

@@ -12,6 +12,11 @@ fn hello(program: &str) -> Hello {
     Hello { program: program.to_owned(), arguments: vec!["openapi-server".into()], caller }
 }
 
+/// Calls on a thread of its own, as a process does.
+fn called(socket: &Path, program: &str) -> Option<Outcome> {
+    std::thread::scope(|scope| scope.spawn(|| client::run(socket, hello(program)).unwrap()).join().unwrap())
+}
+
 /// A console in a folder of its own, and a caller that has said hello.
 struct Set {
     folder: tempfile::TempDir,
@@ -61,10 +66,10 @@ async fn a_stale_socket_is_replaced_and_only_its_owner_may_use_the_new_one() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("console");
     drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
-    assert!(client::run(&socket, hello(PROGRAM)).unwrap().is_none(), "nobody listens");
+    assert!(called(&socket, PROGRAM).is_none(), "nobody listens");
     let console = Console::listen(socket.clone(), Box::new(|_, _| 7)).unwrap();
     assert_eq!(std::fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
-    let ran = client::run(&socket, hello(PROGRAM)).unwrap();
+    let ran = called(&socket, PROGRAM);
     assert!(matches!(ran, Some(Outcome::Exited(7))), "{ran:?}");
     drop(console);
     assert!(!socket.exists());
@@ -148,7 +153,7 @@ async fn commands_are_bounded_and_refused_while_the_server_drains() {
     let socket = set.folder.path().join("console");
     let callers: Vec<UnixStream> = (0..MAX_SESSIONS).map(|_| set.call()).collect();
     within("all run", || set.running() == MAX_SESSIONS);
-    let refused = |program| match client::run(&socket, hello(program)).unwrap() {
+    let refused = |program| match called(&socket, program) {
         Some(Outcome::Refused(refusal)) => refusal,
         other => panic!("{other:?}"),
     };
@@ -169,7 +174,7 @@ async fn a_panic_of_a_command_is_its_own() {
     let set = Set::new(|_| panic!("expected by the test"));
     let socket = set.folder.path().join("console");
     for _ in 0..2 {
-        let ran = client::run(&socket, hello(PROGRAM)).unwrap();
+        let ran = called(&socket, PROGRAM);
         assert!(matches!(ran, Some(Outcome::Exited(101))), "{ran:?}");
     }
     assert_eq!(set.running(), 0);

@@ -1,4 +1,4 @@
-//! One owner of an SQLite file: commands beside a server run inside it, and everybody else waits or learns who owns it.
+//! One owner of an SQLite file: commands run inside a running server; other processes wait, or learn who owns the file.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Stdio};
@@ -270,7 +270,7 @@ fn a_server_that_is_killed_while_it_runs_a_command_is_reported() {
     let _ = input.write_all(contacts(10).as_bytes());
     drop(input);
     let said = said(import);
-    assert!(said.failed(1).contains("server"), "the reason is told");
+    assert!(said.failed(1).contains("server"), "the reason is reported");
     assert!(place.run(&["check"]).done().contains("sound"));
 }
 

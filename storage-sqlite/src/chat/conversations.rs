@@ -48,7 +48,7 @@ const fn mode_number(mode: ConversationMode) -> i64 {
 
 /// The columns next to the record, in their order.
 #[derive(PartialEq)]
-pub(crate) struct Beside {
+pub(crate) struct ConversationColumns {
     id: [u8; 12],
     agent: String,
     version: u64,
@@ -59,10 +59,10 @@ pub(crate) struct Beside {
     expires_at: Timestamp,
 }
 
-impl Beside {
+impl ConversationColumns {
     /// The columns of a conversation of this agent.
     pub(crate) fn of(agent: &AgentId, it: &Conversation) -> Self {
-        Beside {
+        ConversationColumns {
             id: *it.id.as_bytes(),
             agent: agent.as_str().to_owned(),
             version: it.version,
@@ -77,7 +77,7 @@ impl Beside {
     /// What stands in a row of [`AFTER`].
     pub(crate) fn read(row: &Row<'_>) -> Result<Self> {
         let mut columns = Columns::from(row, 1);
-        Ok(Beside {
+        Ok(ConversationColumns {
             id: columns.bytes()?,
             agent: columns.str()?.to_owned(),
             version: columns.count()?,
@@ -104,17 +104,17 @@ fn stored_version(db: &Connection, agent: i64, id: ConversationId) -> Result<Opt
 
 /// Replaces a conversation.
 fn put(db: &Connection, agent_id: &AgentId, agent: i64, conversation: &Conversation) -> Result<()> {
-    let beside = Beside::of(agent_id, conversation);
+    let derived = ConversationColumns::of(agent_id, conversation);
     let values = params![
         agent,
-        beside.id,
-        beside.agent,
-        i64::try_from(beside.version).map_err(corrupt)?,
-        beside.status,
-        beside.mode,
-        beside.contact,
-        beside.last_message_at.millis(),
-        beside.expires_at.millis(),
+        derived.id,
+        derived.agent,
+        i64::try_from(derived.version).map_err(corrupt)?,
+        derived.status,
+        derived.mode,
+        derived.contact,
+        derived.last_message_at.millis(),
+        derived.expires_at.millis(),
         serde_json::to_string(conversation).map_err(corrupt)?
     ];
     // Mostly a reply has grown: what the indexes hold stays as it is, and they are not written.
@@ -157,8 +157,10 @@ pub(crate) fn repair(db: &Connection, agent_id: &AgentId, agent: i64) -> Result<
     let mut rows = every.query(params![agent, &[] as &[u8], i64::MAX])?;
     let mut wrong = Vec::new();
     while let Some(row) = rows.next()? {
-        let (Ok(conversation), Ok(beside)) = (read(row), Beside::read(row)) else { continue };
-        if beside.id == *conversation.id.as_bytes() && beside != Beside::of(agent_id, &conversation) {
+        let (Ok(conversation), Ok(derived)) = (read(row), ConversationColumns::read(row)) else { continue };
+        if derived.id == *conversation.id.as_bytes()
+            && derived != ConversationColumns::of(agent_id, &conversation)
+        {
             wrong.push(conversation);
         }
     }

@@ -377,12 +377,12 @@ pub(super) fn in_order(
     members: &Members,
     context: QueryContext<'_>,
 ) -> Result<Vec<i64>> {
-    let (mut skip, limit, behind) = match &query.window {
+    let (mut skip, limit, following) = match &query.window {
         Window::Page { offset, limit } => (*offset, *limit, None),
         Window::After { position, limit } => (0, *limit, Some(position)),
     };
     let scan =
-        IndexScan::new(agent, view, query.sort, query.order, ScanOrder::Sort, ScanPart::All { behind });
+        IndexScan::new(agent, view, query.sort, query.order, ScanOrder::Sort, ScanPart::All { following });
     let mut statement = db.prepare_cached(&scan.sql)?;
     let mut rows = scan.rows(&mut statement)?;
     let mut numbers = Vec::new();

@@ -1,7 +1,7 @@
 //! The search index: updated shortly after the contacts, so no write waits for it.
 //!
 //! `search_pending` names the contacts whose searched text differs from what the index holds, together with the text it
-//! holds. Whoever searches reads those contacts directly ([`super::search`]). The writer brings the index up to date
+//! holds. A search reads those contacts directly ([`super::search`]). The writer brings the index up to date
 //! when nothing else is to be done; many contacts at once cost a fraction of what each alone would.
 
 use rusqlite::{Connection, OptionalExtension, params};

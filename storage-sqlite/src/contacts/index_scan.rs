@@ -78,7 +78,7 @@ pub(crate) enum ScanPart<'a> {
     /// Some after a position and a number of further rows.
     After { position: &'a SortPosition, skip: u64, limit: u32 },
     /// All, until the caller stops.
-    All { behind: Option<&'a SortPosition> },
+    All { following: Option<&'a SortPosition> },
 }
 
 /// The table and index of a scan, the further condition on its rows, and the bound values.
@@ -148,7 +148,7 @@ impl IndexScan {
         let position = match part {
             ScanPart::Page { .. } => None,
             ScanPart::After { position, .. } => Some(position),
-            ScanPart::All { behind } => behind,
+            ScanPart::All { following } => following,
         };
         // SQLite begins at one lower bound: the farther one.
         let (along, position) = match (along, position) {

@@ -229,12 +229,12 @@ impl List<'_> {
         let key = column(self.sort);
         let has_low = from.is_some() && order == Order::Ascending;
         let (rows, mut bound) = self.rows(range, class, has_low);
-        let (direction, behind) = match order {
+        let (direction, following) = match order {
             Order::Ascending => ("", ">"),
             Order::Descending => (" DESC", "<"),
         };
         let mut sql = format!("SELECT {key}, id {rows}");
-        bind(&mut sql, &mut bound, key, class, behind, from, (":key", ":id"));
+        bind(&mut sql, &mut bound, key, class, following, from, (":key", ":id"));
         let by_key = if class == Class::Absent { String::new() } else { format!("{key}{direction}, ") };
         sql.push_str(&format!(" ORDER BY {by_key}id{direction} LIMIT 1 OFFSET :skip"));
         bound.push((":skip", Value::from(i64::try_from(by.saturating_sub(1)).unwrap_or(i64::MAX))));

@@ -61,7 +61,7 @@ fn looked_up(
     at_most: u64,
     context: QueryContext<'_>,
 ) -> Result<Option<Vec<i64>>> {
-    let (mut skip, limit, behind) = match &query.window {
+    let (mut skip, limit, following) = match &query.window {
         Window::Page { offset, limit } => (*offset, *limit as usize, None),
         Window::After { position, limit } => (0, *limit as usize, Some(position)),
     };
@@ -71,7 +71,7 @@ fn looked_up(
          WHERE k.n = ?3",
     )?;
     let scan =
-        IndexScan::new(agent, view, query.sort, query.order, ScanOrder::Sort, ScanPart::All { behind });
+        IndexScan::new(agent, view, query.sort, query.order, ScanOrder::Sort, ScanPart::All { following });
     let mut statement = db.prepare_cached(&scan.sql)?;
     let mut rows = scan.rows(&mut statement)?;
     let (mut numbers, mut steps) = (Vec::new(), 0_u64);

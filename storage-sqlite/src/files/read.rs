@@ -129,7 +129,7 @@ pub(crate) fn statement(agent: i64, query: &FileQuery) -> (String, Vec<Value>) {
     };
     let integer = |number: u64| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
     let mut values = vec![Value::Integer(agent), Value::Blob(query.contact.as_bytes().to_vec())];
-    let (behind, offset, limit) = match &query.window {
+    let (following, offset, limit) = match &query.window {
         Window::Page { offset, limit } => (String::new(), *offset, *limit),
         Window::After { position: FilePosition { key, id }, limit } => {
             values.push(match key {
@@ -144,7 +144,7 @@ pub(crate) fn statement(agent: i64, query: &FileQuery) -> (String, Vec<Value>) {
     values.extend([integer(limit.into()), integer(offset)]);
     let sql = format!(
         "SELECT {} FROM file f INDEXED BY file_by_contact WHERE f.agent = ? AND f.contact = ? \
-         AND f.deleted_at IS NULL{behind} ORDER BY f.{column} {word}, f.id {word} LIMIT ? OFFSET ?",
+         AND f.deleted_at IS NULL{following} ORDER BY f.{column} {word}, f.id {word} LIMIT ? OFFSET ?",
         columns!()
     );
     (sql, values)
@@ -193,8 +193,8 @@ pub(super) fn known(db: &Connection, keys: &[BlobKey]) -> Result<Vec<bool>> {
     )?;
     keys.iter()
         .map(|key| {
-            let place = params![key.agent.as_str(), key.file.as_bytes()];
-            Ok(purges.exists(place)? || files.exists(place)? || documents.exists(place)?)
+            let key_of_row = params![key.agent.as_str(), key.file.as_bytes()];
+            Ok(purges.exists(key_of_row)? || files.exists(key_of_row)? || documents.exists(key_of_row)?)
         })
         .collect()
 }
@@ -210,9 +210,9 @@ pub(super) fn needed(db: &Connection, after: Option<&BlobKey>, at_most: u32) -> 
          WHERE a.id > ?1 AND a.status <> 2 AND f.deleted_at IS NULL AND f.id >= ?2 ORDER BY a.id, f.id LIMIT ?3",
     ] {
         let left = (at_most as usize).saturating_sub(entries.len());
-        let place = if entries.is_empty() && sql.contains("a.id = ?1") { start.1 } else { [0; 12] };
+        let key_of_row = if entries.is_empty() && sql.contains("a.id = ?1") { start.1 } else { [0; 12] };
         let mut statement = db.prepare_cached(sql)?;
-        let mut rows = statement.query(params![start.0, place, left as i64])?;
+        let mut rows = statement.query(params![start.0, key_of_row, left as i64])?;
         while let Some(row) = rows.next()? {
             let mut columns = Columns::of(row);
             entries.push(BlobEntry { key: key(columns.str()?, columns.bytes()?)?, size: columns.count()? });

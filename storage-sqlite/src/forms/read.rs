@@ -96,7 +96,7 @@ impl Chosen {
     /// The statement of a page and its values.
     pub(crate) fn page(self, window: &Window<SubmissionPosition>) -> (String, Vec<Value>) {
         let Chosen { sql, mut values } = self;
-        let (behind, offset, limit) = match window {
+        let (following, offset, limit) = match window {
             Window::Page { offset, limit } => ("", *offset, *limit),
             Window::After { position: SubmissionPosition { created_at, id }, limit } => {
                 values.push(Value::Integer(created_at.millis()));
@@ -107,7 +107,7 @@ impl Chosen {
         values.push(Value::Integer(limit.into()));
         values.push(Value::Integer(i64::try_from(offset).unwrap_or(i64::MAX)));
         let sql = format!(
-            "SELECT {} {sql}{behind} ORDER BY s.created_at DESC, s.id DESC LIMIT ? OFFSET ?",
+            "SELECT {} {sql}{following} ORDER BY s.created_at DESC, s.id DESC LIMIT ? OFFSET ?",
             columns!()
         );
         (sql, values)

@@ -207,7 +207,7 @@ pub(super) fn page(db: &Connection, id: &AgentId, query: &TemplateQuery) -> Resu
         ))?
         .query_row([agent], |row| row.get(0))?;
     let mut values = vec![Value::Integer(agent)];
-    let (behind, offset, limit) = match &query.window {
+    let (following, offset, limit) = match &query.window {
         Window::Page { offset, limit } => ("", *offset, *limit),
         Window::After { position: TemplatePosition { name_key, id }, limit } => {
             values.push(Value::Text(name_key.clone()));
@@ -224,10 +224,10 @@ pub(super) fn page(db: &Connection, id: &AgentId, query: &TemplateQuery) -> Resu
             ", t.version, v.name, v.description, v.field_count",
             " FROM form_template t INDEXED BY form_template_by_name CROSS JOIN form_template_version v",
             " ON v.agent = t.agent AND v.template = t.id AND v.version = t.version",
-            " WHERE t.agent = ?{only}{behind} ORDER BY t.name_key, t.id LIMIT ? OFFSET ?"
+            " WHERE t.agent = ?{only}{following} ORDER BY t.name_key, t.id LIMIT ? OFFSET ?"
         ),
         only = only,
-        behind = behind
+        following = following
     ))?;
     let mut rows = statement.query(params_from_iter(values))?;
     let mut templates = Vec::new();

@@ -91,10 +91,10 @@ fn lists_walk_along_their_index() {
                 }
                 for (along, index) in alongs {
                     let mut parts =
-                        vec![ScanPart::Page { offset: 0, limit: 20 }, ScanPart::All { behind: None }];
+                        vec![ScanPart::Page { offset: 0, limit: 20 }, ScanPart::All { following: None }];
                     for position in &positions {
                         parts.push(ScanPart::After { position, skip: 3, limit: 20 });
-                        parts.push(ScanPart::All { behind: Some(position) });
+                        parts.push(ScanPart::All { following: Some(position) });
                     }
                     for part in parts {
                         let scan = IndexScan::new(1, view, sort, order, along, part);
