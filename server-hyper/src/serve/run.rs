@@ -70,6 +70,8 @@ pub async fn run(
     let listeners = Listeners::bind(&serving)?;
     let Some(lent) = open(config, &serving, &mut signals).await? else { return Ok(()) };
     let server = Server::start(serving, &names, sink, listeners, &lent)?.with_console(lent, run_command);
+    // Only now, so that a command that is run next reaches the server.
+    server.listening_at.iter().try_for_each(|(name, address)| announce(name, address))?;
     let (brand, origin) = (&server.brand, server.widget_origin.as_deref());
     started(&server.platforms.current(), brand.public_url(), origin).await?;
 
@@ -146,6 +148,8 @@ struct Server {
     widget_api: Arc<ArcSwap<WidgetApi>>,
     drain: Arc<Drain>,
     console: Option<Console>,
+    /// The listeners with their addresses.
+    listening_at: Vec<(&'static str, String)>,
     /// What accepts connections.
     accepting: Vec<JoinHandle<()>>,
     /// What runs until the end.
@@ -207,12 +211,11 @@ impl Server {
             own: own(),
         });
         accepting.push(tokio::spawn(listener::serve(listening, site, protocols, places, Arc::clone(&drain))));
-        announce("open-api", &address)?;
-        if let Some(origin) = &widget_origin {
-            announce("widget", origin)?;
-        }
+        let mut listening_at = vec![("open-api", address)];
+        listening_at.extend(widget_origin.clone().map(|origin| ("widget", origin)));
         if let Some(listening) = ops_listening {
-            serve_ops(listening, Ops { metrics, storage, drain: Arc::clone(&drain) })?;
+            let ops = Ops { metrics, storage, drain: Arc::clone(&drain) };
+            listening_at.push(("ops", serve_ops(listening, ops)?));
         }
         let background = background(&platforms, exchange, &widget_api);
         Ok(Server {
@@ -224,6 +227,7 @@ impl Server {
             widget_api,
             drain,
             console: None,
+            listening_at,
             accepting,
             background,
         })
@@ -304,13 +308,14 @@ fn background(
     ]
 }
 
-fn serve_ops(listening: TcpListener, ops: Ops) -> Result<(), Failure> {
+/// Serves the operator's listener, and returns its address.
+fn serve_ops(listening: TcpListener, ops: Ops) -> Result<String, Failure> {
     let address = listening.local_addr()?;
     if !address.ip().is_loopback() {
         tracing::warn!(%address, "the operator's listener can be reached from other machines; it needs no credentials");
     }
     tokio::spawn(ops::serve(listening, Arc::new(ops)));
-    announce("ops", &format!("http://{address}"))
+    Ok(format!("http://{address}"))
 }
 
 /// The widget's settings.

@@ -150,10 +150,10 @@ fn what_a_command_changes_through_a_server_is_there_at_once() {
     let headers = headers.each_ref().map(|(name, value)| (*name, value.as_str()));
     place.write("contacts.ndjson", &contacts(3));
     place.run(&["contacts", "import", "--agent", "acme", "contacts.ndjson"]).done();
-    let path = format!("{CONTACTS}/crm-2");
-    assert_eq!(server.get(&path, &headers).0, 200);
+    let path = "/v1/open/contacts/crm-2/chatbots/acme";
+    assert_eq!(server.get(path, &headers).0, 200);
     place.run(&["contacts", "erase", "--agent", "acme", "crm-2"]).done();
-    assert_eq!(server.get(&path, &headers).0, 404);
+    assert_eq!(server.get(path, &headers).0, 404);
     // The audit log names the caller.
     let entries = place.json(&["audit", "tail", "-n", "1"]);
     assert_eq!(entries[0]["actor"], json!({ "type": "operator", "id": "tester" }));
