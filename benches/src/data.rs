@@ -118,7 +118,7 @@ fn remove(path: &Path) -> Result<(), Failure> {
 
 /// Removes a database with the files beside it.
 pub(crate) fn remove_database(path: &Path) -> Result<(), Failure> {
-    for suffix in ["", "-wal", "-shm", "-lock", "-changes", "-lease"] {
+    for suffix in ["", "-wal", "-shm", "-owner"] {
         let mut name = path.as_os_str().to_owned();
         name.push(suffix);
         remove(Path::new(&name))?;

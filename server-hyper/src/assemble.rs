@@ -1,7 +1,7 @@
 //! Puts the parts together: the only place that names storage backends.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -12,11 +12,9 @@ use extraction::document::ocr::Tesseract;
 use extraction::engine::model::{ModelConfig, ModelEngine};
 use extraction::worker::{Reader, Worker};
 use extraction::{Extractor, Models};
-use llm::EndpointConfig;
-use openapi_core::access::Actor;
 use openapi_core::extraction::{DocumentExtractor, NoExtractor};
 use openapi_core::platform::{ExtractionSettings, FileSettings, Platform, Ports};
-use openapi_core::ports::{BlobStore, BlockingExecutor, NoBlobs, Spawner, Task, Timer, Work};
+use openapi_core::ports::{BlobStore, BlockingExecutor, Spawner, Task, Timer, Work};
 use openapi_core::service_info::ServiceInfo;
 use responders::{IndexSettings, KnowledgeIndex, KnowledgeResponder, LlmResponder};
 use storage_blobs::{BlobsUrl, InvalidBlobsUrl};
@@ -24,10 +22,11 @@ use storage_common::transfer::TransferStore;
 use storage_memory::MemoryStorage;
 use storage_mongo::{MongoConfig, MongoStorage};
 use storage_postgres::{PostgresConfig, PostgresStorage};
+pub use storage_sqlite::Ownership;
 use storage_sqlite::{SqliteConfig, SqliteStorage};
 
 use crate::config::Config;
-use crate::config::documents::{Engine, EngineChoice, Engines, knowledge_limits};
+use crate::config::documents::{Engine, EngineChoice, Engines};
 use crate::error::CliError;
 use crate::ports::{SystemClock, SystemRandom};
 use crate::server_keys::KeySource;
@@ -101,6 +100,15 @@ impl StoreUrl {
         folder.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
     }
 
+    /// The file that one process owns; of other stores none.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            StoreUrl::Sqlite(config) => Some(&config.path),
+            StoreUrl::Memory | StoreUrl::Postgres(_) | StoreUrl::Mongo(_) => None,
+        }
+    }
+
     /// The engine, as its makers call it.
     fn engine(&self) -> &'static str {
         match self {
@@ -136,26 +144,94 @@ impl StoreUrl {
     }
 }
 
-/// Opens the store, or makes it when it is not there.
-///
-/// # Errors
-/// When it cannot be opened; the words say why.
-pub async fn open(url: &StoreUrl) -> Result<Arc<dyn ConversationStorage>, CliError> {
-    let store = open_to_move(url).await?;
-    Ok(store)
+/// An open store. Clones share it.
+#[derive(Clone)]
+pub struct OpenStore {
+    url: StoreUrl,
+    storage: Arc<dyn TransferStore>,
+    /// The same, where it is an SQLite file: what an operator does with the file.
+    sqlite: Option<Arc<SqliteStorage>>,
 }
 
-/// The same, to move what it holds.
+impl OpenStore {
+    /// How it is named.
+    #[must_use]
+    pub fn url(&self) -> &StoreUrl {
+        &self.url
+    }
+
+    /// What it holds.
+    #[must_use]
+    pub fn storage(&self) -> Arc<dyn Storage> {
+        Arc::clone(&self.storage) as Arc<dyn Storage>
+    }
+
+    /// The same, to move it.
+    #[must_use]
+    pub fn transfer(self) -> Arc<dyn TransferStore> {
+        self.storage
+    }
+
+    /// The path of an SQLite file.
+    #[must_use]
+    pub fn database(&self) -> Option<&Path> {
+        self.sqlite.as_ref().map(|store| store.ownership().database())
+    }
+}
+
+/// What comes of wanting a store.
+#[derive(Debug)]
+pub enum Taken {
+    /// This process may open it. Only an SQLite file has an owner.
+    Free(Option<Ownership>),
+    /// Another process owns it.
+    Owned(OwnedStore),
+}
+
+/// An SQLite file that another process owns.
+#[derive(Debug)]
+pub struct OwnedStore {
+    /// The canonical path of the database.
+    pub database: PathBuf,
+    /// Who owns it, and how to go on.
+    pub text: String,
+}
+
+/// Takes the ownership of a store. `command` describes this process to others.
 ///
 /// # Errors
-/// When it cannot be opened; the words say why.
-pub async fn open_to_move(url: &StoreUrl) -> Result<Arc<dyn TransferStore>, CliError> {
-    match url {
-        StoreUrl::Memory => Ok(Arc::new(MemoryStorage::new())),
-        StoreUrl::Sqlite(config) => Ok(Arc::new(SqliteStorage::open(config.clone())?)),
-        StoreUrl::Postgres(config) => Ok(Arc::new(PostgresStorage::open((**config).clone()).await?)),
-        StoreUrl::Mongo(config) => Ok(Arc::new(MongoStorage::open((**config).clone()).await?)),
+/// When its folder or file cannot be used.
+pub fn take(url: &StoreUrl, command: &str) -> Result<Taken, CliError> {
+    let StoreUrl::Sqlite(config) = url else { return Ok(Taken::Free(None)) };
+    match Ownership::take(&config.path, command) {
+        Ok(ownership) => Ok(Taken::Free(Some(ownership))),
+        Err(error) => match &error {
+            storage_sqlite::OpenError::Owned { path, .. } => {
+                Ok(Taken::Owned(OwnedStore { database: path.clone(), text: error.to_string() }))
+            }
+            _ => Err(error.into()),
+        },
     }
+}
+
+/// Opens the store, and creates it when it does not exist. An SQLite file needs its ownership; without one it is taken.
+///
+/// # Errors
+/// When it cannot be opened; the text says why.
+pub async fn open(url: &StoreUrl, ownership: Option<Ownership>) -> Result<OpenStore, CliError> {
+    let mut sqlite = None;
+    let storage: Arc<dyn TransferStore> = match url {
+        StoreUrl::Memory => Arc::new(MemoryStorage::new()),
+        StoreUrl::Sqlite(config) => {
+            let ownership = ownership.map_or_else(|| Ownership::take(&config.path, ""), Ok)?;
+            let store = Arc::new(SqliteStorage::open_owned(config.clone(), ownership)?);
+            sqlite = Some(Arc::clone(&store));
+            store
+        }
+        StoreUrl::Postgres(config) => Arc::new(PostgresStorage::open((**config).clone()).await?),
+        StoreUrl::Mongo(config) => Arc::new(MongoStorage::open((**config).clone()).await?),
+    };
+    Ok(OpenStore { url: url.clone(), storage, sqlite })
 }
 
 /// Opens the store of file contents: the configured one, or the one that goes with the store.
@@ -240,38 +316,6 @@ pub enum Contents {
     Closed,
     /// They are opened.
     Open,
-}
-
-/// The platform over the configured stores.
-///
-/// # Errors
-/// When a store or the server keys cannot be opened.
-pub async fn platform(
-    config: &Config,
-    service_info: ServiceInfo,
-    contents: Contents,
-) -> Result<Arc<Platform>, CliError> {
-    Ok(Arc::clone(conversations(config, service_info, contents).await?.platform()))
-}
-
-/// The same with the chat.
-///
-/// # Errors
-/// When a store or the server keys cannot be opened.
-pub async fn conversations(
-    config: &Config,
-    service_info: ServiceInfo,
-    contents: Contents,
-) -> Result<Arc<Conversations>, CliError> {
-    let url = StoreUrl::parse(config.store())?;
-    let storage = open(&url).await?;
-    let blobs = match contents {
-        Contents::Closed => Arc::new(NoBlobs),
-        Contents::Open => open_blobs(config, &url)?,
-    };
-    let stores = Stores { storage, blobs };
-    let decisions = Decisions { knowledge: knowledge_limits(config)?, ..Decisions::default() };
-    conversations_over(&stores, &url.key_source(config), service_info, decisions)
 }
 
 /// What a server decides beyond its stores and names; the default is for commands, which take no requests.
@@ -447,20 +491,24 @@ pub async fn pending_migrations(url: &StoreUrl) -> Result<Vec<String>, CliError>
 ///
 /// # Errors
 /// When the store cannot be read.
-pub async fn check(url: &StoreUrl, repair: bool) -> Result<Vec<String>, CliError> {
-    match url {
-        StoreUrl::Memory => Err(in_memory("checked")),
-        StoreUrl::Sqlite(config) => {
-            let store = SqliteStorage::open(config.clone())?;
+pub async fn check(
+    store: &OpenStore,
+    repair: bool,
+    note: &dyn Fn(&str),
+    is_cancelled: impl FnMut() -> bool + Send + 'static,
+) -> Result<Vec<String>, CliError> {
+    match (&store.url, &store.sqlite) {
+        (_, Some(store)) => {
             let mut faults = if repair { store.repair().await?.left } else { Vec::new() };
-            faults.extend(store.check()?.into_iter().map(|finding| finding.detail));
+            faults.extend(store.check_until(is_cancelled)?.into_iter().map(|finding| finding.detail));
             Ok(faults)
         }
-        StoreUrl::Postgres(_) | StoreUrl::Mongo(_) => {
-            eprintln!(
+        (StoreUrl::Memory, _) => Err(in_memory("checked")),
+        (url, _) => {
+            note(&format!(
                 "the records of {} are checked by its own tools; only files are compared here",
                 url.engine()
-            );
+            ));
             Ok(Vec::new())
         }
     }
@@ -470,14 +518,14 @@ pub async fn check(url: &StoreUrl, repair: bool) -> Result<Vec<String>, CliError
 ///
 /// # Errors
 /// When the file exists, or cannot be written.
-pub async fn backup(url: &StoreUrl, to: &Path) -> Result<Arc<dyn ConversationStorage>, CliError> {
-    match url {
-        StoreUrl::Memory => Err(in_memory("copied")),
-        StoreUrl::Sqlite(config) => {
-            SqliteStorage::open(config.clone())?.backup(to, progress("copied"))?;
+pub fn backup(store: &OpenStore, to: &Path, note: &dyn Fn(&str)) -> Result<Arc<dyn Storage>, CliError> {
+    match (&store.url, &store.sqlite) {
+        (_, Some(store)) => {
+            store.backup(to, progress("copied", note))?;
             Ok(Arc::new(SqliteStorage::open(SqliteConfig::new(to))?))
         }
-        StoreUrl::Postgres(_) | StoreUrl::Mongo(_) => Err(url.is_backed_up_by_its_engine()),
+        (StoreUrl::Memory, _) => Err(in_memory("copied")),
+        (url, _) => Err(url.is_backed_up_by_its_engine()),
     }
 }
 
@@ -500,36 +548,35 @@ pub fn open_backup(from: &Path, scratch: &Path) -> Result<Arc<dyn ConversationSt
 ///
 /// # Errors
 /// When the backup is not sound, or the store is in use.
-pub async fn restore(url: &StoreUrl, from: &Path) -> Result<(), CliError> {
-    match url {
-        StoreUrl::Memory => Err(in_memory("restored")),
-        StoreUrl::Sqlite(config) => Ok(SqliteStorage::restore(from, config, progress("restored"))?),
-        StoreUrl::Postgres(_) | StoreUrl::Mongo(_) => Err(url.is_backed_up_by_its_engine()),
+pub fn restore(
+    url: &StoreUrl,
+    ownership: Option<&Ownership>,
+    from: &Path,
+    note: &dyn Fn(&str),
+) -> Result<(), CliError> {
+    match (url, ownership) {
+        (StoreUrl::Sqlite(_), Some(ownership)) => {
+            Ok(SqliteStorage::restore(from, ownership, progress("restored", note))?)
+        }
+        (StoreUrl::Memory, _) => Err(in_memory("restored")),
+        _ => Err(url.is_backed_up_by_its_engine()),
     }
 }
 
-/// Tells how far a copy has come, each tenth, on standard error.
-fn progress(done: &'static str) -> impl FnMut(u64, u64) {
-    let mut told = 0;
-    move |pages, of| {
-        let tenths = pages * 10 / of.max(1);
-        if tenths > told && of > 10_000 {
-            told = tenths;
-            eprintln!("{tenths}0 % {done}");
+/// Reports how far a copy has come, each tenth.
+fn progress(done: &'static str, note: &dyn Fn(&str)) -> impl FnMut(u64, u64) {
+    let mut reported = 0;
+    move |bytes, of| {
+        let tenths = bytes * 10 / of.max(1);
+        if tenths > reported && of > 10_000 {
+            reported = tenths;
+            note(&format!("{tenths}0 % {done}"));
         }
     }
 }
 
 fn in_memory(done: &str) -> CliError {
     CliError::usage(format!("a store in memory cannot be {done}; give --store sqlite:PATH"))
-}
-
-/// The operator, as the audit log names whoever runs a command.
-#[must_use]
-#[expect(clippy::disallowed_methods, reason = "the name of the user is no setting")]
-pub fn operator() -> Actor {
-    let name = std::env::var("SUDO_USER").or_else(|_| std::env::var("USER")).unwrap_or_default();
-    Actor::Operator(if name.is_empty() { "operator".to_owned() } else { name })
 }
 
 /// Deadlines by the runtime's clock.

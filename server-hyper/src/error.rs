@@ -1,7 +1,6 @@
 //! Why a command failed: words for standard error, and the exit status.
 
 use std::fmt;
-use std::process::ExitCode;
 
 use crate::config::ConfigError;
 
@@ -26,8 +25,8 @@ impl CliError {
 
     /// The exit status.
     #[must_use]
-    pub fn exit_code(&self) -> ExitCode {
-        ExitCode::from(if self.is_usage { 2 } else { 1 })
+    pub fn status(&self) -> u8 {
+        if self.is_usage { 2 } else { 1 }
     }
 }
 

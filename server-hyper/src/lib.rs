@@ -5,7 +5,7 @@
 pub mod assemble;
 pub mod cli;
 pub mod config;
-pub mod contents;
+pub mod console;
 pub mod error;
 pub mod logging;
 pub mod metrics;

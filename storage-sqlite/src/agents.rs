@@ -1,54 +1,18 @@
-//! Agents, and what every other method asks first: whether an agent is there.
+//! Agents: creating, changing and ending tenants.
 
 use async_trait::async_trait;
-use openapi_core::agents::{Agent, AgentStatus};
+use openapi_core::agents::Agent;
 use openapi_core::audit::AuditEntry;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{AgentStore, StorageError, StorageErrorKind};
 use openapi_core::values::AgentId;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use crate::SqliteStorage;
 use crate::contacts::{self, Columns};
 use crate::error::{Result, corrupt};
+use crate::store::SqliteStorage;
+use crate::tenant::{status, status_number};
 use crate::{audit, chat, contact_schemas, documents, files, forms};
-
-/// An agent that is there and not deleted.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Living {
-    /// The number that leads the agent's rows.
-    pub(crate) number: i64,
-    /// The version of the contact schema in force.
-    pub(crate) schema_version: u64,
-}
-
-/// The agent, unless it is absent or deleted.
-pub(crate) fn living(db: &Connection, id: &AgentId) -> Result<Option<Living>> {
-    let mut statement =
-        db.prepare_cached("SELECT n, schema_version FROM agent WHERE id = ?1 AND status <> 2")?;
-    let mut rows = statement.query([id.as_str()])?;
-    let Some(row) = rows.next()? else { return Ok(None) };
-    let mut columns = Columns::of(row);
-    Ok(Some(Living { number: columns.integer()?, schema_version: columns.count()? }))
-}
-
-pub(crate) const fn status_number(status: AgentStatus) -> i64 {
-    match status {
-        AgentStatus::Active => 0,
-        AgentStatus::Disabled => 1,
-        AgentStatus::Deleted => 2,
-    }
-}
-
-/// The status that a number stands for.
-pub(crate) fn status(number: i64) -> Result<AgentStatus> {
-    match number {
-        0 => Ok(AgentStatus::Active),
-        1 => Ok(AgentStatus::Disabled),
-        2 => Ok(AgentStatus::Deleted),
-        other => Err(corrupt(format_args!("{other} is no status of an agent"))),
-    }
-}
 
 pub(crate) fn read(row: &Row<'_>) -> Result<Agent> {
     let mut columns = Columns::of(row);
@@ -74,7 +38,7 @@ impl AgentStore for SqliteStorage {
     }
 
     async fn agent(&self, id: &AgentId) -> Result<Option<Agent>, StorageError> {
-        self.readers.now(|db| {
+        self.readers.read_blocking(|db| {
             let mut statement = db
                 .prepare_cached("SELECT id, name, status, created_at, updated_at FROM agent WHERE id = ?1")?;
             let mut rows = statement.query([id.as_str()])?;
@@ -84,7 +48,7 @@ impl AgentStore for SqliteStorage {
 
     async fn agents(&self) -> Result<Vec<Agent>, StorageError> {
         self.readers
-            .later(|db, _| {
+            .read(|db, _| {
                 let mut statement = db.prepare_cached(
                     "SELECT id, name, status, created_at, updated_at FROM agent WHERE status <> 2 \
                      ORDER BY created_at, id",
@@ -174,7 +138,7 @@ fn purge(db: &Connection, id: &AgentId, at_most: u32) -> Result<u64> {
         removed += documents::purge(db, id, number, left(removed))?;
     }
     if left(removed) > 0 {
-        files::forget_bytes(db, number)?;
+        files::remove_counter(db, number)?;
     }
     if left(removed) > 0 {
         removed += forms::purge(db, number, left(removed))?;

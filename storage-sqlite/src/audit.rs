@@ -7,9 +7,9 @@ use openapi_core::values::{AgentId, AuditId, ContactId};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params};
 
-use crate::SqliteStorage;
 use crate::contacts::{Columns, object_text};
 use crate::error::{Result, corrupt};
+use crate::store::SqliteStorage;
 
 /// Adds an entry.
 pub(crate) fn append(db: &Connection, entry: &AuditEntry) -> Result<()> {
@@ -79,7 +79,7 @@ pub(crate) fn read(row: &Row<'_>) -> Result<AuditEntry> {
 }
 
 fn entries(db: &Connection, query: &AuditQuery) -> Result<Vec<AuditEntry>> {
-    let (behind, direction) = if query.newest_first { ("<", " DESC") } else { (">", "") };
+    let (following, direction) = if query.newest_first { ("<", " DESC") } else { (">", "") };
     let mut conditions = Vec::new();
     let mut bound: Vec<(&str, Value)> = vec![(":limit", Value::from(query.limit))];
     if let Some(agent) = &query.agent {
@@ -87,7 +87,7 @@ fn entries(db: &Connection, query: &AuditQuery) -> Result<Vec<AuditEntry>> {
         bound.push((":agent", Value::from(agent.as_str().to_owned())));
     }
     if let Some((at, id)) = &query.after {
-        conditions.push(format!("(at, id) {behind} (:at, :id)"));
+        conditions.push(format!("(at, id) {following} (:at, :id)"));
         bound.push((":at", Value::from(at.millis())));
         bound.push((":id", Value::from(id.as_bytes().to_vec())));
     }
@@ -116,6 +116,6 @@ impl AuditStore for SqliteStorage {
 
     async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>, StorageError> {
         let query = query.clone();
-        self.readers.later(move |db, _| entries(db, &query)).await
+        self.readers.read(move |db, _| entries(db, &query)).await
     }
 }

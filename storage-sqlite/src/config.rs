@@ -4,16 +4,18 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::thresholds::Thresholds;
+
 /// The settings of a [`SqliteStorage`](crate::SqliteStorage). Every number has a default that fits a small server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SqliteConfig {
-    /// The database file. Its folder and the file itself are made when they are not there, readable by their owner
-    /// only. Beside it lie `<file>-wal` and `<file>-shm`, which belong to it, `<file>-changes`, by which processes tell
-    /// each other that contacts have changed, and `<file>-lock` and `<file>-lease`, which are empty.
+    /// The database file. Its folder and the file are created when they do not exist, readable by their owner only. Next
+    /// to it lie `<file>-wal` and `<file>-shm`, which belong to it, and `<file>-owner`, which names the process that owns
+    /// it ([`Ownership`](crate::Ownership)).
     pub path: PathBuf,
-    /// How long a write waits for another process that is writing (default 5 s) before it is answered
-    /// [`Unavailable`](openapi_core::storage::StorageErrorKind::Unavailable).
+    /// How long a write waits for a program that holds a lock of SQLite, such as the `sqlite3` shell (default 5 s), before
+    /// it fails with [`Unavailable`](openapi_core::storage::StorageErrorKind::Unavailable).
     pub busy_timeout: Duration,
     /// The most writes that wait for the writer thread (default 4,096); beyond it they are answered
     /// [`Unavailable`](openapi_core::storage::StorageErrorKind::Unavailable) at once.
@@ -37,6 +39,8 @@ pub struct SqliteConfig {
     /// processor time of a read; but an error of the disk, or somebody who shortens the file, then ends the process by a
     /// signal instead of failing one read.
     pub mapped_mib: u32,
+    /// When the plans of queries change.
+    pub(crate) thresholds: Thresholds,
 }
 
 impl SqliteConfig {
@@ -54,6 +58,7 @@ impl SqliteConfig {
             read_cache_kib: 1_024,
             contact_cache_kib: 163_840,
             mapped_mib: 0,
+            thresholds: Thresholds::MEASURED,
         }
     }
 

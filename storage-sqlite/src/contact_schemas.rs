@@ -8,7 +8,8 @@ use openapi_core::values::AgentId;
 use rusqlite::{Connection, params};
 
 use crate::error::{Result, corrupt};
-use crate::{SqliteStorage, agents, audit, contacts};
+use crate::store::SqliteStorage;
+use crate::{audit, contacts, tenant};
 
 /// Stores a version.
 pub(crate) fn put(db: &Connection, agent: i64, schema: &ContactSchema) -> Result<()> {
@@ -45,13 +46,13 @@ pub(crate) fn of_number(db: &Connection, agent: i64) -> Result<Option<ContactSch
 #[async_trait]
 impl ContactSchemaStore for SqliteStorage {
     async fn contact_schema(&self, agent: &AgentId) -> Result<Option<ContactSchema>, StorageError> {
-        self.readers.now(|db| current(db, agent))
+        self.readers.read_blocking(|db| current(db, agent))
     }
 
     async fn contact_schema_history(&self, agent: &AgentId) -> Result<Vec<ContactSchema>, StorageError> {
         let agent = agent.clone();
         self.readers
-            .later(move |db, _| {
+            .read(move |db, _| {
                 let mut statement = db.prepare_cached(
                     "SELECT s.body FROM agent a CROSS JOIN contact_schema s ON s.agent = a.n \
                      WHERE a.id = ?1 AND a.status <> 2 ORDER BY s.version",
@@ -79,7 +80,7 @@ impl ContactSchemaStore for SqliteStorage {
 }
 
 fn replace(db: &Connection, agent_id: &AgentId, schema: &ContactSchema, entry: &AuditEntry) -> Result<()> {
-    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?;
+    let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?;
     if agent.schema_version + 1 != schema.version {
         return Err(StorageErrorKind::Stale.into());
     }

@@ -10,9 +10,10 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
-use crate::{SqliteStorage, agents, audit, documents, replays};
+use crate::store::SqliteStorage;
+use crate::{audit, documents, replays, tenant};
 
-/// Entries of an agent's ledger behind a time and an id, oldest first.
+/// Entries of an agent's ledger after a time and an id, oldest first.
 pub(crate) const ENTRIES_AFTER: &str =
     "SELECT body FROM credit_entry WHERE agent = ?1 AND (at, id) > (?2, ?3) ORDER BY at, id LIMIT ?4";
 
@@ -36,7 +37,7 @@ fn is_noted(db: &Connection, agent: i64, entry: &CreditEntry) -> Result<bool> {
         .exists(params![agent, entry.at.millis(), entry.id.as_bytes()])?)
 }
 
-/// Stores an account in place of the one that is there.
+/// Replaces an account.
 fn put(db: &Connection, agent: i64, account: &CreditAccount) -> Result<()> {
     let version = i64::try_from(account.version).map_err(corrupt)?;
     db.prepare_cached("INSERT OR REPLACE INTO credit_account (agent, version, body) VALUES (?1, ?2, ?3)")?
@@ -75,7 +76,7 @@ fn stored_version(db: &Connection, agent: i64) -> Result<Option<u64>> {
 
 /// As [`CreditStore::save_credits`], inside the writer's transaction.
 fn save(db: &Connection, agent_id: &AgentId, write: &CreditWrite) -> Result<()> {
-    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
+    let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     if let Some(replay) = &write.replay
         && replays::is_stored(db, agent, &replay.key, write.at)?
     {
@@ -110,10 +111,10 @@ fn save(db: &Connection, agent_id: &AgentId, write: &CreditWrite) -> Result<()> 
 }
 
 fn entries(db: &Connection, query: &LedgerQuery) -> Result<Vec<CreditEntry>> {
-    let behind = if query.before.is_some() { " AND (e.at, e.id) < (?3, ?4)" } else { "" };
+    let following = if query.before.is_some() { " AND (e.at, e.id) < (?3, ?4)" } else { "" };
     let mut statement = db.prepare_cached(&format!(
         "SELECT e.body FROM agent a CROSS JOIN credit_entry e ON e.agent = a.n \
-         WHERE a.id = ?1 AND a.status <> 2{behind} ORDER BY e.at DESC, e.id DESC LIMIT ?2"
+         WHERE a.id = ?1 AND a.status <> 2{following} ORDER BY e.at DESC, e.id DESC LIMIT ?2"
     ))?;
     let mut rows = match &query.before {
         Some((at, id)) => {
@@ -131,7 +132,7 @@ fn entries(db: &Connection, query: &LedgerQuery) -> Result<Vec<CreditEntry>> {
 #[async_trait]
 impl CreditStore for SqliteStorage {
     async fn credit_account(&self, agent: &AgentId) -> Result<Option<CreditAccount>, StorageError> {
-        self.readers.now(|db| {
+        self.readers.read_blocking(|db| {
             let mut statement = db.prepare_cached(
                 "SELECT c.version, c.body FROM agent a CROSS JOIN credit_account c ON c.agent = a.n \
                  WHERE a.id = ?1 AND a.status <> 2",
@@ -148,6 +149,6 @@ impl CreditStore for SqliteStorage {
 
     async fn credit_entries(&self, query: &LedgerQuery) -> Result<Vec<CreditEntry>, StorageError> {
         let query = query.clone();
-        self.readers.later(move |db, _| entries(db, &query)).await
+        self.readers.read(move |db, _| entries(db, &query)).await
     }
 }

@@ -1,4 +1,4 @@
-//! Documents that are kept of extractions: their records, as JSON. Their bytes count among those of files, and their
+//! Stored documents of extractions: their records, as JSON. Their bytes count among those of files, and their
 //! contents are due like those of files.
 
 use async_trait::async_trait;
@@ -10,9 +10,10 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
-use crate::{SqliteStorage, agents, files};
+use crate::store::SqliteStorage;
+use crate::{files, tenant};
 
-/// Documents of an agent behind an id, by id; what is counted of each stands behind the record.
+/// Documents of an agent after an id, by id; the counted size follows the record.
 pub(crate) const AFTER: &str =
     "SELECT body, stored_size, id FROM document WHERE agent = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
 
@@ -48,7 +49,7 @@ pub(crate) fn refuse_excess(db: &Connection, agent: i64, write: &DocumentWrite) 
 /// Stores a document with the time of its content.
 ///
 /// # Errors
-/// [`StorageErrorKind::AlreadyExists`] for the id of a document or a file: they share the place where their contents are.
+/// [`StorageErrorKind::AlreadyExists`] for the id of a document or a file: their contents share one store.
 pub(crate) fn insert(
     db: &Connection,
     agent_id: &AgentId,
@@ -69,7 +70,7 @@ pub(crate) fn insert(
 
 /// As [`DocumentStore::insert_document`], inside the writer's transaction.
 fn insert_alone(db: &Connection, agent_id: &AgentId, write: &DocumentWrite) -> Result<()> {
-    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
+    let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     refuse_excess(db, agent, write)?;
     insert(db, agent_id, agent, &write.document)
 }
@@ -86,7 +87,7 @@ pub(crate) fn remove(db: &Connection, agent: i64, document: FileId) -> Result<bo
 
 /// As [`DocumentStore::discard_document`], inside the writer's transaction.
 pub(crate) fn discard(db: &Connection, agent_id: &AgentId, document: FileId, now: Timestamp) -> Result<()> {
-    let Some(agent) = agents::living(db, agent_id)? else { return Ok(()) };
+    let Some(agent) = tenant::living(db, agent_id)? else { return Ok(()) };
     if remove(db, agent.number, document)? {
         files::make_due(db, agent_id, document, now)?;
     }
@@ -164,7 +165,7 @@ impl DocumentStore for SqliteStorage {
         agent: &AgentId,
         document: FileId,
     ) -> Result<Option<StoredDocument>, StorageError> {
-        self.readers.now(|db| {
+        self.readers.read_blocking(|db| {
             let mut statement = db.prepare_cached(
                 "SELECT d.body FROM agent a CROSS JOIN document d ON d.agent = a.n \
                  WHERE a.id = ?1 AND a.status <> 2 AND d.id = ?2",
@@ -181,6 +182,6 @@ impl DocumentStore for SqliteStorage {
         at_most: u32,
     ) -> Result<Vec<StoredDocument>, StorageError> {
         let agent = agent.clone();
-        self.readers.later(move |db, _| list(db, &agent, after, at_most)).await
+        self.readers.read(move |db, _| list(db, &agent, after, at_most)).await
     }
 }

@@ -1,9 +1,11 @@
 //! What goes wrong: on opening, for an operator; in a storage method, as one of the port's kinds.
 
+use std::any::Any;
 use std::fmt;
 use std::path::PathBuf;
 
 use openapi_core::storage::{Duplicate, StorageError, StorageErrorKind};
+use openapi_core::values::Timestamp;
 use rusqlite::ErrorCode;
 
 /// Why a database file cannot be used. The text says what to do.
@@ -32,12 +34,20 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
-    /// Another process keeps the file locked.
-    #[error("the database file {} is in use by another process that does not let go: {reason}", .path.display())]
+    /// Another process owns the file.
+    #[error("the database file {} is in use by {owner}; wait until it has ended, or stop it", .path.display())]
+    Owned {
+        /// The file, by its canonical name.
+        path: PathBuf,
+        /// The process.
+        owner: Owner,
+    },
+    /// A process that does not respect ownership, such as the `sqlite3` shell, holds a lock of SQLite.
+    #[error("the database file {} is locked by another program: {reason}", .path.display())]
     Locked {
         /// The file.
         path: PathBuf,
-        /// What the other process seems to do, and what helps.
+        /// What the other program does, and what helps.
         reason: &'static str,
     },
     /// There is a file where a new one is to be written.
@@ -61,7 +71,7 @@ pub enum OpenError {
         found: String,
     },
     /// The file is damaged.
-    #[error("the database file {} is damaged: {detail}; put a backup in its place with `restore`, and keep the damaged file for recovery", .path.display())]
+    #[error("the database file {} is damaged: {detail}; restore a backup with `restore`, and keep the damaged file for recovery", .path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -89,6 +99,34 @@ pub enum OpenError {
         /// What SQLite said.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+}
+
+/// The process that owns a database file, as far as it is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Owner {
+    /// The id of the process.
+    pub pid: Option<u32>,
+    /// What the process runs, as it described itself.
+    pub command: Option<String>,
+    /// When it became the owner.
+    pub since: Option<Timestamp>,
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.pid {
+            Some(pid) => write!(f, "process {pid}")?,
+            None => f.write_str("another process")?,
+        }
+        if let Some(command) = &self.command {
+            write!(f, " ({command})")?;
+        }
+        if let Some(since) = &self.since {
+            write!(f, " since {since}")?;
+        }
+        Ok(())
+    }
 }
 
 /// Whether another connection holds a lock that this one needs.
@@ -119,7 +157,7 @@ impl OpenError {
     }
 }
 
-/// A failure inside a storage method, before it is told to the caller.
+/// A failure inside a storage method, before it becomes the port's error.
 #[derive(Debug)]
 pub(crate) enum Fault {
     /// An answer that the port foresees.
@@ -189,4 +227,13 @@ fn kind_of(error: &rusqlite::Error) -> StorageErrorKind {
         ) => StorageErrorKind::Unavailable,
         _ => StorageErrorKind::Internal,
     }
+}
+
+/// The message of a panic.
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
 }

@@ -1,4 +1,4 @@
-//! API keys. The record is kept as JSON; beside it stand the columns that are looked up or change on their own.
+//! API keys: a JSON record, and the columns that are looked up or change on their own.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,8 @@ use rusqlite::{Connection, OptionalExtension, ToSql, params};
 
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
-use crate::{SqliteStorage, agents, audit};
+use crate::store::SqliteStorage;
+use crate::{audit, tenant};
 
 /// Reads `body, last_used_at, last_used_address`.
 pub(crate) fn read(columns: &mut Columns<'_>) -> Result<StoredKey> {
@@ -33,7 +34,7 @@ fn address_text(address: Option<IpAddr>) -> Option<String> {
 #[async_trait]
 impl KeyStore for SqliteStorage {
     async fn look_up_key(&self, api_key: &ApiKey) -> Result<Option<KeyLookup>, StorageError> {
-        self.readers.now(|db| {
+        self.readers.read_blocking(|db| {
             let mut statement = db.prepare_cached(
                 "SELECT a.status, k.body, k.last_used_at, k.last_used_address \
                  FROM api_key k CROSS JOIN agent a ON a.n = k.agent WHERE k.api_key = ?1",
@@ -41,13 +42,13 @@ impl KeyStore for SqliteStorage {
             let mut rows = statement.query([api_key.as_str()])?;
             let Some(row) = rows.next()? else { return Ok(None) };
             let mut columns = Columns::of(row);
-            let agent_status = agents::status(columns.integer()?)?;
+            let agent_status = tenant::status(columns.integer()?)?;
             Ok(Some(KeyLookup { stored: read(&mut columns)?, agent_status }))
         })
     }
 
     async fn find_key(&self, selector: &KeySelector) -> Result<Option<StoredKey>, StorageError> {
-        self.readers.now(|db| {
+        self.readers.read_blocking(|db| {
             let find = |condition: &str, value: &dyn ToSql| {
                 let mut statement = db.prepare_cached(&format!(
                     "SELECT k.body, k.last_used_at, k.last_used_address \
@@ -66,7 +67,7 @@ impl KeyStore for SqliteStorage {
     async fn keys(&self, agent: &AgentId) -> Result<Vec<StoredKey>, StorageError> {
         let agent = agent.clone();
         self.readers
-            .later(move |db, _| {
+            .read(move |db, _| {
                 let mut statement = db.prepare_cached(
                     "SELECT k.body, k.last_used_at, k.last_used_address \
                      FROM agent a CROSS JOIN api_key k ON k.agent = a.n WHERE a.id = ?1 AND a.status <> 2 \
@@ -113,7 +114,7 @@ impl KeyStore for SqliteStorage {
         let agent = agent.clone();
         self.writer
             .write(move |db| {
-                let Some(living) = agents::living(db, &agent)? else { return Ok(()) };
+                let Some(living) = tenant::living(db, &agent)? else { return Ok(()) };
                 db.prepare_cached(
                     "UPDATE api_key SET last_used_at = ?3, last_used_address = ?4 \
                      WHERE id = ?2 AND agent = ?1 AND (last_used_at IS NULL OR last_used_at <= ?3)",
@@ -131,7 +132,7 @@ impl KeyStore for SqliteStorage {
 }
 
 fn insert(db: &Connection, agent: &AgentId, stored: &StoredKey, entry: &AuditEntry) -> Result<()> {
-    let agent = agents::living(db, agent)?.ok_or(StorageErrorKind::Missing)?;
+    let agent = tenant::living(db, agent)?.ok_or(StorageErrorKind::Missing)?;
     let key = &stored.key;
     let taken = db
         .prepare_cached(
@@ -172,7 +173,7 @@ fn update(
     stored: &StoredKey,
     entry: &AuditEntry,
 ) -> Result<()> {
-    let agent = agents::living(db, agent)?.ok_or(StorageErrorKind::Missing)?;
+    let agent = tenant::living(db, agent)?.ok_or(StorageErrorKind::Missing)?;
     let key = &stored.key;
     let version: i64 = db
         .prepare_cached("SELECT version FROM api_key WHERE id = ?1 AND agent = ?2")?

@@ -13,14 +13,14 @@ pub(crate) const APPLICATION_ID: i64 = 0x4f41_5049;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Migration {
-    /// The version of the schema behind it: 1 and upwards.
+    /// The version of the schema after it: 1 and upwards.
     pub version: i64,
     /// What it brings.
     pub name: &'static str,
     pub(crate) sql: &'static str,
 }
 
-/// Every migration, in order; `version` is the place in the list, counted from 1.
+/// Every migration, in order; `version` is the position in the list, counted from 1.
 pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, name: "contacts", sql: include_str!("migrations/0001_contacts.sql") },
     Migration { version: 2, name: "files", sql: include_str!("migrations/0002_files.sql") },
@@ -39,8 +39,6 @@ pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
 /// When the file belongs to something else or to a newer release.
 pub(crate) fn version(db: &Connection, path: &Path) -> Result<i64, OpenError> {
     let of = |error| OpenError::of(path, error);
-    // One state of the file: another process may be migrating it between two questions.
-    let _state = db.is_autocommit().then(|| db.unchecked_transaction()).transpose().map_err(of)?;
     let pragma = |name: &str| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(of);
     let foreign = |found: String| OpenError::Foreign { path: path.to_owned(), found };
     let found = pragma("user_version")?;
@@ -75,17 +73,11 @@ pub(crate) fn pending(version: i64) -> &'static [Migration] {
     &MIGRATIONS[done..]
 }
 
-/// Brings the file to the version of this release. Processes that keep contacts in memory are not told (src/changes.rs):
-/// no migration may change what a row of `contact` holds. Of several processes that start at once one does it, the others
-/// wait for it as long as the connection's busy timeout.
+/// Migrates the file to the version of this release. No migration may change the content of a row of `contact`.
 pub(crate) fn migrate(db: &mut Connection, path: &Path) -> Result<(), OpenError> {
     let of = |error| OpenError::of(path, error);
-    while let Some(next) = pending(version(db, path)?).first() {
+    for next in pending(version(db, path)?) {
         let step = db.transaction_with_behavior(TransactionBehavior::Exclusive).map_err(of)?;
-        // Another process may have done it while this one waited.
-        if version(&step, path)? + 1 != next.version {
-            continue;
-        }
         step.execute_batch(next.sql).map_err(of)?;
         step.pragma_update(None, "application_id", APPLICATION_ID).map_err(of)?;
         step.pragma_update(None, "user_version", next.version).map_err(of)?;
@@ -97,32 +89,7 @@ pub(crate) fn migrate(db: &mut Connection, path: &Path) -> Result<(), OpenError>
 
 #[cfg(test)]
 mod tests {
-    use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
-
     use super::*;
-
-    #[test]
-    fn a_file_is_not_foreign_while_another_process_migrates_it() {
-        let path = std::env::temp_dir().join(format!("storage-sqlite-migrate-{}.db", std::process::id()));
-        let mut db = Connection::open(&path).unwrap();
-        db.execute_batch("PRAGMA journal_mode = WAL").unwrap();
-        let mut other = Some(Connection::open(&path).unwrap());
-        let migrated = path.clone();
-        // Just before the question what tables there are.
-        db.authorizer(Some(move |context: AuthContext<'_>| {
-            if matches!(context.action, AuthAction::Read { table_name: "sqlite_master", .. })
-                && let Some(mut other) = other.take()
-            {
-                migrate(&mut other, &migrated).unwrap();
-            }
-            Authorization::Allow
-        }))
-        .unwrap();
-        assert_eq!(version(&db, &path).unwrap(), 0);
-        assert_eq!(version(&db, &path).unwrap(), KNOWN);
-        drop(db);
-        std::fs::remove_file(&path).unwrap();
-    }
 
     #[test]
     fn versions_count_from_one() {

@@ -1,17 +1,27 @@
-//! Rate windows: what servers have in common of the limits, as JSON.
+//! Rate windows: what the server has leased of a key's limits, as JSON, so that the hour survives a restart.
 
 use async_trait::async_trait;
 use openapi_core::storage::{RateLimitStore, RateLimitWindow, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KeyId};
-use rusqlite::params;
+use rusqlite::{Connection, params};
 
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
-use crate::{SqliteStorage, agents};
+use crate::store::SqliteStorage;
+use crate::tenant;
 
 /// Reads `version, shares`.
 pub(crate) fn read(columns: &mut Columns<'_>) -> Result<RateLimitWindow> {
     Ok(RateLimitWindow { version: columns.count()?, shares: columns.json()? })
+}
+
+/// Stores a window that is not there.
+pub(crate) fn put_new(db: &Connection, agent: i64, key: KeyId, window: &RateLimitWindow) -> Result<()> {
+    let shares = serde_json::to_string(&window.shares).map_err(corrupt)?;
+    let version = i64::try_from(window.version).map_err(corrupt)?;
+    db.prepare_cached("INSERT INTO rate_window (agent, key, version, shares) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![agent, key.as_bytes(), version, shares])?;
+    Ok(())
 }
 
 #[async_trait]
@@ -21,7 +31,7 @@ impl RateLimitStore for SqliteStorage {
         agent: &AgentId,
         key: KeyId,
     ) -> Result<Option<RateLimitWindow>, StorageError> {
-        self.readers.now(|db| {
+        self.readers.read_blocking(|db| {
             let mut statement = db.prepare_cached(
                 "SELECT w.version, w.shares FROM agent a CROSS JOIN rate_window w ON w.agent = a.n \
                  WHERE a.id = ?1 AND a.status <> 2 AND w.key = ?2",
@@ -43,7 +53,7 @@ impl RateLimitStore for SqliteStorage {
         let agent = agent.clone();
         self.writer
             .write(move |db| {
-                let Some(living) = agents::living(db, &agent)? else { return Ok(()) };
+                let Some(living) = tenant::living(db, &agent)? else { return Ok(()) };
                 let statement = if version == 1 {
                     "INSERT INTO rate_window (agent, key, version, shares) VALUES (?1, ?2, ?3, ?4) \
                      ON CONFLICT DO NOTHING"

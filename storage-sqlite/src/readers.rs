@@ -1,25 +1,25 @@
-//! Reading: connections that are shared by turns, and a few threads for reads that may take long.
+//! Reading: a pool of connections, and a few threads for reads that may take long.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use futures_channel::oneshot;
 use openapi_core::storage::{StorageError, StorageErrorKind};
+use parking_lot::{Condvar, Mutex};
 use rusqlite::Connection;
 
 use crate::config::SqliteConfig;
-use crate::error::{Fault, OpenError, Result, corrupt};
-use crate::writer::panic_text;
+use crate::error::{Fault, OpenError, Result, corrupt, panic_text};
 
-/// The most connections that are kept for the next read.
-const KEPT: usize = 64;
+/// The most idle connections that stay open.
+const MAX_IDLE: usize = 64;
 
-/// The most long reads that wait for a thread; beyond it they are refused, because each holds memory.
-const WAITING: usize = 4_096;
+/// The most long reads that wait for a thread. Further reads are refused, because each holds memory.
+const MAX_QUEUED: usize = 4_096;
 
-/// Connections that nobody uses at the moment. As many are open as threads have ever read at the same time.
+/// The idle connections. The pool opens as many as threads ever read at the same time.
 pub(crate) struct Pool {
     config: SqliteConfig,
     idle: Mutex<Vec<Connection>>,
@@ -30,15 +30,11 @@ impl Pool {
         Pool { config: config.clone(), idle: Mutex::default() }
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Reads on the calling thread.
     pub(crate) fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         // The most recently used connection has the warmest cache.
-        let kept = self.idle().pop();
-        let db = match kept {
+        let idle = self.idle.lock().pop();
+        let db = match idle {
             Some(db) => db,
             None => crate::connect::reader(&self.config)?,
         };
@@ -48,8 +44,8 @@ impl Pool {
             Err(fault) => !fault.spoils_connection() && db.is_autocommit(),
         };
         if reusable {
-            let mut idle = self.idle();
-            if idle.len() < KEPT {
+            let mut idle = self.idle.lock();
+            if idle.len() < MAX_IDLE {
                 idle.push(db);
             }
         }
@@ -61,22 +57,22 @@ impl Pool {
 pub(crate) fn snapshot<T>(db: &Connection, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
     db.prepare_cached("BEGIN")?.execute(())?;
     let outcome = read(db);
-    // A connection whose transaction does not end is not used again (`Pool::read`).
+    // `Pool::read` drops a connection whose transaction does not end.
     let ended = db.prepare_cached("COMMIT").and_then(|mut end| end.execute(()));
     let outcome = outcome?;
     ended?;
     Ok(outcome)
 }
 
-/// Lets a long read notice that nobody waits for it any more.
-pub(crate) struct Patience<'a>(Option<&'a dyn Fn() -> bool>);
+/// Tells a long read that its caller has dropped the future.
+pub(crate) struct CancellationToken<'a>(Option<&'a (dyn Fn() -> bool + Sync)>);
 
-impl Patience<'_> {
-    /// For reads that take no time to speak of.
-    pub(crate) const ENDLESS: Patience<'static> = Patience(None);
+impl CancellationToken<'_> {
+    /// Never cancelled: for short reads.
+    pub(crate) const NEVER: CancellationToken<'static> = CancellationToken(None);
 
     /// # Errors
-    /// When the future that asked was dropped.
+    /// When the read was cancelled.
     pub(crate) fn check(&self) -> Result<()> {
         match self.0 {
             Some(is_over) if is_over() => Err(Fault::Known(StorageErrorKind::Unavailable)),
@@ -100,13 +96,9 @@ struct Shared {
 }
 
 impl Shared {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn until_closed(&self) {
+    fn run(&self) {
         loop {
-            let mut queue = self.queue();
+            let mut queue = self.queue.lock();
             let job = loop {
                 if let Some(job) = queue.jobs.pop_front() {
                     break job;
@@ -114,7 +106,7 @@ impl Shared {
                 if queue.closed {
                     return;
                 }
-                queue = self.more.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                self.more.wait(&mut queue);
             };
             drop(queue);
             job(&self.pool);
@@ -138,7 +130,7 @@ impl Readers {
             let shared = Arc::clone(&shared);
             let thread = std::thread::Builder::new()
                 .name(format!("sqlite-reader-{number}"))
-                .spawn(move || shared.until_closed())
+                .spawn(move || shared.run())
                 .map_err(OpenError::Thread)?;
             readers.threads.push(thread);
         }
@@ -146,14 +138,17 @@ impl Readers {
     }
 
     /// Reads on the calling thread: for reads of a few microseconds.
-    pub(crate) fn now<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T, StorageError> {
+    pub(crate) fn read_blocking<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T>,
+    ) -> Result<T, StorageError> {
         self.shared.pool.read(read).map_err(StorageError::from)
     }
 
     /// Reads on a thread of the store.
-    pub(crate) async fn later<T: Send + 'static>(
+    pub(crate) async fn read<T: Send + 'static>(
         &self,
-        read: impl FnOnce(&Connection, &Patience<'_>) -> Result<T> + Send + 'static,
+        read: impl FnOnce(&Connection, &CancellationToken<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T, StorageError> {
         let (reply, outcome) = oneshot::channel();
         let job: Job = Box::new(move |pool| {
@@ -161,17 +156,17 @@ impl Readers {
                 return;
             }
             let outcome = catch_unwind(AssertUnwindSafe(|| {
-                pool.read(|db| read(db, &Patience(Some(&|| reply.is_canceled()))))
+                pool.read(|db| read(db, &CancellationToken(Some(&|| reply.is_canceled()))))
             }))
             .unwrap_or_else(|panic| Err(corrupt(format_args!("a read panicked: {}", panic_text(&*panic)))));
             let _ = reply.send(outcome);
         });
         {
-            let mut queue = self.shared.queue();
-            if queue.jobs.len() >= WAITING {
+            let mut queue = self.shared.queue.lock();
+            if queue.jobs.len() >= MAX_QUEUED {
                 return Err(StorageError::new(
                     StorageErrorKind::Unavailable,
-                    format!("{WAITING} reads are waiting already"),
+                    format!("{MAX_QUEUED} reads are waiting already"),
                 ));
             }
             queue.jobs.push_back(job);
@@ -188,7 +183,7 @@ impl Readers {
 
 impl Drop for Readers {
     fn drop(&mut self) {
-        self.shared.queue().closed = true;
+        self.shared.queue.lock().closed = true;
         self.shared.more.notify_all();
         for thread in self.threads.drain(..) {
             let _ = thread.join();

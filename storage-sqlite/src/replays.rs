@@ -5,9 +5,9 @@ use openapi_core::storage::{IdempotencyKey, IdempotencyRecord, IdempotencyStore,
 use openapi_core::values::{AgentId, ContactId, Timestamp};
 use rusqlite::{Connection, params};
 
-use crate::SqliteStorage;
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
+use crate::store::SqliteStorage;
 
 /// Whether an answer is stored that did not expire by `now`.
 pub(crate) fn is_stored(db: &Connection, agent: i64, key: &IdempotencyKey, now: Timestamp) -> Result<bool> {
@@ -16,7 +16,7 @@ pub(crate) fn is_stored(db: &Connection, agent: i64, key: &IdempotencyKey, now: 
         .exists(params![agent, key.0, now.millis()])?)
 }
 
-/// Stores an answer in place of an expired one.
+/// Stores a response, and replaces an expired one.
 pub(crate) fn put(db: &Connection, agent: i64, replay: &IdempotencyRecord) -> Result<()> {
     db.prepare_cached(
         "INSERT OR REPLACE INTO replay (agent, key, fingerprint, status, location, resource, expires_at, body) \
@@ -63,7 +63,7 @@ impl IdempotencyStore for SqliteStorage {
         key: &IdempotencyKey,
         now: Timestamp,
     ) -> Result<Option<IdempotencyRecord>, StorageError> {
-        self.readers.now(|db| {
+        self.readers.read_blocking(|db| {
             let mut statement = db.prepare_cached(
                 "SELECT r.fingerprint, r.status, r.location, r.body, r.resource, r.expires_at \
                  FROM agent a CROSS JOIN replay r ON r.agent = a.n \
@@ -77,7 +77,7 @@ impl IdempotencyStore for SqliteStorage {
 
     async fn sweep_idempotency_records(&self, now: Timestamp, at_most: u32) -> Result<u64, StorageError> {
         // The sweep runs often and mostly finds nothing: then no transaction is needed.
-        let any = self.readers.now(|db| {
+        let any = self.readers.read_blocking(|db| {
             Ok(db.prepare_cached("SELECT 1 FROM replay WHERE expires_at <= ?1")?.exists([now.millis()])?)
         })?;
         if !any {

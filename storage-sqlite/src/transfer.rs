@@ -13,9 +13,10 @@ use crate::chat::{agent_records, conversations, knowledge, messages};
 use crate::contacts::Columns;
 use crate::error::{Fault, Result, corrupt};
 use crate::readers::snapshot;
+use crate::store::SqliteStorage;
 use crate::{
-    SqliteStorage, agents, audit, contact_schemas, contacts, credits, documents, files, forms, keys,
-    rate_windows, replays,
+    agents, audit, contact_schemas, contacts, credits, documents, files, forms, keys, rate_windows, replays,
+    tenant,
 };
 
 #[async_trait]
@@ -23,7 +24,7 @@ impl TransferStore for SqliteStorage {
     async fn agents_after(&self, after: Option<&AgentId>, at_most: u32) -> StorageResult<Vec<Agent>> {
         let after = after.cloned();
         self.readers
-            .later(move |db, _| {
+            .read(move |db, _| {
                 let after = after.as_ref().map_or("", AgentId::as_str);
                 let sql = "SELECT id, name, status, created_at, updated_at FROM agent WHERE id > ?1 \
                            ORDER BY id LIMIT ?2";
@@ -41,9 +42,12 @@ impl TransferStore for SqliteStorage {
     ) -> StorageResult<Vec<TransferRow>> {
         let (agent, after) = (agent.clone(), after.cloned());
         self.readers
-            .later(move |db, _| {
+            .read(move |db, _| {
                 snapshot(db, |db| match number(db, &agent)? {
-                    Some(number) => read(db, &Place { id: &agent, number }, kind, after.as_ref(), at_most),
+                    Some(number) => {
+                        let agent = &Tenant { id: &agent, number };
+                        read(&Batch { db, agent, after: after.as_ref(), at_most }, kind)
+                    }
                     None => Ok(Vec::new()),
                 })
             })
@@ -53,9 +57,9 @@ impl TransferStore for SqliteStorage {
     async fn last_record(&self, agent: &AgentId, kind: TransferKind) -> StorageResult<Option<TransferKey>> {
         let agent = agent.clone();
         self.readers
-            .later(move |db, _| {
+            .read(move |db, _| {
                 snapshot(db, |db| match number(db, &agent)? {
-                    Some(number) => last(db, &Place { id: &agent, number }, kind),
+                    Some(number) => last(db, &Tenant { id: &agent, number }, kind),
                     None => Ok(None),
                 })
             })
@@ -72,14 +76,14 @@ impl TransferStore for SqliteStorage {
         self.writer
             .write(move |db| {
                 let number = number(db, &agent)?.ok_or(StorageErrorKind::Missing)?;
-                let place = Place { id: &agent, number };
+                let tenant = Tenant { id: &agent, number };
                 let schema = match records.first() {
                     Some(TransferRow::Contact(_)) => contact_schemas::of_number(db, number)?,
                     _ => None,
                 };
                 records
                     .iter()
-                    .try_for_each(|record| put(db, &place, schema.as_ref(), record))
+                    .try_for_each(|record| put(db, &tenant, schema.as_ref(), record))
                     .map_err(refused)
             })
             .await
@@ -87,7 +91,7 @@ impl TransferStore for SqliteStorage {
 }
 
 /// Where the records of an agent are: what leads their rows.
-struct Place<'a> {
+struct Tenant<'a> {
     id: &'a AgentId,
     number: i64,
 }
@@ -113,149 +117,168 @@ fn every<T>(
     Ok(found)
 }
 
-fn read(
-    db: &Connection,
-    agent: &Place<'_>,
-    kind: TransferKind,
-    after: Option<&TransferKey>,
+const CONTACT_SCHEMAS_AFTER: &str =
+    "SELECT body FROM contact_schema WHERE agent = ?1 AND version > ?2 ORDER BY version LIMIT ?3";
+
+const CONTACTS_AFTER: &str = concat!(
+    "SELECT ",
+    contacts::columns!(),
+    " FROM contact c INDEXED BY contact_by_id WHERE c.agent = ?1 AND c.id > ?2 ORDER BY c.id LIMIT ?3"
+);
+
+const PURGES_AFTER: &str =
+    "SELECT file, due_at FROM blob_purge WHERE agent = ?1 AND file > ?2 ORDER BY file LIMIT ?3";
+
+const SUBMISSIONS_AFTER: &str = concat!(
+    "SELECT ",
+    forms::all_columns!(),
+    " FROM form_submission s INDEXED BY form_submission_by_id",
+    " WHERE s.agent = ?1 AND s.id > ?2 ORDER BY s.id LIMIT ?3"
+);
+
+const REVISIONS_AFTER: &str = "SELECT version, at, by, form_data, submission FROM form_data_revision \
+     WHERE agent = ?1 AND (submission, version) > (?2, ?3) ORDER BY submission, version LIMIT ?4";
+
+const REPLAYS_AFTER: &str = "SELECT fingerprint, status, location, body, resource, expires_at, key FROM replay \
+     WHERE agent = ?1 AND key > ?2 ORDER BY key LIMIT ?3";
+
+const RATE_WINDOWS_AFTER: &str =
+    "SELECT version, shares, key FROM rate_window WHERE agent = ?1 AND key > ?2 ORDER BY key LIMIT ?3";
+
+const AUDIT_AFTER: &str = "SELECT at, id, agent, resource, contact, action, actor, address, request_id, details \
+     FROM audit INDEXED BY audit_by_agent WHERE agent = ?1 AND (at, id) > (?2, ?3) ORDER BY at, id LIMIT ?4";
+
+/// The index by id is over all agents; an agent has few keys.
+const KEYS_AFTER: &str = "SELECT body, last_used_at, last_used_address FROM api_key WHERE agent = ?1 AND id > ?2 \
+     ORDER BY id LIMIT ?3";
+
+/// Some records of a kind that follow a key, in the order of their keys.
+struct Batch<'a> {
+    db: &'a Connection,
+    agent: &'a Tenant<'a>,
+    after: Option<&'a TransferKey>,
     at_most: u32,
-) -> Result<Vec<TransferRow>> {
-    let broken = || corrupt("a key of another kind of record");
-    // No id is as low as the empty one.
-    let id = after.map_or(&[] as &[u8], |after| &after.0);
-    let number_and_id = params![agent.number, id, at_most];
+}
+
+type Records = Result<Vec<TransferRow>>;
+
+impl Batch<'_> {
+    /// The records of a statement that takes agent, id and limit.
+    fn by_id(&self, sql: &str, read: impl Fn(&Row<'_>) -> Result<TransferRow>) -> Records {
+        self.by_id_of(&self.agent.number, sql, read)
+    }
+
+    /// The same, for a table that names agents in another way.
+    fn by_id_of(
+        &self,
+        agent: &dyn ToSql,
+        sql: &str,
+        read: impl Fn(&Row<'_>) -> Result<TransferRow>,
+    ) -> Records {
+        // No id is as low as the empty one.
+        let id = self.after.map_or(&[] as &[u8], |after| &after.0);
+        every(self.db, sql, params![agent, id, self.at_most], read)
+    }
+
+    /// The records of a statement that takes agent, number and limit.
+    fn by_number(&self, sql: &str, read: impl Fn(&Row<'_>) -> Result<TransferRow>) -> Records {
+        let after = self.after.map_or(Some(0), TransferKey::number).ok_or_else(other_kind)?;
+        every(self.db, sql, params![self.agent.number, after as i64, self.at_most], read)
+    }
+
+    /// The records of a statement that takes agent, id, version and limit.
+    fn by_version(&self, sql: &str, read: impl Fn(&Row<'_>) -> Result<TransferRow>) -> Records {
+        let (id, version) = id_and_version(self.after).ok_or_else(other_kind)?;
+        every(self.db, sql, params![self.agent.number, id, version, self.at_most], read)
+    }
+
+    /// The records of a statement that takes agent, time, id and limit.
+    fn by_time(
+        &self,
+        agent: &dyn ToSql,
+        sql: &str,
+        read: impl Fn(&Row<'_>) -> Result<TransferRow>,
+    ) -> Records {
+        let (at, id) = time_and_id(self.after).ok_or_else(other_kind)?;
+        every(self.db, sql, params![agent, at, id, self.at_most], read)
+    }
+}
+
+fn other_kind() -> Fault {
+    corrupt("a key of another kind of record")
+}
+
+fn read(batch: &Batch<'_>, kind: TransferKind) -> Records {
+    let Batch { agent, .. } = *batch;
     match kind {
-        TransferKind::ContactSchema => {
-            let after = after.map_or(Some(0), TransferKey::number).ok_or_else(broken)?;
-            let sql =
-                "SELECT body FROM contact_schema WHERE agent = ?1 AND version > ?2 ORDER BY version LIMIT ?3";
-            every(db, sql, params![agent.number, after as i64, at_most], |row| {
-                Ok(TransferRow::ContactSchema(Columns::of(row).json()?))
-            })
-        }
-        TransferKind::Template => every(db, forms::TEMPLATES_AFTER, number_and_id, |row| {
+        TransferKind::ContactSchema => batch
+            .by_number(CONTACT_SCHEMAS_AFTER, |row| Ok(TransferRow::ContactSchema(Columns::of(row).json()?))),
+        TransferKind::Template => batch.by_id(forms::TEMPLATES_AFTER, |row| {
             Ok(TransferRow::Template(forms::read_template(agent.id, row)?))
         }),
-        TransferKind::TemplateVersion => {
-            let (id, version) = id_and_version(after).ok_or_else(broken)?;
-            every(db, forms::VERSIONS_AFTER, params![agent.number, id, version, at_most], |row| {
-                Ok(TransferRow::TemplateVersion(forms::read_template(agent.id, row)?))
-            })
-        }
+        TransferKind::TemplateVersion => batch.by_version(forms::VERSIONS_AFTER, |row| {
+            Ok(TransferRow::TemplateVersion(forms::read_template(agent.id, row)?))
+        }),
         TransferKind::Contact => {
-            let sql = concat!(
-                "SELECT ",
-                contacts::columns!(),
-                " FROM contact c INDEXED BY contact_by_id WHERE c.agent = ?1 AND c.id > ?2 ORDER BY c.id LIMIT ?3"
-            );
-            every(db, sql, number_and_id, |row| Ok(TransferRow::Contact(contacts::read(agent.id, row)?)))
+            batch.by_id(CONTACTS_AFTER, |row| Ok(TransferRow::Contact(contacts::read(agent.id, row)?)))
         }
-        TransferKind::File => every(db, files::AFTER, number_and_id, |row| {
+        TransferKind::File => batch.by_id(files::AFTER, |row| {
             let (file, tombstone) = files::file_or_tombstone(agent.id, row)?;
             Ok(TransferRow::File { file, tombstone })
         }),
         TransferKind::Document => {
-            every(db, documents::AFTER, number_and_id, |row| Ok(TransferRow::Document(documents::read(row)?)))
+            batch.by_id(documents::AFTER, |row| Ok(TransferRow::Document(documents::read(row)?)))
         }
-        TransferKind::Purge => {
-            let sql =
-                "SELECT file, due_at FROM blob_purge WHERE agent = ?1 AND file > ?2 ORDER BY file LIMIT ?3";
-            every(db, sql, params![agent.id.as_str(), id, at_most], |row| {
-                let mut columns = Columns::of(row);
-                Ok(TransferRow::Purge { file: FileId::from_bytes(columns.bytes()?), due_at: columns.time()? })
-            })
-        }
-        TransferKind::Submission => {
-            let sql = concat!(
-                "SELECT ",
-                forms::all_columns!(),
-                " FROM form_submission s INDEXED BY form_submission_by_id",
-                " WHERE s.agent = ?1 AND s.id > ?2 ORDER BY s.id LIMIT ?3"
-            );
-            every(db, sql, number_and_id, |row| {
-                Ok(TransferRow::Submission(forms::read_submission(agent.id, row)?))
-            })
-        }
-        TransferKind::Revision => {
-            let (id, version) = id_and_version(after).ok_or_else(broken)?;
-            let sql = "SELECT version, at, by, form_data, submission FROM form_data_revision \
-                       WHERE agent = ?1 AND (submission, version) > (?2, ?3) ORDER BY submission, version LIMIT ?4";
-            every(db, sql, params![agent.number, id, version, at_most], |row| {
-                let submission = SubmissionId::from_bytes(Columns::from(row, 4).bytes()?);
-                Ok(TransferRow::Revision { submission, revision: forms::revision(row)? })
-            })
-        }
-        TransferKind::IdempotencyRecord => {
-            let sql = "SELECT fingerprint, status, location, body, resource, expires_at, key FROM replay \
-                       WHERE agent = ?1 AND key > ?2 ORDER BY key LIMIT ?3";
-            every(db, sql, number_and_id, |row| {
-                let key = IdempotencyKey(Columns::from(row, 6).bytes()?);
-                Ok(TransferRow::IdempotencyRecord(replays::read(key, &mut Columns::of(row))?))
-            })
-        }
-        TransferKind::RateLimitWindow => {
-            let sql = "SELECT version, shares, key FROM rate_window WHERE agent = ?1 AND key > ?2 \
-                       ORDER BY key LIMIT ?3";
-            every(db, sql, number_and_id, |row| {
-                let key = KeyId::from_bytes(Columns::from(row, 2).bytes()?);
-                Ok(TransferRow::RateLimitWindow { key, window: rate_windows::read(&mut Columns::of(row))? })
-            })
-        }
+        TransferKind::Purge => batch.by_id_of(&agent.id.as_str(), PURGES_AFTER, |row| {
+            let mut columns = Columns::of(row);
+            Ok(TransferRow::Purge { file: FileId::from_bytes(columns.bytes()?), due_at: columns.time()? })
+        }),
+        TransferKind::Submission => batch.by_id(SUBMISSIONS_AFTER, |row| {
+            Ok(TransferRow::Submission(forms::read_submission(agent.id, row)?))
+        }),
+        TransferKind::Revision => batch.by_version(REVISIONS_AFTER, |row| {
+            let submission = SubmissionId::from_bytes(Columns::from(row, 4).bytes()?);
+            Ok(TransferRow::Revision { submission, revision: forms::revision(row)? })
+        }),
+        TransferKind::IdempotencyRecord => batch.by_id(REPLAYS_AFTER, |row| {
+            let key = IdempotencyKey(Columns::from(row, 6).bytes()?);
+            Ok(TransferRow::IdempotencyRecord(replays::read(key, &mut Columns::of(row))?))
+        }),
+        TransferKind::RateLimitWindow => batch.by_id(RATE_WINDOWS_AFTER, |row| {
+            let key = KeyId::from_bytes(Columns::from(row, 2).bytes()?);
+            Ok(TransferRow::RateLimitWindow { key, window: rate_windows::read(&mut Columns::of(row))? })
+        }),
+        TransferKind::CreditAccount if batch.after.is_some() => Ok(Vec::new()),
         TransferKind::CreditAccount => {
-            if after.is_some() {
-                return Ok(Vec::new());
-            }
             let sql = "SELECT version, body FROM credit_account WHERE agent = ?1 LIMIT ?2";
-            every(db, sql, params![agent.number, at_most], |row| {
+            every(batch.db, sql, params![agent.number, batch.at_most], |row| {
                 Ok(TransferRow::CreditAccount(credits::account(row)?))
             })
         }
-        TransferKind::CreditEntry => {
-            let (at, id) = time_and_id(after).ok_or_else(broken)?;
-            every(db, credits::ENTRIES_AFTER, params![agent.number, at, id, at_most], |row| {
-                Ok(TransferRow::CreditEntry(credits::entry(row)?))
-            })
-        }
-        TransferKind::Knowledge => every(db, knowledge::AFTER, number_and_id, |row| {
-            Ok(TransferRow::Knowledge(knowledge::read(row)?))
+        TransferKind::CreditEntry => batch.by_time(&agent.number, credits::ENTRIES_AFTER, |row| {
+            Ok(TransferRow::CreditEntry(credits::entry(row)?))
         }),
-        TransferKind::Passage => {
-            let (id, position) = id_and_version(after).ok_or_else(broken)?;
-            every(db, knowledge::PASSAGES_AFTER, params![agent.number, id, position, at_most], |row| {
-                let (document, passage) = knowledge::passage(row)?;
-                Ok(TransferRow::Passage { document, passage })
-            })
+        TransferKind::Knowledge => {
+            batch.by_id(knowledge::AFTER, |row| Ok(TransferRow::Knowledge(knowledge::read(row)?)))
         }
-        TransferKind::Conversation => every(db, conversations::AFTER, number_and_id, |row| {
+        TransferKind::Passage => batch.by_version(knowledge::PASSAGES_AFTER, |row| {
+            let (document, passage) = knowledge::passage(row)?;
+            Ok(TransferRow::Passage { document, passage })
+        }),
+        TransferKind::Conversation => batch.by_id(conversations::AFTER, |row| {
             Ok(TransferRow::Conversation(Box::new(conversations::read(row)?)))
         }),
-        TransferKind::Message => {
-            let (id, seq) = id_and_version(after).ok_or_else(broken)?;
-            every(db, messages::AFTER, params![agent.number, id, seq, at_most], |row| {
-                let conversation = ConversationId::from_bytes(Columns::from(row, 1).bytes()?);
-                Ok(TransferRow::Message { conversation, message: messages::read(row)? })
-            })
-        }
-        TransferKind::StoredRecord => {
-            let after = after.map_or(Some(0), TransferKey::number).ok_or_else(broken)?;
-            every(db, agent_records::AFTER, params![agent.number, after as i64, at_most], |row| {
-                Ok(TransferRow::StoredRecord(agent_records::read(row)?))
-            })
-        }
+        TransferKind::Message => batch.by_version(messages::AFTER, |row| {
+            let conversation = ConversationId::from_bytes(Columns::from(row, 1).bytes()?);
+            Ok(TransferRow::Message { conversation, message: messages::read(row)? })
+        }),
+        TransferKind::StoredRecord => batch
+            .by_number(agent_records::AFTER, |row| Ok(TransferRow::StoredRecord(agent_records::read(row)?))),
         TransferKind::Audit => {
-            let (at, id) = time_and_id(after).ok_or_else(broken)?;
-            let sql = "SELECT at, id, agent, resource, contact, action, actor, address, request_id, details \
-                       FROM audit INDEXED BY audit_by_agent WHERE agent = ?1 AND (at, id) > (?2, ?3) \
-                       ORDER BY at, id LIMIT ?4";
-            every(db, sql, params![agent.id.as_str(), at, id, at_most], |row| {
-                Ok(TransferRow::Audit(audit::read(row)?))
-            })
+            batch.by_time(&agent.id.as_str(), AUDIT_AFTER, |row| Ok(TransferRow::Audit(audit::read(row)?)))
         }
         TransferKind::Key => {
-            // The index by id is over all agents; an agent has few keys.
-            let sql = "SELECT body, last_used_at, last_used_address FROM api_key WHERE agent = ?1 AND id > ?2 \
-                       ORDER BY id LIMIT ?3";
-            every(db, sql, number_and_id, |row| Ok(TransferRow::Key(keys::read(&mut Columns::of(row))?)))
+            batch.by_id(KEYS_AFTER, |row| Ok(TransferRow::Key(keys::read(&mut Columns::of(row))?)))
         }
     }
 }
@@ -276,7 +299,7 @@ fn time_and_id(after: Option<&TransferKey>) -> Option<(i64, Vec<u8>)> {
     }
 }
 
-fn last(db: &Connection, agent: &Place<'_>, kind: TransferKind) -> Result<Option<TransferKey>> {
+fn last(db: &Connection, agent: &Tenant<'_>, kind: TransferKind) -> Result<Option<TransferKey>> {
     let of_version = |sql: &str| -> Result<Option<TransferKey>> {
         let mut statement = db.prepare_cached(sql)?;
         let mut rows = statement.query([agent.number])?;
@@ -361,16 +384,24 @@ fn put_agent(db: &Connection, agent: &Agent) -> Result<()> {
     .execute(params![
         agent.id.as_str(),
         agent.name.as_str(),
-        agents::status_number(agent.status),
+        tenant::status_number(agent.status),
         agent.created_at.millis(),
         agent.updated_at.millis()
     ])?;
     Ok(())
 }
 
+fn put_contact_schema(db: &Connection, agent: i64, schema: &ContactSchema) -> Result<()> {
+    contact_schemas::put(db, agent, schema)?;
+    let version = i64::try_from(schema.version).map_err(corrupt)?;
+    db.prepare_cached("UPDATE agent SET schema_version = max(schema_version, ?2) WHERE n = ?1")?
+        .execute([agent, version])?;
+    Ok(())
+}
+
 fn put(
     db: &Connection,
-    agent: &Place<'_>,
+    agent: &Tenant<'_>,
     schema: Option<&ContactSchema>,
     record: &TransferRow,
 ) -> Result<()> {
@@ -381,13 +412,7 @@ fn put(
         Ok(())
     };
     match record {
-        TransferRow::ContactSchema(schema) => {
-            contact_schemas::put(db, agent.number, schema)?;
-            let version = i64::try_from(schema.version).map_err(corrupt)?;
-            db.prepare_cached("UPDATE agent SET schema_version = max(schema_version, ?2) WHERE n = ?1")?
-                .execute([agent.number, version])?;
-            Ok(())
-        }
+        TransferRow::ContactSchema(schema) => put_contact_schema(db, agent.number, schema),
         TransferRow::Template(template) => forms::put_standing(db, agent.number, template),
         TransferRow::TemplateVersion(template) => {
             let version = i64::try_from(template.version).map_err(corrupt)?;
@@ -430,15 +455,7 @@ fn put(
             )?;
             replays::put(db, agent.number, replay)
         }
-        TransferRow::RateLimitWindow { key, window } => {
-            let shares = serde_json::to_string(&window.shares).map_err(corrupt)?;
-            let version = i64::try_from(window.version).map_err(corrupt)?;
-            db.prepare_cached(
-                "INSERT INTO rate_window (agent, key, version, shares) VALUES (?1, ?2, ?3, ?4)",
-            )?
-            .execute(params![agent.number, key.as_bytes(), version, shares])?;
-            Ok(())
-        }
+        TransferRow::RateLimitWindow { key, window } => rate_windows::put_new(db, agent.number, *key, window),
         TransferRow::CreditAccount(account) => credits::put_new(db, agent.number, account),
         TransferRow::CreditEntry(entry) => credits::note(db, agent.number, entry),
         TransferRow::Knowledge(document) => knowledge::put_new(db, agent.number, document),

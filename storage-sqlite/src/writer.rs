@@ -1,29 +1,29 @@
 //! The writer: one thread, one connection, one commit for all writes that wait (group commit).
 //!
-//! While a commit waits for the disk, further writes queue up; the next transaction takes them all. Each write learns
-//! its own outcome, and only after the commit that made it durable.
+//! While a commit waits for the disk, further writes queue up; the next transaction takes them all. Each write completes
+//! with its own outcome, after the commit that makes it durable.
 //!
-//! A write that fails before it changed anything costs the others nothing. One that fails behind a change, or panics
+//! A write that fails before it changed anything costs the others nothing. One that fails after a change, or panics
 //! there, takes the transaction back, and the writes of the batch are done again one by one: that is rare, and no
 //! savepoint has to be paid for in every other case. A write is therefore a closure that can be called again.
 
-use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use futures_channel::oneshot;
 use openapi_core::storage::{StorageError, StorageErrorKind};
+use parking_lot::{Condvar, Mutex};
 use rusqlite::Connection;
 use rusqlite::hooks::Wal;
 
 use crate::config::SqliteConfig;
+use crate::contacts::cache::{Cache, ChangedRows};
 use crate::contacts::index;
-use crate::contacts::kept::{Kept, Touched};
-use crate::error::{Fault, OpenError, Result, corrupt};
+use crate::error::{Fault, OpenError, Result, corrupt, panic_text};
 
 /// How long the writer waits for more writes before it brings the search index up to date.
 const IDLE: Duration = Duration::from_millis(200);
@@ -37,20 +37,20 @@ const SETTLE_IDLE: u32 = 128;
 const PENDING_MOST: u32 = 2_048;
 
 /// How many contacts at a time are brought into the search index while writes wait: more than a batch of writes adds,
-/// and so few that the writes behind it hardly notice.
+/// and so few that the writes after it hardly notice.
 const SETTLE_BUSY: u32 = 256;
 
 /// The writer's side of one write.
 trait Job: Send {
-    /// Whether nobody waits for the outcome any more.
+    /// Whether the caller has dropped the future of the write.
     fn is_abandoned(&self) -> bool;
-    /// Whether contacts may be another's or nobody's after it, without a change of their own.
-    fn moves_contacts(&self) -> bool;
-    /// Does the work inside a transaction and keeps the outcome; whether it succeeded.
+    /// Whether it may change which contacts exist without changing their rows.
+    fn changes_existing_contacts(&self) -> bool;
+    /// Does the work inside a transaction and stores the outcome; whether it succeeded.
     fn run(&mut self, db: &Connection) -> bool;
     /// Sets a failure as the outcome.
     fn fail(&mut self, fault: Fault);
-    /// Tells the outcome.
+    /// Sends the outcome.
     fn answer(self: Box<Self>);
 }
 
@@ -61,11 +61,11 @@ struct Task<T, F> {
     reply: oneshot::Sender<Result<T>>,
 }
 
-/// What the writer knows of a write beforehand.
+/// The kind of a write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Usual,
-    /// May wait for others a little while.
+    /// May wait a short time for other writes.
     Lingering,
     /// May end or revive an agent, and with it all contacts that it has.
     Agent,
@@ -76,7 +76,7 @@ impl<T: Send, F: FnMut(&Connection) -> Result<T> + Send> Job for Task<T, F> {
         self.reply.is_canceled()
     }
 
-    fn moves_contacts(&self) -> bool {
+    fn changes_existing_contacts(&self) -> bool {
         self.kind == Kind::Agent
     }
 
@@ -94,18 +94,10 @@ impl<T: Send, F: FnMut(&Connection) -> Result<T> + Send> Job for Task<T, F> {
 
     fn answer(self: Box<Self>) {
         if let Some(outcome) = self.outcome {
-            // Nobody listens when the future was dropped; the write stands either way.
+            // The future may have been dropped; the write stands either way.
             let _ = self.reply.send(outcome);
         }
     }
-}
-
-pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no message")
 }
 
 #[derive(Default)]
@@ -113,7 +105,7 @@ struct Queue {
     jobs: VecDeque<Box<dyn Job>>,
     /// Whether all of them may wait for others.
     deferrable: bool,
-    /// Set when somebody found contacts that are not in the search index, perhaps written by another process.
+    /// Set when a read found contacts that are not in the search index.
     settle: bool,
     closed: bool,
 }
@@ -128,12 +120,6 @@ struct Shared {
     failing: AtomicBool,
 }
 
-impl Shared {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// The handle that writes are given to.
 pub(crate) struct Writer {
     shared: Arc<Shared>,
@@ -144,11 +130,11 @@ impl Writer {
     /// Starts the thread.
     pub(crate) fn start(
         mut db: Connection,
-        kept: Option<Arc<Kept>>,
+        cache: Arc<Cache>,
         config: &SqliteConfig,
     ) -> Result<Self, OpenError> {
-        let (touched, log_pages) = (Touched::default(), Arc::default());
-        watch(&mut db, &touched, &log_pages).map_err(|error| OpenError::of(&config.path, error))?;
+        let (changed, log_pages) = (ChangedRows::default(), Arc::default());
+        watch(&mut db, &changed, &log_pages).map_err(|error| OpenError::of(&config.path, error))?;
         let shared = Arc::new(Shared {
             queue: Mutex::default(),
             more: Condvar::new(),
@@ -159,23 +145,23 @@ impl Writer {
         let mut work = Work {
             shared: Arc::clone(&shared),
             db,
-            kept,
-            touched,
+            cache,
+            changed,
             log_pages,
             config: config.clone(),
             pending: 0,
-            untidy: true,
+            needs_merge: true,
             settling: false,
         };
         let thread = std::thread::Builder::new()
             .name("sqlite-writer".to_owned())
-            .spawn(move || work.until_closed())
+            .spawn(move || work.run_until_closed())
             .map_err(OpenError::Thread)?;
         Ok(Writer { shared, thread: Some(thread) })
     }
 
     /// Queues a write and waits for the commit that holds it. `work` may be called more than once, each time on the
-    /// state behind a rollback of the time before.
+    /// state after the rollback of the previous call.
     pub(crate) async fn write<T: Send + 'static>(
         &self,
         work: impl FnMut(&Connection) -> Result<T> + Send + 'static,
@@ -208,7 +194,7 @@ impl Writer {
         let (reply, outcome) = oneshot::channel();
         let wakes;
         {
-            let mut queue = self.shared.queue();
+            let mut queue = self.shared.queue.lock();
             if queue.jobs.len() >= self.shared.most {
                 return Err(StorageError::new(
                     StorageErrorKind::Unavailable,
@@ -218,7 +204,7 @@ impl Writer {
             let is_first = queue.jobs.is_empty();
             queue.deferrable = deferrable && (is_first || queue.deferrable);
             queue.jobs.push_back(Box::new(Task { work, kind, outcome: None, reply }));
-            // While the writer lingers, nobody wakes it without need.
+            // A lingering writer is not woken without need.
             wakes = is_first || !queue.deferrable || queue.jobs.len() >= self.shared.batch;
         }
         if wakes {
@@ -248,7 +234,7 @@ impl Writer {
 
     /// Asks for the search index to be brought up to date soon.
     pub(crate) fn settle(&self) {
-        self.shared.queue().settle = true;
+        self.shared.queue.lock().settle = true;
         self.shared.more.notify_one();
     }
 }
@@ -256,7 +242,7 @@ impl Writer {
 impl Drop for Writer {
     /// Waits until everything accepted is written.
     fn drop(&mut self) {
-        self.shared.queue().closed = true;
+        self.shared.queue.lock().closed = true;
         self.shared.more.notify_one();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -264,12 +250,11 @@ impl Drop for Writer {
     }
 }
 
-/// Has a connection note which contacts it changes, and how long its log is.
-fn watch(db: &mut Connection, touched: &Touched, log_pages: &Arc<AtomicI32>) -> rusqlite::Result<()> {
-    touched.watch(db)?;
+/// Makes a connection record which contacts it changes, and how long its log is.
+fn watch(db: &mut Connection, changed: &ChangedRows, log_pages: &Arc<AtomicI32>) -> rusqlite::Result<()> {
+    changed.watch(db)?;
     let log_pages = Arc::clone(log_pages);
-    // In place of SQLite's own way, which moves the log into the file within the commit: all who keep contacts in memory,
-    // and every other writer of changes, would wait for that.
+    // SQLite's own hook would checkpoint within the commit, which would delay the writes of the next batch.
     db.wal_hook(Some(move |_: &mut Wal, pages| {
         log_pages.store(pages, Ordering::Relaxed);
         Ok(())
@@ -280,17 +265,16 @@ fn watch(db: &mut Connection, touched: &Touched, log_pages: &Arc<AtomicI32>) -> 
 struct Work {
     shared: Arc<Shared>,
     db: Connection,
-    /// Contacts in memory, which must not outlast a change.
-    kept: Option<Arc<Kept>>,
-    touched: Touched,
-    /// How many pages of log the last commit left.
+    cache: Arc<Cache>,
+    changed: ChangedRows,
+    /// The length of the log after the last commit, in pages.
     log_pages: Arc<AtomicI32>,
     config: SqliteConfig,
-    /// About how many contacts are not in the search index.
+    /// The approximate number of contacts that are not in the search index.
     pending: u64,
-    /// Whether the index may have parts to merge.
-    untidy: bool,
-    /// Whether the writer is at bringing the index up to date, so that it need not wait before going on.
+    /// Whether the index may have segments to merge.
+    needs_merge: bool,
+    /// Whether the writer is updating the index, so it continues without a pause.
     settling: bool,
 }
 
@@ -301,7 +285,7 @@ enum Next {
 }
 
 impl Work {
-    fn until_closed(&mut self) {
+    fn run_until_closed(&mut self) {
         self.pending = index::pending(&self.db).unwrap_or(1);
         loop {
             match self.next() {
@@ -314,23 +298,22 @@ impl Work {
                 Next::Idle if self.pending > 0 => {
                     self.settle(SETTLE_IDLE);
                 }
-                Next::Idle => self.tidy(),
+                Next::Idle => self.merge_segments(),
                 Next::Closed => break,
             }
-            self.shorten_log();
+            self.checkpoint_wal();
         }
         while self.pending > 0 && self.settle(PENDING_MOST) {}
     }
 
     /// Waits for writes; after a while without any, for work on the search index.
     fn next(&mut self) -> Next {
-        let mut queue = self.shared.queue();
+        let mut queue = self.shared.queue.lock();
         loop {
             if !queue.jobs.is_empty() {
                 self.settling = false;
                 if queue.deferrable && queue.jobs.len() < self.shared.batch && !queue.closed {
-                    let waited = self.shared.more.wait_timeout(queue, self.config.linger);
-                    queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+                    self.shared.more.wait_for(&mut queue, self.config.linger);
                     queue.deferrable = false;
                     continue;
                 }
@@ -343,16 +326,13 @@ impl Work {
             if std::mem::take(&mut queue.settle) {
                 self.pending = self.pending.max(1);
             }
-            if self.pending == 0 && !self.untidy {
+            if self.pending == 0 && !self.needs_merge {
                 self.settling = false;
-                queue = self.shared.more.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                self.shared.more.wait(&mut queue);
             } else if self.settling {
                 return Next::Idle;
             } else {
-                let (guard, timeout) =
-                    self.shared.more.wait_timeout(queue, IDLE).unwrap_or_else(PoisonError::into_inner);
-                queue = guard;
-                self.settling = timeout.timed_out();
+                self.settling = self.shared.more.wait_for(&mut queue, IDLE).timed_out();
             }
         }
     }
@@ -363,19 +343,19 @@ impl Work {
         let before = self.db.total_changes();
         match self.transaction(&mut batch) {
             Ok(()) => {}
-            Err(Setback::Spoilt) if batch.len() > 1 => {
+            Err(TransactionError::RolledBack) if batch.len() > 1 => {
                 for job in &mut batch {
                     let alone = std::slice::from_mut(job);
-                    if let Err(Setback::Failed(fault)) = self.transaction(alone) {
+                    if let Err(TransactionError::NotCommitted(fault)) = self.transaction(alone) {
                         job.fail(fault);
                     }
                 }
             }
             // The one write that failed has its outcome.
-            Err(Setback::Spoilt) => {}
-            Err(Setback::Failed(fault)) => {
+            Err(TransactionError::RolledBack) => {}
+            Err(TransactionError::NotCommitted(fault)) => {
                 let text = StorageError::from(fault);
-                tracing::error!(error = ?text.source, writes = batch.len(), "a commit failed; none of its writes is stored");
+                tracing::error!(error = ?text.source, writes = batch.len(), "commit failed: none of its writes is stored");
                 let kind = text.kind;
                 for job in &mut batch {
                     job.fail(Fault::Known(kind.clone()));
@@ -391,51 +371,42 @@ impl Work {
     }
 
     /// Runs the writes in a transaction and commits it.
-    fn transaction(&mut self, batch: &mut [Box<dyn Job>]) -> Result<(), Setback> {
+    fn transaction(&mut self, batch: &mut [Box<dyn Job>]) -> Result<(), TransactionError> {
         if batch.is_empty() {
             return Ok(());
         }
-        self.execute("BEGIN IMMEDIATE").map_err(|error| Setback::Failed(error.into()))?;
-        self.touched.clear();
+        self.execute("BEGIN IMMEDIATE").map_err(|error| TransactionError::NotCommitted(error.into()))?;
+        self.changed.clear();
         for job in &mut *batch {
             let before = self.db.total_changes();
             if !job.run(&self.db) && (self.db.total_changes() != before || self.db.is_autocommit()) {
                 self.roll_back();
-                return Err(Setback::Spoilt);
+                return Err(TransactionError::RolledBack);
             }
         }
-        let committed = self.commit(batch.iter().any(|job| job.moves_contacts()));
+        let committed = self.commit(batch.iter().any(|job| job.changes_existing_contacts()));
         self.shared.failing.store(committed.is_err(), Ordering::Relaxed);
         committed.map_err(|fault| {
             self.roll_back();
-            Setback::Failed(fault)
+            TransactionError::NotCommitted(fault)
         })
     }
 
-    /// Commits; whoever keeps contacts in memory forgets those that the transaction changes, or every one.
+    /// Commits, and invalidates the cached contacts that the transaction changes, or every cached contact.
     fn commit(&self, everything: bool) -> Result<()> {
-        let _forgetting = match &self.kept {
-            Some(kept) => {
-                let told = kept.before_commit(&self.touched, everything, self.config.busy_timeout);
-                told.map_err(|error| {
-                    tracing::error!(%error, "other processes cannot be told of a change, so that it is not made");
-                    Fault::Known(StorageErrorKind::Unavailable)
-                })?
-            }
-            None => None,
-        };
+        let _invalidation = self.cache.invalidate(&self.changed, everything);
         Ok(self.execute("COMMIT")?)
     }
 
-    /// Moves the log into the file when it is long. One that readers hold up is moved later.
-    fn shorten_log(&self) {
+    /// Checkpoints a long log. A checkpoint that readers block completes later.
+    fn checkpoint_wal(&self) {
         if self.log_pages.load(Ordering::Relaxed) < crate::connect::CHECKPOINT_PAGES as i32 {
             return;
         }
         self.log_pages.store(0, Ordering::Relaxed);
         let moved = self.db.pragma(None, "wal_checkpoint", "PASSIVE", |_| Ok(()));
         if let Err(error) = moved {
-            tracing::warn!(%error, "cannot move the log into the database file");
+            tracing::warn!(%error, "checkpoint failed");
         }
     }
 
@@ -443,38 +414,38 @@ impl Work {
         self.db.prepare_cached(sql)?.execute(()).map(drop)
     }
 
-    /// Takes the transaction back; a connection that cannot even do that is replaced.
+    /// Rolls the transaction back, and replaces a connection that cannot do that.
     fn roll_back(&mut self) {
         if self.db.is_autocommit() || self.execute("ROLLBACK").is_ok() {
             return;
         }
         let opened = crate::connect::writer(&self.config).and_then(|mut db| {
-            watch(&mut db, &self.touched, &self.log_pages)
+            watch(&mut db, &self.changed, &self.log_pages)
                 .map_err(|error| OpenError::of(&self.config.path, error))?;
             Ok(db)
         });
         match opened {
             Ok(db) => self.db = db,
-            Err(error) => tracing::error!(%error, "cannot open the database again"),
+            Err(error) => tracing::error!(%error, "cannot reopen the database"),
         }
     }
 
     /// Brings up to `at_most` contacts into the search index; whether that went well.
     fn settle(&mut self, at_most: u32) -> bool {
-        let left = self.tend(|db| index::settle(db, at_most));
+        let left = self.run_maintenance(|db| index::settle(db, at_most));
         self.pending = left.unwrap_or_default();
-        self.untidy = left.is_some();
+        self.needs_merge = left.is_some();
         left.is_some()
     }
 
-    /// Merges parts of the search index for a moment.
-    fn tidy(&mut self) {
-        self.untidy = self.tend(index::tidy).unwrap_or_default();
+    /// Merges some segments of the search index.
+    fn merge_segments(&mut self) {
+        self.needs_merge = self.run_maintenance(index::merge_segments).unwrap_or_default();
     }
 
-    /// Works on the search index in a transaction of its own. When that fails nothing is wrong but the time that
-    /// searches take, because they read what the index lacks themselves; a next write tries again.
-    fn tend<T>(&mut self, work: impl FnOnce(&Connection) -> Result<T>) -> Option<T> {
+    /// Works on the search index in a transaction of its own. A failure only makes searches slower, because they read the
+    /// contacts that the index lacks; the next write tries again.
+    fn run_maintenance<T>(&mut self, work: impl FnOnce(&Connection) -> Result<T>) -> Option<T> {
         let done = self.execute("BEGIN IMMEDIATE").map_err(Fault::from).and_then(|()| {
             let done = catch_unwind(AssertUnwindSafe(|| work(&self.db)))
                 .unwrap_or_else(|panic| Err(corrupt(panic_text(&*panic))))?;
@@ -482,16 +453,16 @@ impl Work {
             Ok(done)
         });
         if let Err(fault) = &done {
-            tracing::warn!(?fault, "cannot bring the search index up to date");
+            tracing::warn!(?fault, "cannot update the search index");
             self.roll_back();
         }
         done.ok()
     }
 }
 
-enum Setback {
-    /// A write failed behind a change of its own: nothing is stored, and the others can be done again.
-    Spoilt,
+enum TransactionError {
+    /// A write failed after a change of its own: nothing is stored, and the other writes can run again.
+    RolledBack,
     /// The transaction could not be begun or committed: nothing is stored.
-    Failed(Fault),
+    NotCommitted(Fault),
 }

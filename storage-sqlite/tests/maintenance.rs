@@ -16,7 +16,7 @@ use openapi_core::storage::{
 };
 use openapi_core::values::{Tag, TextValue};
 use rusqlite::Connection;
-use storage_sqlite::{Finding, FindingKind, OpenError, SqliteConfig, SqliteStorage};
+use storage_sqlite::{Finding, FindingKind, OpenError, Ownership, SqliteConfig, SqliteStorage};
 use support::{Folder, agent_id, contact, contact_id, entry, forms, insert, insert_agent, wait};
 
 /// A store with fifty contacts in two agents.
@@ -231,7 +231,7 @@ fn forms_come_back_from_a_backup() {
     let second = wait(store.template(&agent, query.template)).unwrap().unwrap();
     forms::submit(&store, &contact(&agent, 1), &second, 11);
     drop(store);
-    SqliteStorage::restore(&backup, &SqliteConfig::new(folder.database()), |_, _| {}).unwrap();
+    restore(&backup, &SqliteConfig::new(folder.database()), |_, _| {}).unwrap();
     let store = folder.open();
     assert_eq!(wait(store.latest_submission(&agent, &query)).unwrap(), Some(before.clone()));
     assert_eq!((before.id, before.revision), (forms::submission_id(9), 5));
@@ -310,11 +310,11 @@ fn a_backup_is_complete_and_can_be_put_in_place() {
     let schema = ContactSchema::builtin(agent.clone(), support::at(0));
     insert(&store, &contact(&agent, 99), &schema);
     let config = SqliteConfig::new(folder.database());
-    let refused = SqliteStorage::restore(&backup, &config, |_, _| {});
-    assert!(matches!(refused, Err(OpenError::Locked { .. })), "{refused:?}");
+    let refused = Ownership::take(&config.path, "restore");
+    assert!(matches!(refused, Err(OpenError::Owned { .. })), "{refused:?}");
     assert!(wait(store.contact(&agent, &ContactRef::Id(contact_id(99)))).unwrap().is_some());
     drop(store);
-    SqliteStorage::restore(&backup, &config, |_, _| {}).unwrap();
+    restore(&backup, &config, |_, _| {}).unwrap();
     let store = folder.open();
     assert!(wait(store.contact(&agent, &ContactRef::Id(contact_id(99)))).unwrap().is_none());
     assert!(wait(store.contact(&agent, &ContactRef::Id(contact_id(7)))).unwrap().is_some());
@@ -323,8 +323,13 @@ fn a_backup_is_complete_and_can_be_put_in_place() {
 
     // Into a place where nothing was.
     let elsewhere = SqliteConfig::new(folder.path().join("new/folder/openapi.db"));
-    SqliteStorage::restore(&backup, &elsewhere, |_, _| {}).unwrap();
+    restore(&backup, &elsewhere, |_, _| {}).unwrap();
     assert_eq!(SqliteStorage::open(elsewhere).unwrap().size().unwrap().contacts, 50);
+}
+
+fn restore(from: &Path, config: &SqliteConfig, progress: impl FnMut(u64, u64)) -> Result<(), OpenError> {
+    let ownership = Ownership::take(&config.path, "restore")?;
+    SqliteStorage::restore(from, &ownership, progress)
 }
 
 #[test]
@@ -337,10 +342,10 @@ fn a_restore_over_a_program_that_knows_no_lock_is_refused() {
     let other = Connection::open(folder.database()).unwrap();
     other.execute_batch("BEGIN; SELECT count(*) FROM contact").unwrap();
     let config = SqliteConfig::new(folder.database());
-    let refused = SqliteStorage::restore(&backup, &config, |_, _| {});
+    let refused = restore(&backup, &config, |_, _| {});
     assert!(matches!(refused, Err(OpenError::Locked { .. })), "{refused:?}");
     drop(other);
-    SqliteStorage::restore(&backup, &config, |_, _| {}).unwrap();
+    restore(&backup, &config, |_, _| {}).unwrap();
 }
 
 #[test]
@@ -351,7 +356,7 @@ fn what_is_no_backup_replaces_nothing() {
     let config = SqliteConfig::new(folder.database());
     let path = folder.path().join("other.db");
     let refused = |what: &str| {
-        let error = SqliteStorage::restore(&path, &config, |_, _| {}).unwrap_err();
+        let error = restore(&path, &config, |_, _| {}).unwrap_err();
         assert_eq!(std::fs::read(folder.database()).unwrap(), before, "{what}");
         let leftover = folder.path().join("openapi.db.restoring").exists();
         assert!(!leftover, "{what}");

@@ -5,7 +5,7 @@ mod support;
 use std::path::PathBuf;
 
 use rusqlite::Connection;
-use storage_sqlite::{OpenError, SqliteConfig, SqliteStorage};
+use storage_sqlite::{OpenError, Ownership, SqliteConfig, SqliteStorage};
 use support::{Folder, agent_id, insert_agent};
 
 fn open(path: PathBuf) -> Result<SqliteStorage, OpenError> {
@@ -21,9 +21,12 @@ fn folder_and_file_are_made_for_their_owner_alone() {
     let store = open(path.clone()).unwrap();
     insert_agent(&store, &agent_id("a"));
     #[cfg(unix)]
-    for (name, mode) in
-        [("data/deep", 0o700), ("data/deep/openapi.db", 0o600), ("data/deep/openapi.db-wal", 0o600)]
-    {
+    for (name, mode) in [
+        ("data/deep", 0o700),
+        ("data/deep/openapi.db", 0o600),
+        ("data/deep/openapi.db-wal", 0o600),
+        ("data/deep/openapi.db-owner", 0o600),
+    ] {
         let permissions = std::fs::metadata(folder.path().join(name)).unwrap().permissions();
         assert_eq!(std::os::unix::fs::PermissionsExt::mode(&permissions) & 0o777, mode, "{name}");
     }
@@ -102,37 +105,64 @@ fn a_locked_file_is_told() {
 }
 
 #[test]
-fn a_start_waits_for_another_that_makes_the_file() {
+fn a_second_process_learns_who_owns_the_file() {
     let folder = Folder::new();
-    let other = Connection::open(folder.database()).unwrap();
-    // What the other does while it turns the write-ahead log on. SQLite's busy timeout does not cover it.
-    other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    std::thread::scope(|scope| {
-        let store = scope.spawn(|| folder.open());
-        std::thread::sleep(std::time::Duration::from_millis(300));
-        assert!(!store.is_finished());
-        other.execute_batch("COMMIT").unwrap();
-        store.join().unwrap();
-    });
-    // It does not wait for ever.
-    let folder = Folder::new();
-    let other = Connection::open(folder.database()).unwrap();
-    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let store = folder.open();
+    let description = std::fs::read_to_string(folder.path().join("openapi.db-owner")).unwrap();
+    assert_eq!(description, format!("{}\n\n", std::process::id()));
     let error = open(folder.database()).unwrap_err();
-    assert!(matches!(error, OpenError::Locked { .. }), "{error}");
+    let OpenError::Owned { path, owner } = &error else { panic!("{error}") };
+    assert_eq!((path.as_path(), owner.pid), (store.ownership().database(), Some(std::process::id())));
+    assert!(owner.since.is_some() && owner.command.is_none(), "{owner:?}");
+    let text = error.to_string();
+    assert!(text.contains(&std::process::id().to_string()) && text.contains("or stop it"), "{text}");
+    drop(store);
+    // The description stays and means nothing: the lock decides.
+    let ownership = Ownership::take(&folder.database(), "contacts import").unwrap();
+    let error = open(folder.database()).unwrap_err().to_string();
+    assert!(error.contains(" (contacts import) since "), "{error}");
+    SqliteStorage::open_owned(SqliteConfig::new(folder.database()), ownership).unwrap();
+    open(folder.database()).unwrap();
 }
 
 #[test]
-fn several_processes_may_start_at_once() {
+fn one_of_several_openers_owns_the_file() {
     let folder = Folder::new();
-    let stores: Vec<SqliteStorage> = std::thread::scope(|scope| {
-        let open: Vec<_> = (0..8).map(|_| scope.spawn(|| folder.open())).collect();
+    let stores: Vec<Result<SqliteStorage, OpenError>> = std::thread::scope(|scope| {
+        let open: Vec<_> = (0..8).map(|_| scope.spawn(|| open(folder.database()))).collect();
         open.into_iter().map(|store| store.join().unwrap()).collect()
     });
-    insert_agent(&stores[3], &agent_id("a"));
-    for store in &stores {
-        assert!(
-            support::wait(openapi_core::storage::AgentStore::agent(store, &agent_id("a"))).unwrap().is_some()
-        );
+    let (owners, refused): (Vec<_>, Vec<_>) = stores.into_iter().partition(Result::is_ok);
+    assert_eq!(owners.len(), 1);
+    for error in refused.into_iter().map(Result::unwrap_err) {
+        assert!(matches!(error, OpenError::Owned { .. }), "{error}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn every_name_of_a_database_leads_to_one_owner() {
+    let folder = Folder::new();
+    let store = folder.open();
+    std::os::unix::fs::symlink(folder.database(), folder.path().join("link.db")).unwrap();
+    std::os::unix::fs::symlink(folder.path(), folder.path().join("folder")).unwrap();
+    for name in ["link.db", "./openapi.db", "folder/openapi.db", "folder/link.db"] {
+        let error = open(folder.path().join(name)).unwrap_err();
+        assert!(matches!(error, OpenError::Owned { .. }), "{name}: {error}");
+    }
+    drop(store);
+    open(folder.path().join("folder/link.db")).unwrap();
+}
+
+/// The owner of a file that does not exist yet is the owner of the file that it creates.
+#[test]
+fn a_file_is_owned_before_it_exists() {
+    let folder = Folder::new();
+    let ownership = Ownership::take(&folder.database(), "").unwrap();
+    assert!(!folder.database().exists());
+    assert!(matches!(open(folder.database()), Err(OpenError::Owned { .. })));
+    assert!(!folder.database().exists());
+    let store = SqliteStorage::open_owned(SqliteConfig::new(folder.database()), ownership).unwrap();
+    assert!(matches!(open(folder.database()), Err(OpenError::Owned { .. })));
+    drop(store);
 }

@@ -8,9 +8,8 @@ use clap::Args;
 use openapi_core::json::{Json, Object, parse};
 use openapi_core::values::AgentId;
 
+use super::context::CommandContext;
 use super::input;
-use super::output::{note, print_json, print_table};
-use crate::assemble::operator;
 use crate::error::CliError;
 
 /// Examples of `agents configure`.
@@ -49,40 +48,45 @@ pub struct Configure {
 }
 
 impl Configure {
-    pub async fn run(self, conversations: &Conversations, json: bool) -> Result<(), CliError> {
-        let before = ChatAdmin::agent_settings(conversations, &self.id).await?;
+    pub async fn run(
+        self,
+        context: &CommandContext,
+        platform: &Platform,
+        json: bool,
+    ) -> Result<(), CliError> {
+        let before = ChatAdmin::agent_settings(platform, &self.id).await?;
         let is_question = self.file.is_none() && self.set.is_empty() && self.unset.is_empty();
         let after = if is_question {
             before.clone()
         } else {
-            let wanted = self.wanted(&before)?;
-            conversations.configure_agent(&operator(), &self.id, &wanted).await?
+            let wanted = self.wanted(context, &before)?;
+            platform.configure_agent(&context.operator(), &self.id, &wanted).await?
         };
         let responder = after.chat.responder.as_str();
         if !RESPONDERS.contains(&responder) {
-            note(&format!(
+            context.note(&format!(
                 "this program has no responder '{responder}'; it has {}",
                 RESPONDERS.join(" and ")
             ));
         }
         if json {
-            return print_json(&after);
+            return context.print_json(&after);
         }
         if is_question || self.show {
-            return show(&after);
+            return show(context, &after);
         }
         let changes = changes(&document(&before)?, &document(&after)?);
         if changes.is_empty() {
-            note("nothing has changed");
+            context.note("nothing has changed");
             return Ok(());
         }
-        print_table(false, &changes, &["setting", "before", "now"], Clone::clone)
+        context.print_table(false, &changes, &["setting", "before", "now"], Clone::clone)
     }
 
     /// The settings as they are to be.
-    fn wanted(&self, before: &AgentSettings) -> Result<Object, CliError> {
+    fn wanted(&self, context: &CommandContext, before: &AgentSettings) -> Result<Object, CliError> {
         let mut wanted = match &self.file {
-            Some(path) => input::object(path)?,
+            Some(path) => input::object(context, path)?,
             None => document(before)?,
         };
         let built_in = document(&AgentSettings::default())?;
@@ -187,7 +191,7 @@ fn changes(before: &Object, after: &Object) -> Vec<Vec<String>> {
         .collect()
 }
 
-fn show(settings: &AgentSettings) -> Result<(), CliError> {
+fn show(context: &CommandContext, settings: &AgentSettings) -> Result<(), CliError> {
     let settings = document(settings)?;
     let changed = changes(&document(&AgentSettings::default())?, &settings);
     let built_in = |path: &str| changed.iter().find(|row| row[0] == path).map(|row| row[1].clone());
@@ -198,7 +202,7 @@ fn show(settings: &AgentSettings) -> Result<(), CliError> {
             vec![path.clone(), shown(value), note.unwrap_or_default()]
         })
         .collect();
-    print_table(false, &rows, &["setting", "value", ""], Clone::clone)
+    context.print_table(false, &rows, &["setting", "value", ""], Clone::clone)
 }
 
 fn shown(value: &Json) -> String {

@@ -12,11 +12,8 @@ use serde::Serialize;
 use widget::Widget;
 
 use super::agent_settings::{self, Configure};
-use super::output::{note, print_record, print_table};
-use super::with_conversations;
-use crate::assemble::{Contents, operator};
-use crate::config::Config;
-use crate::config::flags::GlobalArgs;
+use super::context::CommandContext;
+use crate::assemble::Contents;
 use crate::config::typed::Names;
 use crate::config::values::duration;
 use crate::error::CliError;
@@ -93,44 +90,54 @@ pub enum Agents {
 }
 
 impl Agents {
-    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
-        let json = every.json;
+    pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
+        let json = context.json();
         // Deleting an agent removes contents of files, the rest needs none.
         let removes = matches!(self, Agents::Delete { .. });
         let contents = if removes { Contents::Open } else { Contents::Closed };
-        with_conversations(every, None, contents, async |conversations: &Conversations| {
-            let platform = conversations.platform();
-            let by = operator();
+        context.with_platform(contents, async |platform| {
+            let by = context.operator();
             let agent = match self {
                 Agents::Create { name, id } => platform.create_agent(&by, NewAgent { id, name }).await?,
                 Agents::List => {
                     let agents = platform.agents().await?;
-                    return print_table(json, &agents, &["id", "name", "status", "created"], |agent| {
-                        vec![
-                            agent.id.to_string(),
-                            agent.name.to_string(),
-                            status(agent).to_owned(),
-                            agent.created_at.to_string(),
-                        ]
-                    });
+                    return context.print_table(
+                        json,
+                        &agents,
+                        &["id", "name", "status", "created"],
+                        |agent| {
+                            vec![
+                                agent.id.to_string(),
+                                agent.name.to_string(),
+                                status(agent).to_owned(),
+                                agent.created_at.to_string(),
+                            ]
+                        },
+                    );
                 }
                 Agents::Show { id } => {
                     let agent = platform.agent(&id).await?;
-                    return show(json, &agent, platform.service_info().service_name(), &widget_host(every)?);
+                    return show(
+                        context,
+                        json,
+                        &agent,
+                        platform.service_info().service_name(),
+                        &widget_host(context)?,
+                    );
                 }
-                Agents::Configure(configure) => return configure.run(conversations, json).await,
+                Agents::Configure(configure) => return configure.run(context, platform, json).await,
                 Agents::IdentitySecret { id, rotate, grace } => {
                     if rotate {
                         let grace = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
                         conversations.rotate_identity_secret(&by, &id, grace).await?;
                     }
-                    return show_secrets(json, &id, &conversations.identity_secrets(&id).await?);
+                    return show_secrets(context, json, &id, &platform.identity_secrets(&id).await?);
                 }
                 Agents::Disable { id } => platform.disable_agent(&by, &id).await?,
                 Agents::Enable { id } => platform.enable_agent(&by, &id).await?,
                 Agents::Delete { id } => platform.delete_agent(&by, &id).await?,
             };
-            print_record(json, &agent, &lines(&agent))
+            context.print_record(json, &agent, &lines(&agent))
         })
     }
 }
@@ -163,7 +170,13 @@ struct OnPages<'a> {
     content_security_policy: String,
 }
 
-fn show(json: bool, agent: &Agent, service_name: &str, host: &str) -> Result<(), CliError> {
+fn show(
+    context: &CommandContext,
+    json: bool,
+    agent: &Agent,
+    service_name: &str,
+    host: &str,
+) -> Result<(), CliError> {
     let widget = Widget::new(service_name).map_err(|error| CliError::new(error.to_string()))?;
     let id = agent.id.as_str();
     let on_pages = OnPages {
@@ -176,14 +189,14 @@ fn show(json: bool, agent: &Agent, service_name: &str, host: &str) -> Result<(),
     lines.push(("widget", on_pages.tag.clone()));
     lines.push(("pinned", on_pages.pinned_tag.clone()));
     lines.push(("policy", on_pages.content_security_policy.clone()));
-    print_record(json, &WithWidget { agent, widget: on_pages }, &lines)
+    context.print_record(json, &WithWidget { agent, widget: on_pages }, &lines)
 }
 
 /// Where pages reach the widget. Commands do not know where a server listens: by default it is the address of the guides.
-fn widget_host(every: &GlobalArgs) -> Result<String, CliError> {
-    let config = Config::read(every, None)?;
+fn widget_host(context: &CommandContext) -> Result<String, CliError> {
+    let config = context.config()?;
     Ok(Names::of(&config)?.widget_public_url.unwrap_or_else(|| {
-        note("widget_public_url is not set: the tags are for a server on this machine");
+        context.note("widget_public_url is not set: the tags are for a server on this machine");
         "http://127.0.0.1:8081".to_owned()
     }))
 }
@@ -199,10 +212,15 @@ struct IdentitySecrets<'a> {
     previous: Option<&'a String>,
 }
 
-fn show_secrets(json: bool, agent: &AgentId, secrets: &[String]) -> Result<(), CliError> {
+fn show_secrets(
+    context: &CommandContext,
+    json: bool,
+    agent: &AgentId,
+    secrets: &[String],
+) -> Result<(), CliError> {
     let (current, previous) = (secrets.first(), secrets.get(1));
     if !json && current.is_none() {
-        note(&format!(
+        context.note(&format!(
             "there is none; make one with `openapi-server agents identity-secret {agent} --rotate`"
         ));
         return Ok(());
@@ -212,9 +230,11 @@ fn show_secrets(json: bool, agent: &AgentId, secrets: &[String]) -> Result<(), C
         ("secret", current.cloned().unwrap_or_default()),
         ("the one before", previous.cloned().unwrap_or_default()),
     ];
-    print_record(json, &shown, &lines)?;
+    context.print_record(json, &shown, &lines)?;
     if !json {
-        note("Keep it on your server: whoever has it can pass for any of your users. It belongs in no page.");
+        context.note(
+            "Keep it on your server: whoever has it can pass for any of your users. It belongs in no page.",
+        );
     }
     Ok(())
 }

@@ -10,10 +10,9 @@ use openapi_core::platform::Platform;
 use openapi_core::storage::AuditQuery;
 use openapi_core::values::{AgentId, AuditId, Timestamp};
 
-use super::output::{optional, print, print_table, who};
-use super::with_platform;
+use super::context::CommandContext;
+use super::output::{optional, who};
 use crate::assemble::Contents;
-use crate::config::flags::GlobalArgs;
 use crate::error::CliError;
 
 /// Entries read at a time.
@@ -46,9 +45,9 @@ pub enum Audit {
 }
 
 impl Audit {
-    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
-        let json = every.json;
-        with_platform(every, Contents::Closed, async |platform| match self {
+    pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
+        let json = context.json();
+        context.with_platform(Contents::Closed, async |platform| match self {
             Audit::Tail { agent, lines, follow } => {
                 if let Some(agent) = &agent {
                     // A mistyped agent would look like one without entries.
@@ -60,11 +59,11 @@ impl Audit {
                 entries.reverse();
                 if !follow {
                     let heads = ["at", "agent", "who", "what", "resource", "address", "details"];
-                    return print_table(json, &entries, &heads, row);
+                    return context.print_table(json, &entries, &heads, row);
                 }
-                self::follow(platform, agent, entries, json).await
+                self::follow(context, platform, agent, entries, json).await
             }
-            Audit::Export { agent } => match export(platform, agent).await {
+            Audit::Export { agent } => match export(context, platform, agent).await {
                 Err(Stop::Output(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
                 Err(Stop::Output(error)) => Err(error.into()),
                 Err(Stop::Failed(failure)) => Err(failure),
@@ -85,9 +84,9 @@ impl From<io::Error> for Stop {
     }
 }
 
-async fn export(platform: &Platform, agent: Option<AgentId>) -> Result<(), Stop> {
+async fn export(context: &CommandContext, platform: &Platform, agent: Option<AgentId>) -> Result<(), Stop> {
     let failed = |error| Stop::Failed(CliError::from(error));
-    let mut output = BufWriter::new(io::stdout().lock());
+    let mut output = BufWriter::new(context.output());
     let mut query = AuditQuery { agent, after: None, newest_first: false, limit: PAGE };
     loop {
         let entries = platform.audit(&query).await.map_err(failed)?;
@@ -102,11 +101,13 @@ async fn export(platform: &Platform, agent: Option<AgentId>) -> Result<(), Stop>
 }
 
 async fn follow(
+    context: &CommandContext,
     platform: &Platform,
     agent: Option<AgentId>,
     mut entries: Vec<AuditEntry>,
     json: bool,
 ) -> Result<(), CliError> {
+    context.caller().run_until_interrupted();
     let mut query = AuditQuery { agent, after: None, newest_first: false, limit: PAGE };
     loop {
         for entry in &entries {
@@ -115,7 +116,9 @@ async fn follow(
             } else {
                 row(entry).into_iter().filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join("  ")
             };
-            print(&format!("{line}\n"))?;
+            if !context.print_unless_closed(&format!("{line}\n"))? {
+                return Ok(());
+            }
         }
         if let Some(last) = entries.last() {
             query.after = Some(place(last));

@@ -7,10 +7,10 @@ use openapi_core::admin::Admin;
 use openapi_core::contacts::ContactRef;
 use openapi_core::values::AgentId;
 
-use super::output::{optional, print_record};
-use super::{contacts_export, contacts_import, with_platform};
-use crate::assemble::{Contents, operator};
-use crate::config::flags::GlobalArgs;
+use super::context::CommandContext;
+use super::output::optional;
+use super::{contacts_export, contacts_import};
+use crate::assemble::Contents;
 use crate::error::CliError;
 
 #[derive(Debug, Subcommand)]
@@ -78,15 +78,15 @@ pub enum Format {
 }
 
 impl Contacts {
-    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
-        let json = every.json;
+    pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
+        let json = context.json();
         match self {
             Contacts::Import { agent, file, format } => {
                 let format = format.map_or_else(|| Format::of(&file), Ok)?;
-                contacts_import::run(every, agent, &file, format)
+                contacts_import::run(context, agent, &file, format)
             }
-            Contacts::Export { agent, format } => with_platform(every, Contents::Closed, async |platform| {
-                contacts_export::run(platform, &agent, format).await
+            Contacts::Export { agent, format } => context.with_platform(Contents::Closed, async |platform| {
+                contacts_export::run(context, platform, &agent, format).await
             }),
             Contacts::Erase { agent, contact, external } => {
                 let by_id = if external { None } else { contact.parse().ok().map(ContactRef::Id) };
@@ -96,13 +96,13 @@ impl Contacts {
                         contact.parse().map_err(|error| CliError::usage(format!("'{contact}' {error}")))?,
                     ),
                 };
-                with_platform(every, Contents::Open, async |platform| {
-                    let erased = platform.erase_contact(&operator(), &agent, &target).await?;
+                context.with_platform(Contents::Open, async |platform| {
+                    let erased = platform.erase_contact(&context.operator(), &agent, &target).await?;
                     let lines = [
                         ("erased", erased.id.to_string()),
                         ("external id", optional(erased.external_reference_id.as_ref())),
                     ];
-                    print_record(json, &erased, &lines)
+                    context.print_record(json, &erased, &lines)
                 })
             }
         }

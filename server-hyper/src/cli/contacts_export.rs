@@ -8,15 +8,21 @@ use openapi_core::values::AgentId;
 
 use super::contacts::Format;
 use super::contacts_csv::Columns;
+use super::context::CommandContext;
 use super::export;
 use crate::error::CliError;
 
 /// Prints all contacts.
-pub async fn run(platform: &Platform, agent: &AgentId, format: Format) -> Result<(), CliError> {
+pub async fn run(
+    context: &CommandContext,
+    platform: &Platform,
+    agent: &AgentId,
+    format: Format,
+) -> Result<(), CliError> {
     let columns = Columns::of(&platform.contact_schema(agent).await?);
     let page = async |last: Option<&Contact>| {
         let after = last.map(|last| SortPosition { key: SortKey::Time(last.created_at), id: last.id });
         Ok(platform.export_contacts(agent, after, export::PAGE).await?)
     };
-    export::run(format, page, &columns.names(), |contact| columns.cells(contact)).await
+    export::run(context, format, page, &columns.names(), |contact| columns.cells(contact)).await
 }

@@ -1,7 +1,7 @@
 //! `contacts import`: creates or updates contacts, line by line, several at a time.
 
 use std::collections::HashSet;
-use std::io::{BufRead, IsTerminal, Read, Write};
+use std::io::{BufRead, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,12 +20,9 @@ use tokio::task::JoinSet;
 
 use super::contacts::Format;
 use super::contacts_csv::Columns;
-use super::output::{complain, print, print_json};
-use super::{Logged, input, on_runtime};
-use crate::assemble::{self, Contents, operator};
-use crate::config::Config;
-use crate::config::flags::GlobalArgs;
-use crate::config::typed::Names;
+use super::context::CommandContext;
+use super::input;
+use crate::assemble::Contents;
 use crate::error::CliError;
 use crate::ports::monotonic;
 
@@ -59,26 +56,26 @@ struct BadLine {
 type Line = (u64, Result<Object, String>);
 
 /// Imports a file.
-pub fn run(every: &GlobalArgs, agent: AgentId, file: &Path, format: Format) -> Result<(), CliError> {
-    let config = Config::read(every, None)?;
-    let names = Names::of(&config)?;
-    let _log = Logged::install(&config)?;
-    let input = input::open(file)?;
-    let summary = on_runtime(async {
-        let platform = assemble::platform(&config, names.brand_without_listener(), Contents::Closed).await?;
-        let columns = Columns::of(&Admin::contact_schema(&*platform, &agent).await?);
-        let mut import = Import::new(platform, agent, !every.json);
+pub fn run(context: &CommandContext, agent: AgentId, file: &Path, format: Format) -> Result<(), CliError> {
+    let input = input::open(context, file)?;
+    let mut summary = Summary::default();
+    context.with_platform(Contents::Closed, async |platform| {
+        let columns = Columns::of(&Admin::contact_schema(&**platform, &agent).await?);
+        let mut import = Import::new(context, Arc::clone(platform), agent, !context.json());
         match format {
             Format::Ndjson => import.all(ndjson(input)).await?,
             Format::Csv => import.all(csv_lines(input, &columns)?).await?,
         }
-        Ok(import.finish().await)
+        summary = import.finish().await;
+        Ok(())
     })?;
-    if every.json {
-        print_json(&summary)?;
+    if context.json() {
+        context.print_json(&summary)?;
     } else {
         let Summary { created, updated, unchanged, failed, .. } = summary;
-        print(&format!("created {created}, updated {updated}, unchanged {unchanged}, failed {failed}\n"))?;
+        context.print(&format!(
+            "created {created}, updated {updated}, unchanged {unchanged}, failed {failed}\n"
+        ))?;
     }
     match summary.failed {
         0 => Ok(()),
@@ -87,7 +84,8 @@ pub fn run(every: &GlobalArgs, agent: AgentId, file: &Path, format: Format) -> R
     }
 }
 
-struct Import {
+struct Import<'c> {
+    context: &'c CommandContext,
     platform: Arc<Platform>,
     agent: AgentId,
     by: Actor,
@@ -95,20 +93,26 @@ struct Import {
     /// Contacts being written. A second line about one waits, so that the later line wins.
     identities: HashSet<Identity>,
     summary: Summary,
-    progress: Progress,
+    progress: Progress<'c>,
     tells_bad_lines: bool,
 }
 
-impl Import {
-    fn new(platform: Arc<Platform>, agent: AgentId, tells_bad_lines: bool) -> Self {
+impl<'c> Import<'c> {
+    fn new(
+        context: &'c CommandContext,
+        platform: Arc<Platform>,
+        agent: AgentId,
+        tells_bad_lines: bool,
+    ) -> Self {
         Import {
+            context,
             platform,
             agent,
-            by: operator(),
+            by: context.operator(),
             running: JoinSet::new(),
             identities: HashSet::new(),
             summary: Summary::default(),
-            progress: Progress::new(),
+            progress: Progress::new(context),
             tells_bad_lines,
         }
     }
@@ -166,7 +170,7 @@ impl Import {
         self.summary.failed += 1;
         if self.tells_bad_lines {
             self.progress.clear();
-            complain(&format!("line {line}: {message}"));
+            self.context.complain(&format!("line {line}: {message}"));
         }
         if self.summary.errors.len() < MOST_LISTED {
             self.summary.errors.push(BadLine { line, message });
@@ -357,18 +361,19 @@ fn csv_lines<'a>(
 }
 
 /// Tells on standard error how far the import is.
-struct Progress {
+struct Progress<'c> {
+    context: &'c CommandContext,
     is_terminal: bool,
     every: Duration,
     told: Instant,
     shown: bool,
 }
 
-impl Progress {
-    fn new() -> Self {
-        let is_terminal = std::io::stderr().is_terminal();
+impl<'c> Progress<'c> {
+    fn new(context: &'c CommandContext) -> Self {
+        let is_terminal = context.facts().is_error_terminal;
         let every = if is_terminal { Duration::from_millis(200) } else { Duration::from_secs(5) };
-        Progress { is_terminal, every, told: monotonic(), shown: false }
+        Progress { context, is_terminal, every, told: monotonic(), shown: false }
     }
 
     fn tell(&mut self, summary: &Summary) {
@@ -381,12 +386,12 @@ impl Progress {
         let done = summary.created + summary.updated + summary.unchanged;
         let words = format!("{done} imported, {} failed", summary.failed);
         let line = if self.is_terminal { format!("\r{words}\x1b[K") } else { format!("{words}\n") };
-        let _ = std::io::stderr().write_all(line.as_bytes());
+        self.context.write_error(&line);
     }
 
     fn clear(&mut self) {
         if self.is_terminal && self.shown {
-            let _ = std::io::stderr().write_all(b"\r\x1b[K");
+            self.context.write_error("\r\x1b[K");
         }
         self.shown = false;
     }

@@ -6,10 +6,9 @@ use ::conversations::{ConversationMode, ConversationStatus};
 use clap::{Args, Subcommand, ValueEnum};
 use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 
-use super::output::{note, print_json, print_record};
-use super::{conversations_live, conversations_read, with_conversations};
-use crate::assemble::{Contents, operator};
-use crate::config::flags::GlobalArgs;
+use super::context::CommandContext;
+use super::{conversations_live, conversations_read};
+use crate::assemble::Contents;
 use crate::error::CliError;
 
 #[derive(Debug, Subcommand)]
@@ -176,32 +175,33 @@ impl Selection {
 }
 
 impl Conversations {
-    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
-        let json = every.json;
-        with_conversations(every, None, Contents::Closed, async |chat: &::conversations::Conversations| {
-            let by = operator();
+    pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
+        let json = context.json();
+        context.with_platform(Contents::Closed, async |platform| {
+            let by = context.operator();
             let changed = match self {
                 Conversations::List { selection, page, limit } => {
-                    return conversations_read::list(chat, json, &selection, page, limit).await;
+                    return conversations_read::list(context, platform, json, &selection, page, limit).await;
                 }
                 Conversations::Show(Named { conversation, agent }) => {
-                    return conversations_read::show(chat, json, &agent, conversation).await;
+                    return conversations_read::show(context, platform, json, &agent, conversation).await;
                 }
                 Conversations::Export { selection } => {
-                    return conversations_read::export_all(chat, &selection).await;
+                    return conversations_read::export_all(context, platform, &selection).await;
                 }
                 Conversations::Watch { agent, mode } => {
-                    return conversations_live::watch(chat, &agent, mode.map(Mode::of_library)).await;
+                    return conversations_live::watch(context, platform, &agent, mode.map(Mode::of_library))
+                        .await;
                 }
                 Conversations::Reply { named: Named { conversation, agent }, text, name } => {
                     let message = chat.reply_to_conversation(&by, &agent, conversation, &name, &text).await?;
                     let said = conversations_read::Said::of(&message);
                     if json {
-                        return print_json(&said);
+                        return context.print_json(&said);
                     }
-                    note("the visitor sees it; the conversation waits for a person from now on");
+                    context.note("the visitor sees it; the conversation waits for a person from now on");
                     let lines = [("message", said.id.to_string()), ("number", said.seq.to_string())];
-                    return print_record(false, &said, &lines);
+                    return context.print_record(false, &said, &lines);
                 }
                 Conversations::Take(Named { conversation, agent }) => {
                     chat.take_conversation(&by, &agent, conversation).await?
@@ -219,10 +219,10 @@ impl Conversations {
                     let erased = chat.erase_conversation(&by, &agent, conversation).await?;
                     let lines =
                         [("erased", erased.id.to_string()), ("messages", erased.message_count.to_string())];
-                    return print_record(json, &conversations_read::Shown::of(&erased), &lines);
+                    return context.print_record(json, &conversations_read::Shown::of(&erased), &lines);
                 }
             };
-            conversations_read::print_one(json, &changed)
+            conversations_read::print_one(context, json, &changed)
         })
     }
 }

@@ -1,7 +1,6 @@
 //! `conversations watch`: what visitors write, as they write it.
 
 use std::collections::HashMap;
-use std::io::{self, ErrorKind, Write};
 use std::time::Duration;
 
 use ::conversations::admin::ChatAdmin;
@@ -11,6 +10,7 @@ use openapi_core::ports::Clock;
 use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 use serde::Serialize;
 
+use super::context::CommandContext;
 use super::conversations_read::Said;
 use crate::error::CliError;
 use crate::ports::SystemClock;
@@ -38,11 +38,12 @@ struct Heard<'a> {
 
 /// Prints a line for each message that a visitor writes from now on, until it is interrupted or nobody reads any more.
 pub async fn watch(
-    chat: &Conversations,
+    context: &CommandContext,
+    platform: &Platform,
     agent: &AgentId,
     mode: Option<ConversationMode>,
 ) -> Result<(), CliError> {
-    let mut watch = Watch { chat, agent, mode, begun: look_back(), known: HashMap::new() };
+    let mut watch = Watch { context, platform, agent, mode, begun: look_back(), known: HashMap::new() };
     let begun = watch.begun;
     for conversation in watch.spoken_since(begun).await? {
         watch.known.insert(conversation.id, conversation.message_count);
@@ -58,7 +59,7 @@ pub async fn watch(
     };
     tokio::select! {
         ended = looking => ended,
-        interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
+        interrupted = context.caller().interrupted() => Ok(interrupted?),
     }
 }
 
@@ -67,7 +68,8 @@ fn look_back() -> Timestamp {
 }
 
 struct Watch<'a> {
-    chat: &'a Conversations,
+    context: &'a CommandContext,
+    platform: &'a Platform,
     agent: &'a AgentId,
     mode: Option<ConversationMode>,
     /// Conversations that were not known then are new with all they said since.
@@ -104,7 +106,7 @@ impl Watch<'_> {
                         operator_unread: conversation.operator_unread,
                         message: Said::of(message),
                     })?;
-                    if !print(&line)? {
+                    if !self.context.print_unless_closed(&format!("{line}\n"))? {
                         return Ok(false);
                     }
                 }
@@ -127,14 +129,5 @@ impl Watch<'_> {
                 return Ok(found);
             }
         }
-    }
-}
-
-/// Prints a line at once; `false` when nobody reads any more.
-fn print(line: &str) -> Result<bool, CliError> {
-    let mut output = io::stdout().lock();
-    match writeln!(output, "{line}").and_then(|()| output.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
-        outcome => Ok(outcome.map(|()| true)?),
     }
 }

@@ -16,9 +16,10 @@ use openapi_core::values::{AgentId, ContactId, ConversationId, MessageId, Timest
 use serde::Serialize;
 
 use super::contacts::Format;
+use super::context::CommandContext;
 use super::conversations::{Selection, Status};
 use super::export;
-use super::output::{indented, note, optional, print, print_json, print_record, print_table, shown};
+use super::output::{indented, optional, shown};
 use crate::error::CliError;
 use crate::ports::SystemClock;
 
@@ -228,9 +229,9 @@ fn word(outcome: Outcome) -> &'static str {
 }
 
 /// Prints one conversation without its messages.
-pub fn print_one(json: bool, conversation: &Conversation) -> Result<(), CliError> {
+pub fn print_one(context: &CommandContext, json: bool, conversation: &Conversation) -> Result<(), CliError> {
     let shown = Shown::of(conversation);
-    print_record(json, &shown, &shown.lines())
+    context.print_record(json, &shown, &shown.lines())
 }
 
 /// A conversation with its messages.
@@ -258,7 +259,8 @@ impl WithMessages {
 
 /// Prints a conversation with its messages.
 pub async fn show(
-    chat: &Conversations,
+    context: &CommandContext,
+    platform: &Platform,
     json: bool,
     agent: &AgentId,
     conversation: ConversationId,
@@ -266,11 +268,11 @@ pub async fn show(
     let conversation = chat.conversation(agent, conversation).await?;
     let read = WithMessages::read(chat, &conversation).await?;
     if json {
-        return print_json(&read);
+        return context.print_json(&read);
     }
-    print_record(false, &read.conversation, &read.conversation.lines())?;
-    print("\n")?;
-    print(&read.messages.iter().map(Said::block).collect::<String>())
+    context.print_record(false, &read.conversation, &read.conversation.lines())?;
+    context.print("\n")?;
+    context.print(&read.messages.iter().map(Said::block).collect::<String>())
 }
 
 /// A page of conversations.
@@ -282,7 +284,8 @@ struct Listed {
 
 /// Prints a page of conversations.
 pub async fn list(
-    chat: &Conversations,
+    context: &CommandContext,
+    platform: &Platform,
     json: bool,
     selection: &Selection,
     page: u64,
@@ -302,10 +305,10 @@ pub async fn list(
             has_previous_page: page > 1 && total > 0,
             next_cursor: None,
         };
-        return print_json(&Listed { conversations, pagination });
+        return context.print_json(&Listed { conversations, pagination });
     }
     let heads = ["id", "status", "answered by", "visitor", "contact", "messages", "not read", "last message"];
-    print_table(false, &conversations, &heads, |shown| {
+    context.print_table(false, &conversations, &heads, |shown| {
         vec![
             shown.id.to_string(),
             shown.status.as_str().to_owned(),
@@ -318,7 +321,7 @@ pub async fn list(
         ]
     })?;
     if pages > 1 {
-        note(&format!("page {page} of {pages}, {total} conversations"));
+        context.note(&format!("page {page} of {pages}, {total} conversations"));
     }
     Ok(())
 }
@@ -378,7 +381,11 @@ async fn rows(
 }
 
 /// Prints all selected conversations with their messages.
-pub async fn export_all(chat: &Conversations, selection: &Selection) -> Result<(), CliError> {
+pub async fn export_all(
+    context: &CommandContext,
+    platform: &Platform,
+    selection: &Selection,
+) -> Result<(), CliError> {
     let agent = &selection.agent;
     let mut filter = selection.filter();
     let wanted = selection.status.map(Status::of_library);
@@ -411,5 +418,5 @@ pub async fn export_all(chat: &Conversations, selection: &Selection) -> Result<(
             }
         }
     };
-    export::run(Format::Ndjson, page, &[], |_| Ok(Vec::new())).await
+    export::run(context, Format::Ndjson, page, &[], |_| Ok(Vec::new())).await
 }

@@ -1,7 +1,6 @@
 //! `copy`: everything of a store into another one.
 
 use std::collections::VecDeque;
-use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -15,11 +14,12 @@ use storage_common::transfer;
 use storage_common::transfer::{Contents, Copied, Step, TransferStore};
 use tokio::task::JoinSet;
 
-use super::output::{note, print, print_json};
-use super::{Logged, on_runtime};
-use crate::assemble::{self, StoreUrl};
+use super::context::CommandContext;
+use super::process::Logged;
+use crate::assemble::{self, Ownership, StoreUrl};
 use crate::config::Config;
-use crate::config::flags::GlobalArgs;
+use crate::console::caller::{Caller, Stream};
+use crate::console::entry::{Entry, Wish, enter, wait_for_store};
 use crate::error::CliError;
 use crate::ports::monotonic;
 
@@ -71,8 +71,8 @@ struct Sides {
 }
 
 impl Copy {
-    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
-        let config = Config::read(every, None)?;
+    pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
+        let config = Config::read(context.flags(), None)?;
         let _log = Logged::install(&config)?;
         let (from, to) = (StoreUrl::parse(&self.from)?, StoreUrl::parse(&self.to)?);
         if from.is_in_memory() || to.is_in_memory() {
@@ -86,10 +86,22 @@ impl Copy {
         {
             return Err(CliError::new(format!("there is no store to copy at {}", config.path.display())));
         }
-        on_runtime(self.copy(&from, &to, every.json))
+        let wait = wait_for_store(&config)?;
+        let own = |url| match enter(url, wait, "copy", Wish::Own)? {
+            Entry::Open(ownership) => Ok(ownership),
+            Entry::Ran(_) => Err(CliError::new("the store is in use")),
+        };
+        let owned = (own(&from)?, own(&to)?);
+        context.run(self.copy(context, (&from, owned.0), (&to, owned.1)))
     }
 
-    async fn copy(&self, from: &StoreUrl, to: &StoreUrl, as_json: bool) -> Result<(), CliError> {
+    async fn copy(
+        &self,
+        context: &CommandContext,
+        (from, from_owned): (&StoreUrl, Option<Ownership>),
+        (to, to_owned): (&StoreUrl, Option<Ownership>),
+    ) -> Result<(), CliError> {
+        let as_json = context.json();
         let contents = if self.records_only {
             None
         } else {
@@ -100,14 +112,14 @@ impl Copy {
         };
         let open = |url| assemble::open_contents(url);
         let sides = Arc::new(Sides {
-            from: assemble::open_to_move(from).await?,
-            to: assemble::open_to_move(to).await?,
+            from: assemble::open(from, from_owned).await?.transfer(),
+            to: assemble::open(to, to_owned).await?.transfer(),
             contents: match &contents {
                 Some((source, target)) => Some((open(source)?, open(target)?)),
                 None => None,
             },
         });
-        let mut copies = Copies::new(sides, self.jobs.into());
+        let mut copies = Copies::new(sides, self.jobs.into(), context);
         let (mut after, mut told) = (None::<AgentId>, Vec::new());
         let mut missing = self.agent.clone();
         loop {
@@ -121,12 +133,12 @@ impl Copy {
                         .begin(agent)
                         .await?
                         .into_iter()
-                        .try_for_each(|done| tell(done, as_json, &mut told))?;
+                        .try_for_each(|done| tell(context, done, as_json, &mut told))?;
                 }
             }
         }
         while let Some(done) = copies.next().await? {
-            tell(done, as_json, &mut told)?;
+            tell(context, done, as_json, &mut told)?;
         }
         copies.progress.clear();
         if let Some(id) = missing.first() {
@@ -134,15 +146,16 @@ impl Copy {
         }
         let contents = copies.progress.contents.load(Ordering::Relaxed);
         if as_json {
-            return print_json(&json!({ "agents": told, "contents": contents }));
+            return context.print_json(&json!({ "agents": told, "contents": contents }));
         }
-        note(&format!("both stores hold the same; {contents} content(s) of files were copied"));
+        context.note(&format!("both stores hold the same; {contents} content(s) of files were copied"));
         Ok(())
     }
 }
 
 /// Prints an agent that was copied, or keeps it for the one document.
 fn tell(
+    context: &CommandContext,
     (agent, copied): (Agent, Copied),
     as_json: bool,
     told: &mut Vec<serde_json::Value>,
@@ -153,7 +166,8 @@ fn tell(
         told.push(json!({ "id": agent.id, "records": records, "copied": copied.records, "digest": digest }));
         return Ok(());
     }
-    print(&format!("{}  {records} records, {} of them copied now, {digest}\n", agent.id, copied.records))
+    context
+        .print(&format!("{}  {records} records, {} of them copied now, {digest}\n", agent.id, copied.records))
 }
 
 /// Agents on their way.
@@ -166,13 +180,13 @@ struct Copies {
 }
 
 impl Copies {
-    fn new(sides: Arc<Sides>, at_once: usize) -> Self {
+    fn new(sides: Arc<Sides>, at_once: usize, context: &CommandContext) -> Self {
         Copies {
             sides,
             at_once,
             running: JoinSet::new(),
             waiting: VecDeque::new(),
-            progress: Arc::new(Progress::new()),
+            progress: Arc::new(Progress::new(context)),
         }
     }
 
@@ -211,6 +225,7 @@ impl Copies {
 
 /// Tells on standard error how far the copy is.
 struct Progress {
+    caller: Arc<dyn Caller>,
     begun: Instant,
     is_terminal: bool,
     records: AtomicU64,
@@ -220,10 +235,11 @@ struct Progress {
 }
 
 impl Progress {
-    fn new() -> Self {
+    fn new(context: &CommandContext) -> Self {
         Progress {
+            caller: Arc::clone(context.caller()),
             begun: monotonic(),
-            is_terminal: std::io::stderr().is_terminal(),
+            is_terminal: context.facts().is_error_terminal,
             records: AtomicU64::new(0),
             contents: AtomicU64::new(0),
             told: AtomicU64::new(0),
@@ -247,12 +263,12 @@ impl Progress {
             (self.records.load(Ordering::Relaxed), self.contents.load(Ordering::Relaxed));
         let words = format!("{records} records and {contents} contents copied");
         let line = if self.is_terminal { format!("\r{words}\x1b[K") } else { format!("{words}\n") };
-        let _ = std::io::stderr().write_all(line.as_bytes());
+        let _ = self.caller.write(Stream::Error, line.as_bytes());
     }
 
     fn clear(&self) {
         if self.is_terminal && self.told.load(Ordering::Relaxed) > 0 {
-            let _ = std::io::stderr().write_all(b"\r\x1b[K");
+            let _ = self.caller.write(Stream::Error, b"\r\x1b[K");
         }
     }
 }

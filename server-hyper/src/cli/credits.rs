@@ -7,10 +7,9 @@ use openapi_core::storage::LedgerQuery;
 use openapi_core::values::AgentId;
 use serde::Serialize;
 
-use super::output::{print_record, print_table, who};
-use super::with_platform;
-use crate::assemble::{Contents, operator};
-use crate::config::flags::GlobalArgs;
+use super::context::CommandContext;
+use super::output::who;
+use crate::assemble::Contents;
 use crate::error::CliError;
 
 #[derive(Debug, Subcommand)]
@@ -121,20 +120,20 @@ struct Shown {
 }
 
 impl Credits {
-    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
-        let json = every.json;
-        with_platform(every, Contents::Closed, async |platform| {
+    pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
+        let json = context.json();
+        context.with_platform(Contents::Closed, async |platform| {
             let (agent, change) = match self {
                 Credits::Show { agent } => {
                     let account = platform.credits(&agent).await?;
-                    return show(json, agent, &account);
+                    return show(context, json, agent, &account);
                 }
                 Credits::Ledger { agent, lines } => {
                     let query = LedgerQuery { agent, before: None, limit: lines };
                     let mut entries = platform.credit_entries(&query).await?;
                     entries.reverse();
                     let heads = ["at", "what", "plan", "top-up", "available", "who", "note"];
-                    return print_table(json, &entries, &heads, row);
+                    return context.print_table(json, &entries, &heads, row);
                 }
                 Credits::Set { credits, agent, pool, note } => {
                     let pool = match pool {
@@ -149,13 +148,18 @@ impl Credits {
                     (agent, CreditChange::Rates { per_page, characters_per_page })
                 }
             };
-            let account = platform.change_credits(&operator(), &agent, &change).await?;
-            show(json, agent, &account)
+            let account = platform.change_credits(&context.operator(), &agent, &change).await?;
+            show(context, json, agent, &account)
         })
     }
 }
 
-fn show(json: bool, agent: AgentId, account: &CreditAccount) -> Result<(), CliError> {
+fn show(
+    context: &CommandContext,
+    json: bool,
+    agent: AgentId,
+    account: &CreditAccount,
+) -> Result<(), CliError> {
     let CreditAccount { unlimited, plan, top_up, rates, .. } = *account;
     let (available, reserved) = (account.available(), account.reserved());
     let shown = Shown { agent_id: agent, unlimited, plan, top_up, available, reserved, rates };
@@ -170,7 +174,7 @@ fn show(json: bool, agent: AgentId, account: &CreditAccount) -> Result<(), CliEr
         ("a page costs", rates.per_page.to_string()),
         ("characters of a page", rates.characters_per_page.to_string()),
     ];
-    print_record(json, &shown, &lines)
+    context.print_record(json, &shown, &lines)
 }
 
 fn row(entry: &CreditEntry) -> Vec<String> {

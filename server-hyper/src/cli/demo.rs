@@ -11,8 +11,8 @@ use openapi_core::values::{AgentId, Line};
 
 use sha2::Digest;
 
-use super::output::print;
-use crate::assemble::{StoreUrl, operator};
+use super::context::CommandContext;
+use crate::assemble::StoreUrl;
 use crate::error::CliError;
 
 /// Examples of `demo`.
@@ -49,16 +49,16 @@ pub struct Places<'a> {
 /// Makes an agent, a key, form templates, contacts and something to answer from if there is no agent, and says how to go
 /// on.
 pub async fn prepare(
-    conversations: &Conversations,
+    context: &CommandContext,
+    platform: &Platform,
     places: &Places<'_>,
     store: &StoreUrl,
 ) -> Result<(), CliError> {
-    let platform = conversations.platform();
     let agents = platform.agents().await?;
     if !agents.is_empty() {
-        return print(&what_is_there(&agents, store));
+        return context.print(&what_is_there(&agents, store));
     }
-    let by = operator();
+    let by = context.operator();
     let id: AgentId = AGENT.parse()?;
     let name: Line<100> = "Demo".parse()?;
     // The id of a deleted agent is not given again: then one is made up.
@@ -103,8 +103,8 @@ pub async fn prepare(
         pages: None,
         passages: cut.passages,
     };
-    conversations.add_knowledge(&by, &agent.id, knowledge).await?;
-    print(&what_to_try(&issued, &agent, &contact, &template, places))
+    platform.add_knowledge(&by, &agent.id, knowledge).await?;
+    context.print(&what_to_try(&issued, &agent, &contact, &template, places))
 }
 
 fn object(line: &str) -> Result<Object, CliError> {

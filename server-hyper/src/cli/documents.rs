@@ -1,18 +1,15 @@
 //! `documents`: what was sent to extraction with `saveToStorage`.
 
-use std::fs::OpenOptions;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use openapi_core::admin::Admin;
 use openapi_core::storage::StoredDocument;
 use openapi_core::values::{AgentId, FileId};
 
-use super::output::{note, print_json, print_table};
-use super::with_platform;
+use super::context::CommandContext;
 use crate::assemble::Contents;
-use crate::config::flags::GlobalArgs;
 use crate::error::CliError;
 
 /// Documents read at a time.
@@ -46,10 +43,10 @@ pub enum Documents {
 }
 
 impl Documents {
-    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
-        let json = every.json;
+    pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
+        let json = context.json();
         match self {
-            Documents::List { agent } => with_platform(every, Contents::Closed, async |platform| {
+            Documents::List { agent } => context.with_platform(Contents::Closed, async |platform| {
                 let mut documents: Vec<StoredDocument> = Vec::new();
                 loop {
                     let after = documents.last().map(|last| last.id);
@@ -61,17 +58,17 @@ impl Documents {
                     }
                 }
                 let heads = ["document", "name", "type", "bytes", "kept since", "goes at"];
-                print_table(json, &documents, &heads, row)
+                context.print_table(json, &documents, &heads, row)
             }),
             Documents::Get { document, agent, out } => {
-                with_platform(every, Contents::Open, async |platform| {
+                context.with_platform(Contents::Open, async |platform| {
                     let (document, content) = platform.document(&agent, document).await?;
-                    write(&out, &content)
+                    write(context, &out, &content)
                         .map_err(|error| CliError::new(format!("cannot write {}: {error}", out.display())))?;
                     if json {
-                        return print_json(&document);
+                        return context.print_json(&document);
                     }
-                    note(&format!("{} bytes written to {}", content.len(), out.display()));
+                    context.note(&format!("{} bytes written to {}", content.len(), out.display()));
                     Ok(())
                 })
             }
@@ -79,12 +76,10 @@ impl Documents {
     }
 }
 
-fn write(path: &PathBuf, content: &[u8]) -> std::io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)?.write_all(content)
+fn write(context: &CommandContext, path: &Path, content: &[u8]) -> std::io::Result<()> {
+    let mut file = context.caller().create(path)?;
+    file.write_all(content)?;
+    file.flush()
 }
 
 fn row(document: &StoredDocument) -> Vec<String> {

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use serde::Serialize;
 
 use super::contacts::Format;
+use super::context::CommandContext;
 use crate::error::CliError;
 
 /// Records read at a time.
@@ -12,12 +13,13 @@ pub const PAGE: u32 = 500;
 
 /// Prints all records. `page` reads those behind the last one it gave; `names` and `cells` are the lines of CSV.
 pub async fn run<T: Serialize>(
+    context: &CommandContext,
     format: Format,
     mut page: impl AsyncFnMut(Option<&T>) -> Result<Vec<T>, CliError>,
     names: &[String],
     cells: impl Fn(&T) -> Result<Vec<String>, serde_json::Error>,
 ) -> Result<(), CliError> {
-    let mut output = BufWriter::with_capacity(256 * 1024, io::stdout().lock());
+    let mut output = BufWriter::with_capacity(256 * 1024, context.output());
     let mut last: Option<T> = None;
     if let Format::Csv = format
         && !write(&mut output, |output| record(output, names))?

@@ -23,12 +23,13 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use tokio::time::{Instant, timeout_at};
 
-use super::output::{note, print_json, print_table};
-use super::{Logged, input, on_runtime};
+use super::context::CommandContext;
+use super::input;
+use super::process::Logged;
 use crate::assemble::{self, confined};
 use crate::config::Config;
 use crate::config::documents::{Engine, EngineChoice};
-use crate::config::flags::{ExtractArgs, GlobalArgs};
+use crate::config::flags::ExtractArgs;
 use crate::error::CliError;
 use crate::ports::monotonic;
 
@@ -90,9 +91,9 @@ struct Row {
 }
 
 impl Extract {
-    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
+    pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
         let begun = monotonic();
-        let config = Config::read(every, Some(&self.settings.values))?;
+        let config = Config::read(context.flags(), Some(&self.settings.values))?;
         // Also so that no panic shows words of the document.
         let _log = Logged::install(&config)?;
         let (choice, patience) = EngineChoice::of(&config)?;
@@ -105,9 +106,9 @@ impl Extract {
             Engine::Builtin => None,
             Engine::Model(name) => Some(assemble::model(&engines, name)?),
         };
-        let wanted = Wanted { schema: self.schema()?, instructions: self.instructions()? };
-        let images = model.as_ref().map_or(0, |model| model.max_image_bytes() as u64);
-        let limits = Limits { images, ..Limits::default() };
+        let wanted = Wanted { schema: self.schema(context)?, instructions: self.instructions()? };
+        let pictures = model.as_ref().map_or(0, |model| model.image_bytes() as u64);
+        let limits = Limits { pictures, ..Limits::default() };
         let failed =
             |error: std::io::Error| CliError::new(format!("cannot read {}: {error}", self.file.display()));
         if std::fs::metadata(&self.file).map_err(failed)?.len() > limits.bytes {
@@ -118,7 +119,7 @@ impl Extract {
         let recognise: Arc<dyn OcrEngine> = Arc::new(Tesseract::new("tesseract", &languages));
         let reader = Reader::Worker(confined(Worker::own()?));
         let wanted = Arc::new(wanted);
-        let (document, found) = on_runtime(async {
+        let (document, found) = context.run(async {
             let until = Instant::now() + patience;
             let work = async {
                 let document = reader.read(Arc::clone(&bytes), limits, Some(recognise)).await;
@@ -128,9 +129,9 @@ impl Extract {
                 let found = match &model {
                     Some(model) => {
                         let left = until.saturating_duration_since(Instant::now());
-                        asked(model, &document, &wanted, left, engines.fallback).await?
+                        asked(context, model, &document, &wanted, left, engines.fallback).await?
                     }
-                    None => found(&document, &wanted).await?,
+                    None => found(context, &document, &wanted).await?,
                 };
                 Ok((document, found))
             };
@@ -146,21 +147,21 @@ impl Extract {
             usage: Usage::default(),
             engine: found.engine,
         };
-        if every.json {
+        if context.json() {
             let (data, metadata) = (Json::Object(extraction.data.clone()), extraction.with(&metadata));
-            return print_json(&json!({ "data": data, "metadata": metadata }));
+            return context.print_json(&json!({ "data": data, "metadata": metadata }));
         }
         for notice in extraction.validation.warnings.iter().chain(&extraction.validation.errors) {
-            note(&notice.message);
+            context.note(&notice.message);
         }
-        print_table(false, &rows(&extraction), &["field", "value", "confidence", "where"], |row| {
+        context.print_table(false, &rows(&extraction), &["field", "value", "confidence", "where"], |row| {
             vec![row.field.clone(), row.value.clone(), format!("{:.2}", row.confidence), row.place.clone()]
         })
     }
 
-    fn schema(&self) -> Result<ExtractionSchema, CliError> {
+    fn schema(&self, context: &CommandContext) -> Result<ExtractionSchema, CliError> {
         let parsed = match (&self.schema, &self.example) {
-            (Some(path), _) => ExtractionSchema::from_json(&Json::Object(input::object(path)?)),
+            (Some(path), _) => ExtractionSchema::from_json(&Json::Object(input::object(context, path)?)),
             (None, example) => {
                 let id = example.as_deref().unwrap_or_default();
                 let known = SCHEMA_EXAMPLES.iter().find(|example| example.id == id);
@@ -206,13 +207,14 @@ impl Extract {
 /// What a model finds in the time that is left, or the built-in engine in its place where it gives no answer and that is
 /// allowed: the model then has three quarters of the time, as in the service.
 async fn asked(
+    context: &CommandContext,
     model: &ModelEngine,
     document: &Arc<Document>,
     wanted: &Arc<Wanted>,
     left: Duration,
     fallback: bool,
 ) -> Result<Found, CliError> {
-    note(&format!("asking {}", model.name()));
+    context.note(&format!("asking {}", model.name()));
     let instructions = wanted.instructions.as_ref().map(Block::as_str);
     let patience = if fallback { left * 3 / 4 } else { left };
     let answer = model.extract(document, &document.images, &wanted.schema, instructions, patience).await;
@@ -224,17 +226,21 @@ async fn asked(
             engine: model.name().to_owned(),
         }),
         Err(error) if fallback => {
-            note(&format!("{}: {error}; the built-in engine answers", model.name()));
-            found(document, wanted).await
+            context.note(&format!("{}: {error}; the built-in engine answers", model.name()));
+            found(context, document, wanted).await
         }
         Err(error) => Err(CliError::new(format!("{}: {error}", model.name()))),
     }
 }
 
 /// What the built-in engine finds, on a thread of its own, so that its time can end.
-async fn found(document: &Arc<Document>, wanted: &Arc<Wanted>) -> Result<Found, CliError> {
+async fn found(
+    context: &CommandContext,
+    document: &Arc<Document>,
+    wanted: &Arc<Wanted>,
+) -> Result<Found, CliError> {
     if wanted.instructions.is_some() {
-        note("the built-in engine does not read --instructions");
+        context.note("the built-in engine does not read --instructions");
     }
     let (document, wanted) = (Arc::clone(document), Arc::clone(wanted));
     let work = tokio::task::spawn_blocking(move || builtin::extract(&document, &wanted.schema));

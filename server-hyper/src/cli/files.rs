@@ -5,10 +5,8 @@ use openapi_core::admin::Admin;
 use openapi_core::values::AgentId;
 use serde_json::json;
 
-use super::output::{print, print_json};
-use super::with_platform;
-use crate::assemble::{Contents, operator};
-use crate::config::flags::GlobalArgs;
+use super::context::CommandContext;
+use crate::assemble::Contents;
 use crate::error::CliError;
 
 #[derive(Debug, Subcommand)]
@@ -25,15 +23,16 @@ pub enum Files {
 }
 
 impl Files {
-    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
+    pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
         let Files::Purge { agent } = self;
-        let json = every.json;
-        with_platform(every, Contents::Open, async |platform| {
-            let purged = platform.purge_files(&operator(), &agent).await?;
+        let json = context.json();
+        context.with_platform(Contents::Open, async |platform| {
+            let purged = platform.purge_files(&context.operator(), &agent).await?;
             if json {
-                return print_json(&json!({ "agentId": agent, "purged": purged }));
+                return context.print_json(&json!({ "agentId": agent, "purged": purged }));
             }
-            print(&format!("the contents of {purged} deleted file(s) and kept document(s) are gone\n"))
+            context
+                .print(&format!("the contents of {purged} deleted file(s) and kept document(s) are gone\n"))
         })
     }
 }

@@ -1,35 +1,37 @@
 //! What commands read: files, and standard input as `-`.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use openapi_core::json::{Json, Object, parse};
 
+use super::context::CommandContext;
 use crate::error::CliError;
 
 /// The largest document read as a whole.
 const MAX_DOCUMENT: u64 = 16 * 1024 * 1024;
 
-/// Opens a file, or standard input.
+/// Opens a file of the caller, or its standard input.
 ///
 /// # Errors
 /// When it cannot be opened.
-pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>, CliError> {
-    if path.as_os_str() == "-" {
-        return Ok(Box::new(BufReader::new(io::stdin())));
-    }
-    let file = std::fs::File::open(path)
-        .map_err(|error| CliError::new(format!("cannot read {}: {error}", path.display())))?;
-    Ok(Box::new(BufReader::with_capacity(256 * 1024, file)))
+pub fn open(context: &CommandContext, path: &Path) -> Result<Box<dyn BufRead + Send>, CliError> {
+    let source = if path.as_os_str() == "-" {
+        context.caller().stdin()
+    } else {
+        let opened = context.caller().open(path);
+        opened.map_err(|error| CliError::new(format!("cannot read {}: {error}", path.display())))?
+    };
+    Ok(Box::new(BufReader::with_capacity(256 * 1024, source)))
 }
 
 /// Reads one JSON object.
 ///
 /// # Errors
 /// When it is none; the words say where.
-pub fn object(path: &Path) -> Result<Object, CliError> {
+pub fn object(context: &CommandContext, path: &Path) -> Result<Object, CliError> {
     let mut bytes = Vec::new();
-    open(path)?
+    open(context, path)?
         .take(MAX_DOCUMENT)
         .read_to_end(&mut bytes)
         .map_err(|error| CliError::new(format!("cannot read {}: {error}", path.display())))?;

@@ -8,10 +8,9 @@ use openapi_core::admin::{Admin, IssuedKey, KeyEdit, NewKey};
 use openapi_core::values::{AgentId, Block, Line, Timestamp};
 use serde::Serialize;
 
-use super::output::{note, optional, print_record, print_table};
-use super::with_platform;
-use crate::assemble::{Contents, operator};
-use crate::config::flags::GlobalArgs;
+use super::context::CommandContext;
+use super::output::optional;
+use crate::assemble::Contents;
 use crate::config::values::duration;
 use crate::error::CliError;
 
@@ -174,19 +173,19 @@ struct Issued<'a> {
 }
 
 impl Keys {
-    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
-        let json = every.json;
-        with_platform(every, Contents::Closed, async |platform| {
-            let by = operator();
+    pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
+        let json = context.json();
+        context.with_platform(Contents::Closed, async |platform| {
+            let by = context.operator();
             let key = match self {
                 Keys::Create(create) => {
                     let issued = platform.create_key(&by, create.into_new()?).await?;
-                    return print_issued(json, &issued);
+                    return print_issued(context, json, &issued);
                 }
                 Keys::Rotate { key, grace } => {
                     let grace = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
                     let issued = platform.rotate_key(&by, &key, grace).await?;
-                    return print_issued(json, &issued);
+                    return print_issued(context, json, &issued);
                 }
                 Keys::List { agent } => {
                     let keys = platform.keys(&agent).await?;
@@ -201,7 +200,7 @@ impl Keys {
                         "expires",
                         "last used",
                     ];
-                    return print_table(json, &keys, &heads, row);
+                    return context.print_table(json, &keys, &heads, row);
                 }
                 Keys::Show { key } => platform.key(&key).await?,
                 Keys::Edit(edit) => {
@@ -212,7 +211,7 @@ impl Keys {
                 Keys::Enable { key } => platform.enable_key(&by, &key).await?,
                 Keys::Revoke { key } => platform.revoke_key(&by, &key).await?,
             };
-            print_record(json, &key, &lines(&key))
+            context.print_record(json, &key, &lines(&key))
         })
     }
 }
@@ -263,13 +262,13 @@ fn union(allowed: &[Permissions]) -> Permissions {
     allowed.iter().fold(Permissions::NONE, |all, some| all.with(*some))
 }
 
-fn print_issued(json: bool, issued: &IssuedKey) -> Result<(), CliError> {
+fn print_issued(context: &CommandContext, json: bool, issued: &IssuedKey) -> Result<(), CliError> {
     let secret = issued.secret.expose();
     let mut lines = lines(&issued.key);
     lines.insert(2, ("secret", secret.to_owned()));
-    print_record(json, &Issued { key: &issued.key, api_secret: secret }, &lines)?;
+    context.print_record(json, &Issued { key: &issued.key, api_secret: secret }, &lines)?;
     if !json {
-        note("Keep the secret now: it is stored as a hash only and cannot be shown again.");
+        context.note("Keep the secret now: it is stored as a hash only and cannot be shown again.");
     }
     Ok(())
 }

@@ -10,11 +10,10 @@ use openapi_core::admin::Admin;
 use openapi_core::values::{AgentId, KnowledgeId};
 use serde::Serialize;
 
+use super::context::CommandContext;
 use super::knowledge_add::{self, Add};
-use super::output::{indented, note, optional, print, print_json, print_record, print_table, shown};
-use super::{with_conversations, with_store};
-use crate::assemble::{Contents, operator, retriever};
-use crate::config::flags::GlobalArgs;
+use super::output::{indented, optional, shown};
+use crate::assemble::{Contents, retriever};
 use crate::error::CliError;
 
 /// What the index of a search may take: that of one agent is kept in any case.
@@ -65,27 +64,30 @@ pub enum Knowledge {
 }
 
 impl Knowledge {
-    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
-        let json = every.json;
+    pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
+        let json = context.json();
         match self {
-            Knowledge::Add(add) => add.run(every),
-            Knowledge::List { agent } => with_conversations(every, None, Contents::Closed, async |chat| {
-                let documents = chat.knowledge(&agent).await?;
+            Knowledge::Add(add) => add.run(context),
+            Knowledge::List { agent } => context.with_platform(Contents::Closed, async |platform| {
+                let documents = platform.knowledge(&agent).await?;
                 let heads = ["id", "title", "file", "language", "pages", "passages", "url", "changed"];
-                print_table(json, &documents, &heads, row)
+                context.print_table(json, &documents, &heads, row)
             }),
             Knowledge::Search { question, agent, locale, limit } => {
-                with_store(every, async |chat, storage| {
-                    let question = Question { text: question, before: None, locale };
-                    search(chat, storage, json, &agent, &question, usize::from(limit)).await
+                let question = Question { text: question, before: None, locale };
+                context.run(async {
+                    let store = context.store().await?;
+                    let platform = context.platform(&store, Contents::Closed)?;
+                    let limit = usize::from(limit);
+                    search(context, &platform, store.storage(), json, &agent, &question, limit).await
                 })
             }
             Knowledge::Remove { document, agent } => {
-                with_conversations(every, None, Contents::Closed, async |chat| {
-                    let id = named(&chat.knowledge(&agent).await?, &document)?;
-                    let removed = chat.remove_knowledge(&operator(), &agent, id).await?;
+                context.with_platform(Contents::Closed, async |platform| {
+                    let id = named(&platform.knowledge(&agent).await?, &document)?;
+                    let removed = platform.remove_knowledge(&context.operator(), &agent, id).await?;
                     let lines = [("removed", removed.id.to_string()), ("title", removed.title.clone())];
-                    print_record(json, &removed, &lines)
+                    context.print_record(json, &removed, &lines)
                 })
             }
         }
@@ -154,8 +156,9 @@ impl<'a> Found<'a> {
 }
 
 async fn search(
-    chat: &Conversations,
-    storage: Arc<dyn ConversationStorage>,
+    context: &CommandContext,
+    platform: &Platform,
+    storage: Arc<dyn Storage>,
     json: bool,
     agent: &AgentId,
     question: &Question,
@@ -175,7 +178,7 @@ async fn search(
         passages: found.passages.iter().map(Found::of).collect(),
     };
     if json {
-        return print_json(&answer);
+        return context.print_json(&answer);
     }
     let mut text = String::new();
     for (nth, passage) in answer.passages.iter().enumerate() {
@@ -184,12 +187,15 @@ async fn search(
         let place = format!("{}  {:.2}  {}{page}  {headings}", nth + 1, passage.score, passage.title);
         text.push_str(&format!("{}\n{}\n", shown(place.trim_end()), indented(passage.text, "   ")));
     }
-    print(&text)?;
+    context.print(&text)?;
     if !found.has_documents {
-        note("the agent has no documents; add some with `openapi-server knowledge add`");
+        context.note("the agent has no documents; add some with `openapi-server knowledge add`");
     }
     let then = if would_answer { "the agent answers" } else { "the agent says that it has found no answer" };
-    note(&format!("coverage {:.2}, at least {:.2} is needed: {then}", answer.coverage, answer.min_coverage));
+    context.note(&format!(
+        "coverage {:.2}, at least {:.2} is needed: {then}",
+        answer.coverage, answer.min_coverage
+    ));
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,10 +20,11 @@ use responders::Format;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::output::{complain, note, optional, print_json, print_table};
-use super::with_conversations;
-use crate::assemble::{Contents, confined, operator};
-use crate::config::flags::{GlobalArgs, KnowledgeArgs};
+use super::context::CommandContext;
+use super::output::optional;
+use crate::assemble::{Contents, confined};
+use crate::config::flags::KnowledgeArgs;
+use crate::console::caller::FolderEntry;
 use crate::error::CliError;
 
 /// Examples of `knowledge add`.
@@ -63,7 +64,7 @@ pub struct Add {
     #[arg(long, value_name = "LANGUAGE", value_delimiter = ',', default_value = "eng")]
     ocr_languages: Vec<String>,
     #[command(flatten)]
-    limits: KnowledgeArgs,
+    pub(super) limits: KnowledgeArgs,
 }
 
 /// What was added and what was not.
@@ -88,11 +89,11 @@ struct Source {
 }
 
 impl Add {
-    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
-        let json = every.json;
-        let (sources, failed) = self.sources()?;
+    pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
+        let json = context.json();
+        let (sources, failed) = self.sources(context)?;
         let mut summary = Summary { added: Vec::new(), failed };
-        with_conversations(every, Some(&self.limits.values), Contents::Closed, async |chat| {
+        context.with_platform(Contents::Closed, async |platform| {
             // A mistyped agent is told once, not for every file.
             chat.platform().agent(&self.agent).await?;
             let reading = Reading::new(&self.ocr_languages, chat.knowledge_limits())?;
@@ -103,8 +104,8 @@ impl Add {
                         let words = "a file of this name was added just now, and documents of one name replace each other";
                         return Err(words.to_owned());
                     }
-                    let new = self.document(source, &reading).await?;
-                    let added = chat.add_knowledge(&operator(), &self.agent, new).await;
+                    let new = self.document(context, source, &reading).await?;
+                    let added = platform.add_knowledge(&context.operator(), &self.agent, new).await;
                     added.map_err(|error| CliError::from(error).to_string())
                 };
                 match outcome.await {
@@ -112,7 +113,7 @@ impl Add {
                         names.insert(&source.name);
                         if sources.len() > 1 {
                             let (nth, all) = (nth + 1, sources.len());
-                            note(&format!("{nth} of {all}: {}, {} passage(s)", source.name, added.passages));
+                            context.note(&format!("{nth} of {all}: {}, {} passage(s)", source.name, added.passages));
                         }
                         summary.added.push(added);
                     }
@@ -124,14 +125,14 @@ impl Add {
             Ok(())
         })?;
         if json {
-            print_json(&summary)?;
+            context.print_json(&summary)?;
         } else {
             for Failed { file, message } in &summary.failed {
-                complain(&format!("{file}: {message}"));
+                context.complain(&format!("{file}: {message}"));
             }
             if !summary.added.is_empty() {
                 let heads = ["id", "title", "file", "pages", "passages", ""];
-                print_table(false, &summary.added, &heads, row)?;
+                context.print_table(false, &summary.added, &heads, row)?;
             }
         }
         match summary.failed.len() {
@@ -142,15 +143,16 @@ impl Add {
     }
 
     /// The files to add, and what cannot even be found.
-    fn sources(&self) -> Result<(Vec<Source>, Vec<Failed>), CliError> {
+    fn sources(&self, context: &CommandContext) -> Result<(Vec<Source>, Vec<Failed>), CliError> {
         let (mut sources, mut failed) = (Vec::new(), Vec::new());
         for path in &self.files {
             let mut lost = |path: &Path, message: String| {
                 failed.push(Failed { file: path.display().to_string(), message });
             };
-            if path.is_dir() {
+            // A file that is not there is reported when it is read.
+            if let Ok(Some(entries)) = context.caller().list(path) {
                 let before = sources.len();
-                walk(path, "", &mut sources, &mut lost);
+                walk(context, path, entries, "", &mut sources, &mut lost);
                 if sources.len() == before {
                     lost(path, format!("the folder has no files of {}", ENDINGS.join(", ")));
                 }
@@ -168,9 +170,14 @@ impl Add {
     }
 
     /// Reads and cuts a document.
-    async fn document(&self, source: &Source, reading: &Reading) -> Result<NewKnowledge, String> {
-        let bytes = read(&source.path, reading.most.bytes).map_err(|error| error.to_string())?;
-        let text = reading.text(&bytes, source).await?;
+    async fn document(
+        &self,
+        context: &CommandContext,
+        source: &Source,
+        reading: &Reading,
+    ) -> Result<NewKnowledge, String> {
+        let bytes = read(context, &source.path, reading.most.bytes).map_err(|error| error.to_string())?;
+        let text = reading.text(context, &bytes, source).await?;
         let pages: Vec<&str> = text.pages.iter().map(String::as_str).collect();
         let cut = responders::cut(&pages, text.format);
         let file_name = source.name.rsplit('/').next().unwrap_or_default();
@@ -191,32 +198,40 @@ impl Add {
 }
 
 /// Reads a file that is not too large.
-fn read(path: &Path, most: u64) -> io::Result<Arc<[u8]>> {
-    let size = std::fs::metadata(path)?.len();
-    if size > most {
+fn read(context: &CommandContext, path: &Path, most: u64) -> io::Result<Arc<[u8]>> {
+    let mut content = Vec::new();
+    context.caller().open(path)?.take(most + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > most {
         return Err(io::Error::other(format!("a document has at most {most} bytes")));
     }
-    Ok(std::fs::read(path)?.into())
+    Ok(content.into())
 }
 
 /// Finds the documents in a folder, by name; hidden ones and linked folders are passed over.
-fn walk(folder: &Path, prefix: &str, sources: &mut Vec<Source>, lost: &mut impl FnMut(&Path, String)) {
-    let entries = std::fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
-    let mut entries = match entries {
-        Ok(entries) => entries,
-        Err(error) => return lost(folder, error.to_string()),
-    };
-    entries.sort_by_key(std::fs::DirEntry::file_name);
-    for entry in entries {
-        let path = entry.path();
-        let own = entry.file_name().to_string_lossy().into_owned();
+fn walk(
+    context: &CommandContext,
+    folder: &Path,
+    entries: Vec<FolderEntry>,
+    prefix: &str,
+    sources: &mut Vec<Source>,
+    lost: &mut impl FnMut(&Path, String),
+) {
+    for FolderEntry { name: own, is_folder, is_file } in entries {
+        let path = folder.join(&own);
+        let own = own.to_string_lossy();
         let name = format!("{prefix}{own}");
         if own.starts_with('.') {
             continue;
         }
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            walk(&path, &format!("{name}/"), sources, lost);
-        } else if path.is_file() && ENDINGS.contains(&ending(&path).as_str()) {
+        if is_folder {
+            match context.caller().list(&path) {
+                Ok(entries) => {
+                    let entries = entries.unwrap_or_default();
+                    walk(context, &path, entries, &format!("{name}/"), sources, lost);
+                }
+                Err(error) => lost(&path, error.to_string()),
+            }
+        } else if is_file && ENDINGS.contains(&ending(&path).as_str()) {
             sources.push(Source { path, name });
         }
     }
@@ -252,7 +267,12 @@ impl Reading {
         })
     }
 
-    async fn text(&self, bytes: &Arc<[u8]>, source: &Source) -> Result<Text, String> {
+    async fn text(
+        &self,
+        context: &CommandContext,
+        bytes: &Arc<[u8]>,
+        source: &Source,
+    ) -> Result<Text, String> {
         if bytes.is_empty() {
             return Err("the file is empty".to_owned());
         }
@@ -270,7 +290,7 @@ impl Reading {
                 let recognise = Some(Arc::clone(&self.recognise));
                 let document = self.reader.read(Arc::clone(bytes), limits, recognise).await;
                 let document = document.map_err(|error| error.to_string())?;
-                warn(&source.name, &document.warnings);
+                warn(context, &source.name, &document.warnings);
                 Ok(Text {
                     page_count: document.page_count,
                     pages: pages(&document),
@@ -311,7 +331,7 @@ fn pages(document: &Document) -> Vec<String> {
 }
 
 /// Tells what of a document was not read.
-fn warn(name: &str, warnings: &[Warning]) {
+fn warn(context: &CommandContext, name: &str, warnings: &[Warning]) {
     let count = |is: fn(&Warning) -> bool| warnings.iter().filter(|warning| is(warning)).count();
     for (count, what) in [
         (
@@ -325,7 +345,7 @@ fn warn(name: &str, warnings: &[Warning]) {
         ),
     ] {
         if count > 0 {
-            note(&format!("{name}: {count} {what}"));
+            context.note(&format!("{name}: {count} {what}"));
         }
     }
 }

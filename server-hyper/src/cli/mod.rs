@@ -7,6 +7,8 @@ mod contacts;
 mod contacts_csv;
 mod contacts_export;
 mod contacts_import;
+mod contents;
+mod context;
 mod conversations;
 mod conversations_live;
 mod conversations_read;
@@ -22,6 +24,7 @@ mod keys;
 mod knowledge;
 mod knowledge_add;
 mod output;
+mod process;
 mod schema;
 mod serve;
 mod server_keys;
@@ -34,17 +37,18 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ::conversations::Conversations;
-use ::conversations::storage::ConversationStorage;
-use clap::{CommandFactory, Parser, Subcommand};
-use openapi_core::platform::Platform;
-use openapi_core::ports::NoBlobs;
-use tracing_subscriber::filter::Targets;
-
-use crate::assemble::{self, Contents, Decisions};
+use crate::assemble::StoreUrl;
+use crate::config::Config;
 use crate::config::flags::{GlobalArgs, ServeArgs};
 use crate::config::layers::FlagValues;
+use crate::config::typed::Names;
+use crate::console::Lent;
+use crate::console::caller::{Caller, CallerFacts, Stream};
+use crate::console::entry::{Entry, Wish, enter, wait_for_store};
 use crate::error::CliError;
+use clap::{CommandFactory, Parser, Subcommand};
+use context::CommandContext;
+use process::Logged;
 
 /// The Open API of AI chat agents with a built-in CRM: the server and what its operator does.
 #[derive(Debug, Parser)]
@@ -107,7 +111,7 @@ enum Command {
     Knowledge(knowledge::Knowledge),
     /// What visitors and agents said: read, answer, export, erase
     #[command(subcommand)]
-    Conversations(::conversations::Conversations),
+    Conversations(conversations::Conversations),
     /// The audit log
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -150,7 +154,7 @@ enum Command {
 #[must_use]
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments = with_default_command(arguments.into_iter().collect());
-    let cli = match Cli::try_parse_from(arguments) {
+    let Cli { every, command } = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version go to standard output, faults to standard error.
@@ -158,45 +162,148 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    match cli.run() {
-        Ok(()) => ExitCode::SUCCESS,
+    let mut context = CommandContext::of_process(every);
+    ExitCode::from(match prepare(&mut context, &command, &arguments) {
+        Ok(Prepared::Ran(status)) => status,
+        Ok(Prepared::Ready(_log)) => command.finish(&context),
         Err(failure) => {
-            for line in failure.to_string().lines() {
-                output::complain(line);
-            }
-            failure.exit_code()
+            context.fail(&failure);
+            failure.status()
+        }
+    })
+}
+
+/// Runs a command for a caller in the server that owns the store, and returns the exit status.
+#[must_use]
+pub fn run_in_server(
+    arguments: Vec<OsString>,
+    caller: Arc<dyn Caller>,
+    facts: CallerFacts,
+    lent: Lent,
+) -> u8 {
+    let cli = Cli::try_parse_from(arguments);
+    let Some(Cli { every, command }) = cli.ok().filter(|cli| cli.command.on_store().is_some()) else {
+        let _ = caller.write(Stream::Error, b"openapi-server: this command does not run in a server\n");
+        return 2;
+    };
+    let context = CommandContext::in_server(every, command.settings(), caller, facts, lent);
+    command.finish(&context)
+}
+
+/// What comes of a command before it does anything.
+enum Prepared {
+    /// It can run in this process, with this log.
+    Ready(Option<Logged>),
+    /// It ran in the server that owns the store, with this exit status.
+    Ran(u8),
+}
+
+/// Reads the settings of a command on the store, and finds out who owns the store.
+fn prepare(
+    context: &mut CommandContext,
+    command: &Command,
+    arguments: &[OsString],
+) -> Result<Prepared, CliError> {
+    let Some(name) = command.on_store() else { return Ok(Prepared::Ready(None)) };
+    let config = Config::read(context.flags(), command.settings())?;
+    Names::of(&config)?;
+    let log = Logged::install(&config)?;
+    let store = StoreUrl::parse(config.store())?;
+    let is_absent = store.file().is_some_and(|file| !file.exists());
+    let entry = if is_absent && matches!(command, Command::Migrate(migrate) if migrate.plan) {
+        // A plan creates nothing.
+        Entry::Open(None)
+    } else {
+        enter(&store, wait_for_store(&config)?, name, Wish::Run(arguments, context.facts()))?
+    };
+    match entry {
+        Entry::Ran(status) => Ok(Prepared::Ran(status)),
+        Entry::Open(ownership) => {
+            context.prepare(config, ownership);
+            Ok(Prepared::Ready(Some(log)))
         }
     }
 }
 
-impl Cli {
-    fn run(self) -> Result<(), CliError> {
-        let every = &self.every;
-        match self.command {
-            Command::Serve(flags) => serve::run(every, &flags, false),
-            Command::Demo(flags) => serve::run(every, &flags, true),
-            Command::Agents(command) => command.run(every),
-            Command::Keys(command) => command.run(every),
-            Command::ContactSchema(command) => command.run(every),
-            Command::Contacts(command) => command.run(every),
-            Command::Files(command) => command.run(every),
-            Command::Templates(command) => command.run(every),
-            Command::Submissions(command) => command.run(every),
-            Command::Credits(command) => command.run(every),
-            Command::Documents(command) => command.run(every),
-            Command::Knowledge(command) => command.run(every),
-            Command::Conversations(command) => command.run(every),
-            Command::Audit(command) => command.run(every),
-            Command::ServerKey(command) => command.run(every),
-            Command::Migrate(command) => command.run(every),
-            Command::Check(command) => command.run(every),
-            Command::Backup(command) => command.run(every),
-            Command::Restore(command) => command.run(every),
-            Command::Extract(command) => command.run(every),
-            Command::Copy(command) => command.run(every),
-            Command::Config(command) => command.run(every),
-            Command::Openapi => settings::print_document(every),
-            Command::Completions { shell } => settings::print_completions(shell, &mut Cli::command()),
+impl Command {
+    /// The name of a command that works on the configured store, in this process or in the server that owns the store.
+    fn on_store(&self) -> Option<&'static str> {
+        match self {
+            Command::Agents(_) => Some("agents"),
+            Command::Keys(_) => Some("keys"),
+            Command::ContactSchema(_) => Some("contact-schema"),
+            Command::Contacts(_) => Some("contacts"),
+            Command::Files(_) => Some("files"),
+            Command::Templates(_) => Some("templates"),
+            Command::Submissions(_) => Some("submissions"),
+            Command::Credits(_) => Some("credits"),
+            Command::Documents(_) => Some("documents"),
+            Command::Knowledge(_) => Some("knowledge"),
+            Command::Conversations(_) => Some("conversations"),
+            Command::Audit(_) => Some("audit"),
+            Command::Migrate(_) => Some("migrate"),
+            Command::Check(_) => Some("check"),
+            Command::Backup(_) => Some("backup"),
+            // A server, a command that replaces or reads whole stores, or one that needs no store.
+            Command::Serve(_)
+            | Command::Demo(_)
+            | Command::Restore(_)
+            | Command::Copy(_)
+            | Command::ServerKey(_)
+            | Command::Extract(_)
+            | Command::Config(_)
+            | Command::Openapi
+            | Command::Completions { .. } => None,
+        }
+    }
+
+    /// The flags of settings that only this command has.
+    fn settings(&self) -> Option<&FlagValues> {
+        match self {
+            Command::Knowledge(knowledge::Knowledge::Add(add)) => Some(&add.limits.values),
+            _ => None,
+        }
+    }
+
+    /// Runs the command, prints why it failed, and returns the exit status.
+    fn finish(self, context: &CommandContext) -> u8 {
+        match self.run(context) {
+            Ok(()) => 0,
+            Err(failure) => {
+                context.fail(&failure);
+                failure.status()
+            }
+        }
+    }
+
+    fn run(self, context: &CommandContext) -> Result<(), CliError> {
+        match self {
+            Command::Serve(flags) => serve::run(context, &flags, false),
+            Command::Demo(flags) => serve::run(context, &flags, true),
+            Command::Agents(command) => command.run(context),
+            Command::Keys(command) => command.run(context),
+            Command::ContactSchema(command) => command.run(context),
+            Command::Contacts(command) => command.run(context),
+            Command::Files(command) => command.run(context),
+            Command::Templates(command) => command.run(context),
+            Command::Submissions(command) => command.run(context),
+            Command::Credits(command) => command.run(context),
+            Command::Documents(command) => command.run(context),
+            Command::Knowledge(command) => command.run(context),
+            Command::Conversations(command) => command.run(context),
+            Command::Audit(command) => command.run(context),
+            Command::ServerKey(command) => command.run(context),
+            Command::Migrate(command) => command.run(context),
+            Command::Check(command) => command.run(context),
+            Command::Backup(command) => command.run(context),
+            Command::Restore(command) => command.run(context),
+            Command::Extract(command) => command.run(context),
+            Command::Copy(command) => command.run(context),
+            Command::Config(command) => command.run(context),
+            Command::Openapi => settings::print_document(context),
+            Command::Completions { shell } => {
+                settings::print_completions(context, shell, &mut Cli::command())
+            }
         }
     }
 }
@@ -227,88 +334,6 @@ fn with_default_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let at = at.min(arguments.len());
     arguments.insert(at, "serve".into());
     arguments
-}
-
-/// Runs an operator's command on a platform over the configured stores.
-fn with_platform(
-    every: &GlobalArgs,
-    contents: Contents,
-    work: impl AsyncFnOnce(&Platform) -> Result<(), CliError>,
-) -> Result<(), CliError> {
-    with_conversations(every, None, contents, async |conversations| work(conversations.platform()).await)
-}
-
-/// Runs an operator's command on the chat over the configured stores; `further` are the flags of further settings.
-fn with_conversations(
-    every: &GlobalArgs,
-    further: Option<&FlagValues>,
-    contents: Contents,
-    work: impl AsyncFnOnce(&Conversations) -> Result<(), CliError>,
-) -> Result<(), CliError> {
-    let config = crate::config::Config::read(every, further)?;
-    let names = crate::config::typed::Names::of(&config)?;
-    let _log = Logged::install(&config)?;
-    on_runtime(async {
-        let service_info = names.brand_without_listener();
-        work(&*assemble::conversations(&config, service_info, contents).await?).await
-    })
-}
-
-/// The same for a command that reads the store itself as well.
-fn with_store(
-    every: &GlobalArgs,
-    work: impl AsyncFnOnce(&Conversations, Arc<dyn ConversationStorage>) -> Result<(), CliError>,
-) -> Result<(), CliError> {
-    let config = crate::config::Config::read(every, None)?;
-    let names = crate::config::typed::Names::of(&config)?;
-    let _log = Logged::install(&config)?;
-    on_runtime(async {
-        let url = assemble::StoreUrl::parse(config.store())?;
-        let storage = assemble::open(&url).await?;
-        let stores = assemble::Stores { storage: Arc::clone(&storage), blobs: Arc::new(NoBlobs) };
-        let service_info = names.brand_without_listener();
-        let keys = url.key_source(&config);
-        let conversations = assemble::conversations_over(&stores, &keys, service_info, Decisions::default())?;
-        work(&conversations, storage).await
-    })
-}
-
-/// Runs a future to its end.
-fn on_runtime<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let result = runtime.block_on(work);
-    // What still runs in the background, such as cut connections, does not hold up the end.
-    runtime.shutdown_timeout(std::time::Duration::from_millis(500));
-    result
-}
-
-/// The log of a command; flushed at its end.
-struct Logged(Arc<crate::logging::LogWriter>);
-
-impl Logged {
-    /// The log of `serve`.
-    fn install_for_service(config: &crate::config::Config) -> Result<Self, CliError> {
-        Ok(Logged(crate::logging::install(&crate::config::typed::Logging::of(config)?)))
-    }
-
-    fn sink(&self) -> &crate::logging::LogWriter {
-        &self.0
-    }
-
-    fn install(config: &crate::config::Config) -> Result<Self, CliError> {
-        let mut logging = crate::config::typed::Logging::of(config)?;
-        if config.value("log").origin == crate::config::layers::Origin::Default {
-            // A command says what it did by itself.
-            logging.filter = Targets::new().with_default(tracing::Level::WARN);
-        }
-        Ok(Logged(crate::logging::install(&logging)))
-    }
-}
-
-impl Drop for Logged {
-    fn drop(&mut self) {
-        self.0.flush();
-    }
 }
 
 #[cfg(test)]

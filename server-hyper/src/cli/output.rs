@@ -1,82 +1,69 @@
 //! What commands print: tables for people, JSON for machines.
 
-use std::io::{self, Write};
-
 use openapi_core::access::Actor;
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
+use super::context::CommandContext;
 use crate::error::CliError;
 
-/// Says something on standard error.
-pub fn complain(words: &str) {
-    // Where standard error is closed nobody is told.
-    let _ = writeln!(io::stderr(), "openapi-server: {words}");
-}
-
-/// Says something on standard error that is no fault.
-pub fn note(words: &str) {
-    let _ = writeln!(io::stderr(), "{words}");
-}
-
-/// Prints one JSON document.
-pub fn print_json<T: Serialize + ?Sized>(value: &T) -> Result<(), CliError> {
-    let text = serde_json::to_string_pretty(value)?;
-    print(&format!("{text}\n"))
-}
-
-/// Prints text. A reader that has enough, such as `head`, is no failure.
-pub fn print(text: &str) -> Result<(), CliError> {
-    let mut output = io::stdout().lock();
-    match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => Ok(result?),
+impl CommandContext {
+    /// Prints one JSON document.
+    pub fn print_json<T: Serialize + ?Sized>(&self, value: &T) -> Result<(), CliError> {
+        let text = serde_json::to_string_pretty(value)?;
+        self.print(&format!("{text}\n"))
     }
-}
 
-/// Prints one record: as JSON, or a line for each property that has a value.
-pub fn print_record<T: Serialize>(json: bool, value: &T, lines: &[(&str, String)]) -> Result<(), CliError> {
-    if json {
-        return print_json(value);
-    }
-    let width = lines.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
-    let mut text = String::new();
-    for (name, value) in lines.iter().filter(|(_, value)| !value.is_empty()) {
-        let padding = " ".repeat(width - name.width());
-        text.push_str(&format!("{name}{padding}  {}\n", shown(value)));
-    }
-    print(&text)
-}
-
-/// Prints records: as one JSON array, or as a table.
-pub fn print_table<T: Serialize>(
-    json: bool,
-    values: &[T],
-    heads: &[&str],
-    row: impl Fn(&T) -> Vec<String>,
-) -> Result<(), CliError> {
-    if json {
-        return print_json(values);
-    }
-    let mut rows = vec![heads.iter().map(|head| (*head).to_uppercase()).collect::<Vec<_>>()];
-    rows.extend(values.iter().map(|value| row(value).iter().map(|cell| shown(cell)).collect()));
-    let widths: Vec<usize> = (0..heads.len())
-        .map(|column| rows.iter().map(|row| row[column].width()).max().unwrap_or(0))
-        .collect();
-    let mut text = String::new();
-    for row in &rows {
-        let mut line = String::new();
-        for (cell, width) in row.iter().zip(&widths) {
-            line.push_str(cell);
-            line.push_str(&" ".repeat(width - cell.width() + 2));
+    /// Prints one record: as JSON, or a line for each property that has a value.
+    pub fn print_record<T: Serialize>(
+        &self,
+        json: bool,
+        value: &T,
+        lines: &[(&str, String)],
+    ) -> Result<(), CliError> {
+        if json {
+            return self.print_json(value);
         }
-        text.push_str(line.trim_end());
-        text.push('\n');
+        let width = lines.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
+        let mut text = String::new();
+        for (name, value) in lines.iter().filter(|(_, value)| !value.is_empty()) {
+            let padding = " ".repeat(width - name.width());
+            text.push_str(&format!("{name}{padding}  {}\n", shown(value)));
+        }
+        self.print(&text)
     }
-    if values.is_empty() {
-        note("none");
+
+    /// Prints records: as one JSON array, or as a table.
+    pub fn print_table<T: Serialize>(
+        &self,
+        json: bool,
+        values: &[T],
+        heads: &[&str],
+        row: impl Fn(&T) -> Vec<String>,
+    ) -> Result<(), CliError> {
+        if json {
+            return self.print_json(values);
+        }
+        let mut rows = vec![heads.iter().map(|head| (*head).to_uppercase()).collect::<Vec<_>>()];
+        rows.extend(values.iter().map(|value| row(value).iter().map(|cell| shown(cell)).collect()));
+        let widths: Vec<usize> = (0..heads.len())
+            .map(|column| rows.iter().map(|row| row[column].width()).max().unwrap_or(0))
+            .collect();
+        let mut text = String::new();
+        for row in &rows {
+            let mut line = String::new();
+            for (cell, width) in row.iter().zip(&widths) {
+                line.push_str(cell);
+                line.push_str(&" ".repeat(width - cell.width() + 2));
+            }
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        if values.is_empty() {
+            self.note("none");
+        }
+        self.print(&text)
     }
-    print(&text)
 }
 
 /// Text on lines of its own, each behind `margin`.

@@ -8,10 +8,9 @@ use openapi_core::json::Json;
 use openapi_core::schema::{ContactSchema as Schema, FieldDefinition};
 use openapi_core::values::AgentId;
 
-use super::output::{note, print_json, print_table};
-use super::{input, with_platform};
-use crate::assemble::{Contents, operator};
-use crate::config::flags::GlobalArgs;
+use super::context::CommandContext;
+use super::input;
+use crate::assemble::Contents;
 use crate::error::CliError;
 
 #[derive(Debug, Subcommand)]
@@ -57,18 +56,22 @@ pub enum ContactSchema {
 }
 
 impl ContactSchema {
-    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
-        let json = every.json;
-        with_platform(every, Contents::Closed, async |platform| match self {
-            ContactSchema::Show { agent } => print(json, &platform.contact_schema(&agent).await?),
+    pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
+        let json = context.json();
+        context.with_platform(Contents::Closed, async |platform| match self {
+            ContactSchema::Show { agent } => show(context, json, &platform.contact_schema(&agent).await?),
             ContactSchema::Set { agent, file } => {
-                let definition = input::object(&file)?;
-                print(json, &platform.replace_contact_schema(&operator(), &agent, &definition).await?)
+                let definition = input::object(context, &file)?;
+                show(
+                    context,
+                    json,
+                    &platform.replace_contact_schema(&context.operator(), &agent, &definition).await?,
+                )
             }
             ContactSchema::History { agent } => {
                 let versions = platform.contact_schema_history(&agent).await?;
                 let heads = ["version", "since", "custom fields", "undeclared custom fields"];
-                print_table(json, &versions, &heads, |schema| {
+                context.print_table(json, &versions, &heads, |schema| {
                     let names: Vec<_> =
                         schema.custom_fields.iter().map(|field| field.name.as_str()).collect();
                     vec![
@@ -87,18 +90,18 @@ fn undeclared(schema: &Schema) -> &'static str {
     if schema.allow_undeclared_custom_fields { "accepted" } else { "refused" }
 }
 
-fn print(json: bool, schema: &Schema) -> Result<(), CliError> {
+fn show(context: &CommandContext, json: bool, schema: &Schema) -> Result<(), CliError> {
     if json {
-        return print_json(schema);
+        return context.print_json(schema);
     }
-    note(&format!(
+    context.note(&format!(
         "version {} of {}, undeclared custom fields are {}",
         schema.version,
         schema.updated_at,
         undeclared(schema)
     ));
     let fields: Vec<&FieldDefinition> = schema.fields.iter().chain(&schema.custom_fields).collect();
-    print_table(false, &fields, &["field", "label", "type", "rules"], |field| {
+    context.print_table(false, &fields, &["field", "label", "type", "rules"], |field| {
         let prefix = if field.custom { "customFields." } else { "" };
         vec![
             format!("{prefix}{}", field.name),

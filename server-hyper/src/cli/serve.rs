@@ -1,10 +1,11 @@
 //! `serve` and `demo`: runs the service.
 
+use super::context::CommandContext;
 use super::demo;
-use super::{Logged, on_runtime};
+use super::process::{Logged, on_runtime};
 use crate::assemble::StoreUrl;
 use crate::config::Config;
-use crate::config::flags::{GlobalArgs, ServeArgs};
+use crate::config::flags::ServeArgs;
 use crate::config::typed::{Names, Serving};
 use crate::error::CliError;
 
@@ -19,8 +20,8 @@ pub const EXAMPLES: &str = "Examples:\n  \
     SIGHUP reads certificate and key again.";
 
 /// Runs the service until a signal ends it.
-pub fn run(every: &GlobalArgs, flags: &ServeArgs, with_demo: bool) -> Result<(), CliError> {
-    let mut config = Config::read(every, Some(&flags.values))?;
+pub fn run(context: &CommandContext, flags: &ServeArgs, with_demo: bool) -> Result<(), CliError> {
+    let mut config = Config::read(context.flags(), Some(&flags.values))?;
     if with_demo {
         // A demonstration shows the widget too, wherever there is a free port.
         config.default_to("widget_listen", "127.0.0.1:0");
@@ -31,14 +32,14 @@ pub fn run(every: &GlobalArgs, flags: &ServeArgs, with_demo: bool) -> Result<(),
     let store = StoreUrl::parse(config.store())?;
     let log = Logged::install_for_service(&config)?;
     on_runtime(async {
-        crate::serve::run::run(&config, log.sink(), async |conversations, origin, widget| {
+        crate::serve::run::run(&config, log.sink(), super::run_in_server, async |platform, origin, widget| {
             if with_demo {
                 let places = demo::Places {
                     origin,
                     widget,
                     id_segment: config.text("id_segment").unwrap_or_default(),
                 };
-                demo::prepare(conversations, &places, &store).await?;
+                demo::prepare(context, platform, &places, &store).await?;
             } else if store.is_in_memory() {
                 tracing::warn!("the store is in memory: everything is gone when the server ends");
             }

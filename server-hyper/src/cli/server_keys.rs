@@ -3,10 +3,9 @@
 use clap::Subcommand;
 use serde::Serialize;
 
-use super::output::{note, optional, print_table};
+use super::context::CommandContext;
+use super::output::optional;
 use crate::assemble::StoreUrl;
-use crate::config::Config;
-use crate::config::flags::GlobalArgs;
 use crate::error::CliError;
 use crate::ports::{SystemClock, SystemRandom};
 use crate::server_keys::{Entry, KeySource};
@@ -33,13 +32,16 @@ struct Shown {
 }
 
 impl ServerKeyCommand {
-    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
-        let config = Config::read(every, None)?;
+    pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
+        let config = context.config()?;
         let source = StoreUrl::parse(config.store())?.key_source(&config);
         let entries = match self {
             ServerKeyCommand::List => match &source {
                 KeySource::File(path) if !path.exists() => {
-                    note(&format!("{} is made when a server or a command first needs it", path.display()));
+                    context.note(&format!(
+                        "{} is made when a server or a command first needs it",
+                        path.display()
+                    ));
                     Vec::new()
                 }
                 source => source.entries(&SystemClock, &SystemRandom)?,
@@ -47,7 +49,7 @@ impl ServerKeyCommand {
             ServerKeyCommand::Rotate => source.rotate(&SystemClock, &SystemRandom)?,
         };
         let shown: Vec<Shown> = entries.iter().enumerate().map(|(at, entry)| shown(at, entry)).collect();
-        print_table(every.json, &shown, &["id", "use", "made"], |key| {
+        context.print_table(context.json(), &shown, &["id", "use", "made"], |key| {
             let usage = if key.current { "hashes and verifies" } else { "verifies" };
             vec![key.id.clone(), usage.to_owned(), optional(key.made.as_ref())]
         })

@@ -3,11 +3,12 @@
 use clap::Subcommand;
 use serde::Serialize;
 
-use super::output::{complain, print, print_json, print_table};
+use super::context::CommandContext;
 use crate::assemble::{self, StoreUrl};
 use crate::config::Config;
-use crate::config::flags::{GlobalArgs, ServeArgs};
+use crate::config::flags::ServeArgs;
 use crate::config::typed::{Logging, Names, Serving};
+use crate::console::entry::wait_for_store;
 use crate::error::CliError;
 use crate::serve::tls::Tls;
 
@@ -41,10 +42,10 @@ struct Shown<'a> {
 }
 
 impl ConfigCommand {
-    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
+    pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
         match self {
             ConfigCommand::Show(flags) => {
-                let config = Config::read(every, Some(&flags.values))?;
+                let config = Config::read(context.flags(), Some(&flags.values))?;
                 let shown: Vec<Shown<'_>> = config
                     .values()
                     .iter()
@@ -54,47 +55,52 @@ impl ConfigCommand {
                         origin: value.origin.to_string(),
                     })
                     .collect();
-                warn(&config);
-                print_table(every.json, &shown, &["setting", "value", "origin"], |shown| {
+                warn(context, &config);
+                context.print_table(context.json(), &shown, &["setting", "value", "origin"], |shown| {
                     vec![shown.setting.to_owned(), shown.value.clone(), shown.origin.clone()]
                 })
             }
             ConfigCommand::Check(flags) => {
-                let config = Config::read(every, Some(&flags.values))?;
-                warn(&config);
+                let config = Config::read(context.flags(), Some(&flags.values))?;
+                warn(context, &config);
                 let serving = Serving::of(&config)?;
                 Names::of(&config)?;
                 Logging::of(&config)?;
+                wait_for_store(&config)?;
                 assemble::blobs_url(&config, &StoreUrl::parse(config.store())?)?;
                 if let Some((certificate, key)) = &serving.tls {
                     Tls::load(certificate, key, serving.http2)?;
                 }
-                if every.json {
-                    print_json(&serde_json::json!({ "ok": true }))
+                if context.json() {
+                    context.print_json(&serde_json::json!({ "ok": true }))
                 } else {
-                    print("the settings are sound\n")
+                    context.print("the settings are sound\n")
                 }
             }
         }
     }
 }
 
-fn warn(config: &Config) {
+fn warn(context: &CommandContext, config: &Config) {
     for warning in &config.warnings {
-        complain(&format!("warning: {warning}"));
+        context.complain(&format!("warning: {warning}"));
     }
 }
 
 /// Prints the OpenAPI document of the configured names.
-pub fn print_document(every: &GlobalArgs) -> Result<(), CliError> {
-    let config = Config::read(every, None)?;
+pub fn print_document(context: &CommandContext) -> Result<(), CliError> {
+    let config = Config::read(context.flags(), None)?;
     let names = Names::of(&config)?;
-    print_json(&openapi_core::openapi::document(&names.brand_without_listener()))
+    context.print_json(&openapi_core::openapi::document(&names.brand_without_listener()))
 }
 
 /// Prints a completion script.
-pub fn print_completions(shell: clap_complete::Shell, command: &mut clap::Command) -> Result<(), CliError> {
+pub fn print_completions(
+    context: &CommandContext,
+    shell: clap_complete::Shell,
+    command: &mut clap::Command,
+) -> Result<(), CliError> {
     let mut script = Vec::new();
     clap_complete::generate(shell, command, "openapi-server", &mut script);
-    print(&String::from_utf8_lossy(&script))
+    context.print(&String::from_utf8_lossy(&script))
 }

@@ -1,16 +1,16 @@
 //! `migrate`, `check`, `backup`, `restore`: the store itself.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
 use serde_json::json;
 
-use super::output::{print, print_json};
-use super::{Logged, on_runtime};
+use super::contents;
+use super::context::CommandContext;
+use super::process::Logged;
 use crate::assemble::{self, StoreUrl};
-use crate::config::Config;
-use crate::config::flags::GlobalArgs;
-use crate::contents;
+use crate::console::entry::{Entry, Wish, enter, wait_for_store};
 use crate::error::CliError;
 
 /// Examples of `migrate`.
@@ -36,7 +36,7 @@ pub const RESTORE_EXAMPLES: &str = "Examples:\n  \
 pub struct Migrate {
     /// Only say what would be done
     #[arg(long)]
-    plan: bool,
+    pub(super) plan: bool,
 }
 
 #[derive(Debug, Args)]
@@ -59,49 +59,44 @@ pub struct Restore {
     from: PathBuf,
 }
 
-/// The settings and the configured store, with the log on.
-fn configured(every: &GlobalArgs) -> Result<(Config, StoreUrl, Logged), CliError> {
-    let config = Config::read(every, None)?;
-    let log = Logged::install(&config)?;
-    let store = StoreUrl::parse(config.store())?;
-    Ok((config, store, log))
-}
-
 impl Migrate {
-    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
-        let (_, store, _log) = configured(every)?;
-        let pending = on_runtime(async {
-            let pending = assemble::pending_migrations(&store).await?;
+    pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
+        let pending = context.run(async {
+            let pending = context.pending_migrations().await?;
             if !self.plan {
-                assemble::open(&store).await?;
+                context.store().await?;
             }
             Ok(pending)
         })?;
-        if every.json {
-            return print_json(&json!({ "migrations": pending, "applied": !self.plan }));
+        if context.json() {
+            return context.print_json(&json!({ "migrations": pending, "applied": !self.plan }));
         }
         let done = if self.plan { "would be applied" } else { "was applied" };
         if pending.is_empty() {
-            return print("the store is up to date\n");
+            return context.print("the store is up to date\n");
         }
-        print(&pending.iter().map(|migration| format!("{migration} {done}\n")).collect::<String>())
+        context.print(&pending.iter().map(|migration| format!("{migration} {done}\n")).collect::<String>())
     }
 }
 
 impl Check {
-    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
-        let (config, store, _log) = configured(every)?;
-        let faults = on_runtime(async {
-            let mut faults = assemble::check(&store, self.repair).await?;
-            faults.extend(contents::check(&config, self.repair).await?);
+    pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
+        let faults = context.run(async {
+            let store = context.store().await?;
+            let mut faults = {
+                let caller = Arc::clone(context.caller());
+                assemble::check(&store, self.repair, &|text| context.note(text), move || caller.is_gone())
+                    .await?
+            };
+            faults.extend(contents::check(context, &store, self.repair).await?);
             Ok(faults)
         })?;
-        if every.json {
-            print_json(&json!({ "sound": faults.is_empty(), "faults": faults }))?;
+        if context.json() {
+            context.print_json(&json!({ "sound": faults.is_empty(), "faults": faults }))?;
         } else if faults.is_empty() {
-            print("the store is sound\n")?;
+            context.print("the store is sound\n")?;
         } else {
-            print(&faults.iter().map(|fault| format!("{fault}\n")).collect::<String>())?;
+            context.print(&faults.iter().map(|fault| format!("{fault}\n")).collect::<String>())?;
         }
         if faults.is_empty() {
             return Ok(());
@@ -115,24 +110,31 @@ impl Check {
 }
 
 impl Backup {
-    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
-        let (config, store, _log) = configured(every)?;
-        let files = on_runtime(contents::backup(&config, &store, &self.to))?;
-        if every.json {
-            return print_json(&json!({ "backup": self.to, "files": files }));
+    pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
+        let files = context.run(contents::backup(context, &self.to))?;
+        if context.json() {
+            return context.print_json(&json!({ "backup": self.to, "files": files }));
         }
-        print(&format!("the store is in {}, with the contents of {files} file(s)\n", self.to.display()))
+        context
+            .print(&format!("the store is in {}, with the contents of {files} file(s)\n", self.to.display()))
     }
 }
 
 impl Restore {
-    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
-        let (config, store, _log) = configured(every)?;
-        let files = on_runtime(contents::restore(&config, &store, &self.from))?;
-        if every.json {
-            return print_json(&json!({ "restored": self.from, "files": files }));
+    pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
+        let config = context.config()?;
+        let _log = Logged::install(&config)?;
+        let store = StoreUrl::parse(config.store())?;
+        let ownership = match enter(&store, wait_for_store(&config)?, "restore", Wish::Own)? {
+            Entry::Open(ownership) => ownership,
+            Entry::Ran(_) => return Err(CliError::new("the store is in use")),
+        };
+        let files =
+            context.run(contents::restore(context, &config, &store, ownership.as_ref(), &self.from))?;
+        if context.json() {
+            return context.print_json(&json!({ "restored": self.from, "files": files }));
         }
         let from = self.from.display();
-        print(&format!("the store holds what was in {from}, with the contents of {files} file(s)\n"))
+        context.print(&format!("the store holds what was in {from}, with the contents of {files} file(s)\n"))
     }
 }

@@ -11,10 +11,10 @@ use serde_json::json;
 
 use super::contacts::Format;
 use super::contacts_csv::{cell, escaped};
-use super::output::{note, optional, print_json, print_record, print_table};
-use super::{export, with_platform};
+use super::context::CommandContext;
+use super::export;
+use super::output::optional;
 use crate::assemble::Contents;
-use crate::config::flags::GlobalArgs;
 use crate::error::CliError;
 
 #[derive(Debug, Subcommand)]
@@ -88,20 +88,30 @@ impl Selection {
 }
 
 impl Submissions {
-    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
-        let json = every.json;
-        with_platform(every, Contents::Closed, async |platform| match self {
-            Submissions::List { selection, limit } => list(platform, json, &selection, limit).await,
-            Submissions::Show { submission, agent } => show(platform, json, &agent, submission).await,
-            Submissions::Export { selection, format } => export_all(platform, &selection, format).await,
+    pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
+        let json = context.json();
+        context.with_platform(Contents::Closed, async |platform| match self {
+            Submissions::List { selection, limit } => list(context, platform, json, &selection, limit).await,
+            Submissions::Show { submission, agent } => {
+                show(context, platform, json, &agent, submission).await
+            }
+            Submissions::Export { selection, format } => {
+                export_all(context, platform, &selection, format).await
+            }
         })
     }
 }
 
-async fn list(platform: &Platform, json: bool, selection: &Selection, limit: u32) -> Result<(), CliError> {
+async fn list(
+    context: &CommandContext,
+    platform: &Platform,
+    json: bool,
+    selection: &Selection,
+    limit: u32,
+) -> Result<(), CliError> {
     let found = platform.submissions(&selection.agent, &selection.filter(), None, limit).await?;
     let heads = ["id", "template", "version", "contact", "status", "revision", "superseded by", "created"];
-    print_table(json, &found, &heads, |submission| {
+    context.print_table(json, &found, &heads, |submission| {
         let contact = submission.external_reference_id.as_ref().map(ToString::to_string);
         vec![
             submission.id.to_string(),
@@ -117,6 +127,7 @@ async fn list(platform: &Platform, json: bool, selection: &Selection, limit: u32
 }
 
 async fn show(
+    context: &CommandContext,
     platform: &Platform,
     json: bool,
     agent: &AgentId,
@@ -126,10 +137,10 @@ async fn show(
     if json {
         let mut record = serde_json::to_value(WithHistory(submission))?;
         record["formDataRevisions"] = serde_json::to_value(&revisions)?;
-        return print_json(&record);
+        return context.print_json(&record);
     }
     let contact = submission.external_reference_id.as_ref().map(|id| format!(" ({id})")).unwrap_or_default();
-    print_record(
+    context.print_record(
         false,
         &json!({}),
         &[
@@ -157,8 +168,10 @@ async fn show(
     )?;
     let answers: Vec<(String, Json)> =
         submission.form_data.members().iter().map(|(name, value)| (name.to_owned(), value.clone())).collect();
-    print_table(false, &answers, &["field", "answer"], |(name, value)| vec![name.clone(), cell(value)])?;
-    print_table(false, &submission.status_history, &["at", "from", "to", "notes"], |change| {
+    context.print_table(false, &answers, &["field", "answer"], |(name, value)| {
+        vec![name.clone(), cell(value)]
+    })?;
+    context.print_table(false, &submission.status_history, &["at", "from", "to", "notes"], |change| {
         vec![
             change.at.to_string(),
             optional(change.from.as_ref()),
@@ -167,12 +180,17 @@ async fn show(
         ]
     })?;
     for revision in &revisions {
-        note(&format!("until {}: {}", revision.at, revision.form_data.as_str()));
+        context.note(&format!("until {}: {}", revision.at, revision.form_data.as_str()));
     }
     Ok(())
 }
 
-async fn export_all(platform: &Platform, selection: &Selection, format: Format) -> Result<(), CliError> {
+async fn export_all(
+    context: &CommandContext,
+    platform: &Platform,
+    selection: &Selection,
+    format: Format,
+) -> Result<(), CliError> {
     let template = match selection.template {
         Some(template) => Some(platform.template(&selection.agent, template).await?),
         None => None,
@@ -183,7 +201,7 @@ async fn export_all(platform: &Platform, selection: &Selection, format: Format) 
         let after = last.map(SubmissionPosition::of);
         Ok(platform.submissions(&selection.agent, &filter, after, export::PAGE).await?)
     };
-    export::run(format, page, &columns.names(), |submission| columns.cells(submission)).await
+    export::run(context, format, page, &columns.names(), |submission| columns.cells(submission)).await
 }
 
 /// Columns of every export, in order; those of the template's fields follow, then the rest of the data.

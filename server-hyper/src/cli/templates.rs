@@ -9,10 +9,10 @@ use openapi_core::platform::Platform;
 use openapi_core::storage::TemplatePosition;
 use openapi_core::values::{AgentId, TemplateId};
 
-use super::output::{note, optional, print_json, print_table};
-use super::{input, with_platform};
-use crate::assemble::{Contents, operator};
-use crate::config::flags::GlobalArgs;
+use super::context::CommandContext;
+use super::input;
+use super::output::optional;
+use crate::assemble::Contents;
 use crate::error::CliError;
 
 const FILE_HELP: &str = "\n\n\
@@ -100,30 +100,32 @@ pub enum Templates {
 }
 
 impl Templates {
-    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
-        let json = every.json;
-        let by = operator();
-        with_platform(every, Contents::Closed, async |platform| match self {
+    pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
+        let json = context.json();
+        let by = context.operator();
+        context.with_platform(Contents::Closed, async |platform| match self {
             Templates::Create { agent, file, activate } => {
-                let definition = input::object(&file)?;
+                let definition = input::object(context, &file)?;
                 let mut template = platform.create_template(&by, &agent, &definition).await?;
                 if activate {
                     template = platform.activate_template(&by, &agent, template.id).await?;
                 }
-                print(json, &template)
+                show_one(context, json, &template)
             }
             Templates::Edit { template, agent, file } => {
-                let definition = input::object(&file)?;
-                print(json, &platform.edit_template(&by, &agent, template, &definition).await?)
+                let definition = input::object(context, &file)?;
+                show_one(context, json, &platform.edit_template(&by, &agent, template, &definition).await?)
             }
             Templates::Activate { template, agent } => {
-                print(json, &platform.activate_template(&by, &agent, template).await?)
+                show_one(context, json, &platform.activate_template(&by, &agent, template).await?)
             }
             Templates::Archive { template, agent } => {
-                print(json, &platform.archive_template(&by, &agent, template).await?)
+                show_one(context, json, &platform.archive_template(&by, &agent, template).await?)
             }
-            Templates::List { agent } => list(platform, json, &agent).await,
-            Templates::Show { template, agent } => print(json, &platform.template(&agent, template).await?),
+            Templates::List { agent } => list(context, platform, json, &agent).await,
+            Templates::Show { template, agent } => {
+                show_one(context, json, &platform.template(&agent, template).await?)
+            }
         })
     }
 }
@@ -131,7 +133,12 @@ impl Templates {
 /// Templates read at a time.
 const PAGE: u32 = 500;
 
-async fn list(platform: &Platform, json: bool, agent: &AgentId) -> Result<(), CliError> {
+async fn list(
+    context: &CommandContext,
+    platform: &Platform,
+    json: bool,
+    agent: &AgentId,
+) -> Result<(), CliError> {
     let mut templates = Vec::new();
     loop {
         let after = templates.last().map(TemplatePosition::of);
@@ -142,7 +149,7 @@ async fn list(platform: &Platform, json: bool, agent: &AgentId) -> Result<(), Cl
         templates.extend(page);
     }
     let heads = ["id", "name", "status", "version", "fields", "policy", "updated"];
-    print_table(json, &templates, &heads, |template| {
+    context.print_table(json, &templates, &heads, |template| {
         vec![
             template.id.to_string(),
             template.name.to_string(),
@@ -155,11 +162,11 @@ async fn list(platform: &Platform, json: bool, agent: &AgentId) -> Result<(), Cl
     })
 }
 
-fn print(json: bool, template: &FormTemplate) -> Result<(), CliError> {
+fn show_one(context: &CommandContext, json: bool, template: &FormTemplate) -> Result<(), CliError> {
     if json {
-        return print_json(&template.document());
+        return context.print_json(&template.document());
     }
-    note(&format!(
+    context.note(&format!(
         "{} {}: {}, version {}, {}, changed {}",
         template.id,
         template.name,
@@ -169,11 +176,16 @@ fn print(json: bool, template: &FormTemplate) -> Result<(), CliError> {
         template.updated_at
     ));
     for transition in &template.disabled_transitions {
-        note(&format!("submissions may not go from {} to {}", transition.from, transition.to));
+        context.note(&format!("submissions may not go from {} to {}", transition.from, transition.to));
     }
     let mut rows = Vec::new();
     rows_of("", &template.fields, &mut rows);
-    print_table(false, &rows, &["field", "label", "type", "required", "shown if", "section"], Clone::clone)
+    context.print_table(
+        false,
+        &rows,
+        &["field", "label", "type", "required", "shown if", "section"],
+        Clone::clone,
+    )
 }
 
 fn rows_of(prefix: &str, fields: &[openapi_core::forms::FormField], rows: &mut Vec<Vec<String>>) {

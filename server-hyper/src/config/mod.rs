@@ -77,6 +77,16 @@ impl Config {
         }
     }
 
+    /// Sets values that the flags of a command give.
+    pub fn override_with(&mut self, flags: &FlagValues) {
+        for value in &mut self.values {
+            if let Some(texts) = flags.get(value.setting.key) {
+                value.texts.clone_from(texts);
+                value.origin = Origin::Flag(value.setting.flag());
+            }
+        }
+    }
+
     /// All values in the order of the table.
     #[must_use]
     pub fn values(&self) -> &[Value] {

@@ -124,6 +124,13 @@ pub const SETTINGS: &[Setting] = &[
         "Where everything is stored: sqlite:PATH, postgres://USER:PASSWORD@HOST/DATABASE, mongodb://USER:PASSWORD@HOST/DATABASE or memory:",
     ),
     every(
+        "wait_for_store",
+        One,
+        "DURATION",
+        "40s",
+        "How long a server or a command waits for the process that owns the SQLite file of the store, such as a server that drains",
+    ),
+    every(
         "blobs",
         One,
         "URL",

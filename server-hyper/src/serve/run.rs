@@ -2,13 +2,21 @@
 
 use std::io::Write;
 use std::net::SocketAddr;
+#[cfg(unix)]
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use conversations::Conversations;
 use conversations::widget::{WidgetApi, WidgetSettings};
+use openapi_core::api::Api;
+use openapi_core::platform::Platform;
+use openapi_core::service_info::ServiceInfo;
+use openapi_core::storage::Storage;
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 
 use super::api::ApiHandler;
 use super::connection::Protocols;
@@ -26,6 +34,10 @@ use crate::assemble::{self, Decisions, StoreUrl, Stores};
 use crate::config::Config;
 use crate::config::typed::{Names, Serving};
 use crate::config::widget::WidgetServing;
+use crate::console::server::Console;
+#[cfg(unix)]
+use crate::console::server::{RemoteCaller, Session};
+use crate::console::{HostedCommand, Lent, entry};
 use crate::error::CliError;
 use crate::logging::LogWriter;
 use crate::metrics::Metrics;
@@ -47,129 +59,26 @@ const LAST_LOOKS: u32 = 100;
 pub async fn run(
     config: &Config,
     sink: &LogWriter,
-    started: impl AsyncFnOnce(&Conversations, &str, Option<&str>) -> Result<(), CliError>,
+    run_command: HostedCommand,
+    started: impl AsyncFnOnce(&Platform, &str, Option<&str>) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
     let serving = Serving::of(config)?;
     let names = Names::of(config)?;
-    let store = StoreUrl::parse(config.store())?.with_contact_cache(serving.contact_cache);
-    let blobs = assemble::blobs_url(config, &store)?;
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
     let mut signals = Signals::listen()?;
-    let tls = match &serving.tls {
-        Some((certificate, key)) => Some(Arc::new(Tls::load(certificate, key, serving.http2)?)),
-        None => None,
-    };
-    let listening = bind("listen", serving.listen)?;
-    let widget_listening = serving.widget.listen.map(|address| bind("widget-listen", address)).transpose()?;
-    let ops_listening = serving.ops_listen.map(|address| bind("ops-listen", address)).transpose()?;
-    let scheme = if tls.is_some() { "https" } else { "http" };
-    let address = format!("{scheme}://{}", listening.local_addr()?);
+    let listeners = Listeners::bind(&serving)?;
+    let Some(lent) = open(config, &serving, &mut signals).await? else { return Ok(()) };
+    let server = Server::start(serving, &names, sink, listeners, &lent)?.with_console(lent, run_command);
+    // Only now, so that a command that is run next reaches the server.
+    server.listening_at.iter().try_for_each(|(name, address)| announce(name, address))?;
+    let (service_info, origin) = (&server.service_info, server.widget_origin.as_deref());
+    started(&server.platforms.current(), service_info.public_url(), origin).await?;
 
-    let stores = Stores { storage: assemble::open(&store).await?, blobs: assemble::open_contents(&blobs)? };
-    // Nothing is lost yet when the contents cannot be reached: uploads and downloads are answered 503 meanwhile.
-    if let Err(error) = stores.blobs.probe().await {
-        tracing::error!(%error, source = ?error.source, "the store of file contents cannot be reached");
-    }
-    let storage = Arc::clone(&stores.storage);
-    let service_info = names.service_info(&address);
-    let keys = store.key_source(config);
-    let settings = serving.api_settings(service_info.clone());
-    let secure = settings.strict_transport_security;
-    let metrics = Arc::new(Metrics::new(env!("CARGO_PKG_VERSION"), sink.lost()));
-    let decisions = Decisions {
-        files: serving.files.clone(),
-        extraction: serving.extraction.clone(),
-        extractor: metrics.documents.measure(assemble::extractor(&serving.engine)?),
-        responders: assemble::responders(&serving.widget.endpoints)?,
-        retriever: Some(assemble::retriever(Arc::clone(&storage), serving.widget.knowledge_memory)),
-        ..Decisions::default()
-    };
-    let widget_origin = match (&names.widget_public_url, &widget_listening) {
-        (Some(origin), _) => Some(origin.clone()),
-        (None, Some(listening)) => Some(format!("{scheme}://{}", listening.local_addr()?)),
-        (None, None) => None,
-    };
-    let widget_origin = widget_origin.filter(|_| widget_listening.is_some());
-    let widget_settings = widget_settings(&serving.widget, widget_origin.clone());
-    let platforms = Arc::new(KeyRotation::new(stores, decisions, keys, settings, widget_settings)?);
-    let widget_api = Arc::new(ArcSwap::from_pointee(platforms.widget_api()));
-    let web = ApiHandler::new(platforms.api(), Docs::new(secure));
-    let exchange = web.exchange();
-    let site = Arc::new(ListenerContext {
-        handler: web,
-        metrics: Arc::clone(&metrics),
-        timeouts: serving.timeouts,
-        proxies: serving.proxies.clone(),
-        responses: ServerResponses::new(Arc::new(SystemClock), Arc::new(SystemRandom), secure),
-    });
-    let drain = Arc::new(Drain::default());
-    let limiter = Arc::new(ConnectionLimiter::new(
-        within_file_limit(serving.max_connections),
-        serving.max_connections_per_address,
-        serving.proxies.clone(),
-    ));
-    let protocols = Arc::new(Protocols { tls: tls.clone(), http2: serving.http2 });
-    let accepting_widget = match widget_listening {
-        Some(widget_listening) => {
-            let files = widget::Widget::new(service_info.service_name())
-                .map_err(|error| CliError::usage(error.to_string()))?;
-            let site = Arc::new(ListenerContext {
-                handler: WidgetHost::new(Arc::clone(&widget_api), files, serving.timeouts.of_upload()),
-                metrics: Arc::clone(&metrics),
-                timeouts: serving.timeouts.of_widget(),
-                proxies: serving.proxies.clone(),
-                responses: ServerResponses::new(Arc::new(SystemClock), Arc::new(SystemRandom), secure),
-            });
-            let (protocols, limiter, drain) =
-                (Arc::clone(&protocols), Arc::clone(&limiter), Arc::clone(&drain));
-            Some(tokio::spawn(listener::serve(widget_listening, site, protocols, limiter, drain)))
-        }
-        None => None,
-    };
-    let accepting = tokio::spawn(listener::serve(listening, site, protocols, limiter, Arc::clone(&drain)));
-    announce("open-api", &address)?;
-    if let Some(origin) = &widget_origin {
-        announce("widget", origin)?;
-    }
-    if let Some(ops_listening) = ops_listening {
-        let address = ops_listening.local_addr()?;
-        if !address.ip().is_loopback() {
-            tracing::warn!(%address, "the operator's listener can be reached from other machines; it needs no credentials");
-        }
-        let ops = Arc::new(Ops { metrics, storage, drain: Arc::clone(&drain) });
-        tokio::spawn(ops::serve(ops_listening, ops));
-        announce("ops", &format!("http://{address}"))?;
-    }
-    let (maintained, following) = (Arc::clone(&platforms), Arc::clone(&platforms));
-    let maintenance = tokio::spawn(async move { maintained.maintain().await });
-    let widget_exchange = Arc::clone(&widget_api);
-    let keys = tokio::spawn(async move { following.watch_keys(&exchange, &widget_exchange).await });
-    started(&platforms.current(), service_info.public_url(), widget_origin.as_deref()).await?;
-
-    signals.end(|| reload(tls.as_deref())).await;
-    drain.begin();
-    tracing::info!("draining: no new connections, running requests may end");
-    let draining_since = monotonic();
-    let orderly = async {
-        let cut = drain.ended(serving.drain).await;
-        if cut > 0 {
-            tracing::warn!(connections = cut, "the time to drain is over; the connections are cut");
-        }
-        let _ = accepting.await;
-        if let Some(accepting) = accepting_widget {
-            let _ = accepting.await;
-        }
-        end_answers(&widget_api.load(), draining_since + serving.drain).await;
-        maintenance.abort();
-        keys.abort();
-        if let Err(error) = platforms.current().platform().drain().await {
-            tracing::error!(%error, "the leases of the rate limits could not be given back; they count as used");
-        }
-    };
+    signals.end(|| reload(server.tls.as_deref())).await;
     tokio::select! {
-        () = orderly => {
+        () = server.end() => {
             tracing::info!("ended");
             Ok(())
         }
@@ -177,7 +86,250 @@ pub async fn run(
     }
 }
 
-/// What the widget's side is told of the settings.
+/// Waits for the store and opens it with the contents of files; `None` when a signal came first.
+async fn open(config: &Config, serving: &Serving, signals: &mut Signals) -> Result<Option<Lent>, CliError> {
+    let url = StoreUrl::parse(config.store())?.with_contact_cache(serving.contact_cache);
+    let blobs = assemble::blobs_url(config, &url)?;
+    let wait = entry::wait_for_store(config)?;
+    let ownership = tokio::select! {
+        ownership = entry::own(&url, wait, "serve") => ownership?,
+        () = signals.end(|| ()) => return Ok(None),
+    };
+    let store = assemble::open(&url, ownership).await?;
+    let blobs = assemble::open_contents(&blobs)?;
+    // Nothing is lost yet when the contents cannot be reached: uploads and downloads are answered 503 meanwhile.
+    if let Err(error) = blobs.probe().await {
+        tracing::error!(%error, source = ?error.source, "the store of file contents cannot be reached");
+    }
+    Ok(Some(Lent { store, blobs, config: Arc::new(config.clone()), runtime: Handle::current() }))
+}
+
+/// The bound listeners, before anything is accepted.
+struct Listeners {
+    tls: Option<Arc<Tls>>,
+    api: TcpListener,
+    widget: Option<TcpListener>,
+    ops: Option<TcpListener>,
+}
+
+impl Listeners {
+    fn bind(serving: &Serving) -> Result<Self, CliError> {
+        let tls = match &serving.tls {
+            Some((certificate, key)) => Some(Arc::new(Tls::load(certificate, key, serving.http2)?)),
+            None => None,
+        };
+        Ok(Listeners {
+            tls,
+            api: bind("listen", serving.listen)?,
+            widget: serving.widget.listen.map(|address| bind("widget-listen", address)).transpose()?,
+            ops: serving.ops_listen.map(|address| bind("ops-listen", address)).transpose()?,
+        })
+    }
+
+    /// The origin that a listener has by itself.
+    fn origin(&self, listener: &TcpListener) -> Result<String, CliError> {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        Ok(format!("{scheme}://{}", listener.local_addr()?))
+    }
+
+    /// The origin of the widget's listener: the configured one, or its own.
+    fn widget_origin(&self, names: &Names) -> Result<Option<String>, CliError> {
+        let Some(widget) = &self.widget else { return Ok(None) };
+        names.widget_public_url.clone().map_or_else(|| self.origin(widget), Ok).map(Some)
+    }
+}
+
+/// A running server.
+struct Server {
+    serving: Serving,
+    service_info: ServiceInfo,
+    widget_origin: Option<String>,
+    tls: Option<Arc<Tls>>,
+    platforms: Arc<KeyRotation>,
+    widget_api: Arc<ArcSwap<WidgetApi>>,
+    drain: Arc<Drain>,
+    console: Option<Console>,
+    /// The listeners with their addresses.
+    listening_at: Vec<(&'static str, String)>,
+    /// What accepts connections.
+    accepting: Vec<JoinHandle<()>>,
+    /// What runs until the end.
+    background: Vec<JoinHandle<()>>,
+}
+
+impl Server {
+    fn start(
+        serving: Serving,
+        names: &Names,
+        sink: &LogWriter,
+        listeners: Listeners,
+        lent: &Lent,
+    ) -> Result<Self, CliError> {
+        let address = listeners.origin(&listeners.api)?;
+        let widget_origin = listeners.widget_origin(names)?;
+        let Listeners { tls, api: listening, widget: widget_listening, ops: ops_listening } = listeners;
+        let service_info = names.service_info(&address);
+        let settings = serving.api_settings(service_info.clone());
+        let secure = settings.strict_transport_security;
+        let metrics = Arc::new(Metrics::new(env!("CARGO_PKG_VERSION"), sink.lost()));
+        let storage = lent.store.storage();
+        let stores = Stores { storage: Arc::clone(&storage), blobs: Arc::clone(&lent.blobs) };
+        let keys = lent.store.url().key_source(&lent.config);
+        let decisions = decisions(&serving, &metrics, &storage)?;
+        let widget_settings = widget_settings(&serving.widget, widget_origin.clone());
+        let platforms = Arc::new(KeyRotation::new(stores, decisions, keys, settings, widget_settings)?);
+        let widget_api = Arc::new(ArcSwap::from_pointee(platforms.widget_api()));
+        let web = ApiHandler::new(platforms.api(), Docs::new(secure));
+        let exchange = web.exchange();
+        let own = || ServerResponses::new(Arc::new(SystemClock), Arc::new(SystemRandom), secure);
+        let drain = Arc::new(Drain::default());
+        let limiter = Arc::new(ConnectionLimiter::new(
+            within_file_limit(serving.max_connections),
+            serving.max_connections_per_address,
+            serving.proxies.clone(),
+        ));
+        let protocols = Arc::new(Protocols { tls: tls.clone(), http2: serving.http2 });
+        let mut accepting = Vec::new();
+        if let Some(widget_listening) = widget_listening {
+            let files = widget::Widget::new(service_info.service_name())
+                .map_err(|error| CliError::usage(error.to_string()))?;
+            let site = Arc::new(ListenerContext {
+                handler: WidgetHost::new(Arc::clone(&widget_api), files, serving.timeouts.of_upload()),
+                metrics: Arc::clone(&metrics),
+                timeouts: serving.timeouts.of_widget(),
+                proxies: serving.proxies.clone(),
+                own: own(),
+            });
+            let (protocols, limiter, drain) =
+                (Arc::clone(&protocols), Arc::clone(&limiter), Arc::clone(&drain));
+            accepting.push(tokio::spawn(listener::serve(widget_listening, site, protocols, limiter, drain)));
+        }
+        let site = Arc::new(ListenerContext {
+            handler: web,
+            metrics: Arc::clone(&metrics),
+            timeouts: serving.timeouts,
+            proxies: serving.proxies.clone(),
+            own: own(),
+        });
+        accepting.push(tokio::spawn(listener::serve(
+            listening,
+            site,
+            protocols,
+            limiter,
+            Arc::clone(&drain),
+        )));
+        let mut listening_at = vec![("open-api", address)];
+        listening_at.extend(widget_origin.clone().map(|origin| ("widget", origin)));
+        if let Some(listening) = ops_listening {
+            let ops = Ops { metrics, storage, drain: Arc::clone(&drain) };
+            listening_at.push(("ops", serve_ops(listening, ops)?));
+        }
+        let background = background(&platforms, exchange, &widget_api);
+        Ok(Server {
+            serving,
+            service_info,
+            widget_origin,
+            tls,
+            platforms,
+            widget_api,
+            drain,
+            console: None,
+            listening_at,
+            accepting,
+            background,
+        })
+    }
+
+    /// The server with a console for commands, where the store is a file that this process owns. Without it the server
+    /// runs, and commands say why they cannot reach it.
+    #[cfg(unix)]
+    fn with_console(mut self, lent: Lent, run_command: HostedCommand) -> Self {
+        let Some(database) = lent.store.database().map(Path::to_owned) else { return self };
+        let run = Box::new(move |arguments, session: Arc<Session>| {
+            let facts = session.facts().clone();
+            run_command(arguments, Arc::new(RemoteCaller(session)), facts, lent.clone())
+        });
+        let listening = crate::console::socket_path(&database, crate::console::runtime_folder().as_deref())
+            .and_then(|socket| Console::listen(socket, run));
+        match listening {
+            Ok(console) => self.console = Some(console),
+            Err(error) => tracing::error!(%error, "commands cannot reach this server"),
+        }
+        self
+    }
+
+    #[cfg(not(unix))]
+    fn with_console(self, _: Lent, _: HostedCommand) -> Self {
+        self
+    }
+
+    /// Drains: no new connections and commands, running ones end within the time to drain.
+    async fn end(&self) {
+        self.drain.begin();
+        if let Some(console) = &self.console {
+            console.begin_drain();
+        }
+        tracing::info!("draining: no new connections, running requests may end");
+        let deadline = monotonic() + self.serving.drain;
+        let cut = self.drain.ended(self.serving.drain).await;
+        if cut > 0 {
+            tracing::warn!(connections = cut, "the time to drain is over; the connections are cut");
+        }
+        while !self.accepting.iter().all(JoinHandle::is_finished) {
+            tokio::time::sleep(LAST_LOOK).await;
+        }
+        if let Some(console) = &self.console {
+            console.drain(deadline).await;
+        }
+        end_answers(&self.widget_api.load(), deadline).await;
+        self.background.iter().for_each(JoinHandle::abort);
+        if let Err(error) = self.platforms.current().drain().await {
+            tracing::error!(%error, "the leases of the rate limits could not be given back; they count as used");
+        }
+    }
+}
+
+/// What the server decides of its settings.
+fn decisions(
+    serving: &Serving,
+    metrics: &Metrics,
+    storage: &Arc<dyn Storage>,
+) -> Result<Decisions, CliError> {
+    Ok(Decisions {
+        files: serving.files.clone(),
+        extraction: serving.extraction.clone(),
+        extractor: metrics.documents.measure(assemble::extractor(&serving.engine)?),
+        responders: assemble::responders(&serving.widget.endpoints)?,
+        retriever: Some(assemble::retriever(Arc::clone(storage), serving.widget.knowledge_memory)),
+        ..Decisions::default()
+    })
+}
+
+/// Starts maintenance, and the watch over the server keys.
+fn background(
+    platforms: &Arc<KeyRotation>,
+    exchange: Arc<ArcSwap<Api>>,
+    widget: &Arc<ArcSwap<WidgetApi>>,
+) -> Vec<JoinHandle<()>> {
+    let (maintained, following) = (Arc::clone(platforms), Arc::clone(platforms));
+    let widget = Arc::clone(widget);
+    vec![
+        tokio::spawn(async move { maintained.maintain().await }),
+        tokio::spawn(async move { following.watch_keys(&exchange, &widget).await }),
+    ]
+}
+
+/// Serves the operator's listener, and returns its address.
+fn serve_ops(listening: TcpListener, ops: Ops) -> Result<String, CliError> {
+    let address = listening.local_addr()?;
+    if !address.ip().is_loopback() {
+        tracing::warn!(%address, "the operator's listener can be reached from other machines; it needs no credentials");
+    }
+    tokio::spawn(ops::serve(listening, Arc::new(ops)));
+    Ok(format!("http://{address}"))
+}
+
+/// The widget's settings.
 fn widget_settings(serving: &WidgetServing, own_origin: Option<String>) -> WidgetSettings {
     let mut settings = WidgetSettings::default();
     settings.own_origin = own_origin;

@@ -7,6 +7,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it unwraps")]
 
 mod agent_settings;
+#[cfg(unix)]
+mod console;
 mod contacts;
 mod conversations;
 mod copy;

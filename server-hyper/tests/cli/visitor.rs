@@ -1,7 +1,9 @@
 //! A visitor of the widget, who talks to an agent of a place through the library.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
 
 use ::conversations::widget::{WidgetApi, WidgetSettings};
 use ::conversations::{ChatPorts, Conversations};
@@ -13,16 +15,58 @@ use openapi_core::ports::{Clock, FixedClock};
 use openapi_core::service_info::ServiceInfo;
 use responders::{IndexSettings, KnowledgeIndex, KnowledgeResponder};
 use serde_json::{Value, json};
+use server_hyper::assemble::{self, OpenStore, StoreUrl};
+use server_hyper::config::Config;
+use server_hyper::config::flags::GlobalArgs;
+use server_hyper::console::server::{Console, RemoteCaller, Session};
+use server_hyper::console::{Lent, socket_path};
 use server_hyper::ports::{SystemClock, SystemRandom};
 use server_hyper::server_keys::KeySource;
-use storage_sqlite::{SqliteConfig, SqliteStorage};
 
 use super::support::Place;
 
 /// Turns have ids that their client makes.
 static TURNS: AtomicU64 = AtomicU64::new(1);
 
+/// This process as the owner of a place's store: commands of the place run here.
+struct Host {
+    _console: Console,
+    store: OpenStore,
+    _runtime: tokio::runtime::Runtime,
+}
+
+impl Host {
+    /// The host of a place, which all of its visitors share.
+    fn of(place: &Place) -> Arc<Self> {
+        static HOSTS: Mutex<BTreeMap<PathBuf, Weak<Host>>> = Mutex::new(BTreeMap::new());
+        let path = place.path("data/openapi.db");
+        let mut hosts = HOSTS.lock().unwrap();
+        if let Some(host) = hosts.get(&path).and_then(Weak::upgrade) {
+            return host;
+        }
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        let entered = runtime.enter();
+        let url = StoreUrl::parse(&format!("sqlite:{}", path.display())).unwrap();
+        let store = runtime.block_on(assemble::open(&url, None)).unwrap();
+        let config = Config::read(&GlobalArgs::default(), None).unwrap();
+        let blobs = assemble::open_blobs(&config, &url).unwrap();
+        let lent =
+            Lent { store: store.clone(), blobs, config: Arc::new(config), runtime: runtime.handle().clone() };
+        let run = Box::new(move |arguments, session: Arc<Session>| {
+            let facts = session.facts().clone();
+            server_hyper::cli::run_in_server(arguments, Arc::new(RemoteCaller(session)), facts, lent.clone())
+        });
+        let console = Console::listen(socket_path(store.database().unwrap(), None).unwrap(), run).unwrap();
+        drop(entered);
+        let host = Arc::new(Host { _console: console, store, _runtime: runtime });
+        hosts.insert(path, Arc::downgrade(&host));
+        host
+    }
+}
+
 pub struct Visitor {
+    /// Keeps the store open.
+    _host: Arc<Host>,
     api: WidgetApi,
     agent: String,
     token: Value,
@@ -42,8 +86,8 @@ impl Visitor {
     }
 
     fn at(place: &Place, agent: &str, clock: Arc<dyn Clock>) -> Self {
-        let config = SqliteConfig::new(place.path("data/openapi.db"));
-        let storage = Arc::new(SqliteStorage::open(config).unwrap());
+        let host = Host::of(place);
+        let storage = host.store.storage();
         let keys = KeySource::File(place.path("data/server-keys")).load(&SystemClock, &SystemRandom).unwrap();
         let index = KnowledgeIndex::new(storage.clone(), clock.clone(), IndexSettings::default());
         let ports = Ports::new(clock, Arc::new(SystemRandom), keys);
@@ -53,7 +97,8 @@ impl Visitor {
         let platform = Arc::new(Platform::new(storage.clone(), ports, service_info));
         let chat = Arc::new(Conversations::new(platform, storage, chat));
         Visitor {
-            api: chat.widget_api(WidgetSettings::default()),
+            _host: host,
+            api: platform.widget_api(WidgetSettings::default()),
             agent: agent.to_owned(),
             token: Value::Null,
             runtime: tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap(),

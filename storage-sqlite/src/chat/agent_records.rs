@@ -8,9 +8,10 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
-use crate::{SqliteStorage, agents, audit};
+use crate::store::SqliteStorage;
+use crate::{audit, tenant};
 
-/// Records of an agent behind a kind, by kind.
+/// Records of an agent after a kind, by kind.
 pub(crate) const AFTER: &str =
     "SELECT kind, version, body FROM agent_record WHERE agent = ?1 AND kind > ?2 ORDER BY kind LIMIT ?3";
 
@@ -23,7 +24,7 @@ pub(crate) fn read(row: &Row<'_>) -> Result<StoredRecord> {
     Ok(StoredRecord { kind, version: columns.count()?, body: columns.object()? })
 }
 
-/// Fails unless `version` is the one behind the stored one.
+/// Fails unless `version` follows the stored version.
 pub(super) fn refuse_stale(db: &Connection, agent: i64, kind: RecordKind, version: u64) -> Result<()> {
     let stored: Option<i64> = db
         .prepare_cached("SELECT version FROM agent_record WHERE agent = ?1 AND kind = ?2")?
@@ -32,7 +33,7 @@ pub(super) fn refuse_stale(db: &Connection, agent: i64, kind: RecordKind, versio
     super::refuse_stale(stored, version)
 }
 
-/// Stores a record in place of the one of its kind.
+/// Replaces the record of its kind.
 pub(super) fn put(db: &Connection, agent: i64, record: &StoredRecord) -> Result<()> {
     db.prepare_cached(
         "INSERT INTO agent_record (agent, kind, version, body) VALUES (?1, ?2, ?3, ?4) \
@@ -65,7 +66,7 @@ fn save(
     record: &StoredRecord,
     entry: Option<&AuditEntry>,
 ) -> Result<()> {
-    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
+    let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     refuse_stale(db, agent, record.kind, record.version)?;
     put(db, agent, record)?;
     entry.into_iter().try_for_each(|entry| audit::append(db, entry))
@@ -74,7 +75,7 @@ fn save(
 #[async_trait]
 impl RecordStore for SqliteStorage {
     async fn record(&self, agent: &AgentId, kind: RecordKind) -> Result<Option<StoredRecord>, StorageError> {
-        self.readers.now(|db| {
+        self.readers.read_blocking(|db| {
             let mut statement = db.prepare_cached(
                 "SELECT r.kind, r.version, r.body FROM agent a CROSS JOIN agent_record r ON r.agent = a.n \
                  WHERE a.id = ?1 AND a.status <> 2 AND r.kind = ?2",

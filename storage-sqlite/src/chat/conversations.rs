@@ -1,4 +1,4 @@
-//! Conversations, as JSON beside what they are found, listed and filtered by.
+//! Conversations: a JSON record, and the columns that find, list and filter it.
 
 use ::conversations::storage::{
     ConversationFilter, ConversationPage, ConversationQuery, ConversationStore, ConversationWrite,
@@ -16,9 +16,10 @@ use super::messages;
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
 use crate::readers::snapshot;
-use crate::{SqliteStorage, agents, audit, documents};
+use crate::store::SqliteStorage;
+use crate::{audit, documents, tenant};
 
-/// Conversations of an agent behind an id, by id, each behind the record with what stands beside it.
+/// Conversations of an agent after an id, by id; the columns follow the record.
 pub(crate) const AFTER: &str = "SELECT body, id, agent_id, version, status, mode, contact, last_message_at, \
      expires_at FROM conversation INDEXED BY conversation_by_id WHERE agent = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
 
@@ -46,9 +47,9 @@ const fn mode_number(mode: ConversationMode) -> i64 {
     }
 }
 
-/// What stands beside the record, in the order of the columns.
+/// The columns next to the record, in their order.
 #[derive(PartialEq)]
-pub(crate) struct Beside {
+pub(crate) struct ConversationColumns {
     id: [u8; 12],
     agent: String,
     version: u64,
@@ -59,10 +60,10 @@ pub(crate) struct Beside {
     expires_at: Timestamp,
 }
 
-impl Beside {
-    /// What belongs beside a conversation of this agent.
+impl ConversationColumns {
+    /// The columns of a conversation of this agent.
     pub(crate) fn of(agent: &AgentId, it: &Conversation) -> Self {
-        Beside {
+        ConversationColumns {
             id: *it.id.as_bytes(),
             agent: agent.as_str().to_owned(),
             version: it.version,
@@ -77,7 +78,7 @@ impl Beside {
     /// What stands in a row of [`AFTER`].
     pub(crate) fn read(row: &Row<'_>) -> Result<Self> {
         let mut columns = Columns::from(row, 1);
-        Ok(Beside {
+        Ok(ConversationColumns {
             id: columns.bytes()?,
             agent: columns.str()?.to_owned(),
             version: columns.count()?,
@@ -102,19 +103,19 @@ fn stored_version(db: &Connection, agent: i64, id: ConversationId) -> Result<Opt
         .optional()?)
 }
 
-/// Stores a conversation in place of the one that is there.
+/// Replaces a conversation.
 fn put(db: &Connection, agent_id: &AgentId, agent: i64, conversation: &Conversation) -> Result<()> {
-    let beside = Beside::of(agent_id, conversation);
+    let derived = ConversationColumns::of(agent_id, conversation);
     let values = params![
         agent,
-        beside.id,
-        beside.agent,
-        i64::try_from(beside.version).map_err(corrupt)?,
-        beside.status,
-        beside.mode,
-        beside.contact,
-        beside.last_message_at.millis(),
-        beside.expires_at.millis(),
+        derived.id,
+        derived.agent,
+        i64::try_from(derived.version).map_err(corrupt)?,
+        derived.status,
+        derived.mode,
+        derived.contact,
+        derived.last_message_at.millis(),
+        derived.expires_at.millis(),
         serde_json::to_string(conversation).map_err(corrupt)?
     ];
     // Mostly a reply has grown: what the indexes hold stays as it is, and they are not written.
@@ -151,14 +152,16 @@ pub(crate) fn put_new(
     put(db, agent_id, agent, conversation)
 }
 
-/// Makes what stands beside the conversations of an agent anew. What cannot be read, a check lists.
+/// Derives the columns of an agent's conversations again. A check lists the records that cannot be read.
 pub(crate) fn repair(db: &Connection, agent_id: &AgentId, agent: i64) -> Result<()> {
     let mut every = db.prepare_cached(AFTER)?;
     let mut rows = every.query(params![agent, &[] as &[u8], i64::MAX])?;
     let mut wrong = Vec::new();
     while let Some(row) = rows.next()? {
-        let (Ok(conversation), Ok(beside)) = (read(row), Beside::read(row)) else { continue };
-        if beside.id == *conversation.id.as_bytes() && beside != Beside::of(agent_id, &conversation) {
+        let (Ok(conversation), Ok(derived)) = (read(row), ConversationColumns::read(row)) else { continue };
+        if derived.id == *conversation.id.as_bytes()
+            && derived != ConversationColumns::of(agent_id, &conversation)
+        {
             wrong.push(conversation);
         }
     }
@@ -167,7 +170,7 @@ pub(crate) fn repair(db: &Connection, agent_id: &AgentId, agent: i64) -> Result<
 
 /// As [`ConversationStore::save_conversation`], inside the writer's transaction.
 fn save(db: &Connection, agent_id: &AgentId, write: &ConversationWrite) -> Result<()> {
-    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
+    let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     let conversation = &write.conversation;
     super::refuse_stale(stored_version(db, agent, conversation.id)?, conversation.version)?;
     for document in &write.keep {
@@ -182,7 +185,7 @@ fn save(db: &Connection, agent_id: &AgentId, write: &ConversationWrite) -> Resul
 
 /// As [`ConversationStore::erase_conversation`], inside the writer's transaction.
 fn erase(db: &Connection, agent_id: &AgentId, id: ConversationId, entry: &AuditEntry) -> Result<()> {
-    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
+    let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     messages::remove_of(db, agent, id)?;
     let removed: Option<Conversation> = db
         .prepare_cached("DELETE FROM conversation WHERE agent = ?1 AND id = ?2 RETURNING body")?
@@ -255,7 +258,7 @@ impl Chosen {
     }
 
     /// The statement that counts them: in the index alone, of all that it passes. An agent's conversations expire, so
-    /// that they stay so few that no counter has to be kept in every step of every conversation.
+    /// so few that no step of a conversation has to maintain a counter.
     pub(crate) fn count(&self) -> String {
         format!("SELECT count(*) {}", self.sql)
     }
@@ -267,7 +270,7 @@ impl Chosen {
 }
 
 fn page(db: &Connection, id: &AgentId, query: &ConversationQuery) -> Result<ConversationPage> {
-    let Some(agent) = agents::living(db, id)?.map(|agent| agent.number) else {
+    let Some(agent) = tenant::living(db, id)?.map(|agent| agent.number) else {
         return Ok(ConversationPage::default());
     };
     let chosen = Chosen::of(agent, &query.filter);
@@ -292,7 +295,7 @@ impl ConversationStore for SqliteStorage {
         agent: &AgentId,
         id: ConversationId,
     ) -> Result<Option<Conversation>, StorageError> {
-        self.readers.now(|db| {
+        self.readers.read_blocking(|db| {
             let mut statement = db.prepare_cached(
                 "SELECT c.body FROM agent a CROSS JOIN conversation c ON c.agent = a.n \
                  WHERE a.id = ?1 AND a.status <> 2 AND c.id = ?2",
@@ -308,12 +311,12 @@ impl ConversationStore for SqliteStorage {
         query: &ConversationQuery,
     ) -> Result<ConversationPage, StorageError> {
         let (agent, query) = (agent.clone(), query.clone());
-        self.readers.later(move |db, _| snapshot(db, |db| page(db, &agent, &query))).await
+        self.readers.read(move |db, _| snapshot(db, |db| page(db, &agent, &query))).await
     }
 
     async fn messages(&self, agent: &AgentId, query: &MessageQuery) -> Result<Vec<Message>, StorageError> {
         let (agent, query) = (agent.clone(), query.clone());
-        self.readers.later(move |db, _| messages::some(db, &agent, &query)).await
+        self.readers.read(move |db, _| messages::some(db, &agent, &query)).await
     }
 
     async fn save_conversation(
@@ -345,7 +348,7 @@ impl ConversationStore for SqliteStorage {
         at_most: u32,
     ) -> Result<Vec<(AgentId, ConversationId)>, StorageError> {
         self.readers
-            .later(move |db, _| {
+            .read(move |db, _| {
                 let mut statement = db.prepare_cached(EXPIRED)?;
                 let mut rows = statement.query(params![now.millis(), at_most])?;
                 let mut due = Vec::new();

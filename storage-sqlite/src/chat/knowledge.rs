@@ -11,13 +11,14 @@ use rusqlite::{Connection, Row, params};
 use super::agent_records;
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
-use crate::{SqliteStorage, agents, audit};
+use crate::store::SqliteStorage;
+use crate::{audit, tenant};
 
-/// Documents of an agent behind an id, by id, each with the id that it lies under behind the record.
+/// Documents of an agent after an id, by id; the id of the row follows the record.
 pub(crate) const AFTER: &str =
     "SELECT body, id FROM knowledge WHERE agent = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
 
-/// Passages of an agent behind a document's id and a position, each with both behind the record.
+/// Passages of an agent after a document's id and a position; both follow the record.
 pub(crate) const PASSAGES_AFTER: &str = "SELECT body, document, position FROM passage \
      WHERE agent = ?1 AND (document, position) > (?2, ?3) ORDER BY document, position LIMIT ?4";
 
@@ -65,7 +66,7 @@ pub(crate) fn put_passage(
 
 /// As [`KnowledgeStore::change_knowledge`], inside the writer's transaction.
 fn change(db: &Connection, agent_id: &AgentId, write: &KnowledgeWrite) -> Result<()> {
-    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
+    let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     let kind = RecordKind::Knowledge;
     agent_records::refuse_stale(db, agent, kind, write.version)?;
     if let Some((document, _)) = &write.add
@@ -96,7 +97,7 @@ impl KnowledgeStore for SqliteStorage {
     async fn knowledge(&self, agent: &AgentId) -> Result<Vec<KnowledgeDocument>, StorageError> {
         let agent = agent.clone();
         self.readers
-            .later(move |db, _| {
+            .read(move |db, _| {
                 let mut statement = db.prepare_cached(
                     "SELECT k.body FROM agent a CROSS JOIN knowledge k ON k.agent = a.n \
                      WHERE a.id = ?1 AND a.status <> 2 ORDER BY k.id",
@@ -119,7 +120,7 @@ impl KnowledgeStore for SqliteStorage {
     ) -> Result<Vec<(KnowledgeId, Passage)>, StorageError> {
         let agent = agent.clone();
         self.readers
-            .later(move |db, _| {
+            .read(move |db, _| {
                 let mut statement = db.prepare_cached(
                     "SELECT p.body, p.document FROM agent a CROSS JOIN passage p ON p.agent = a.n \
                      WHERE a.id = ?1 AND a.status <> 2 AND (p.document, p.position) > (?2, ?3) \

@@ -1,4 +1,4 @@
-//! Messages of conversations, as JSON beside their number, id and turn.
+//! Messages of conversations: a JSON record with its number, id and turn.
 
 use ::conversations::Message;
 use ::conversations::storage::{MessageQuery, MessageSelector};
@@ -9,7 +9,7 @@ use rusqlite::{Connection, Row, params, params_from_iter};
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
 
-/// Messages of an agent behind a conversation's id and a number, each behind the record with what it is found by.
+/// Messages of an agent after a conversation's id and a number; the columns of the key follow the record.
 pub(crate) const AFTER: &str = "SELECT body, conversation, seq, id, turn FROM message \
      WHERE agent = ?1 AND (conversation, seq) > (?2, ?3) ORDER BY conversation, seq LIMIT ?4";
 
@@ -18,7 +18,7 @@ pub(crate) fn read(row: &Row<'_>) -> Result<Message> {
     Columns::of(row).json()
 }
 
-/// Stores a message in place of the one of its number.
+/// Replaces the message of its number.
 pub(crate) fn put(
     db: &Connection,
     agent: i64,

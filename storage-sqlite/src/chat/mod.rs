@@ -23,7 +23,7 @@ pub(crate) const PURGES: [&str; 5] = [
      (SELECT kind FROM agent_record WHERE agent = ?1 LIMIT ?2)",
 ];
 
-/// Fails unless `version` is the one behind the stored one, 0 standing for none.
+/// Fails unless `version` follows the stored version; 0 stands for no record.
 fn refuse_stale(stored: Option<i64>, version: u64) -> Result<()> {
     let stored = u64::try_from(stored.unwrap_or(0)).map_err(corrupt)?;
     if stored.checked_add(1) == Some(version) { Ok(()) } else { Err(StorageErrorKind::Stale.into()) }

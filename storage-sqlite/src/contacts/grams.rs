@@ -16,13 +16,13 @@ const LENGTH: usize = 5;
 /// The fewest characters of a gram of ASCII.
 const SHORTEST: usize = 3;
 
-/// The most grams that are looked at one by one for a term ([`super::narrow`]).
+/// The most grams that are looked at one by one for a term ([`super::candidates`]).
 const LOOKS: usize = 6;
 
 /// The most grams that a long term is looked up by at once; a few are nearly as telling as all.
 const LOOKED_UP: usize = 4;
 
-/// The place of a gram in the index: the agent's number and the kind of text, so that nothing is ever found across
+/// The prefix of a gram in the index: the agent's number and the kind of text, so that nothing is ever found across
 /// agents.
 #[derive(Clone, Copy)]
 enum Kind {
@@ -88,7 +88,7 @@ pub(super) struct Searched<'a> {
     pub(super) digits: &'a str,
 }
 
-/// What has to be taken out of the index and put into it, so that it holds `after` in place of `before`: tokens with
+/// What has to be taken out of the index and put into it, so that it holds `after` in position of `before`: tokens with
 /// blanks between them.
 pub(super) fn difference(agent: i64, before: Searched<'_>, after: Searched<'_>) -> (String, String) {
     let (mut removed, mut added) = (String::new(), String::new());
@@ -178,10 +178,10 @@ fn telling(term: &str, at_most: usize) -> Vec<&str> {
         .char_indices()
         .enumerate()
         .take_while(|(_, (at, _))| end_of(&term[*at..], LENGTH - 1) < term.len() - at)
-        .map(|(place, (at, _))| {
+        .map(|(position, (at, _))| {
             let gram = &term[at..at + end_of(&term[at..], LENGTH)];
             // Many addresses share a domain.
-            (place, if domain.is_some_and(|domain| at >= domain) { 0 } else { 1 + rarity(gram) })
+            (position, if domain.is_some_and(|domain| at >= domain) { 0 } else { 1 + rarity(gram) })
         })
         .collect();
     let starts: Vec<usize> = term.char_indices().map(|(at, _)| at).collect();
@@ -189,17 +189,17 @@ fn telling(term: &str, at_most: usize) -> Vec<&str> {
     while picked.len() < at_most {
         // Of equals the one farthest from those already picked, since what lies close together occurs together.
         // The first of all is the one at the beginning, farthest from a domain.
-        let distance = |place: usize| {
-            picked.iter().map(|other| place.abs_diff(*other)).min().unwrap_or(usize::MAX - place)
+        let distance = |position: usize| {
+            picked.iter().map(|other| position.abs_diff(*other)).min().unwrap_or(usize::MAX - position)
         };
-        let best = left.iter().enumerate().max_by_key(|(_, (place, score))| (*score, distance(*place)));
+        let best = left.iter().enumerate().max_by_key(|(_, (position, score))| (*score, distance(*position)));
         let Some((index, _)) = best else { break };
         picked.push(left.swap_remove(index).0);
     }
     picked
         .into_iter()
-        .map(|place| {
-            let rest = &term[starts[place]..];
+        .map(|position| {
+            let rest = &term[starts[position]..];
             &rest[..end_of(rest, LENGTH)]
         })
         .collect()

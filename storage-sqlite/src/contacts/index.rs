@@ -1,7 +1,7 @@
-//! The search index: kept a little behind the contacts, so that no write waits for it.
+//! The search index: updated shortly after the contacts, so no write waits for it.
 //!
 //! `search_pending` names the contacts whose searched text differs from what the index holds, together with the text it
-//! holds. Whoever searches reads those contacts directly ([`super::search`]). The writer brings the index up to date
+//! holds. A search reads those contacts directly ([`super::search`]). The writer brings the index up to date
 //! when nothing else is to be done; many contacts at once cost a fraction of what each alone would.
 
 use rusqlite::{Connection, OptionalExtension, params};
@@ -85,7 +85,7 @@ const TIDY_PAGES: i64 = 128;
 
 /// Merges parts of the index that were written at different times, a little at a time, so that a search has few parts
 /// to look into. Whether there is more to do.
-pub(crate) fn tidy(db: &Connection) -> Result<bool> {
+pub(crate) fn merge_segments(db: &Connection) -> Result<bool> {
     let before = db.total_changes();
     db.prepare_cached("INSERT INTO search_gram (search_gram, rank) VALUES ('merge', ?1)")?
         .execute([TIDY_PAGES])?;

@@ -1,4 +1,4 @@
-//! What is derived from a contact: its keys, tags, unique values, counters. All of it is written with the contact.
+//! What is derived from a contact and written with it: keys, tags, unique values, counters.
 
 use openapi_core::contacts::{Contact, ContactKeys};
 use openapi_core::values::Timestamp;
@@ -10,17 +10,17 @@ use super::index;
 use super::row::{Columns, status_number};
 use crate::error::Result;
 
-/// The place of a contact in counters and tags.
+/// The columns of a contact that counters and tags share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct CounterKey {
     pub(super) archived: i64,
     pub(super) status: i64,
     pub(super) created_at: Timestamp,
 }
 
-impl Place {
+impl CounterKey {
     pub(super) fn of(contact: &Contact) -> Self {
-        Place {
+        CounterKey {
             archived: i64::from(contact.is_archived()),
             status: status_number(contact.status),
             created_at: contact.created_at,
@@ -31,7 +31,7 @@ impl Place {
 /// The keys of a stored contact, as stored.
 #[derive(Debug, PartialEq)]
 pub(super) struct StoredKeys {
-    pub(super) place: Place,
+    pub(super) counter_key: CounterKey,
     updated_at: Timestamp,
     first_name: Option<String>,
     last_name: Option<String>,
@@ -52,7 +52,7 @@ impl StoredKeys {
             rows.next()?.ok_or_else(|| crate::error::corrupt(format_args!("contact {n} has no keys")))?;
         let mut columns = Columns::of(row);
         Ok(StoredKeys {
-            place: Place {
+            counter_key: CounterKey {
                 archived: columns.integer()?,
                 status: columns.integer()?,
                 created_at: columns.time()?,
@@ -101,7 +101,7 @@ impl Derived {
         unique.sort();
         Derived {
             keys: StoredKeys {
-                place: Place::of(contact),
+                counter_key: CounterKey::of(contact),
                 updated_at: contact.updated_at,
                 first_name: keys.first_name.clone(),
                 last_name: keys.last_name.clone(),
@@ -128,7 +128,7 @@ impl Derived {
             "SELECT 1 FROM contact_tag WHERE agent = ?1 AND tag = ?2 AND archived = ?3 AND status = ?4 \
              AND created_at = ?5 AND id = ?6 AND n = ?7",
         )?;
-        let Place { archived, status, created_at } = keys.place;
+        let CounterKey { archived, status, created_at } = keys.counter_key;
         let own: Vec<String> = contact.tags.iter().map(|tag| tag.folded()).collect();
         let mut tags = Vec::new();
         for tag in distinct(&own) {
@@ -155,7 +155,7 @@ impl Derived {
         let (own, other) = (&self.keys, &stored.keys);
         [
             (
-                own.place == other.place,
+                own.counter_key == other.counter_key,
                 "archived, status or createdAt among its keys is not that of the record",
             ),
             (own.updated_at == other.updated_at, "updatedAt among its keys is not that of the record"),
@@ -184,7 +184,7 @@ pub(crate) fn insert(
     contact: &Contact,
     keys: &ContactKeys,
 ) -> Result<()> {
-    let place = Place::of(contact);
+    let counter_key = CounterKey::of(contact);
     db.prepare_cached(
         "INSERT INTO contact_key (n, agent, id, archived, status, created_at, updated_at, first_name, last_name, \
          primary_email, email, search, digits) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
@@ -193,9 +193,9 @@ pub(crate) fn insert(
         n,
         agent,
         contact.id.as_bytes(),
-        place.archived,
-        place.status,
-        place.created_at.millis(),
+        counter_key.archived,
+        counter_key.status,
+        counter_key.created_at.millis(),
         contact.updated_at.millis(),
         keys.first_name,
         keys.last_name,
@@ -204,9 +204,9 @@ pub(crate) fn insert(
         keys.search,
         keys.digits,
     ])?;
-    count(db, agent, place, 1)?;
+    count(db, agent, counter_key, 1)?;
     for tag in distinct(&keys.tags) {
-        tag_row(db, agent, n, tag, place, contact.id.as_bytes(), true)?;
+        tag_row(db, agent, n, tag, counter_key, contact.id.as_bytes(), true)?;
     }
     insert_unique(db, agent, n, keys)?;
     index::note_new(db, n)
@@ -222,22 +222,23 @@ pub(super) fn update(
     contact: &Contact,
     keys: &ContactKeys,
 ) -> Result<()> {
-    let place = Place::of(contact);
+    let counter_key = CounterKey::of(contact);
     change_columns(db, n, before, contact, keys)?;
     if before.search != keys.search || before.digits != keys.digits {
         index::note_change(db, n, before.searched())?;
     }
-    if before.place.archived != place.archived || before.place.status != place.status {
-        count(db, agent, before.place, -1)?;
-        count(db, agent, place, 1)?;
+    if before.counter_key.archived != counter_key.archived || before.counter_key.status != counter_key.status
+    {
+        count(db, agent, before.counter_key, -1)?;
+        count(db, agent, counter_key, 1)?;
     }
     let (old, new) = (distinct(tags_before), distinct(&keys.tags));
-    let moved = before.place != place;
+    let moved = before.counter_key != counter_key;
     for tag in old.iter().filter(|tag| moved || new.binary_search(tag).is_err()) {
-        tag_row(db, agent, n, tag, before.place, contact.id.as_bytes(), false)?;
+        tag_row(db, agent, n, tag, before.counter_key, contact.id.as_bytes(), false)?;
     }
     for tag in new.iter().filter(|tag| moved || old.binary_search(tag).is_err()) {
-        tag_row(db, agent, n, tag, place, contact.id.as_bytes(), true)?;
+        tag_row(db, agent, n, tag, counter_key, contact.id.as_bytes(), true)?;
     }
     db.prepare_cached("DELETE FROM contact_unique WHERE n = ?1")?.execute([n])?;
     insert_unique(db, agent, n, keys)
@@ -251,16 +252,20 @@ fn change_columns(
     contact: &Contact,
     keys: &ContactKeys,
 ) -> Result<()> {
-    let place = Place::of(contact);
+    let counter_key = CounterKey::of(contact);
     let text = |text: Option<&str>| text.map_or(Value::Null, |text| Value::Text(text.to_owned()));
     let email = email_apart(keys);
     let columns = [
-        ("archived", before.place.archived != place.archived, Value::Integer(place.archived)),
-        ("status", before.place.status != place.status, Value::Integer(place.status)),
+        (
+            "archived",
+            before.counter_key.archived != counter_key.archived,
+            Value::Integer(counter_key.archived),
+        ),
+        ("status", before.counter_key.status != counter_key.status, Value::Integer(counter_key.status)),
         (
             "created_at",
-            before.place.created_at != place.created_at,
-            Value::Integer(place.created_at.millis()),
+            before.counter_key.created_at != counter_key.created_at,
+            Value::Integer(counter_key.created_at.millis()),
         ),
         ("updated_at", before.updated_at != contact.updated_at, Value::Integer(contact.updated_at.millis())),
         ("first_name", before.first_name != keys.first_name, text(keys.first_name.as_deref())),
@@ -285,9 +290,9 @@ fn change_columns(
 pub(super) fn remove(db: &Connection, agent: i64, n: i64, id: &[u8; 12], tags: &[String]) -> Result<()> {
     let stored = StoredKeys::read(db, n)?;
     index::remove(db, n, stored.searched())?;
-    count(db, agent, stored.place, -1)?;
+    count(db, agent, stored.counter_key, -1)?;
     for tag in distinct(tags) {
-        tag_row(db, agent, n, tag, stored.place, id, false)?;
+        tag_row(db, agent, n, tag, stored.counter_key, id, false)?;
     }
     db.prepare_cached("DELETE FROM contact_unique WHERE n = ?1")?.execute([n])?;
     db.prepare_cached("DELETE FROM contact_key WHERE n = ?1")?.execute([n])?;
@@ -302,12 +307,12 @@ pub(super) fn insert_unique(db: &Connection, agent: i64, n: i64, keys: &ContactK
     Ok(())
 }
 
-fn count(db: &Connection, agent: i64, place: Place, difference: i64) -> Result<()> {
+fn count(db: &Connection, agent: i64, counter_key: CounterKey, difference: i64) -> Result<()> {
     db.prepare_cached(
         "INSERT INTO contact_count (agent, archived, status, total) VALUES (?1, ?2, ?3, ?4) \
          ON CONFLICT DO UPDATE SET total = total + excluded.total",
     )?
-    .execute(params![agent, place.archived, place.status, difference])?;
+    .execute(params![agent, counter_key.archived, counter_key.status, difference])?;
     Ok(())
 }
 
@@ -316,11 +321,11 @@ fn tag_row(
     agent: i64,
     n: i64,
     tag: &str,
-    place: Place,
+    counter_key: CounterKey,
     id: &[u8; 12],
     add: bool,
 ) -> Result<()> {
-    let Place { archived, status, created_at } = place;
+    let CounterKey { archived, status, created_at } = counter_key;
     let created_at = created_at.millis();
     if add {
         db.prepare_cached(

@@ -1,16 +1,20 @@
 //! Contacts.
 
-mod deep;
-mod gather;
+pub(crate) mod cache;
+mod candidates;
+mod counts;
+mod erase;
+mod filter_scan;
 mod grams;
 pub(crate) mod index;
-pub(crate) mod kept;
+mod index_scan;
 mod keys;
 mod list;
-mod narrow;
+mod offset_seek;
+mod query_context;
 mod row;
-mod tagged;
-mod walk;
+pub(crate) mod row_number;
+mod tag_plan;
 mod write;
 
 use async_trait::async_trait;
@@ -20,16 +24,16 @@ use openapi_core::storage::{ContactPage, ContactQuery, ContactStore, ContactWrit
 use openapi_core::values::{AgentId, ContactId, ExternalId};
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 
-pub(crate) use keys::{Derived, insert as insert_derived};
 #[cfg(test)]
-pub(crate) use narrow::candidates;
+pub(crate) use candidates::select as candidates;
+#[cfg(test)]
+pub(crate) use index_scan::{IndexScan, ScanOrder, ScanPart, View, column as sort_column};
+pub(crate) use keys::{Derived, insert as insert_derived};
 pub(crate) use row::contact as read;
 pub(crate) use row::{Columns, broken_rule, columns, object_text};
-#[cfg(test)]
-pub(crate) use walk::{Along, Part, View, Walk, column as sort_column};
 pub(crate) use write::{duplicate, purge, put_new, refuse_stale, rekey};
 
-/// Reads all contacts of an agent, each with its row number `n` behind the columns of [`read`].
+/// Reads all contacts of an agent, each with its row number `n` after the columns of [`read`].
 pub(crate) const EVERY_OF_AGENT: &str =
     concat!("SELECT ", row::columns!(), ", c.n FROM contact c WHERE c.n BETWEEN ?1 AND ?2");
 
@@ -54,30 +58,11 @@ pub(crate) fn indexed(db: &Connection, n: i64) -> Result<(String, String)> {
     }
 }
 
-use crate::SqliteStorage;
-use crate::agents;
 use crate::error::Result;
-use crate::readers::{Patience, snapshot};
-
-/// Row numbers of contacts: the agent's number and a running number.
-pub(crate) mod row_number {
-    const RUNNING_BITS: u32 = 32;
-
-    /// The agent's number in a row number.
-    pub(crate) const fn agent(n: i64) -> i64 {
-        n >> RUNNING_BITS
-    }
-
-    /// The running number in a row number.
-    pub(crate) const fn running(n: i64) -> u32 {
-        n as u32
-    }
-
-    /// The first and the last row number of an agent.
-    pub(crate) const fn range(agent: i64) -> (i64, i64) {
-        (agent << RUNNING_BITS, (agent << RUNNING_BITS) | u32::MAX as i64)
-    }
-}
+use crate::readers::{CancellationToken, snapshot};
+use crate::store::SqliteStorage;
+use crate::tenant;
+use query_context::QueryContext;
 
 #[async_trait]
 impl ContactStore for SqliteStorage {
@@ -86,13 +71,11 @@ impl ContactStore for SqliteStorage {
         agent: &AgentId,
         contact: &ContactRef,
     ) -> Result<Option<SharedContact>, StorageError> {
-        let kept = self.kept.as_deref().and_then(|kept| Some((kept, kept.now()?)));
-        if let Some((kept, number)) = kept
-            && let Some(found) = kept.find(number, agent, contact)
-        {
+        if let Some(found) = self.cache.get(agent, contact) {
             return Ok(Some(found));
         }
-        self.readers.now(|db| {
+        let epoch = self.cache.epoch();
+        self.readers.read_blocking(|db| {
             let (sql, key): (_, &dyn ToSql) = match contact {
                 ContactRef::External(id) => (BY_EXTERNAL_REFERENCE_ID, &id.as_str()),
                 ContactRef::Id(id) => (BY_ID, &id.as_bytes()),
@@ -101,30 +84,34 @@ impl ContactStore for SqliteStorage {
             let mut rows = statement.query(params![agent.as_str(), key])?;
             let Some(row) = rows.next()? else { return Ok(None) };
             let read = row::contact(agent, row)?;
-            let Some((kept, number)) = kept else { return Ok(Some(read.into())) };
+            if self.config.contact_cache_kib == 0 {
+                return Ok(Some(read.into()));
+            }
             let read = SharedContact::written(read);
-            kept.keep(number, agent, contact, row.get(row::COUNT)?, read.clone());
+            self.cache.insert(epoch, agent, contact, row.get(row::COUNT)?, read.clone());
             Ok(Some(read))
         })
     }
 
     async fn contacts(&self, agent: &AgentId, query: &ContactQuery) -> Result<ContactPage, StorageError> {
+        let thresholds = self.config.thresholds;
+        let inline = QueryContext { thresholds: &thresholds, cancelled: &CancellationToken::NEVER };
         if list::is_short(query) {
-            return self
-                .readers
-                .now(|db| snapshot(db, |db| list::page(db, agent, query, &Patience::ENDLESS)));
+            return self.readers.read_blocking(|db| snapshot(db, |db| list::page(db, agent, query, inline)));
         }
         if list::may_be_rare(query)
-            && let Some(page) = self.readers.now(|db| snapshot(db, |db| list::rare(db, agent, query)))?
+            && let Some(page) =
+                self.readers.read_blocking(|db| snapshot(db, |db| list::rare(db, agent, query, inline)))?
         {
             return Ok(page);
         }
         let (agent, query) = (agent.clone(), query.clone());
         let (page, unsettled) = self
             .readers
-            .later(move |db, patience| {
+            .read(move |db, cancelled| {
+                let context = QueryContext { thresholds: &thresholds, cancelled };
                 snapshot(db, |db| {
-                    let page = list::page(db, &agent, &query, patience)?;
+                    let page = list::page(db, &agent, &query, context)?;
                     Ok((page, !query.filter.search.is_empty() && index::is_behind(db)?))
                 })
             })
@@ -142,8 +129,8 @@ impl ContactStore for SqliteStorage {
         external_reference_id: Option<&ExternalId>,
         unique: &[UniqueValue],
     ) -> Result<Option<Duplicate>, StorageError> {
-        self.readers.now(|db| {
-            snapshot(db, |db| match agents::living(db, agent)? {
+        self.readers.read_blocking(|db| {
+            snapshot(db, |db| match tenant::living(db, agent)? {
                 Some(agent) => duplicate(db, agent.number, except, external_reference_id, unique),
                 None => Ok(None),
             })
@@ -172,7 +159,7 @@ impl ContactStore for SqliteStorage {
         audit: &AuditEntry,
     ) -> Result<(), StorageError> {
         let (agent, audit) = (agent.clone(), audit.clone());
-        self.writer.write(move |db| write::erase(db, &agent, contact, &audit)).await
+        self.writer.write(move |db| erase::erase(db, &agent, contact, &audit)).await
     }
 }
 

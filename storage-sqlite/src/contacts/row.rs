@@ -124,7 +124,7 @@ pub(crate) fn broken_rule(contact: &Contact) -> Option<String> {
     read.err().map(|error| format!("a value breaks its rule: {error}"))
 }
 
-/// The number that stands for a status: its place in [`ContactStatus::ALL`].
+/// The number of a status: its position in [`ContactStatus::ALL`].
 pub(crate) const fn status_number(status: ContactStatus) -> i64 {
     match status {
         ContactStatus::Active => 0,

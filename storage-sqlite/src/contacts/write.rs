@@ -1,6 +1,5 @@
 //! Creating, changing and erasing contacts. Everything here runs inside the writer's transaction.
 
-use openapi_core::audit::AuditEntry;
 use openapi_core::contacts::{Contact, ContactKeys, UniqueValue};
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{ContactWrite, Duplicate, StorageErrorKind};
@@ -10,14 +9,13 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::row::{self, Columns};
 use super::{keys, row_number};
-use crate::agents::{self, Living};
-use crate::chat::conversations;
 use crate::error::{Result, corrupt};
-use crate::{audit, files, forms, replays};
+use crate::tenant::{self, Living};
+use crate::{audit, replays};
 
 /// As [`openapi_core::storage::ContactStore::insert_contact`].
 pub(super) fn insert(db: &Connection, agent_id: &AgentId, write: &ContactWrite) -> Result<()> {
-    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?;
+    let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?;
     check(db, &agent, write)?;
     let contact = &write.contact;
     if stored(db, agent.number, contact.id)?.is_some() {
@@ -41,7 +39,7 @@ pub(super) fn update(
     expected_version: u64,
     write: &ContactWrite,
 ) -> Result<()> {
-    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?;
+    let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?;
     let contact = &write.contact;
     let stored = stored(db, agent.number, contact.id)?.ok_or(StorageErrorKind::Missing)?;
     if stored.version != expected_version {
@@ -54,21 +52,8 @@ pub(super) fn update(
     effects(db, agent.number, write)
 }
 
-/// As [`openapi_core::storage::ContactStore::erase_contact`].
-pub(super) fn erase(db: &Connection, agent_id: &AgentId, id: ContactId, entry: &AuditEntry) -> Result<()> {
-    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?;
-    let stored = stored(db, agent.number, id)?.ok_or(StorageErrorKind::Missing)?;
-    remove(db, agent.number, &stored)?;
-    replays::remove_of(db, agent.number, id)?;
-    files::erase_of(db, agent_id, agent.number, id, entry.at)?;
-    forms::erase_of(db, agent.number, id)?;
-    conversations::erase_of(db, agent_id, agent.number, id, entry.at)?;
-    audit::empty_payloads(db, agent_id, id)?;
-    audit::append(db, entry)
-}
-
 /// Removes a contact without a trace in its agent's lists, counters and search index.
-fn remove(db: &Connection, agent: i64, stored: &Stored) -> Result<()> {
+pub(super) fn remove(db: &Connection, agent: i64, stored: &Stored) -> Result<()> {
     keys::remove(db, agent, stored.n, stored.id.as_bytes(), &stored.tags)?;
     db.prepare_cached("DELETE FROM contact WHERE n = ?1")?.execute([stored.n])?;
     Ok(())
@@ -92,7 +77,7 @@ pub(crate) fn purge(db: &Connection, agent: i64, at_most: u32) -> Result<u64> {
     Ok(found.len() as u64)
 }
 
-/// Computes the keys of all contacts of an agent anew. The first two that share a unique value, by id, are refused.
+/// Computes the keys of all contacts of an agent again. The first two that share a unique value, by id, are refused.
 pub(crate) fn rekey(db: &Connection, agent_id: &AgentId, agent: i64, schema: &ContactSchema) -> Result<()> {
     let (low, high) = row_number::range(agent);
     db.prepare_cached("DELETE FROM contact_unique WHERE agent = ?1")?.execute([agent])?;
@@ -194,7 +179,7 @@ fn effects(db: &Connection, agent: i64, write: &ContactWrite) -> Result<()> {
 }
 
 /// What a change needs to know of the stored record.
-struct Stored {
+pub(super) struct Stored {
     n: i64,
     id: ContactId,
     version: u64,
@@ -218,7 +203,7 @@ impl Stored {
     }
 }
 
-fn stored(db: &Connection, agent: i64, id: ContactId) -> Result<Option<Stored>> {
+pub(super) fn stored(db: &Connection, agent: i64, id: ContactId) -> Result<Option<Stored>> {
     let mut statement = db.prepare_cached(
         "SELECT n, id, version, tags, external_reference_id FROM contact WHERE agent = ?1 AND id = ?2",
     )?;
@@ -226,7 +211,7 @@ fn stored(db: &Connection, agent: i64, id: ContactId) -> Result<Option<Stored>> 
     rows.next()?.map(Stored::read).transpose()
 }
 
-/// The row number behind the last one of an agent.
+/// The row number after the last one of an agent.
 fn next_number(db: &Connection, agent: i64) -> Result<i64> {
     let (low, high) = row_number::range(agent);
     let last: Option<i64> = db

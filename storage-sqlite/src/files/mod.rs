@@ -1,6 +1,7 @@
 //! Files of contacts: their records, and which contents are to go.
 
 mod read;
+pub(crate) mod usage;
 mod write;
 
 use async_trait::async_trait;
@@ -13,30 +14,32 @@ use openapi_core::storage::{
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 
 pub(crate) use read::file as read;
-pub(crate) use read::{AFTER, EVERY_OF_AGENT, bytes, file_or_tombstone, of_contact};
-pub(crate) use write::{add_bytes, bury, erase_of, forget_bytes, make_due, purge, put_new};
+pub(crate) use read::{AFTER, EVERY_OF_AGENT, file_or_tombstone, of_contact};
+pub(crate) use usage::{add_bytes, bytes, make_due, remove_counter};
+pub(crate) use write::{bury, erase_of, purge, put_new};
 
 use crate::readers::snapshot;
-use crate::{SqliteStorage, agents};
+use crate::store::SqliteStorage;
+use crate::tenant;
 
 #[async_trait]
 impl FileStore for SqliteStorage {
     async fn file(&self, agent: &AgentId, file: FileId) -> Result<Option<ContactFile>, StorageError> {
-        self.readers.now(|db| read::one(db, agent, file))
+        self.readers.read_blocking(|db| read::one(db, agent, file))
     }
 
     async fn files(&self, agent: &AgentId, query: &FileQuery) -> Result<FilePage, StorageError> {
         if query.sort == FileSort::CreatedAt {
-            return self.readers.now(|db| snapshot(db, |db| read::page(db, agent, query)));
+            return self.readers.read_blocking(|db| snapshot(db, |db| read::page(db, agent, query)));
         }
         // All files of the contact are sorted.
         let (agent, query) = (agent.clone(), query.clone());
-        self.readers.later(move |db, _| snapshot(db, |db| read::page(db, &agent, &query))).await
+        self.readers.read(move |db, _| snapshot(db, |db| read::page(db, &agent, &query))).await
     }
 
     async fn file_usage(&self, agent: &AgentId, contact: ContactId) -> Result<FileUsage, StorageError> {
-        self.readers.now(|db| {
-            snapshot(db, |db| match agents::living(db, agent)? {
+        self.readers.read_blocking(|db| {
+            snapshot(db, |db| match tenant::living(db, agent)? {
                 Some(agent) => read::usage(db, agent.number, contact),
                 None => Ok(FileUsage::default()),
             })
@@ -58,7 +61,7 @@ impl FileStore for SqliteStorage {
         agent: &AgentId,
         file: FileId,
     ) -> Result<Option<FileTombstone>, StorageError> {
-        self.readers.now(|db| read::tombstone(db, agent, file))
+        self.readers.read_blocking(|db| read::tombstone(db, agent, file))
     }
 
     async fn expedite_purges(
@@ -76,7 +79,7 @@ impl FileStore for SqliteStorage {
         now: Timestamp,
         at_most: u32,
     ) -> Result<Vec<BlobKey>, StorageError> {
-        self.readers.now(|db| read::due(db, now, at_most))
+        self.readers.read_blocking(|db| read::due(db, now, at_most))
     }
 
     async fn remove_blob_records(&self, keys: &[BlobKey]) -> Result<(), StorageError> {
@@ -89,7 +92,7 @@ impl FileStore for SqliteStorage {
 
     async fn existing_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>, StorageError> {
         let keys = keys.to_vec();
-        self.readers.later(move |db, _| snapshot(db, |db| read::known(db, &keys))).await
+        self.readers.read(move |db, _| snapshot(db, |db| read::known(db, &keys))).await
     }
 
     async fn referenced_blobs(
@@ -98,6 +101,6 @@ impl FileStore for SqliteStorage {
         at_most: u32,
     ) -> Result<Vec<BlobEntry>, StorageError> {
         let after = after.cloned();
-        self.readers.later(move |db, _| snapshot(db, |db| read::needed(db, after.as_ref(), at_most))).await
+        self.readers.read(move |db, _| snapshot(db, |db| read::needed(db, after.as_ref(), at_most))).await
     }
 }

@@ -7,11 +7,12 @@ use openapi_core::storage::{
 };
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+use rusqlite::{Connection, Row, params, params_from_iter};
 
-use crate::agents;
+use super::usage;
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
+use crate::tenant;
 
 /// The columns in the order in which [`file`] reads them.
 macro_rules! columns {
@@ -23,12 +24,12 @@ macro_rules! columns {
 /// How many these are.
 const COLUMNS: usize = 10;
 
-/// All files of an agent, deleted ones included, each with its sort key and the time of its deletion behind the
+/// All files of an agent, deleted ones included, each with its sort key and the time of its deletion after the
 /// columns of [`file`].
 pub(crate) const EVERY_OF_AGENT: &str =
     concat!("SELECT ", columns!(), ", f.name_key, f.deleted_at FROM file f WHERE f.agent = ?1");
 
-/// The same in the order of their ids behind one, each with its tombstone behind the
+/// The same in the order of their ids after one, each with its tombstone after the
 /// columns of [`file`].
 pub(crate) const AFTER: &str = concat!(
     "SELECT ",
@@ -92,16 +93,7 @@ pub(crate) fn file_or_tombstone(
 }
 
 pub(super) fn usage(db: &Connection, agent: i64, contact: ContactId) -> Result<FileUsage> {
-    Ok(FileUsage { files_of_contact: count(db, agent, contact)?, bytes_of_agent: bytes(db, agent)? })
-}
-
-/// Bytes of all files and documents of an agent.
-pub(crate) fn bytes(db: &Connection, agent: i64) -> Result<u64> {
-    let bytes: Option<i64> = db
-        .prepare_cached("SELECT bytes FROM file_total WHERE agent = ?1")?
-        .query_row([agent], |row| row.get(0))
-        .optional()?;
-    u64::try_from(bytes.unwrap_or(0)).map_err(corrupt)
+    Ok(FileUsage { files_of_contact: count(db, agent, contact)?, bytes_of_agent: usage::bytes(db, agent)? })
 }
 
 fn count(db: &Connection, agent: i64, contact: ContactId) -> Result<u64> {
@@ -112,7 +104,7 @@ fn count(db: &Connection, agent: i64, contact: ContactId) -> Result<u64> {
 }
 
 pub(super) fn page(db: &Connection, id: &AgentId, query: &FileQuery) -> Result<FilePage> {
-    let Some(agent) = agents::living(db, id)? else { return Ok(FilePage::default()) };
+    let Some(agent) = tenant::living(db, id)? else { return Ok(FilePage::default()) };
     let total = count(db, agent.number, query.contact)?;
     let (sql, values) = statement(agent.number, query);
     let mut statement = db.prepare_cached(&sql)?;
@@ -137,7 +129,7 @@ pub(crate) fn statement(agent: i64, query: &FileQuery) -> (String, Vec<Value>) {
     };
     let integer = |number: u64| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
     let mut values = vec![Value::Integer(agent), Value::Blob(query.contact.as_bytes().to_vec())];
-    let (behind, offset, limit) = match &query.window {
+    let (following, offset, limit) = match &query.window {
         Window::Page { offset, limit } => (String::new(), *offset, *limit),
         Window::After { position: FilePosition { key, id }, limit } => {
             values.push(match key {
@@ -152,7 +144,7 @@ pub(crate) fn statement(agent: i64, query: &FileQuery) -> (String, Vec<Value>) {
     values.extend([integer(limit.into()), integer(offset)]);
     let sql = format!(
         "SELECT {} FROM file f INDEXED BY file_by_contact WHERE f.agent = ? AND f.contact = ? \
-         AND f.deleted_at IS NULL{behind} ORDER BY f.{column} {word}, f.id {word} LIMIT ? OFFSET ?",
+         AND f.deleted_at IS NULL{following} ORDER BY f.{column} {word}, f.id {word} LIMIT ? OFFSET ?",
         columns!()
     );
     (sql, values)
@@ -201,15 +193,15 @@ pub(super) fn known(db: &Connection, keys: &[BlobKey]) -> Result<Vec<bool>> {
     )?;
     keys.iter()
         .map(|key| {
-            let place = params![key.agent.as_str(), key.file.as_bytes()];
-            Ok(purges.exists(place)? || files.exists(place)? || documents.exists(place)?)
+            let key_of_row = params![key.agent.as_str(), key.file.as_bytes()];
+            Ok(purges.exists(key_of_row)? || files.exists(key_of_row)? || documents.exists(key_of_row)?)
         })
         .collect()
 }
 
 pub(super) fn needed(db: &Connection, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>> {
     let mut entries = Vec::new();
-    // First the rest of the agent at which the last page ended, then the agents behind it.
+    // First the rest of the agent at which the last page ended, then the agents after it.
     let start = after.map_or(("", [0; 12]), |key| (key.agent.as_str(), *key.file.as_bytes()));
     for sql in [
         "SELECT a.id, f.id, f.size FROM agent a CROSS JOIN file f INDEXED BY file_by_id ON f.agent = a.n \
@@ -218,9 +210,9 @@ pub(super) fn needed(db: &Connection, after: Option<&BlobKey>, at_most: u32) -> 
          WHERE a.id > ?1 AND a.status <> 2 AND f.deleted_at IS NULL AND f.id >= ?2 ORDER BY a.id, f.id LIMIT ?3",
     ] {
         let left = (at_most as usize).saturating_sub(entries.len());
-        let place = if entries.is_empty() && sql.contains("a.id = ?1") { start.1 } else { [0; 12] };
+        let key_of_row = if entries.is_empty() && sql.contains("a.id = ?1") { start.1 } else { [0; 12] };
         let mut statement = db.prepare_cached(sql)?;
-        let mut rows = statement.query(params![start.0, place, left as i64])?;
+        let mut rows = statement.query(params![start.0, key_of_row, left as i64])?;
         while let Some(row) = rows.next()? {
             let mut columns = Columns::of(row);
             entries.push(BlobEntry { key: key(columns.str()?, columns.bytes()?)?, size: columns.count()? });

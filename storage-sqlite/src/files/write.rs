@@ -8,13 +8,14 @@ use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::read;
+use super::usage::{add_bytes, make_due};
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
-use crate::{agents, audit, contacts, documents, replays};
+use crate::{audit, contacts, documents, replays, tenant};
 
 /// As [`openapi_core::storage::FileStore::insert_file`].
 pub(super) fn insert(db: &Connection, agent_id: &AgentId, write: &FileWrite) -> Result<()> {
-    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
+    let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     let file = &write.file;
     contacts::refuse_stale(db, agent, file.contact_id, write.contact_version)?;
     if let Some(replay) = &write.effects.replay
@@ -83,7 +84,7 @@ pub(crate) fn bury(db: &Connection, agent: i64, tombstone: &FileTombstone) -> Re
 
 /// As [`openapi_core::storage::FileStore::delete_file`].
 pub(super) fn delete(db: &Connection, agent_id: &AgentId, deletion: &FileDeletion) -> Result<()> {
-    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
+    let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     let tombstone = &deletion.tombstone;
     let is_there = db
         .prepare_cached(
@@ -97,28 +98,6 @@ pub(super) fn delete(db: &Connection, agent_id: &AgentId, deletion: &FileDeletio
     bury(db, agent, tombstone)?;
     make_due(db, agent_id, tombstone.file, deletion.purge_at)?;
     audit::append(db, &deletion.audit)
-}
-
-/// Counts bytes of files that are there and of documents.
-pub(crate) fn add_bytes(db: &Connection, agent: i64, bytes: i64) -> Result<()> {
-    db.prepare_cached(
-        "INSERT INTO file_total (agent, bytes) VALUES (?1, ?2) \
-         ON CONFLICT (agent) DO UPDATE SET bytes = bytes + excluded.bytes",
-    )?
-    .execute([agent, bytes])?;
-    Ok(())
-}
-
-/// Removes the counter of an agent that has neither files nor documents any more.
-pub(crate) fn forget_bytes(db: &Connection, agent: i64) -> Result<()> {
-    db.prepare_cached("DELETE FROM file_total WHERE agent = ?1")?.execute([agent])?;
-    Ok(())
-}
-
-pub(crate) fn make_due(db: &Connection, agent: &AgentId, file: FileId, due_at: Timestamp) -> Result<()> {
-    db.prepare_cached("INSERT OR REPLACE INTO blob_purge (agent, file, due_at) VALUES (?1, ?2, ?3)")?
-        .execute(params![agent.as_str(), file.as_bytes(), due_at.millis()])?;
-    Ok(())
 }
 
 /// Removes the files of a contact, deleted ones included; their contents are due from now on.

@@ -27,7 +27,8 @@ pub(crate) use write::{erase_of, keep};
 
 use crate::error::Result;
 use crate::readers::snapshot;
-use crate::{SqliteStorage, agents, files};
+use crate::store::SqliteStorage;
+use crate::{files, tenant};
 
 #[async_trait]
 impl FormStore for SqliteStorage {
@@ -36,7 +37,7 @@ impl FormStore for SqliteStorage {
         agent: &AgentId,
         template: TemplateId,
     ) -> Result<Option<FormTemplate>, StorageError> {
-        self.readers.now(|db| templates::current(db, agent, template))
+        self.readers.read_blocking(|db| templates::current(db, agent, template))
     }
 
     async fn template_version(
@@ -45,11 +46,11 @@ impl FormStore for SqliteStorage {
         template: TemplateId,
         version: u64,
     ) -> Result<Option<FormTemplate>, StorageError> {
-        self.readers.now(|db| templates::at_version(db, agent, template, version))
+        self.readers.read_blocking(|db| templates::at_version(db, agent, template, version))
     }
 
     async fn templates(&self, agent: &AgentId, query: &TemplateQuery) -> Result<TemplatePage, StorageError> {
-        self.readers.now(|db| snapshot(db, |db| templates::page(db, agent, query)))
+        self.readers.read_blocking(|db| snapshot(db, |db| templates::page(db, agent, query)))
     }
 
     async fn insert_template(
@@ -77,7 +78,7 @@ impl FormStore for SqliteStorage {
         agent: &AgentId,
         submission: SubmissionId,
     ) -> Result<Option<Submission>, StorageError> {
-        self.readers.now(|db| read::one(db, agent, submission))
+        self.readers.read_blocking(|db| read::one(db, agent, submission))
     }
 
     async fn submissions(
@@ -87,7 +88,7 @@ impl FormStore for SqliteStorage {
     ) -> Result<SubmissionPage, StorageError> {
         // All submissions of the contact, or even of the agent, are counted.
         let (agent, query) = (agent.clone(), query.clone());
-        self.readers.later(move |db, _| snapshot(db, |db| read::page(db, &agent, &query))).await
+        self.readers.read(move |db, _| snapshot(db, |db| read::page(db, &agent, &query))).await
     }
 
     async fn head_submission(
@@ -96,8 +97,8 @@ impl FormStore for SqliteStorage {
         contact: ContactId,
         template: TemplateId,
     ) -> Result<Option<Submission>, StorageError> {
-        self.readers.now(|db| {
-            snapshot(db, |db| match agents::living(db, agent)? {
+        self.readers.read_blocking(|db| {
+            snapshot(db, |db| match tenant::living(db, agent)? {
                 Some(living) => read::head(db, agent, living.number, contact, template),
                 None => Ok(None),
             })
@@ -109,8 +110,8 @@ impl FormStore for SqliteStorage {
         agent: &AgentId,
         query: &LatestQuery,
     ) -> Result<Option<Submission>, StorageError> {
-        self.readers.now(|db| {
-            snapshot(db, |db| match agents::living(db, agent)? {
+        self.readers.read_blocking(|db| {
+            snapshot(db, |db| match tenant::living(db, agent)? {
                 Some(living) => read::latest(db, agent, living.number, query),
                 None => Ok(None),
             })
@@ -123,7 +124,7 @@ impl FormStore for SqliteStorage {
         contact: ContactId,
         files: &[FileId],
     ) -> Result<Vec<bool>, StorageError> {
-        self.readers.now(|db| snapshot(db, |db| files::of_contact(db, agent, contact, files)))
+        self.readers.read_blocking(|db| snapshot(db, |db| files::of_contact(db, agent, contact, files)))
     }
 
     async fn insert_submissions(
@@ -150,7 +151,7 @@ impl FormStore for SqliteStorage {
         submission: SubmissionId,
     ) -> Result<Vec<FormDataRevision>, StorageError> {
         let agent = agent.clone();
-        self.readers.later(move |db, _| read::revisions(db, &agent, submission)).await
+        self.readers.read(move |db, _| read::revisions(db, &agent, submission)).await
     }
 }
 

@@ -9,15 +9,15 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params, params_from_iter};
 
 use super::row::{self, all_columns, columns, status_number};
-use crate::agents;
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
+use crate::tenant;
 
 /// All submissions of an agent.
 pub(crate) const EVERY_OF_AGENT: &str =
     concat!("SELECT ", all_columns!(), " FROM form_submission s WHERE s.agent = ?1");
 
-/// All revisions of an agent, each with its submission behind the columns of [`revision`].
+/// All revisions of an agent, each with its submission after the columns of [`revision`].
 pub(crate) const REVISIONS_OF_AGENT: &str =
     "SELECT version, at, by, form_data, submission FROM form_data_revision WHERE agent = ?1";
 
@@ -35,7 +35,7 @@ pub(super) fn one(db: &Connection, agent: &AgentId, id: SubmissionId) -> Result<
 
 /// As [`openapi_core::storage::FormStore::submissions`].
 pub(super) fn page(db: &Connection, id: &AgentId, query: &SubmissionQuery) -> Result<SubmissionPage> {
-    let Some(agent) = agents::living(db, id)?.map(|agent| agent.number) else {
+    let Some(agent) = tenant::living(db, id)?.map(|agent| agent.number) else {
         return Ok(SubmissionPage::default());
     };
     let chosen = Chosen::of(agent, &query.filter);
@@ -96,7 +96,7 @@ impl Chosen {
     /// The statement of a page and its values.
     pub(crate) fn page(self, window: &Window<SubmissionPosition>) -> (String, Vec<Value>) {
         let Chosen { sql, mut values } = self;
-        let (behind, offset, limit) = match window {
+        let (following, offset, limit) = match window {
             Window::Page { offset, limit } => ("", *offset, *limit),
             Window::After { position: SubmissionPosition { created_at, id }, limit } => {
                 values.push(Value::Integer(created_at.millis()));
@@ -107,7 +107,7 @@ impl Chosen {
         values.push(Value::Integer(limit.into()));
         values.push(Value::Integer(i64::try_from(offset).unwrap_or(i64::MAX)));
         let sql = format!(
-            "SELECT {} {sql}{behind} ORDER BY s.created_at DESC, s.id DESC LIMIT ? OFFSET ?",
+            "SELECT {} {sql}{following} ORDER BY s.created_at DESC, s.id DESC LIMIT ? OFFSET ?",
             columns!()
         );
         (sql, values)

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Row, ToSql, params, params_from_it
 
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
-use crate::{agents, audit};
+use crate::{audit, tenant};
 
 /// What a template is whatever its version, in the order in which [`Standing::read`] reads it.
 macro_rules! standing {
@@ -133,7 +133,7 @@ pub(crate) fn template(agent: &AgentId, row: &Row<'_>) -> Result<FormTemplate> {
     })
 }
 
-/// Templates at the version in force, behind an id; as [`template`] reads them.
+/// Templates at the version in force, after an id; as [`template`] reads them.
 pub(crate) const AFTER: &str = concat!(
     "SELECT ",
     standing!(),
@@ -144,7 +144,7 @@ pub(crate) const AFTER: &str = concat!(
     " WHERE t.agent = ?1 AND t.id > ?2 ORDER BY t.id LIMIT ?3"
 );
 
-/// Templates at each version, behind an id and a version; as [`template`] reads them.
+/// Templates at each version, after an id and a version; as [`template`] reads them.
 pub(crate) const VERSIONS_AFTER: &str = concat!(
     "SELECT ",
     standing!(),
@@ -197,7 +197,7 @@ pub(super) fn at_version(
 
 /// As [`openapi_core::storage::FormStore::templates`].
 pub(super) fn page(db: &Connection, id: &AgentId, query: &TemplateQuery) -> Result<TemplatePage> {
-    let Some(agent) = agents::living(db, id)?.map(|agent| agent.number) else {
+    let Some(agent) = tenant::living(db, id)?.map(|agent| agent.number) else {
         return Ok(TemplatePage::default());
     };
     let only = if query.only_active { " AND t.status = 1" } else { "" };
@@ -207,7 +207,7 @@ pub(super) fn page(db: &Connection, id: &AgentId, query: &TemplateQuery) -> Resu
         ))?
         .query_row([agent], |row| row.get(0))?;
     let mut values = vec![Value::Integer(agent)];
-    let (behind, offset, limit) = match &query.window {
+    let (following, offset, limit) = match &query.window {
         Window::Page { offset, limit } => ("", *offset, *limit),
         Window::After { position: TemplatePosition { name_key, id }, limit } => {
             values.push(Value::Text(name_key.clone()));
@@ -224,10 +224,10 @@ pub(super) fn page(db: &Connection, id: &AgentId, query: &TemplateQuery) -> Resu
             ", t.version, v.name, v.description, v.field_count",
             " FROM form_template t INDEXED BY form_template_by_name CROSS JOIN form_template_version v",
             " ON v.agent = t.agent AND v.template = t.id AND v.version = t.version",
-            " WHERE t.agent = ?{only}{behind} ORDER BY t.name_key, t.id LIMIT ? OFFSET ?"
+            " WHERE t.agent = ?{only}{following} ORDER BY t.name_key, t.id LIMIT ? OFFSET ?"
         ),
         only = only,
-        behind = behind
+        following = following
     ))?;
     let mut rows = statement.query(params_from_iter(values))?;
     let mut templates = Vec::new();
@@ -270,7 +270,7 @@ pub(super) fn insert(
     template: &FormTemplate,
     entry: &AuditEntry,
 ) -> Result<()> {
-    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
+    let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     if generation(db, agent, template.id)?.is_some() {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
@@ -307,7 +307,7 @@ pub(super) fn replace(
     template: &FormTemplate,
     entry: &AuditEntry,
 ) -> Result<()> {
-    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
+    let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     let stored = generation(db, agent, template.id)?.ok_or(StorageErrorKind::Missing)?;
     if stored + 1 != template.generation {
         return Err(StorageErrorKind::Stale.into());
@@ -368,7 +368,7 @@ pub(super) fn purge(db: &Connection, agent: i64, at_most: u32) -> Result<u64> {
     Ok(removed as u64)
 }
 
-/// Makes anew what is derived from the contents of an agent's templates. What cannot be read, a check lists.
+/// Derives the columns of an agent's templates again from their contents. A check lists those that cannot be read.
 pub(crate) fn repair(db: &Connection, agent: i64) -> Result<()> {
     let mut every = db.prepare_cached(EVERY_OF_AGENT)?;
     let mut rows = every.query([agent])?;

@@ -12,18 +12,18 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::{row, templates};
 use crate::contacts::{self, Columns, object_text};
 use crate::error::{Result, corrupt};
-use crate::{agents, audit, replays};
+use crate::{audit, replays, tenant};
 
 /// As [`openapi_core::storage::FormStore::insert_submissions`].
 pub(super) fn insert(db: &Connection, agent_id: &AgentId, write: &SubmissionsWrite) -> Result<()> {
-    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
+    let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     contacts::refuse_stale(db, agent, write.contact, write.contact_version)?;
     if let Some(replay) = &write.replay
         && replays::is_stored(db, agent, &replay.key, write.at)?
     {
         return Err(StorageErrorKind::ReplayExists.into());
     }
-    // All is checked before anything is written, so that a refusal costs the writes beside it nothing.
+    // All is checked before anything is written, so that a refusal costs the other writes of the batch nothing.
     let mut ids = HashSet::new();
     for new in &write.submissions {
         check(db, agent, new)?;
@@ -45,7 +45,7 @@ pub(super) fn insert(db: &Connection, agent_id: &AgentId, write: &SubmissionsWri
 
 /// As [`openapi_core::storage::FormStore::update_submission`].
 pub(super) fn update(db: &Connection, agent_id: &AgentId, change: &SubmissionChange) -> Result<()> {
-    let agent = agents::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
+    let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     let submission = &change.submission;
     let stored = version(db, agent, submission.id)?.ok_or(StorageErrorKind::Missing)?;
     if stored != change.expected_version {

@@ -7,7 +7,8 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::{refuse_damage, sync_file};
 use crate::error::OpenError;
-use crate::{SqliteStorage, connect, migrate};
+use crate::store::SqliteStorage;
+use crate::{connect, migrate};
 
 /// How many pages are copied between two reports of progress: 16 MiB.
 const STEP_PAGES: i32 = 4_096;
@@ -25,7 +26,7 @@ pub struct Backup {
 impl SqliteStorage {
     /// Writes a copy of the store to `to`: its state at one instant, while reads and writes go on. The copy is one file,
     /// readable by its owner only; it is checked as a whole and on disk before it gets its name, so that a file under
-    /// that name is always a complete backup. `progress` is told the bytes copied and the bytes in all.
+    /// that name is always a complete backup. `progress` gets the bytes copied and the bytes in all.
     ///
     /// # Errors
     /// When `to` exists, its folder cannot be written or is full, or the copy is damaged.
@@ -35,7 +36,7 @@ impl SqliteStorage {
         }
         let source =
             connect::reader(&self.config).map_err(|error| OpenError::of(&self.config.path, error))?;
-        let partial = connect::beside(to, ".partial");
+        let partial = connect::with_suffix(to, ".partial");
         let bytes = copy(&source, &self.config.path, &partial, &mut progress).and_then(|()| {
             // Not a rename over whatever appeared there meanwhile.
             std::fs::hard_link(&partial, to).map_err(|error| match error.kind() {
@@ -68,7 +69,7 @@ pub(super) fn copy(
     }
     connect::make_file(to)?;
     let mut copy = connect::bare(to, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(of)?;
-    // The whole file is synced once at the end; before that it is nobody's.
+    // The whole file is synced once at the end; nobody uses it before.
     copy.pragma_update(None, "synchronous", "OFF").map_err(of)?;
     // A transaction that reads keeps the source at one state while others write.
     source.execute_batch("BEGIN; SELECT 1 FROM sqlite_schema LIMIT 1").map_err(from)?;
@@ -92,7 +93,7 @@ pub(super) fn copy(
         }
     }
     source.execute_batch("COMMIT").map_err(from)?;
-    // One file, with no log beside it.
+    // One file, without a log.
     copy.pragma_update(None, "journal_mode", "DELETE").map_err(of)?;
     migrate::version(&copy, to)?;
     refuse_damage(&copy, to)?;

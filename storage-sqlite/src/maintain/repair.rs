@@ -1,4 +1,4 @@
-//! Repairing: everything that is derived is made anew from the records.
+//! Repair: derives everything again that follows from the records.
 
 use openapi_core::contacts::ContactKeys;
 use openapi_core::storage::StorageError;
@@ -8,13 +8,14 @@ use rusqlite::{Connection, params};
 use crate::chat::conversations;
 use crate::contacts::{self, row_number};
 use crate::error::{Result, corrupt};
-use crate::{SqliteStorage, contact_schemas, files, forms};
+use crate::store::SqliteStorage;
+use crate::{contact_schemas, files, forms};
 
 /// What a repair did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Repair {
-    /// Contacts whose keys, tags, unique values, counters and search index were made anew.
+    /// Contacts whose keys, tags, unique values, counters and search index were derived again.
     pub contacts: u64,
     /// What could not be repaired: a record that cannot be read, a value that breaks its rule or that two contacts
     /// share.
@@ -22,8 +23,8 @@ pub struct Repair {
 }
 
 impl SqliteStorage {
-    /// Makes everything that is derived anew from the records: keys, tags, unique values, counters, the search index and
-    /// SQLite's own indexes. The records themselves are not touched; what is damaged in them only a backup can mend.
+    /// Derives keys, tags, unique values, counters, the search index and SQLite's own indexes again from the records. The
+    /// records stay as they are; only a backup can replace a damaged record.
     ///
     /// Writes wait until it is done, and the log grows to about the size of the file. Searches are slow until the search
     /// index has caught up.
@@ -89,7 +90,7 @@ fn repair(db: &Connection) -> Result<Repair> {
     Ok(done)
 }
 
-/// Computes the sort keys of the files of an agent anew. What cannot be read, a check lists.
+/// Computes the sort keys of an agent's files again. A check lists the files that cannot be read.
 fn rekey_files(db: &Connection, id: &AgentId, number: i64) -> Result<()> {
     let mut every = db.prepare_cached(files::EVERY_OF_AGENT)?;
     let mut rows = every.query([number])?;

@@ -2,8 +2,9 @@
 
 use openapi_core::storage::StorageError;
 
+use crate::connect;
 use crate::error::Result;
-use crate::{SqliteStorage, connect};
+use crate::store::SqliteStorage;
 
 /// The size of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,9 +12,9 @@ use crate::{SqliteStorage, connect};
 pub struct Size {
     /// The length of the file in bytes.
     pub file_bytes: u64,
-    /// How much of it is free for what is written next. The file does not shrink.
+    /// Its free bytes, which the next writes use. The file does not shrink.
     pub free_bytes: u64,
-    /// The length of the log beside it in bytes.
+    /// The length of its log in bytes.
     pub log_bytes: u64,
     /// Agents that are not deleted.
     pub agents: u64,
@@ -29,8 +30,8 @@ impl SqliteStorage {
     /// # Errors
     /// When the file cannot be read.
     pub fn size(&self) -> Result<Size, StorageError> {
-        let log = std::fs::metadata(connect::beside(&self.config.path, "-wal"));
-        self.readers.now(|db| {
+        let log = std::fs::metadata(connect::with_suffix(&self.config.path, "-wal"));
+        self.readers.read_blocking(|db| {
             let number = |sql: &str| -> Result<u64> {
                 let number: i64 = db.query_row(sql, (), |row| row.get(0))?;
                 Ok(u64::try_from(number).unwrap_or(0))

@@ -3,8 +3,7 @@
 #[path = "../../tests/support/mod.rs"]
 pub(crate) mod support;
 
-#[cfg(unix)]
-mod kept;
+mod cache;
 mod latest;
 mod migrations;
 mod model;
@@ -13,3 +12,10 @@ pub(crate) mod power_cuts;
 mod searching;
 pub(crate) mod statements;
 mod writing;
+
+/// A store whose query plans change at the sizes of a test.
+pub(crate) fn open_small(folder: &support::Folder) -> crate::SqliteStorage {
+    let mut config = crate::SqliteConfig::new(folder.database());
+    config.thresholds = crate::thresholds::Thresholds::SMALL;
+    crate::SqliteStorage::open(config).expect("test support")
+}

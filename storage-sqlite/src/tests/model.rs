@@ -314,7 +314,7 @@ impl Run {
 pub(super) fn run(folder: &Folder, seed: u64, steps: u64) {
     let mut run = Run {
         dice: SplitMix64(seed),
-        sqlite: folder.open(),
+        sqlite: super::open_small(folder),
         memory: MemoryStorage::new(),
         agents: Vec::new(),
         clock: 0,
@@ -331,7 +331,7 @@ pub(super) fn run(folder: &Folder, seed: u64, steps: u64) {
             // In another state of the search index, and from the file.
             std::thread::sleep(std::time::Duration::from_millis(if step % 200 == 99 { 450 } else { 0 }));
             drop(run.sqlite);
-            run.sqlite = folder.open();
+            run.sqlite = super::open_small(folder);
         }
     }
     for newest_first in [true, false] {

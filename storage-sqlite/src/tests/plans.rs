@@ -21,7 +21,7 @@ use super::support::{
     Folder, agent, agent_id, at, chat, contact, contact_id, entry, extraction, insert_agent, wait, write,
 };
 use crate::chat::conversations::Chosen as ChosenConversations;
-use crate::contacts::{Along, Part, View, Walk, sort_column};
+use crate::contacts::{IndexScan, ScanOrder, ScanPart, View, sort_column};
 use crate::forms::Chosen;
 
 /// The lines of a plan.
@@ -78,32 +78,35 @@ fn lists_walk_along_their_index() {
         for order in [Order::Ascending, Order::Descending] {
             for filter in &views {
                 let view = View::of(filter);
-                let mut alongs = vec![(Along::Sort, format!("USING COVERING INDEX contact_key_by_{column}"))];
+                let mut alongs =
+                    vec![(ScanOrder::Sort, format!("USING COVERING INDEX contact_key_by_{column}"))];
                 if is_time {
-                    alongs.push((Along::Since(0), format!("USING COVERING INDEX contact_key_by_{column}")));
+                    alongs
+                        .push((ScanOrder::Since(0), format!("USING COVERING INDEX contact_key_by_{column}")));
                 }
                 if sort == ContactSort::CreatedAt {
                     alongs.push((
-                        Along::Tag("vip"),
+                        ScanOrder::Tag("vip"),
                         "USING PRIMARY KEY (agent=? AND tag=? AND archived=?".to_owned(),
                     ));
                 }
                 for (along, index) in alongs {
-                    let mut parts = vec![Part::Page { offset: 0, limit: 20 }, Part::All { behind: None }];
+                    let mut parts =
+                        vec![ScanPart::Page { offset: 0, limit: 20 }, ScanPart::All { following: None }];
                     for position in &positions {
-                        parts.push(Part::After { position, skip: 3, limit: 20 });
-                        parts.push(Part::All { behind: Some(position) });
+                        parts.push(ScanPart::After { position, skip: 3, limit: 20 });
+                        parts.push(ScanPart::All { following: Some(position) });
                     }
                     for part in parts {
-                        let walk = Walk::new(1, view, sort, order, along, part);
-                        let plan = plan(&db, &walk.sql);
-                        refuse_detours(&walk.sql, &plan);
+                        let scan = IndexScan::new(1, view, sort, order, along, part);
+                        let plan = plan(&db, &scan.sql);
+                        refuse_detours(&scan.sql, &plan);
                         let searches: Vec<_> =
                             plan.iter().filter(|line| line.starts_with("SEARCH")).collect();
                         assert!(!searches.is_empty());
                         for line in searches {
-                            assert!(line.contains(&index), "{line} of {}", walk.sql);
-                            assert!(line.contains("archived=? AND status=?"), "{line} of {}", walk.sql);
+                            assert!(line.contains(&index), "{line} of {}", scan.sql);
+                            assert!(line.contains("archived=? AND status=?"), "{line} of {}", scan.sql);
                         }
                         statements += 1;
                     }

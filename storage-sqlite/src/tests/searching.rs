@@ -5,11 +5,12 @@ use rusqlite::Connection;
 
 use super::support::{Folder, agent_id, contact, insert, insert_agent};
 use crate::contacts::candidates;
+use crate::thresholds::Thresholds;
 
 #[test]
 fn rare_terms_name_their_contacts_without_the_lists_of_common_grams() {
     let folder = Folder::new();
-    let store = folder.open();
+    let store = super::open_small(&folder);
     let agent = agent_id("a");
     let schema = insert_agent(&store, &agent);
     for number in 0..60 {
@@ -18,7 +19,7 @@ fn rare_terms_name_their_contacts_without_the_lists_of_common_grams() {
     // Closing brings the search index up to date.
     drop(store);
     let db = Connection::open(folder.database()).unwrap();
-    let found = |query: &str| candidates(&db, 1, &SearchTerm::split(query)).unwrap();
+    let found = |query: &str| candidates(&db, 1, &SearchTerm::split(query), &Thresholds::SMALL).unwrap();
     let of = |number: i64| Some(vec![(1 << 32) + 1 + number]);
     // `@exam` and the like are in every contact.
     assert_eq!(found("contact17@example.com"), of(17));

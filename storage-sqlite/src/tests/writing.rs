@@ -224,7 +224,7 @@ fn a_full_disk_fails_writes_and_nothing_else() {
 }
 
 #[test]
-fn a_lock_of_another_process_is_waited_for_and_told() {
+fn a_write_waits_for_a_lock_of_another_program() {
     let folder = Folder::new();
     drop(store_with_notes(&folder));
     let config =
@@ -240,28 +240,6 @@ fn a_lock_of_another_process_is_waited_for_and_told() {
     wait(waiting).unwrap();
     wait(store.probe()).unwrap();
     assert_eq!(notes(&folder), [2, 3]);
-}
-
-#[test]
-fn two_processes_write_and_search_together() {
-    let folder = Folder::new();
-    let stores = [folder.open(), folder.open()];
-    let agent = agent_id("a");
-    let schema = insert_agent(&stores[0], &agent);
-    std::thread::scope(|scope| {
-        for (number, store) in stores.iter().enumerate() {
-            let (agent, schema) = (&agent, &schema);
-            scope.spawn(move || {
-                for round in 0..100 {
-                    insert(store, &contact(agent, round * 2 + number as u64), schema);
-                }
-            });
-        }
-    });
-    for store in &stores {
-        assert_eq!(store.size().unwrap().contacts, 200);
-        assert_eq!(store.check().unwrap(), []);
-    }
 }
 
 #[test]
@@ -320,7 +298,7 @@ fn the_log_is_moved_into_the_file_as_it_grows() {
     let folder = Folder::new();
     let store = folder.open();
     wait(store.writer.write(|db| Ok(db.execute_batch("CREATE TABLE large (bytes BLOB)")?))).unwrap();
-    let log = crate::connect::beside(&folder.database(), "-wal");
+    let log = crate::connect::with_suffix(&folder.database(), "-wal");
     let mut longest = 0;
     for _ in 0..40 {
         wait(store.writer.write(|db| {

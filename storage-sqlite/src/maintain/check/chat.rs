@@ -1,4 +1,4 @@
-//! Checking the chat: whether records can be read, and agree with what stands beside them.
+//! Checks of the chat: whether its records can be read and agree with their columns.
 
 use openapi_core::values::{AgentId, KnowledgeId, MessageId};
 use rusqlite::{Connection, Row, params};
@@ -34,40 +34,42 @@ pub(super) fn of_agent(db: &Connection, id: &AgentId, number: i64, findings: &mu
     let by_place = params![number, nothing, 0, i64::MAX];
     let of = |what: &str| format!("{what} of agent {id}");
     every(db, conversations::AFTER, by_id, &of("a conversation"), findings, |row, findings| {
-        let (conversation, beside) = (conversations::read(row)?, conversations::Beside::read(row)?);
-        if conversation.id != beside.id() {
-            let words =
+        let (conversation, stored) =
+            (conversations::read(row)?, conversations::ConversationColumns::read(row)?);
+        if conversation.id != stored.id() {
+            let detail =
                 format_args!("conversation {} of agent {id} is found as another one", conversation.id);
-            findings.note(FindingKind::Record, words);
-        } else if beside != conversations::Beside::of(id, &conversation) {
-            let words = format_args!("conversation {} of agent {id} is listed as it is not", conversation.id);
-            findings.note(FindingKind::Keys, words);
+            findings.note(FindingKind::Record, detail);
+        } else if stored != conversations::ConversationColumns::of(id, &conversation) {
+            let detail =
+                format_args!("conversation {} of agent {id} is listed as it is not", conversation.id);
+            findings.note(FindingKind::Keys, detail);
         }
         Ok(())
     })?;
     every(db, messages::AFTER, by_place, &of("a message"), findings, |row, findings| {
         let mut columns = Columns::from(row, 2);
-        let beside = (columns.count()?, MessageId::from_bytes(columns.bytes()?), columns.optional_str()?);
+        let stored = (columns.count()?, MessageId::from_bytes(columns.bytes()?), columns.optional_str()?);
         let message = messages::read(row)?;
-        if beside != (message.seq, message.id, message.turn.as_deref()) {
-            let words = format_args!("message {} of agent {id} is found as another one", message.id);
-            findings.note(FindingKind::Record, words);
+        if stored != (message.seq, message.id, message.turn.as_deref()) {
+            let detail = format_args!("message {} of agent {id} is found as another one", message.id);
+            findings.note(FindingKind::Record, detail);
         }
         Ok(())
     })?;
     every(db, knowledge::AFTER, by_id, &of("a document"), findings, |row, findings| {
         let (document, key) = (knowledge::read(row)?, Columns::from(row, 1).bytes()?);
         if document.id != KnowledgeId::from_bytes(key) {
-            let words = format_args!("knowledge {} of agent {id} is found as another one", document.id);
-            findings.note(FindingKind::Record, words);
+            let detail = format_args!("knowledge {} of agent {id} is found as another one", document.id);
+            findings.note(FindingKind::Record, detail);
         }
         Ok(())
     })?;
     every(db, knowledge::PASSAGES_AFTER, by_place, &of("a passage"), findings, |row, findings| {
         let ((document, passage), position) = (knowledge::passage(row)?, Columns::from(row, 2).count()?);
         if u64::from(passage.position) != position {
-            let words = format_args!("a passage of knowledge {document} of agent {id} is at another place");
-            findings.note(FindingKind::Record, words);
+            let detail = format_args!("a passage of knowledge {document} of agent {id} is at another place");
+            findings.note(FindingKind::Record, detail);
         }
         Ok(())
     })?;

@@ -1,4 +1,4 @@
-//! Checking what extractions leave behind: credits and documents.
+//! Checks of credits and documents.
 
 use openapi_core::credits::CreditEntry;
 use openapi_core::values::{AgentId, FileId, PlatformId};
@@ -38,8 +38,8 @@ fn documents_of(db: &Connection, id: &AgentId, number: i64, findings: &mut Findi
         let (bytes, key) = (columns.count()?, FileId::from_bytes(columns.bytes()?));
         match documents::read(row) {
             Ok(document) if (document.stored_size, document.id) != (bytes, key) => {
-                let words = format_args!("document {key} of agent {id} is counted or found as another one");
-                findings.note(FindingKind::Record, words);
+                let detail = format_args!("document {key} of agent {id} is counted or found as another one");
+                findings.note(FindingKind::Record, detail);
             }
             Ok(_) => {}
             Err(fault) => {
@@ -63,8 +63,8 @@ fn credits_of(db: &Connection, id: &AgentId, number: i64, findings: &mut Finding
         Ok(None) => 0,
         Ok(Some((version, account))) => {
             if version != account.version {
-                let words = format_args!("the credits of agent {id} are saved under another version");
-                findings.note(FindingKind::Record, words);
+                let detail = format_args!("the credits of agent {id} are saved under another version");
+                findings.note(FindingKind::Record, detail);
             }
             i128::from(account.available()) + i128::from(account.reserved())
         }
@@ -75,8 +75,8 @@ fn credits_of(db: &Connection, id: &AgentId, number: i64, findings: &mut Finding
     };
     let Some(noted) = sum_of_ledger(db, id, number, findings)? else { return Ok(()) };
     if noted != held {
-        let words = format_args!("agent {id} has {held} credits, and its ledger adds up to {noted}");
-        findings.note(FindingKind::Credits, words);
+        let detail = format_args!("agent {id} has {held} credits, and its ledger adds up to {noted}");
+        findings.note(FindingKind::Credits, detail);
     }
     Ok(())
 }
@@ -102,8 +102,8 @@ fn sum_of_ledger(
             Ok(entry) => sum = sum.map(|sum| sum + i128::from(entry.plan) + i128::from(entry.top_up)),
             Err(fault) => {
                 sum = None;
-                let words = format_args!("an entry of the ledger of agent {id}: {}", text(fault));
-                findings.note(FindingKind::Record, words);
+                let detail = format_args!("an entry of the ledger of agent {id}: {}", text(fault));
+                findings.note(FindingKind::Record, detail);
             }
         }
     }

@@ -13,7 +13,7 @@ const LIVING: &str = "FROM form_submission s JOIN agent a ON a.n = s.agent AND a
 
 /// What refers to something that is not there, and submissions that do not agree on their succession.
 pub(super) fn references(db: &Connection, findings: &mut Findings) -> Result<()> {
-    for (kind, condition, words) in [
+    for (kind, condition, detail) in [
         (
             FindingKind::Reference,
             "LEFT JOIN contact c ON c.agent = s.agent AND c.id = s.contact WHERE c.n IS NULL",
@@ -60,7 +60,7 @@ pub(super) fn references(db: &Connection, findings: &mut Findings) -> Result<()>
         let mut rows = statement.query(())?;
         while let Some(row) = rows.next()? {
             let id = SubmissionId::from_bytes(Columns::of(row).bytes()?);
-            findings.note(kind, format_args!("submission {id} {words}"));
+            findings.note(kind, format_args!("submission {id} {detail}"));
         }
     }
     let mut statement = db.prepare(
@@ -70,8 +70,8 @@ pub(super) fn references(db: &Connection, findings: &mut Findings) -> Result<()>
     let mut rows = statement.query(())?;
     while let Some(row) = rows.next()? {
         let id = SubmissionId::from_bytes(Columns::of(row).bytes()?);
-        let words = format_args!("the data before a change is kept of submission {id}, which is not there");
-        findings.note(FindingKind::Reference, words);
+        let detail = format_args!("the data before a change is kept of submission {id}, which is not there");
+        findings.note(FindingKind::Reference, detail);
     }
     Ok(())
 }
@@ -87,8 +87,8 @@ pub(super) fn of_agent(db: &Connection, id: &AgentId, number: i64, findings: &mu
             Ok(submission) => {
                 let submission_id = submission.id;
                 if let Some(broken) = forms::broken_rule(submission) {
-                    let words = format_args!("submission {submission_id} of agent {id}: {broken}");
-                    findings.note(FindingKind::Record, words);
+                    let detail = format_args!("submission {submission_id} of agent {id}: {broken}");
+                    findings.note(FindingKind::Record, detail);
                 }
             }
             Err(fault) => {
@@ -101,9 +101,9 @@ pub(super) fn of_agent(db: &Connection, id: &AgentId, number: i64, findings: &mu
     let mut rows = every.query([number])?;
     while let Some(row) = rows.next()? {
         if let Err(fault) = forms::revision(row) {
-            let words =
+            let detail =
                 format_args!("the data of a submission of agent {id} before a change: {}", text(fault));
-            findings.note(FindingKind::Record, words);
+            findings.note(FindingKind::Record, detail);
         }
     }
     Ok(())
@@ -118,19 +118,19 @@ fn templates(db: &Connection, id: &AgentId, number: i64, findings: &mut Findings
         let (key, name) = (columns.str()?, columns.optional_str()?);
         match name {
             None => {
-                let words =
+                let detail =
                     format_args!("the version in force of template {template} of agent {id} is not there");
-                findings.note(FindingKind::Reference, words);
+                findings.note(FindingKind::Reference, detail);
             }
             Some(name) if fold(name) != key => {
-                let words = format_args!("the sort key of template {template} of agent {id} is wrong");
-                findings.note(FindingKind::Keys, words);
+                let detail = format_args!("the sort key of template {template} of agent {id} is wrong");
+                findings.note(FindingKind::Keys, detail);
             }
             Some(_) => {}
         }
         if let Err(fault) = forms::disabled_transitions(&mut columns) {
-            let words = format_args!("template {template} of agent {id}: {}", text(fault));
-            findings.note(FindingKind::Record, words);
+            let detail = format_args!("template {template} of agent {id}: {}", text(fault));
+            findings.note(FindingKind::Record, detail);
         }
     }
     Ok(())
@@ -143,18 +143,18 @@ fn contents(db: &Connection, id: &AgentId, number: i64, findings: &mut Findings)
         let content = match Content::read(row) {
             Ok(content) => content,
             Err(fault) => {
-                let words = format_args!("a version of a template of agent {id}: {}", text(fault));
-                findings.note(FindingKind::Record, words);
+                let detail = format_args!("a version of a template of agent {id}: {}", text(fault));
+                findings.note(FindingKind::Record, detail);
                 continue;
             }
         };
         let what = format!("version {} of template {} of agent {id}", content.version, content.template);
         let description = content.description.as_ref();
         if Line::<100>::parse(content.name.as_str()).is_err()
-            || description.is_some_and(|words| Block::<1000>::parse(words.as_str()).is_err())
+            || description.is_some_and(|detail| Block::<1000>::parse(detail.as_str()).is_err())
         {
-            let words = format_args!("{what} has a name or a description that breaks its rule");
-            findings.note(FindingKind::Record, words);
+            let detail = format_args!("{what} has a name or a description that breaks its rule");
+            findings.note(FindingKind::Record, detail);
         }
         if content.field_count != content.fields.len() as u64 {
             findings.note(FindingKind::Keys, format_args!("the number of fields of {what} is wrong"));

@@ -19,7 +19,8 @@ use super::integrity;
 use crate::contacts::{Derived, row_number, tokens};
 use crate::error::{Fault, Result, corrupt};
 use crate::readers::snapshot;
-use crate::{SqliteStorage, connect, contact_schemas, contacts, files};
+use crate::store::SqliteStorage;
+use crate::{connect, contact_schemas, contacts, files};
 
 /// The most findings of one kind that are listed; the last one then says how many more there are.
 const LISTED: usize = 20;
@@ -38,7 +39,7 @@ pub struct Finding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum FindingKind {
-    /// The file is damaged: put a backup in its place.
+    /// The file is damaged: restore a backup.
     File,
     /// A row refers to one that is not there.
     Reference,
@@ -51,7 +52,7 @@ pub enum FindingKind {
     Counter,
     /// The search index is not that of the contacts.
     SearchIndex,
-    /// Two submissions do not agree on which of them took the place of the other.
+    /// Two submissions disagree on which of them replaced the other.
     Supersession,
     /// The ledger of an agent's credits does not add up to what it has.
     Credits,
@@ -108,6 +109,9 @@ impl Findings {
     }
 }
 
+/// After so many steps of SQLite a check looks whether it was cancelled: some milliseconds.
+const CANCEL_CHECK_INTERVAL: i32 = 100_000;
+
 impl SqliteStorage {
     /// Reads everything and lists what is not as it should be; an empty list means that all is well. Reads and writes go
     /// on meanwhile. Takes memory of eight bytes for each contact.
@@ -115,7 +119,18 @@ impl SqliteStorage {
     /// # Errors
     /// When the file cannot be read at all.
     pub fn check(&self) -> Result<Vec<Finding>, StorageError> {
-        match self.findings().map_err(StorageError::from) {
+        self.check_until(|| false)
+    }
+
+    /// As [`SqliteStorage::check`], but ends early, with any result, once `is_cancelled`.
+    ///
+    /// # Errors
+    /// When the file cannot be read at all.
+    pub fn check_until(
+        &self,
+        is_cancelled: impl FnMut() -> bool + Send + 'static,
+    ) -> Result<Vec<Finding>, StorageError> {
+        match self.findings(is_cancelled).map_err(StorageError::from) {
             // Too damaged even to be opened for reading.
             Err(error) if error.kind == StorageErrorKind::Internal => {
                 let detail = error.source.map_or_else(String::new, |source| source.to_string());
@@ -125,8 +140,9 @@ impl SqliteStorage {
         }
     }
 
-    fn findings(&self) -> Result<Vec<Finding>> {
-        let db = connect::reader(&self.config)?;
+    fn findings(&self, is_cancelled: impl FnMut() -> bool + Send + 'static) -> Result<Vec<Finding>> {
+        let mut db = connect::reader(&self.config)?;
+        db.progress_handler(CANCEL_CHECK_INTERVAL, Some(is_cancelled))?;
         let findings = snapshot(&db, |db| {
             let mut findings = Findings::default();
             for fault in integrity(db)? {
@@ -182,7 +198,7 @@ fn references(db: &Connection, findings: &mut Findings) -> Result<()> {
             format_args!("a row of {table} refers to a row of {parent} that is not there"),
         );
     }
-    for (sql, words) in [
+    for (sql, detail) in [
         (
             "SELECT k.n FROM contact_key k LEFT JOIN contact c ON c.n = k.n WHERE c.n IS NULL",
             "has keys and no record",
@@ -197,7 +213,7 @@ fn references(db: &Connection, findings: &mut Findings) -> Result<()> {
         let mut statement = db.prepare(sql)?;
         let mut rows = statement.query(())?;
         while let Some(row) = rows.next()? {
-            findings.note(FindingKind::Keys, format_args!("row {} {words}", row.get::<_, i64>(0)?));
+            findings.note(FindingKind::Keys, format_args!("row {} {detail}", row.get::<_, i64>(0)?));
         }
     }
     let mut statement = db.prepare(
@@ -206,8 +222,8 @@ fn references(db: &Connection, findings: &mut Findings) -> Result<()> {
     )?;
     let mut rows = statement.query(())?;
     while let Some(row) = rows.next()? {
-        let words = format_args!("the file in row {} belongs to no contact", row.get::<_, i64>(0)?);
-        findings.note(FindingKind::Reference, words);
+        let detail = format_args!("the file in row {} belongs to no contact", row.get::<_, i64>(0)?);
+        findings.note(FindingKind::Reference, detail);
     }
     Ok(())
 }
@@ -220,11 +236,11 @@ struct Expected(HashMap<i64, Vec<u64>>);
 impl Expected {
     fn sum(&mut self, n: i64) -> &mut u64 {
         let sums = self.0.entry(row_number::agent(n)).or_default();
-        let place = row_number::running(n) as usize;
-        if place >= sums.len() {
-            sums.resize(place + 1, 0);
+        let index = row_number::running(n) as usize;
+        if index >= sums.len() {
+            sums.resize(index + 1, 0);
         }
-        &mut sums[place]
+        &mut sums[index]
     }
 }
 
@@ -269,8 +285,9 @@ fn contacts_of(
     let stored: i64 =
         db.query_row("SELECT count(*) FROM contact_tag WHERE agent = ?1", [number], |row| row.get(0))?;
     if stored as u64 != tags {
-        let words = format!("the contacts of agent {id} have {tags} tags where the tag index holds {stored}");
-        findings.note(FindingKind::Keys, words);
+        let detail =
+            format!("the contacts of agent {id} have {tags} tags where the tag index holds {stored}");
+        findings.note(FindingKind::Keys, detail);
     }
     Ok(())
 }
@@ -283,13 +300,13 @@ fn files_of(db: &Connection, id: &AgentId, number: i64, findings: &mut Findings)
         match files::read(id, row) {
             Ok(file) => {
                 if FileName::parse(file.file_name.as_str()).is_err() {
-                    let words =
+                    let detail =
                         format_args!("file {} of agent {id} has a name that breaks its rule", file.id);
-                    findings.note(FindingKind::Record, words);
+                    findings.note(FindingKind::Record, detail);
                 }
                 if row.get_ref("name_key")?.as_str() != Ok(&file.file_name.sort_key()) {
-                    let words = format_args!("the sort key of file {} of agent {id} is wrong", file.id);
-                    findings.note(FindingKind::Keys, words);
+                    let detail = format_args!("the sort key of file {} of agent {id} is wrong", file.id);
+                    findings.note(FindingKind::Keys, detail);
                 }
             }
             Err(fault) => {
@@ -327,7 +344,7 @@ fn contact(
 }
 
 fn counters(db: &Connection, findings: &mut Findings) -> Result<()> {
-    for (sql, words) in [
+    for (sql, detail) in [
         (
             "SELECT agent, archived, status, sum(counted), sum(stored) FROM (\
                 SELECT agent, archived, status, count(*) AS counted, 0 AS stored FROM contact_key GROUP BY 1, 2, 3 \
@@ -358,7 +375,7 @@ fn counters(db: &Connection, findings: &mut Findings) -> Result<()> {
             let (agent, counted, stored): (i64, i64, i64) = (row.get(0)?, row.get(3)?, row.get(4)?);
             findings.note(
                 FindingKind::Counter,
-                format_args!("agent number {agent} has {counted} {words} where {stored} are counted"),
+                format_args!("agent number {agent} has {counted} {detail} where {stored} are counted"),
             );
         }
     }
@@ -379,9 +396,9 @@ fn search_index(db: &Connection, mut expected: Expected, findings: &mut Findings
         *sum = sum.wrapping_sub(hash(token));
     }
     for (agent, sums) in expected.0 {
-        for (place, sum) in sums.into_iter().enumerate() {
+        for (index, sum) in sums.into_iter().enumerate() {
             if sum != 0 {
-                let n = row_number::range(agent).0 + place as i64;
+                let n = row_number::range(agent).0 + index as i64;
                 findings.note(
                     FindingKind::SearchIndex,
                     format_args!("the grams of the contact in row {n} are not those of its text"),

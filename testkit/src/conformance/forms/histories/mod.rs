@@ -313,7 +313,8 @@ impl Runs<'_> {
 /// # Panics
 /// When one differs, with the fewest steps that show it, or when a write never ended in one of its ways.
 pub fn compare_forms(backend: &mut dyn Backend, first_seed: u64, histories: u64, steps: usize) {
-    let world = World::new(backend.storage());
+    // It makes records only. Held open by it, the store could not be closed and opened again.
+    let world = World::new(Arc::new(MemoryStorage::new()));
     let mut runs = Runs { backend, world, count: 0 };
     let mut seen = Seen::new();
     for seed in first_seed..first_seed + histories {

@@ -1,33 +1,25 @@
-//! Gathering: all contacts that match a combination of filters, then the wanted part of them in order.
+//! Filter scan: all contacts that match a combination of filters, then the requested part of them in order.
 //!
-//! The most telling filter names the candidates, each candidate is compared with all filters, and what matches is
-//! counted, which gives the exact total. A few matches are sorted in memory. Of many only one bit each is kept, and the
-//! index of the sort is walked until enough of them were met: the more match, the sooner.
+//! The most selective filter yields the candidates, the scan compares each candidate with all filters and counts the
+//! matches, which gives the exact total. A few matches are sorted in memory. Of many matches the scan stores one bit each
+//! and follows the index of the sort until the page is full: the more contacts match, the sooner.
 
 use openapi_core::contacts::ContactKeys;
-use openapi_core::storage::{ContactFilter, ContactQuery, ContactSort, SortKey, SortPosition, Window};
+use openapi_core::storage::{ContactQuery, ContactSort, SortKey, SortPosition, Window};
 use openapi_core::values::{ContactId, Timestamp};
 use rusqlite::types::Value;
 use rusqlite::{CachedStatement, Connection, Row, ToSql, params};
 
-use super::list::{counted, counted_since, counted_with_tag};
+use super::counts::{counted, counted_since, counted_with_tag};
+use super::index_scan::{IndexScan, ScanOrder, ScanPart, View, column};
+use super::query_context::QueryContext;
 use super::row::Columns;
-use super::walk::{Along, Part, View, Walk, column};
-use super::{grams, narrow, row_number};
+use super::{candidates, grams, row_number};
 use crate::error::Result;
-use crate::readers::Patience;
+use crate::thresholds::Thresholds;
 
-/// Up to how many candidates a filter is preferred to the search index. Tests pass each threshold with a few contacts.
-const FEW_CANDIDATES: u64 = if cfg!(test) { 6 } else { 2_000 };
-
-/// Up to how many candidates a filter is preferred to a look at the grams of a rare term.
-const FEW_CANDIDATES_OF_A_TERM: u64 = if cfg!(test) { 3 } else { 16 };
-
-/// Up to how many matches are sorted in memory.
-const FEW_MATCHES: usize = if cfg!(test) { 5 } else { 20_000 };
-
-/// After how many rows a long read looks whether it is still wanted.
-pub(super) const BREATH: u32 = 1_024;
+/// A long read checks after this many rows whether it was cancelled.
+pub(super) const CANCEL_CHECK_INTERVAL: u32 = 1_024;
 
 /// Where candidates come from.
 enum Source<'a> {
@@ -46,9 +38,9 @@ pub(super) fn page(
     db: &Connection,
     agent: i64,
     query: &ContactQuery,
-    patience: &Patience<'_>,
+    context: QueryContext<'_>,
 ) -> Result<(u64, Vec<i64>)> {
-    gathered(db, agent, query, source(db, agent, View::of(&query.filter), &query.filter)?, patience)
+    scan(db, agent, query, source(db, agent, query, context.thresholds)?, context)
 }
 
 /// As [`page`], among a few contacts that all matches are known to be among.
@@ -57,40 +49,47 @@ pub(super) fn among(
     agent: i64,
     query: &ContactQuery,
     numbers: Vec<i64>,
+    context: QueryContext<'_>,
 ) -> Result<(u64, Vec<i64>)> {
-    gathered(db, agent, query, Source::Numbers(numbers), &Patience::ENDLESS)
+    scan(db, agent, query, Source::Numbers(numbers), context)
 }
 
-fn gathered(
+fn scan(
     db: &Connection,
     agent: i64,
     query: &ContactQuery,
     source: Source<'_>,
-    patience: &Patience<'_>,
+    context: QueryContext<'_>,
 ) -> Result<(u64, Vec<i64>)> {
     let view = View::of(&query.filter);
-    let mut gathered = Gathered {
+    let mut scan = FilterScan {
         agent,
         view,
         query,
-        patience,
+        context,
         rows: 0,
         are_tagged: false,
         scratch: ContactKeys::default(),
         matches: Matches::Few(Vec::new()),
         total: 0,
     };
-    gathered.collect(db, source)?;
-    let Gathered { total, matches, .. } = gathered;
+    scan.collect(db, source)?;
+    let FilterScan { total, matches, .. } = scan;
     let numbers = match matches {
-        Matches::Few(places) => sorted(places, query),
-        Matches::Many(members) => met(db, agent, view, query, &members, patience)?,
+        Matches::Few(found) => sorted(found, query),
+        Matches::Many(members) => in_order(db, agent, view, query, &members, context)?,
     };
     Ok((total, numbers))
 }
 
 /// The filter with the fewest candidates, as far as that is known without collecting them.
-fn source<'a>(db: &Connection, agent: i64, view: View, filter: &'a ContactFilter) -> Result<Source<'a>> {
+fn source<'a>(
+    db: &Connection,
+    agent: i64,
+    query: &'a ContactQuery,
+    thresholds: &Thresholds,
+) -> Result<Source<'a>> {
+    let (view, filter) = (View::of(&query.filter), &query.filter);
     if let Some(email) = &filter.primary_email {
         return Ok(Source::Email(email));
     }
@@ -101,8 +100,8 @@ fn source<'a>(db: &Connection, agent: i64, view: View, filter: &'a ContactFilter
             fewest = (count, Source::Tag(tag));
         }
     }
-    if fewest.0 > FEW_CANDIDATES_OF_A_TERM
-        && let Some(numbers) = narrow::candidates(db, agent, &filter.search)?
+    if fewest.0 > thresholds.few_candidates_of_a_term
+        && let Some(numbers) = candidates::select(db, agent, &filter.search, thresholds)?
     {
         return Ok(Source::Numbers(numbers));
     }
@@ -111,7 +110,8 @@ fn source<'a>(db: &Connection, agent: i64, view: View, filter: &'a ContactFilter
         [(ContactSort::CreatedAt, filter.created_since), (ContactSort::UpdatedAt, filter.updated_since)]
     {
         if let Some(since) = since.map(Timestamp::millis) {
-            let enough = if search.is_some() { FEW_CANDIDATES + 1 } else { fewest.0.saturating_add(1) };
+            let enough =
+                if search.is_some() { thresholds.few_candidates + 1 } else { fewest.0.saturating_add(1) };
             let count = counted_since(db, agent, view, sort, since, enough)?;
             if count < fewest.0 && count < enough {
                 fewest = (count, Source::Since(sort, since));
@@ -119,7 +119,7 @@ fn source<'a>(db: &Connection, agent: i64, view: View, filter: &'a ContactFilter
         }
     }
     Ok(match search {
-        Some(search) if fewest.0 > FEW_CANDIDATES => Source::Search(search),
+        Some(search) if fewest.0 > thresholds.few_candidates => Source::Search(search),
         _ => fewest.1,
     })
 }
@@ -147,11 +147,11 @@ enum Matches {
     Many(Members),
 }
 
-struct Gathered<'a> {
+struct FilterScan<'a> {
     agent: i64,
     view: View,
     query: &'a ContactQuery,
-    patience: &'a Patience<'a>,
+    context: QueryContext<'a>,
     rows: u32,
     /// Whether the candidates were found by the tag.
     are_tagged: bool,
@@ -160,7 +160,7 @@ struct Gathered<'a> {
     total: u64,
 }
 
-impl Gathered<'_> {
+impl FilterScan<'_> {
     fn collect(&mut self, db: &Connection, source: Source<'_>) -> Result<()> {
         let (agent, (archived, statuses)) = (Value::from(self.agent), self.view.lists());
         let (low, high) = row_number::range(self.agent);
@@ -268,8 +268,8 @@ impl Gathered<'_> {
         let mut rows = statement.query(bound)?;
         while let Some(row) = rows.next()? {
             self.rows += 1;
-            if self.rows.is_multiple_of(BREATH) {
-                self.patience.check()?;
+            if self.rows.is_multiple_of(CANCEL_CHECK_INTERVAL) {
+                self.context.check()?;
             }
             self.candidate(row, &mut tagged, except)?;
         }
@@ -321,11 +321,11 @@ impl Gathered<'_> {
         }
         self.total += 1;
         match &mut self.matches {
-            Matches::Few(places) => {
-                places.push((SortPosition { key: key.owned(), id: ContactId::from_bytes(id) }, n));
-                if places.len() > FEW_MATCHES {
+            Matches::Few(found) => {
+                found.push((SortPosition { key: key.owned(), id: ContactId::from_bytes(id) }, n));
+                if found.len() > self.context.thresholds.sorted_matches {
                     let mut members = Members::default();
-                    places.iter().for_each(|(_, n)| members.insert(row_number::running(*n)));
+                    found.iter().for_each(|(_, n)| members.insert(row_number::running(*n)));
                     self.matches = Matches::Many(members);
                 }
             }
@@ -350,47 +350,48 @@ impl SortKeyRef<'_> {
 }
 
 /// The wanted part of a few matches.
-fn sorted(mut places: Vec<(SortPosition, i64)>, query: &ContactQuery) -> Vec<i64> {
+fn sorted(mut found: Vec<(SortPosition, i64)>, query: &ContactQuery) -> Vec<i64> {
     let (skip, limit) = match &query.window {
         Window::Page { offset, limit } => (usize::try_from(*offset).unwrap_or(usize::MAX), *limit as usize),
         Window::After { position, limit } => {
-            places.retain(|(place, _)| place.compare(position, query.order).is_gt());
+            found.retain(|(at, _)| at.compare(position, query.order).is_gt());
             (0, *limit as usize)
         }
     };
     let compare = |(a, _): &(SortPosition, i64), (b, _): &(SortPosition, i64)| a.compare(b, query.order);
     let end = skip.saturating_add(limit);
-    if end < places.len() {
-        places.select_nth_unstable_by(end, compare);
-        places.truncate(end);
+    if end < found.len() {
+        found.select_nth_unstable_by(end, compare);
+        found.truncate(end);
     }
-    places.sort_unstable_by(compare);
-    places.into_iter().skip(skip).map(|(_, n)| n).collect()
+    found.sort_unstable_by(compare);
+    found.into_iter().skip(skip).map(|(_, n)| n).collect()
 }
 
-/// The wanted part of many matches: those met on the way along the sort.
-pub(super) fn met(
+/// The requested part of many matches, in the order of the sort's index.
+pub(super) fn in_order(
     db: &Connection,
     agent: i64,
     view: View,
     query: &ContactQuery,
     members: &Members,
-    patience: &Patience<'_>,
+    context: QueryContext<'_>,
 ) -> Result<Vec<i64>> {
-    let (mut skip, limit, behind) = match &query.window {
+    let (mut skip, limit, following) = match &query.window {
         Window::Page { offset, limit } => (*offset, *limit, None),
         Window::After { position, limit } => (0, *limit, Some(position)),
     };
-    let walk = Walk::new(agent, view, query.sort, query.order, Along::Sort, Part::All { behind });
-    let mut statement = db.prepare_cached(&walk.sql)?;
-    let mut rows = walk.rows(&mut statement)?;
+    let scan =
+        IndexScan::new(agent, view, query.sort, query.order, ScanOrder::Sort, ScanPart::All { following });
+    let mut statement = db.prepare_cached(&scan.sql)?;
+    let mut rows = scan.rows(&mut statement)?;
     let mut numbers = Vec::new();
     let mut steps = 0_u32;
     while numbers.len() < limit as usize {
         let Some(row) = rows.next()? else { break };
         steps = steps.wrapping_add(1);
-        if steps.is_multiple_of(BREATH) {
-            patience.check()?;
+        if steps.is_multiple_of(CANCEL_CHECK_INTERVAL) {
+            context.check()?;
         }
         let n: i64 = row.get(0)?;
         if members.contains(row_number::running(n)) {

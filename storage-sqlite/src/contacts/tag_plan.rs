@@ -1,29 +1,19 @@
-//! Contacts with a tag, sorted by something else than their creation, which is the order of the tag's own table.
+//! The cost model for contacts with a tag that are sorted by anything but their creation, which is the order of the
+//! tag's own table.
 //!
-//! The counters say how many have the tag, and so which way is the shortest: to sort the few that have it; to walk along
-//! the sort and look at the tags of each contact until the page is full, when many have it; or else to mark all that
-//! have it and walk along the sort by the marks.
+//! The counters say how many contacts have the tag, and so which plan is the cheapest: sort the few that have it; scan the
+//! index of the sort and look up the tag of each contact, when many have it; or mark all that have it and scan the index
+//! of the sort for the marks.
 
 use openapi_core::storage::{ContactQuery, Window};
 use rusqlite::{Connection, params};
 
-use super::gather::{self, BREATH, Members, met};
-use super::list::{counted, counted_with_tag};
+use super::counts::{counted, counted_with_tag};
+use super::filter_scan::{self, CANCEL_CHECK_INTERVAL, Members, in_order};
+use super::index_scan::{IndexScan, ScanOrder, ScanPart, View};
+use super::query_context::QueryContext;
 use super::row_number;
-use super::walk::{Along, Part, View, Walk};
 use crate::error::Result;
-use crate::readers::Patience;
-
-/// About how long one contact takes, in nanoseconds: read and sorted; read and looked up among the tagged; marked;
-/// passed on the walk. Tests come to each way with a few contacts.
-const SORTED: u64 = if cfg!(test) { 400 } else { 3_500 };
-const LOOKED_UP: u64 = if cfg!(test) { 300 } else { 4_000 };
-const MARKED: u64 = if cfg!(test) { 200 } else { 100 };
-const PASSED: u64 = if cfg!(test) { 100 } else { 250 };
-
-/// How many times as many contacts as expected are looked at before the others are marked after all: those with the tag
-/// may all lie at the end of the sort.
-const UNEVEN: u64 = if cfg!(test) { 1 } else { 4 };
 
 /// The exact number of matches, and the row numbers of the wanted part.
 pub(super) fn page(
@@ -32,7 +22,7 @@ pub(super) fn page(
     view: View,
     tag: &str,
     query: &ContactQuery,
-    patience: &Patience<'_>,
+    context: QueryContext<'_>,
 ) -> Result<(u64, Vec<i64>)> {
     let total = counted_with_tag(db, agent, view, tag)?;
     let until = match &query.window {
@@ -42,20 +32,22 @@ pub(super) fn page(
     };
     let all = u128::from(counted(db, agent, view)?);
     let walked = u64::try_from(u128::from(until) * all / u128::from(total.max(1))).unwrap_or(u64::MAX);
-    let sorting = total.saturating_mul(SORTED);
-    let looking_up = walked.saturating_mul(LOOKED_UP);
-    let marking = total.saturating_mul(MARKED).saturating_add(walked.saturating_mul(PASSED));
+    let costs = context.thresholds;
+    let sorting = total.saturating_mul(costs.cost_sort_ns);
+    let looking_up = walked.saturating_mul(costs.cost_lookup_ns);
+    let marking =
+        total.saturating_mul(costs.cost_mark_ns).saturating_add(walked.saturating_mul(costs.cost_pass_ns));
     if sorting <= looking_up && sorting <= marking {
-        return gather::page(db, agent, query, patience);
+        return filter_scan::page(db, agent, query, context);
     }
     if looking_up <= marking {
-        let at_most = walked.saturating_add(16).saturating_mul(UNEVEN);
-        if let Some(numbers) = looked_up(db, agent, view, tag, query, at_most, patience)? {
+        let at_most = walked.saturating_add(16).saturating_mul(costs.skew);
+        if let Some(numbers) = looked_up(db, agent, view, tag, query, at_most, context)? {
             return Ok((total, numbers));
         }
     }
-    let members = marked(db, agent, view, tag, patience)?;
-    Ok((total, met(db, agent, view, query, &members, patience)?))
+    let members = marked(db, agent, view, tag, context)?;
+    Ok((total, in_order(db, agent, view, query, &members, context)?))
 }
 
 /// The wanted part, by looking at the tags of each contact along the sort; `None` when it is not reached within
@@ -67,9 +59,9 @@ fn looked_up(
     tag: &str,
     query: &ContactQuery,
     at_most: u64,
-    patience: &Patience<'_>,
+    context: QueryContext<'_>,
 ) -> Result<Option<Vec<i64>>> {
-    let (mut skip, limit, behind) = match &query.window {
+    let (mut skip, limit, following) = match &query.window {
         Window::Page { offset, limit } => (*offset, *limit as usize, None),
         Window::After { position, limit } => (0, *limit as usize, Some(position)),
     };
@@ -78,9 +70,10 @@ fn looked_up(
          AND t.archived = k.archived AND t.status = k.status AND t.created_at = k.created_at AND t.id = k.id \
          WHERE k.n = ?3",
     )?;
-    let walk = Walk::new(agent, view, query.sort, query.order, Along::Sort, Part::All { behind });
-    let mut statement = db.prepare_cached(&walk.sql)?;
-    let mut rows = walk.rows(&mut statement)?;
+    let scan =
+        IndexScan::new(agent, view, query.sort, query.order, ScanOrder::Sort, ScanPart::All { following });
+    let mut statement = db.prepare_cached(&scan.sql)?;
+    let mut rows = scan.rows(&mut statement)?;
     let (mut numbers, mut steps) = (Vec::new(), 0_u64);
     while numbers.len() < limit {
         let Some(row) = rows.next()? else { break };
@@ -88,8 +81,8 @@ fn looked_up(
         if steps > at_most {
             return Ok(None);
         }
-        if steps.is_multiple_of(u64::from(BREATH)) {
-            patience.check()?;
+        if steps.is_multiple_of(u64::from(CANCEL_CHECK_INTERVAL)) {
+            context.check()?;
         }
         let n: i64 = row.get(0)?;
         if has_tag.exists(params![agent, tag, n])? {
@@ -104,7 +97,7 @@ fn looked_up(
 }
 
 /// All contacts of a view that have a tag.
-fn marked(db: &Connection, agent: i64, view: View, tag: &str, patience: &Patience<'_>) -> Result<Members> {
+fn marked(db: &Connection, agent: i64, view: View, tag: &str, context: QueryContext<'_>) -> Result<Members> {
     let (archived, statuses) = view.lists();
     let mut statement = db.prepare_cached(&format!(
         "SELECT n FROM contact_tag WHERE agent = ?1 AND tag = ?2 AND archived IN ({archived}) \
@@ -114,8 +107,8 @@ fn marked(db: &Connection, agent: i64, view: View, tag: &str, patience: &Patienc
     let (mut members, mut steps) = (Members::default(), 0_u32);
     while let Some(row) = rows.next()? {
         steps = steps.wrapping_add(1);
-        if steps.is_multiple_of(BREATH) {
-            patience.check()?;
+        if steps.is_multiple_of(CANCEL_CHECK_INTERVAL) {
+            context.check()?;
         }
         members.insert(row_number::running(row.get(0)?));
     }

@@ -1,7 +1,7 @@
-//! Walking along a sort: the row numbers of a list in order, straight from an index.
+//! Index scan: the row numbers of a list in order, straight from an index.
 //!
-//! Each index leads with agent, archived and status, so a list of several statuses is made of several stretches of it
-//! (arms), which SQLite merges as it goes.
+//! Each index leads with agent, archived and status, so a list of several statuses consists of several ranges of the
+//! index (arms), which SQLite merges.
 
 use openapi_core::storage::{ContactFilter, ContactSort, Order, SortKey, SortPosition};
 use rusqlite::types::Value;
@@ -44,7 +44,7 @@ impl View {
     }
 }
 
-/// The column of a sort, which is also the name of its index behind `contact_key_by_`.
+/// The column of a sort, which is also the name of its index after `contact_key_by_`.
 pub(crate) const fn column(sort: ContactSort) -> &'static str {
     match sort {
         ContactSort::CreatedAt => "created_at",
@@ -59,9 +59,9 @@ pub(super) const fn may_be_absent(sort: ContactSort) -> bool {
     matches!(sort, ContactSort::FirstName | ContactSort::LastName)
 }
 
-/// What is walked along.
+/// The index that is scanned.
 #[derive(Clone, Copy)]
-pub(crate) enum Along<'a> {
+pub(crate) enum ScanOrder<'a> {
     /// The index of the sort.
     Sort,
     /// The contacts with a tag; only for the sort by creation.
@@ -70,94 +70,102 @@ pub(crate) enum Along<'a> {
     Since(i64),
 }
 
-/// Which rows of the walk are wanted.
+/// The requested rows of a scan.
 #[derive(Clone, Copy)]
-pub(crate) enum Part<'a> {
-    /// Some behind an offset.
+pub(crate) enum ScanPart<'a> {
+    /// Some after an offset.
     Page { offset: u64, limit: u32 },
-    /// Some behind a position and a number of further rows.
+    /// Some after a position and a number of further rows.
     After { position: &'a SortPosition, skip: u64, limit: u32 },
     /// All, until the caller stops.
-    All { behind: Option<&'a SortPosition> },
+    All { following: Option<&'a SortPosition> },
 }
 
-/// The table and index that are walked along, the further condition on their rows, and what it is bound to.
-pub(super) fn source(key: &str, along: Along<'_>) -> (String, String, Vec<(&'static str, Value)>) {
+/// The table and index of a scan, the further condition on its rows, and the bound values.
+pub(super) fn source(key: &str, along: ScanOrder<'_>) -> (String, String, Vec<(&'static str, Value)>) {
     let index = format!("contact_key INDEXED BY contact_key_by_{key}");
     match along {
-        Along::Sort => (index, String::new(), Vec::new()),
-        Along::Tag(tag) => (
+        ScanOrder::Sort => (index, String::new(), Vec::new()),
+        ScanOrder::Tag(tag) => (
             "contact_tag".to_owned(),
             " AND tag = :tag".to_owned(),
             vec![(":tag", Value::from(tag.to_owned()))],
         ),
-        Along::Since(since) => (index, format!(" AND {key} >= :since"), vec![(":since", Value::from(since))]),
+        ScanOrder::Since(since) => {
+            (index, format!(" AND {key} >= :since"), vec![(":since", Value::from(since))])
+        }
     }
 }
 
-/// A walk: the statement and what it is bound to.
-pub(crate) struct Walk {
+/// What the arms of a scan that begins after a position ask of the key. Without a position an arm holds the contacts with
+/// a key and those without. After a position these are arms of their own, so that each begins where it has to.
+fn conditions(
+    sort: ContactSort,
+    order: Order,
+    position: Option<&SortPosition>,
+    bound: &mut Vec<(&'static str, Value)>,
+) -> Vec<String> {
+    let Some(SortPosition { key: value, id }) = position else { return vec![String::new()] };
+    let key = column(sort);
+    let after = match order {
+        Order::Ascending => ">",
+        Order::Descending => "<",
+    };
+    bound.push((":id", Value::from(id.as_bytes().to_vec())));
+    let value = match value {
+        SortKey::Time(at) => Some(Value::from(at.millis())),
+        SortKey::Text(text) => text.clone().map(Value::from),
+    };
+    let Some(value) = value else { return vec![format!(" AND {key} IS NULL AND id {after} :id")] };
+    bound.push((":key", value));
+    let mut conditions = vec![format!(" AND ({key}, id) {after} (:key, :id)")];
+    if may_be_absent(sort) {
+        conditions.push(format!(" AND {key} IS NULL"));
+    }
+    conditions
+}
+
+/// A scan: the statement and its bound values.
+pub(crate) struct IndexScan {
     pub(crate) sql: String,
     pub(super) bound: Vec<(&'static str, Value)>,
 }
 
-impl Walk {
+impl IndexScan {
     pub(crate) fn new(
         agent: i64,
         view: View,
         sort: ContactSort,
         order: Order,
-        along: Along<'_>,
-        part: Part<'_>,
+        along: ScanOrder<'_>,
+        part: ScanPart<'_>,
     ) -> Self {
         let key = column(sort);
-        let (direction, behind) = match order {
-            Order::Ascending => ("", ">"),
-            Order::Descending => (" DESC", "<"),
+        let direction = match order {
+            Order::Ascending => "",
+            Order::Descending => " DESC",
         };
         let position = match part {
-            Part::Page { .. } => None,
-            Part::After { position, .. } => Some(position),
-            Part::All { behind } => behind,
+            ScanPart::Page { .. } => None,
+            ScanPart::After { position, .. } => Some(position),
+            ScanPart::All { following } => following,
         };
         // SQLite begins at one lower bound: the farther one.
         let (along, position) = match (along, position) {
-            (Along::Since(since), Some(SortPosition { key: SortKey::Time(at), .. }))
+            (ScanOrder::Since(since), Some(SortPosition { key: SortKey::Time(at), .. }))
                 if order == Order::Ascending =>
             {
                 if at.millis() < since {
                     (along, None)
                 } else {
-                    (Along::Sort, position)
+                    (ScanOrder::Sort, position)
                 }
             }
             other => other,
         };
         let (source, condition, mut bound) = source(key, along);
         bound.push((":agent", Value::from(agent)));
-        // Without a position an arm holds the contacts with a key and those without. Behind a position these are arms of
-        // their own, so that each begins where it has to.
-        let conditions = match position {
-            None => vec![String::new()],
-            Some(SortPosition { key: value, id }) => {
-                bound.push((":id", Value::from(id.as_bytes().to_vec())));
-                let value = match value {
-                    SortKey::Time(at) => Some(Value::from(at.millis())),
-                    SortKey::Text(text) => text.clone().map(Value::from),
-                };
-                match value {
-                    Some(value) => {
-                        bound.push((":key", value));
-                        let mut conditions = vec![format!(" AND ({key}, id) {behind} (:key, :id)")];
-                        if may_be_absent(sort) {
-                            conditions.push(format!(" AND {key} IS NULL"));
-                        }
-                        conditions
-                    }
-                    None => vec![format!(" AND {key} IS NULL AND id {behind} :id")],
-                }
-            }
-        };
+        let conditions = conditions(sort, order, position, &mut bound);
         let mut arms = Vec::new();
         for (archived, status) in view.arms() {
             for on_key in &conditions {
@@ -172,19 +180,19 @@ impl Walk {
         let nulls = if may_be_absent(sort) && order == Order::Ascending { " NULLS LAST" } else { "" };
         sql.push_str(&format!(" ORDER BY key{direction}{nulls}, id{direction}"));
         match part {
-            Part::Page { offset, limit } => {
+            ScanPart::Page { offset, limit } => {
                 sql.push_str(" LIMIT :limit OFFSET :offset");
                 bound.push((":limit", Value::from(limit)));
                 bound.push((":offset", Value::from(i64::try_from(offset).unwrap_or(i64::MAX))));
             }
-            Part::After { limit, skip, .. } => {
+            ScanPart::After { limit, skip, .. } => {
                 sql.push_str(" LIMIT :limit OFFSET :offset");
                 bound.push((":limit", Value::from(limit)));
                 bound.push((":offset", Value::from(i64::try_from(skip).unwrap_or(i64::MAX))));
             }
-            Part::All { .. } => {}
+            ScanPart::All { .. } => {}
         }
-        Walk { sql, bound }
+        IndexScan { sql, bound }
     }
 
     /// The row numbers, all of them.

@@ -1,7 +1,8 @@
 //! Contents of files as an operator handles them: check, back up, restore. Every content that is copied is compared with
 //! the digest in its record.
 
-use std::path::{Path, PathBuf};
+use std::io::{BufWriter, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 use conversations::storage::ConversationStorage;
@@ -9,33 +10,35 @@ use openapi_core::ports::{BlobKey, BlobStore};
 use storage_blobs::FolderBlobs;
 use storage_common::transfer;
 
-use crate::assemble::{self, Contents, StoreUrl, operator};
+use super::context::CommandContext;
+use crate::assemble::{self, Contents, OpenStore, Ownership, StoreUrl};
 use crate::config::Config;
-use crate::config::typed::Names;
+use crate::console::caller::{BACKUP_CONTENTS, BACKUP_DATABASE};
 use crate::error::CliError;
 
-/// The database in the folder of a backup.
-const DATABASE: &str = "openapi.db";
-
-/// The contents of files in the folder of a backup.
-const CONTENTS: &str = "blobs";
+/// How many bytes of the database travel at a time.
+const CHUNK: usize = 256 * 1024;
 
 /// Records that one step reads.
 const BATCH: u32 = 500;
 
-/// After how many contents the progress is told.
+/// The progress is reported after so many contents.
 const TOLD_EVERY: u64 = 1_000;
 
 /// Compares records and contents; with `repair` what is left after mending.
 ///
 /// # Errors
 /// When a store cannot be read.
-pub async fn check(config: &Config, repair: bool) -> Result<Vec<String>, CliError> {
-    let service_info = Names::of(config)?.brand_without_listener();
-    let platform = assemble::platform(config, service_info, Contents::Open).await?;
+pub async fn check(
+    context: &CommandContext,
+    store: &OpenStore,
+    repair: bool,
+) -> Result<Vec<String>, CliError> {
+    let platform = context.platform(store, Contents::Open)?;
     let found = platform.check_contents().await?;
     let is_elsewhere = found.is_elsewhere() && found.files + found.documents > 1;
-    let faults = if repair { platform.repair_contents(&operator(), found).await? } else { found.faults };
+    let faults =
+        if repair { platform.repair_contents(&context.operator(), found).await? } else { found.faults };
     if is_elsewhere {
         return Ok(vec![format!(
             "the contents of all {} files and documents are missing; is --blobs the place where they are kept?",
@@ -50,53 +53,63 @@ pub async fn check(config: &Config, repair: bool) -> Result<Vec<String>, CliErro
 ///
 /// # Errors
 /// When the folder exists or cannot be written, or a content is missing or damaged.
-pub async fn backup(config: &Config, store: &StoreUrl, to: &Path) -> Result<u64, CliError> {
-    if to.exists() {
-        return Err(CliError::new(format!("{} exists; name a folder that does not", to.display())));
-    }
-    let live = assemble::open(store).await?;
-    let source = assemble::open_blobs(config, store)?;
-    let mut partial = to.as_os_str().to_owned();
-    partial.push(".partial");
-    let partial = PathBuf::from(partial);
-    if partial.exists() {
-        std::fs::remove_dir_all(&partial)?;
-    }
-    std::fs::create_dir_all(&partial)?;
-    restrict(&partial)?;
-    let copy = assemble::backup(store, &partial.join(DATABASE)).await?;
-    let target = FolderBlobs::open(partial.join(CONTENTS)).map_err(storage_blobs::OpenError::from)?;
-    let copied = copy_contents(&copy, &*source, &target, "copied", async |key| {
+pub async fn backup(context: &CommandContext, to: &Path) -> Result<u64, CliError> {
+    let store = context.store().await?;
+    let source = context.blobs(&store)?;
+    let target = context.caller().begin_backup(to)?;
+    // A caller of a server has the backup in a folder that the server may not reach: the copy travels through the console.
+    let scratch = match target.local_database() {
+        Some(_) => None,
+        None => Some(tempfile::Builder::new().prefix(".backup-").tempdir_in(store.url().folder())?),
+    };
+    let database = match (target.local_database(), &scratch) {
+        (Some(path), _) => path,
+        (None, Some(scratch)) => scratch.path().join(BACKUP_DATABASE),
+        (None, None) => return Err(CliError::new("the backup has no folder")),
+    };
+    let note = |text: &str| context.note(text);
+    let copy = assemble::backup(&store, &database, &note)?;
+    let live = store.storage();
+    let contents = target.contents()?;
+    let copied = copy_contents(&copy, &*source, &*contents, "copied", &note, async |key| {
         // Deleted and removed since the records were copied.
         let is_file = live.file(&key.agent, key.file).await?.is_some();
         Ok(!is_file && live.document(&key.agent, key.file).await?.is_none())
     })
-    .await;
-    drop(copy);
-    let copied = copied?;
-    // What opening the copy has left beside it.
-    for beside in ["-lock", "-changes", "-lease"] {
-        let _ = std::fs::remove_file(partial.join(format!("{DATABASE}{beside}")));
+    .await?;
+    drop((copy, contents));
+    if scratch.is_some() {
+        let mut file = std::fs::File::open(&database)?;
+        let mut copy = target.create_database()?;
+        std::io::copy(&mut file, &mut BufWriter::with_capacity(CHUNK, &mut copy))?;
+        copy.flush()?;
     }
-    std::fs::rename(&partial, to)?;
-    sync_folder(to)?;
+    target.finish()?;
     Ok(copied)
 }
 
-/// Puts a backup in the place of the store: first the contents, then the records. Returns how many contents there are.
+/// Replaces the store with a backup: first the contents, then the records. Returns the number of contents.
 ///
 /// # Errors
 /// When the backup is not whole, or the store is in use.
-pub async fn restore(config: &Config, store: &StoreUrl, from: &Path) -> Result<u64, CliError> {
+pub async fn restore(
+    context: &CommandContext,
+    config: &Config,
+    store: &StoreUrl,
+    ownership: Option<&Ownership>,
+    from: &Path,
+) -> Result<u64, CliError> {
     // The backup itself stays as it is: opening it would bring it to this version's schema.
     std::fs::create_dir_all(store.folder())?;
     let scratch = tempfile::tempdir_in(store.folder())?;
-    let records = assemble::open_backup(&from.join(DATABASE), &scratch.path().join(DATABASE))?;
-    let source = FolderBlobs::open(from.join(CONTENTS)).map_err(storage_blobs::OpenError::from)?;
+    let database = from.join(BACKUP_DATABASE);
+    let records = assemble::open_backup(&database, &scratch.path().join(BACKUP_DATABASE))?;
+    let source = FolderBlobs::open(from.join(BACKUP_CONTENTS)).map_err(storage_blobs::OpenError::from)?;
     let target = assemble::open_blobs(config, store)?;
-    let copied = copy_contents(&records, &source, &*target, "restored", async |_| Ok(false)).await?;
+    let note = |text: &str| context.note(text);
+    let copied = copy_contents(&records, &source, &*target, "restored", &note, async |_| Ok(false)).await?;
     drop(records);
-    assemble::restore(store, &from.join(DATABASE)).await?;
+    assemble::restore(store, ownership, &database, &note)?;
     Ok(copied)
 }
 
@@ -107,6 +120,7 @@ async fn copy_contents(
     from: &dyn BlobStore,
     to: &dyn BlobStore,
     done: &str,
+    note: &dyn Fn(&str),
     dispensable: impl AsyncFn(&BlobKey) -> Result<bool, CliError>,
 ) -> Result<u64, CliError> {
     let contents = transfer::Contents { from, to };
@@ -120,7 +134,7 @@ async fn copy_contents(
             Err(error) => return Err(CliError::from(error)),
         }
         if copied % TOLD_EVERY == 0 {
-            eprintln!("the contents of {copied} files {done}");
+            note(&format!("the contents of {copied} files {done}"));
         }
         Ok(())
     };
@@ -148,22 +162,4 @@ async fn copy_contents(
         }
     }
     Ok(copied)
-}
-
-/// Only the owner may read a backup.
-fn restrict(folder: &Path) -> Result<(), CliError> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))?;
-    }
-    Ok(())
-}
-
-/// Makes the name of a folder durable.
-fn sync_folder(folder: &Path) -> Result<(), CliError> {
-    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    #[cfg(unix)]
-    std::fs::File::open(parent)?.sync_all()?;
-    Ok(())
 }

@@ -1,30 +1,26 @@
-//! Deep pages: where in a list a page far behind its beginning starts.
+//! Offset seek: where in a list a page with a large offset starts.
 //!
-//! A list is merged from stretches of an index, one for each combination of archived and status, and an offset is
-//! skipped by merging every row before it. Within one stretch SQLite skips ten times as fast, and the size of each
-//! stretch is known from the counters. So one leaps along the longest stretch to a contact a little before the page,
-//! counts what the other stretches hold up to there, and merges only the rest; from the end of the list when that is
-//! nearer.
+//! A list merges ranges of an index, one for each combination of archived and status, and an offset skips every merged
+//! row before it. Within one range SQLite skips ten times as fast, and the counters give the size of each range. A seek
+//! therefore skips along the longest range to a contact shortly before the page, counts what the other ranges hold up to
+//! there, and merges only the rest. It starts at the end of the list when that is nearer.
 
 use openapi_core::storage::{ContactSort, Order, SortKey, SortPosition};
 use openapi_core::values::{ContactId, Timestamp};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, ToSql};
 
+use super::index_scan::{ScanOrder, column, may_be_absent, source};
+use super::query_context::QueryContext;
 use super::row::Columns;
-use super::walk::{Along, column, may_be_absent, source};
 use crate::error::Result;
-use crate::readers::Patience;
 
-/// Up to how many rows are skipped by merging.
-pub(super) const NEAR: u64 = if cfg!(test) { 2 } else { 2_048 };
-
-/// More leaps than this are not made for a page; each takes what is left down to a fraction.
-const LEAPS: u32 = 32;
+/// The most seeks for one page. Each reduces the remaining offset to a fraction.
+const MAX_SEEKS: u32 = 32;
 
 /// The contacts of one combination of archived and status.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stretch {
+pub(super) struct IndexRange {
     pub(super) archived: i64,
     pub(super) status: i64,
     pub(super) size: u64,
@@ -36,9 +32,9 @@ pub(super) struct List<'a> {
     pub(super) agent: i64,
     pub(super) sort: ContactSort,
     pub(super) order: Order,
-    pub(super) along: Along<'a>,
-    pub(super) stretches: &'a [Stretch],
-    pub(super) patience: &'a Patience<'a>,
+    pub(super) along: ScanOrder<'a>,
+    pub(super) ranges: &'a [IndexRange],
+    pub(super) context: QueryContext<'a>,
 }
 
 /// Contacts with a key come before those without, whatever the order.
@@ -60,11 +56,11 @@ impl Class {
     }
 }
 
-/// How far one has come in a class.
+/// How far the seek has come in a class.
 struct Passed {
-    /// The contact one stands at; none before the first.
+    /// The contact that the seek has reached; none before the first.
     at: Option<SortPosition>,
-    /// How many of each stretch lie up to there, that contact included.
+    /// The contacts of each range up to there, that contact included.
     of: Vec<u64>,
 }
 
@@ -75,20 +71,22 @@ impl Passed {
 }
 
 impl List<'_> {
-    /// A contact of the list, none for its beginning, and how many of those behind it lie before `offset`.
+    /// A contact of the list, or none for its beginning, and the number of contacts between it and `offset`.
     pub(super) fn start(&self, offset: u64) -> Result<(Option<SortPosition>, u64)> {
-        let all: Vec<u64> = self.stretches.iter().map(|stretch| stretch.size).collect();
+        let all: Vec<u64> = self.ranges.iter().map(|range| range.size).collect();
         let found = if may_be_absent(self.sort) {
             let absent = self
-                .stretches
+                .ranges
                 .iter()
-                .map(|stretch| self.count(stretch, Class::Absent, None, None))
+                .map(|range| self.count(range, Class::Absent, None, None))
                 .collect::<Result<Vec<_>>>()?;
             let present: Vec<u64> =
                 all.iter().zip(&absent).map(|(all, absent)| all.saturating_sub(*absent)).collect();
             let with_key: u64 = present.iter().sum();
             match offset.checked_sub(with_key) {
-                Some(further) if further > NEAR => self.within(Class::Absent, &absent, further)?,
+                Some(further) if further > self.context.thresholds.merged_offset => {
+                    self.within(Class::Absent, &absent, further)?
+                }
                 Some(further) => self
                     .within(Class::Present, &present, with_key)?
                     .map(|(position, skip)| (position, skip + further)),
@@ -104,7 +102,7 @@ impl List<'_> {
         })
     }
 
-    /// As [`List::start`], among the contacts of a class, of which each stretch has some.
+    /// As [`List::start`], among the contacts of a class, of which each range has some.
     fn within(
         &self,
         class: Class,
@@ -122,25 +120,25 @@ impl List<'_> {
             };
             passed = found;
         }
-        for _ in 0..LEAPS {
+        for _ in 0..MAX_SEEKS {
             let ahead = offset.saturating_sub(passed.total());
-            if ahead <= NEAR {
+            if ahead <= self.context.thresholds.merged_offset {
                 break;
             }
-            let (longest, mut leap) = share(sizes, &passed, ahead);
-            leap = leap.saturating_sub(margin(ahead));
-            while leap > 0 {
-                self.patience.check()?;
-                let Some(further) = self.leap(class, self.order, &passed, longest, leap)? else {
+            let (longest, mut step) = share(sizes, &passed, ahead);
+            step = step.saturating_sub(self.margin(ahead));
+            while step > 0 {
+                self.context.check()?;
+                let Some(further) = self.seek(class, self.order, &passed, longest, step)? else {
                     return Ok(None);
                 };
                 if further.total() <= offset {
                     passed = further;
                     break;
                 }
-                leap /= 2;
+                step /= 2;
             }
-            if leap == 0 {
+            if step == 0 {
                 break;
             }
         }
@@ -148,21 +146,21 @@ impl List<'_> {
         Ok(Some((passed.at, skip)))
     }
 
-    /// A contact with at least `wanted` of the class at it and behind it, but not many more.
+    /// A contact from which on the class has at least `wanted` contacts, but not many more.
     fn back_from_the_end(&self, class: Class, sizes: &[u64], wanted: u64) -> Result<Option<Passed>> {
         let mut passed = Passed { at: None, of: vec![0; sizes.len()] };
         let mut last = 0;
         while passed.total() < wanted {
-            self.patience.check()?;
+            self.context.check()?;
             let ahead = wanted - passed.total();
-            let (longest, leap) = share(sizes, &passed, ahead);
-            let leap = (leap + margin(ahead) + 1).min(sizes[longest] - passed.of[longest]);
+            let (longest, step) = share(sizes, &passed, ahead);
+            let step = (step + self.margin(ahead) + 1).min(sizes[longest] - passed.of[longest]);
             let backwards = match self.order {
                 Order::Ascending => Order::Descending,
                 Order::Descending => Order::Ascending,
             };
-            match self.leap(class, backwards, &passed, longest, leap)? {
-                Some(further) if leap > 0 => (passed, last) = (further, longest),
+            match self.seek(class, backwards, &passed, longest, step)? {
+                Some(further) if step > 0 => (passed, last) = (further, longest),
                 _ => return Ok(None),
             }
         }
@@ -174,8 +172,13 @@ impl List<'_> {
         Ok(Some(passed))
     }
 
-    /// Goes `by` contacts of one stretch on and counts those of the others on the way.
-    fn leap(
+    /// By how much the share of a range may differ by chance.
+    fn margin(&self, ahead: u64) -> u64 {
+        self.context.thresholds.seek_margin * ahead.isqrt()
+    }
+
+    /// Skips `by` contacts of one range and counts those of the others on the way.
+    fn seek(
         &self,
         class: Class,
         order: Order,
@@ -183,30 +186,30 @@ impl List<'_> {
         along: usize,
         by: u64,
     ) -> Result<Option<Passed>> {
-        let stretch = &self.stretches[along];
-        let Some(at) = self.nth(stretch, class, order, from.at.as_ref(), by)? else { return Ok(None) };
+        let range = &self.ranges[along];
+        let Some(at) = self.nth(range, class, order, from.at.as_ref(), by)? else { return Ok(None) };
         let (low, high) = match order {
             Order::Ascending => (from.at.as_ref(), Some(&at)),
             Order::Descending => (Some(&at), from.at.as_ref()),
         };
         let mut of = from.of.clone();
-        for (number, stretch) in self.stretches.iter().enumerate() {
-            of[number] += if number == along { by } else { self.count(stretch, class, low, high)? };
+        for (number, range) in self.ranges.iter().enumerate() {
+            of[number] += if number == along { by } else { self.count(range, class, low, high)? };
         }
         Ok(Some(Passed { at: Some(at), of }))
     }
 
-    /// The rows of a stretch, but for bounds. SQLite begins at one lower bound, so that a position, which lies in the
-    /// list and so behind the instant that the list begins with, stands for that instant as well.
-    fn rows(&self, stretch: &Stretch, class: Class, has_low: bool) -> (String, Vec<(&'static str, Value)>) {
+    /// The rows of a range, but for bounds. SQLite begins at one lower bound, so that a position, which lies in the
+    /// list and so after the instant that the list begins with, replaces that instant.
+    fn rows(&self, range: &IndexRange, class: Class, has_low: bool) -> (String, Vec<(&'static str, Value)>) {
         let key = column(self.sort);
         let along = match self.along {
-            Along::Since(_) if has_low => Along::Sort,
+            ScanOrder::Since(_) if has_low => ScanOrder::Sort,
             along => along,
         };
         let (source, condition, mut bound) = source(key, along);
         bound.push((":agent", Value::from(self.agent)));
-        let Stretch { archived, status, .. } = stretch;
+        let IndexRange { archived, status, .. } = range;
         let rows = format!(
             "FROM {source} WHERE agent = :agent AND archived = {archived} AND status = {status}{condition}{}",
             class.condition(key)
@@ -214,10 +217,10 @@ impl List<'_> {
         (rows, bound)
     }
 
-    /// The contact `by` places behind a position.
+    /// The contact that follows a position by `by` contacts.
     fn nth(
         &self,
-        stretch: &Stretch,
+        range: &IndexRange,
         class: Class,
         order: Order,
         from: Option<&SortPosition>,
@@ -225,13 +228,13 @@ impl List<'_> {
     ) -> Result<Option<SortPosition>> {
         let key = column(self.sort);
         let has_low = from.is_some() && order == Order::Ascending;
-        let (rows, mut bound) = self.rows(stretch, class, has_low);
-        let (direction, behind) = match order {
+        let (rows, mut bound) = self.rows(range, class, has_low);
+        let (direction, following) = match order {
             Order::Ascending => ("", ">"),
             Order::Descending => (" DESC", "<"),
         };
         let mut sql = format!("SELECT {key}, id {rows}");
-        bind(&mut sql, &mut bound, key, class, behind, from, (":key", ":id"));
+        bind(&mut sql, &mut bound, key, class, following, from, (":key", ":id"));
         let by_key = if class == Class::Absent { String::new() } else { format!("{key}{direction}, ") };
         sql.push_str(&format!(" ORDER BY {by_key}id{direction} LIMIT 1 OFFSET :skip"));
         bound.push((":skip", Value::from(i64::try_from(by.saturating_sub(1)).unwrap_or(i64::MAX))));
@@ -250,16 +253,16 @@ impl List<'_> {
         Ok(Some(SortPosition { key, id: ContactId::from_bytes(columns.bytes()?) }))
     }
 
-    /// How many of a stretch lie between two positions.
+    /// How many of a range lie between two positions.
     fn count(
         &self,
-        stretch: &Stretch,
+        range: &IndexRange,
         class: Class,
         low: Option<&SortPosition>,
         high: Option<&SortPosition>,
     ) -> Result<u64> {
         let key = column(self.sort);
-        let (rows, mut bound) = self.rows(stretch, class, low.is_some());
+        let (rows, mut bound) = self.rows(range, class, low.is_some());
         let mut sql = format!("SELECT count(*) {rows}");
         bind(&mut sql, &mut bound, key, class, ">", low, (":low", ":low_id"));
         bind(&mut sql, &mut bound, key, class, "<", high, (":high", ":high_id"));
@@ -269,18 +272,13 @@ impl List<'_> {
     }
 }
 
-/// The stretch that has the most left, and its share of the next `ahead` contacts if all are mixed evenly.
+/// The range that has the most left, and its share of the next `ahead` contacts if all are mixed evenly.
 fn share(sizes: &[u64], passed: &Passed, ahead: u64) -> (usize, u64) {
     let left = |number: usize| sizes[number].saturating_sub(passed.of[number]);
     let longest = (0..sizes.len()).max_by_key(|number| left(*number)).unwrap_or(0);
     let all: u64 = (0..sizes.len()).map(left).sum();
     let share = u128::from(ahead) * u128::from(left(longest)) / u128::from(all.max(1));
     (longest, u64::try_from(share).unwrap_or(u64::MAX))
-}
-
-/// By how much chance may make the share of a stretch differ.
-fn margin(ahead: u64) -> u64 {
-    if cfg!(test) { 0 } else { 2 * ahead.isqrt() }
 }
 
 /// Adds a bound to a statement.

@@ -1,0 +1,262 @@
+//! What a command runs in: its flags, the streams and files of its caller, and the store.
+//!
+//! A command runs in the process that was started, or in the server that owns the store ([`crate::console`]). It uses
+//! nothing but its context, so it does the same in both: it touches neither the environment nor the working directory, the
+//! log, the signals or the standard streams of the process.
+
+use std::io::{self, ErrorKind, Write};
+use std::sync::Arc;
+
+use openapi_core::access::Actor;
+use openapi_core::platform::Platform;
+use openapi_core::ports::{BlobStore, NoBlobs};
+use parking_lot::Mutex;
+
+use super::process::on_runtime;
+use crate::assemble::{self, Contents, Decisions, OpenStore, Ownership, StoreUrl, Stores};
+use crate::config::Config;
+use crate::config::documents::knowledge_limits;
+use crate::config::flags::GlobalArgs;
+use crate::config::layers::FlagValues;
+use crate::config::typed::Names;
+use crate::console::Lent;
+use crate::console::caller::{Caller, CallerFacts, OwnProcess, Stream};
+use crate::error::CliError;
+
+/// Where the store is.
+enum Location {
+    /// To be opened by this process.
+    Own(Mutex<Option<Ownership>>),
+    /// Open in the server that runs the command.
+    Server(Lent),
+}
+
+/// The context of one command.
+pub struct CommandContext {
+    flags: GlobalArgs,
+    caller: Arc<dyn Caller>,
+    facts: CallerFacts,
+    config: Option<Arc<Config>>,
+    location: Location,
+}
+
+impl CommandContext {
+    /// A command in the process that was started.
+    #[must_use]
+    pub fn of_process(flags: GlobalArgs) -> Self {
+        CommandContext {
+            flags,
+            caller: Arc::new(OwnProcess),
+            facts: OwnProcess::facts(),
+            config: None,
+            location: Location::Own(Mutex::default()),
+        }
+    }
+
+    /// A command in a server. `further` are the flags of settings that only this command has.
+    #[must_use]
+    pub fn in_server(
+        flags: GlobalArgs,
+        further: Option<&FlagValues>,
+        caller: Arc<dyn Caller>,
+        facts: CallerFacts,
+        lent: Lent,
+    ) -> Self {
+        let mut config = Arc::clone(&lent.config);
+        if let Some(further) = further {
+            Arc::make_mut(&mut config).override_with(further);
+        }
+        CommandContext { flags, caller, facts, config: Some(config), location: Location::Server(lent) }
+    }
+
+    /// Gives the command its settings and, for a store with an owner, the ownership.
+    pub fn prepare(&mut self, config: Config, ownership: Option<Ownership>) {
+        self.config = Some(Arc::new(config));
+        if let Location::Own(own) = &self.location {
+            *own.lock() = ownership;
+        }
+    }
+
+    /// The flags of every command.
+    #[must_use]
+    pub fn flags(&self) -> &GlobalArgs {
+        &self.flags
+    }
+
+    /// Whether records are printed as JSON.
+    #[must_use]
+    pub fn json(&self) -> bool {
+        self.flags.json
+    }
+
+    /// The streams and files of the caller.
+    #[must_use]
+    pub fn caller(&self) -> &Arc<dyn Caller> {
+        &self.caller
+    }
+
+    /// What is known of the caller.
+    #[must_use]
+    pub fn facts(&self) -> &CallerFacts {
+        &self.facts
+    }
+
+    /// The operator, as the audit log names the caller.
+    #[must_use]
+    pub fn operator(&self) -> Actor {
+        Actor::Operator(self.facts.operator.clone())
+    }
+
+    /// The settings: in a server those of the server.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn config(&self) -> Result<Arc<Config>, CliError> {
+        match &self.config {
+            Some(config) => Ok(Arc::clone(config)),
+            None => Ok(Arc::new(Config::read(&self.flags, None)?)),
+        }
+    }
+
+    /// Runs a future of the command to its end.
+    ///
+    /// # Errors
+    /// Those of the future.
+    pub fn run<T>(&self, work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
+        match &self.location {
+            Location::Own(_) => on_runtime(work),
+            Location::Server(lent) => lent.runtime.block_on(async {
+                tokio::select! {
+                    result = work => result,
+                    _ = self.caller.gone() => Err(CliError::new("the caller has gone")),
+                }
+            }),
+        }
+    }
+
+    /// The store: opened, or that of the server.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub async fn store(&self) -> Result<OpenStore, CliError> {
+        match &self.location {
+            Location::Own(ownership) => {
+                let ownership = ownership.lock().take();
+                assemble::open(&StoreUrl::parse(self.config()?.store())?, ownership).await
+            }
+            Location::Server(lent) => Ok(lent.store.clone()),
+        }
+    }
+
+    /// The migrations that opening the store would apply. A server has applied all.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn pending_migrations(&self) -> Result<Vec<String>, CliError> {
+        match &self.location {
+            Location::Own(_) => assemble::pending_migrations(&StoreUrl::parse(self.config()?.store())?).await,
+            Location::Server(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// The contents of files that go with a store.
+    ///
+    /// # Errors
+    /// When they cannot be opened.
+    pub fn blobs(&self, store: &OpenStore) -> Result<Arc<dyn BlobStore>, CliError> {
+        match &self.location {
+            Location::Own(_) => assemble::open_blobs(&*self.config()?, store.url()),
+            Location::Server(lent) => Ok(Arc::clone(&lent.blobs)),
+        }
+    }
+
+    /// The platform over a store.
+    ///
+    /// # Errors
+    /// When the contents of files or the server keys cannot be opened.
+    pub fn platform(&self, store: &OpenStore, contents: Contents) -> Result<Arc<Platform>, CliError> {
+        let config = self.config()?;
+        let blobs: Arc<dyn BlobStore> = match contents {
+            Contents::Closed => Arc::new(NoBlobs),
+            Contents::Open => self.blobs(store)?,
+        };
+        let stores = Stores { storage: store.storage(), blobs };
+        let decisions = Decisions { knowledge: knowledge_limits(&config)?, ..Decisions::default() };
+        let service_info = Names::of(&config)?.brand_without_listener();
+        assemble::platform_over(&stores, &store.url().key_source(&config), service_info, decisions)
+    }
+
+    /// Runs work on the platform over the configured store.
+    ///
+    /// # Errors
+    /// When the store cannot be opened, and those of the work.
+    pub fn with_platform(
+        &self,
+        contents: Contents,
+        work: impl AsyncFnOnce(&Arc<Platform>) -> Result<(), CliError>,
+    ) -> Result<(), CliError> {
+        self.run(async {
+            let store = self.store().await?;
+            let platform = self.platform(&store, contents)?;
+            work(&platform).await
+        })
+    }
+
+    /// Prints text. A reader that has enough, such as `head`, is no failure.
+    ///
+    /// # Errors
+    /// When standard output cannot be written.
+    pub fn print(&self, text: &str) -> Result<(), CliError> {
+        self.print_unless_closed(text).map(drop)
+    }
+
+    /// Prints text; `false` when nobody reads it any more.
+    ///
+    /// # Errors
+    /// When standard output cannot be written.
+    pub fn print_unless_closed(&self, text: &str) -> Result<bool, CliError> {
+        match self.caller.write(Stream::Output, text.as_bytes()) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+            written => Ok(written.map(|()| true)?),
+        }
+    }
+
+    /// Standard output, for much text.
+    #[must_use]
+    pub fn output(&self) -> impl Write + use<> {
+        Output(Arc::clone(&self.caller))
+    }
+
+    /// Writes to standard error as it is. A closed one is no failure.
+    pub fn write_error(&self, text: &str) {
+        let _ = self.caller.write(Stream::Error, text.as_bytes());
+    }
+
+    /// Prints a message on standard error.
+    pub fn note(&self, message: &str) {
+        self.write_error(&format!("{message}\n"));
+    }
+
+    /// Prints an error on standard error.
+    pub fn complain(&self, message: &str) {
+        self.note(&format!("openapi-server: {message}"));
+    }
+
+    /// Prints the error of a command that failed.
+    pub fn fail(&self, failure: &CliError) {
+        failure.to_string().lines().for_each(|line| self.complain(line));
+    }
+}
+
+struct Output(Arc<dyn Caller>);
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(Stream::Output, bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

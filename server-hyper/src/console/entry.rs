@@ -1,0 +1,128 @@
+//! How a process comes to a store: as its owner, or through the process that owns it.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use super::caller::CallerFacts;
+use crate::assemble::{self, OwnedStore, Ownership, StoreUrl, Taken};
+use crate::config::{Config, values};
+use crate::error::CliError;
+use crate::ports::monotonic;
+
+/// How often a process that waits for a store looks again.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// After this time a command says what it waits for.
+const SILENCE: Duration = Duration::from_secs(2);
+
+/// How a command came to its store.
+#[derive(Debug)]
+pub enum Entry {
+    /// This process may open the store. A store that is not in an SQLite file has no owner.
+    Open(Option<Ownership>),
+    /// The owner ran the command, with this exit status.
+    Ran(u8),
+}
+
+/// What a command wants of a store.
+#[derive(Clone, Copy, Debug)]
+pub enum Wish<'a> {
+    /// To run on it, wherever.
+    Run(&'a [OsString], &'a CallerFacts),
+    /// To open it in this process.
+    Own,
+}
+
+/// How long a process waits for the owner of a store.
+///
+/// # Errors
+/// When the setting is no duration.
+pub fn wait_for_store(config: &Config) -> Result<Duration, CliError> {
+    let text = config.text("wait_for_store").unwrap_or_default();
+    values::duration(text).map_err(|error| CliError::usage(format!("wait_for_store: {error}")))
+}
+
+/// Takes the ownership of a store, or lets the owner run the command. Waits at most `wait` for an owner that runs no
+/// commands: one that starts or drains, or another command.
+///
+/// # Errors
+/// When the store cannot be had in this time, or its owner refuses.
+pub fn enter(store: &StoreUrl, wait: Duration, command: &str, wish: Wish<'_>) -> Result<Entry, CliError> {
+    let begun = monotonic();
+    let mut is_silent = true;
+    loop {
+        let owned = match assemble::take(store, command)? {
+            Taken::Free(ownership) => return Ok(Entry::Open(ownership)),
+            Taken::Owned(owned) => owned,
+        };
+        if let Some(status) = call(&owned, wish)? {
+            return Ok(Entry::Ran(status));
+        }
+        let waited = monotonic().duration_since(begun);
+        if waited >= wait {
+            return Err(CliError::new(owned.text));
+        }
+        if is_silent && waited >= SILENCE {
+            is_silent = false;
+            eprintln!("waiting: {}", owned.text);
+        }
+        std::thread::sleep(INTERVAL.min(wait.saturating_sub(waited)));
+    }
+}
+
+/// Takes the ownership of a store for a server. Waits at most `wait` for its owner to end.
+///
+/// # Errors
+/// When the store is still owned then, or cannot be had.
+pub async fn own(store: &StoreUrl, wait: Duration, command: &str) -> Result<Option<Ownership>, CliError> {
+    let begun = monotonic();
+    let mut is_silent = true;
+    loop {
+        let owned = match assemble::take(store, command)? {
+            Taken::Free(ownership) => return Ok(ownership),
+            Taken::Owned(owned) => owned,
+        };
+        let waited = monotonic().duration_since(begun);
+        if waited >= wait {
+            return Err(CliError::new(owned.text));
+        }
+        if std::mem::take(&mut is_silent) {
+            tracing::warn!(owner = owned.text, ?wait, "waiting for the store");
+        }
+        tokio::time::sleep(INTERVAL.min(wait.saturating_sub(waited))).await;
+    }
+}
+
+/// Calls the owner; the exit status if it ran the command.
+#[cfg(unix)]
+fn call(owned: &OwnedStore, wish: Wish<'_>) -> Result<Option<u8>, CliError> {
+    use super::client::{self, Outcome};
+    use super::frames::{Hello, PROGRAM, Refusal};
+    let socket = super::socket_path(&owned.database, super::runtime_folder().as_deref())?;
+    let (arguments, caller) = match wish {
+        Wish::Run(arguments, caller) => (arguments.to_vec(), caller.clone()),
+        Wish::Own => (Vec::new(), super::caller::OwnProcess::facts()),
+    };
+    let hello = Hello { program: PROGRAM.to_owned(), arguments, caller };
+    match client::run(&socket, hello)? {
+        Some(Outcome::Exited(status)) => match wish {
+            Wish::Run(..) => Ok(Some(status)),
+            Wish::Own => {
+                Err(CliError::new(format!("{}; this command needs the store for itself", owned.text)))
+            }
+        },
+        Some(Outcome::Refused(Refusal::Program(program))) => Err(CliError::new(format!(
+            "the server on this store runs version {program}, and this command is version {PROGRAM}; use the command of \
+             the server's version, or restart the server"
+        ))),
+        Some(Outcome::Refused(Refusal::Draining | Refusal::Busy)) | None => Ok(None),
+    }
+}
+
+#[cfg(not(unix))]
+fn call(owned: &OwnedStore, _: Wish<'_>) -> Result<Option<u8>, CliError> {
+    Err(CliError::new(format!(
+        "{}; this system has no sockets for commands: stop the server first",
+        owned.text
+    )))
+}

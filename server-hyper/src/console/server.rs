@@ -1,0 +1,519 @@
+//! The serving side: accepts callers and runs their commands, each on a thread of its own.
+
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use openapi_core::files::FileName;
+use openapi_core::ports::{
+    BlobError, BlobErrorKind, BlobKey, BlobListing, BlobResult, BlobStore, BlobStream, BlobWriter,
+};
+use openapi_core::values::Timestamp;
+use parking_lot::Mutex;
+use tokio::net::UnixListener;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+use super::caller::{BackupTarget, Caller, CallerFacts, FolderEntry, Stream, Waiting};
+use super::frames::{Call, Frame, Handle, MAX_CHUNK, PROGRAM, Refusal, Reply, STDERR, STDIN, STDOUT};
+use crate::error::CliError;
+use crate::ports::monotonic;
+
+/// The most commands that run at the same time.
+const MAX_SESSIONS: usize = 16;
+
+/// How long a caller may take to say what it wants.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How often a draining server looks whether commands still run.
+const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Runs one command for a caller and returns its exit status. It is called on a thread of the command.
+pub type RunCommand = dyn Fn(Vec<OsString>, Arc<Session>) -> u8 + Send + Sync;
+
+/// A server's console.
+pub struct Console {
+    shared: Arc<Shared>,
+    accepting: JoinHandle<()>,
+    socket: PathBuf,
+}
+
+struct Shared {
+    run: Box<RunCommand>,
+    draining: AtomicBool,
+    sessions: Mutex<Vec<Arc<Session>>>,
+}
+
+/// Whether a process of user `peer` may run commands in a process of user `own`.
+fn is_permitted(peer: u32, own: u32) -> bool {
+    peer == own || peer == 0
+}
+
+impl Console {
+    /// Listens on the socket. The process owns the database, so a socket that is there is left from a crash.
+    ///
+    /// # Errors
+    /// When the socket cannot be made.
+    pub fn listen(socket: PathBuf, run: Box<RunCommand>) -> Result<Self, CliError> {
+        let failed = |error: io::Error| {
+            CliError::new(format!("cannot make the socket {} for commands: {error}", socket.display()))
+        };
+        match std::fs::remove_file(&socket) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+        let listener = UnixListener::bind(&socket).map_err(failed)?;
+        std::fs::set_permissions(&socket, PermissionsExt::from_mode(0o600)).map_err(failed)?;
+        let shared = Arc::new(Shared { run, draining: AtomicBool::new(false), sessions: Mutex::default() });
+        let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
+        Ok(Console { shared, accepting, socket })
+    }
+
+    /// Refuses new commands, and ends those that run until they are interrupted.
+    pub fn begin_drain(&self) {
+        self.shared.draining.store(true, Ordering::SeqCst);
+        for session in self.shared.sessions.lock().iter() {
+            if session.is_endless.load(Ordering::SeqCst) {
+                session.cancel();
+            }
+        }
+    }
+
+    /// Waits for the running commands until `deadline`, and cancels the others.
+    pub async fn drain(&self, deadline: Instant) {
+        self.begin_drain();
+        let running = || self.shared.sessions.lock().len();
+        while running() > 0 && monotonic() < deadline {
+            tokio::time::sleep(DRAIN_INTERVAL).await;
+        }
+        let cancelled = self.shared.sessions.lock().clone();
+        if !cancelled.is_empty() {
+            tracing::warn!(commands = cancelled.len(), "drain timeout: running commands are cancelled");
+        }
+        cancelled.iter().for_each(|session| session.cancel());
+        for _ in 0..100 {
+            if running() == 0 {
+                break;
+            }
+            tokio::time::sleep(DRAIN_INTERVAL).await;
+        }
+    }
+}
+
+impl Drop for Console {
+    fn drop(&mut self) {
+        self.accepting.abort();
+        let _ = std::fs::remove_file(&self.socket);
+    }
+}
+
+async fn accept(listener: UnixListener, shared: Arc<Shared>) {
+    loop {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a command");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        let peer = match stream.peer_cred() {
+            Ok(peer) => peer.uid(),
+            Err(error) => {
+                tracing::warn!(%error, "cannot identify the caller of a command");
+                continue;
+            }
+        };
+        if !is_permitted(peer, rustix::process::geteuid().as_raw()) {
+            tracing::warn!(uid = peer, "refused a command of another user");
+            continue;
+        }
+        let stream = stream.into_std().and_then(|stream| stream.set_nonblocking(false).map(|()| stream));
+        let Ok(stream) = stream else { continue };
+        let shared = Arc::clone(&shared);
+        let spawned = std::thread::Builder::new().name("console".to_owned()).spawn(move || {
+            if let Err(error) = serve(&stream, &shared) {
+                tracing::debug!(%error, "a command's connection broke off");
+            }
+            let _ = stream.shutdown(std::net::Shutdown::Both);
+        });
+        if let Err(error) = spawned {
+            tracing::warn!(%error, "cannot start a thread for a command");
+        }
+    }
+}
+
+/// Serves one connection.
+fn serve(stream: &UnixStream, shared: &Arc<Shared>) -> io::Result<()> {
+    stream.set_read_timeout(Some(HELLO_TIMEOUT))?;
+    let Some(Frame::Hello(hello)) = Frame::read(&mut &*stream)? else {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the caller said nothing"));
+    };
+    stream.set_read_timeout(None)?;
+    if shared.draining.load(Ordering::SeqCst) {
+        return Frame::Refused(Refusal::Draining).write(&mut &*stream);
+    }
+    if hello.arguments.is_empty() {
+        return Frame::Exit(0).write(&mut &*stream);
+    }
+    if hello.program != PROGRAM {
+        return Frame::Refused(Refusal::Program(PROGRAM.to_owned())).write(&mut &*stream);
+    }
+    let (replies, answered) = mpsc::sync_channel(1);
+    let session = Arc::new(Session {
+        to: Mutex::new(Exchange { stream: stream.try_clone()?, answered }),
+        connection: stream.try_clone()?,
+        facts: hello.caller,
+        interrupted: Arc::new(Notify::new()),
+        gone: Notify::new(),
+        has_gone: AtomicBool::new(false),
+        is_endless: AtomicBool::new(false),
+    });
+    {
+        let mut sessions = shared.sessions.lock();
+        if sessions.len() >= MAX_SESSIONS {
+            return Frame::Refused(Refusal::Busy).write(&mut &*stream);
+        }
+        sessions.push(Arc::clone(&session));
+    }
+    let listening = {
+        let (session, mut stream) = (Arc::clone(&session), stream.try_clone()?);
+        std::thread::Builder::new().name("console-reader".to_owned()).spawn(move || {
+            session.listen(&mut stream, &replies);
+            drop(replies);
+            session.has_gone.store(true, Ordering::SeqCst);
+            session.gone.notify_one();
+        })
+    };
+    let status = match &listening {
+        Ok(_) => {
+            let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                (shared.run)(hello.arguments, Arc::clone(&session))
+            }));
+            // As a panic ends a process.
+            ran.unwrap_or(101)
+        }
+        Err(_) => 1,
+    };
+    shared.sessions.lock().retain(|other| !Arc::ptr_eq(other, &session));
+    let sent = Frame::Exit(status).write(&mut &*stream);
+    let _ = stream.shutdown(std::net::Shutdown::Both);
+    if let Ok(listening) = listening {
+        let _ = listening.join();
+    }
+    sent
+}
+
+/// A connected caller.
+pub struct Session {
+    to: Mutex<Exchange>,
+    connection: UnixStream,
+    facts: CallerFacts,
+    interrupted: Arc<Notify>,
+    gone: Notify,
+    has_gone: AtomicBool,
+    is_endless: AtomicBool,
+}
+
+/// One call at a time.
+struct Exchange {
+    stream: UnixStream,
+    answered: mpsc::Receiver<Reply>,
+}
+
+impl Session {
+    /// What the command knows of its caller.
+    #[must_use]
+    pub fn facts(&self) -> &CallerFacts {
+        &self.facts
+    }
+
+    /// Completes when the caller has gone.
+    pub async fn gone(&self) {
+        if !self.has_gone.load(Ordering::SeqCst) {
+            self.gone.notified().await;
+        }
+    }
+
+    fn cancel(&self) {
+        let _ = self.connection.shutdown(std::net::Shutdown::Both);
+    }
+
+    /// Reads what the caller sends until it goes or breaks the protocol: one reply for each call, and interrupts.
+    fn listen(&self, stream: &mut UnixStream, replies: &mpsc::SyncSender<Reply>) {
+        loop {
+            match Frame::read(stream) {
+                Ok(Some(Frame::Interrupt)) => self.interrupted.notify_one(),
+                Ok(Some(Frame::Reply(reply))) => {
+                    if replies.try_send(reply).is_err() {
+                        return self.cancel();
+                    }
+                }
+                Ok(None) => return,
+                Ok(Some(_)) | Err(_) => return self.cancel(),
+            }
+        }
+    }
+
+    fn ask(&self, frame: &Frame) -> io::Result<Reply> {
+        let mut exchange = self.to.lock();
+        // A reply that nobody asked for would be taken for the answer of this call.
+        if exchange.answered.try_recv().is_ok() {
+            self.cancel();
+        }
+        frame.write(&mut exchange.stream).map_err(|_| gone())?;
+        exchange.answered.recv().map_err(|_| gone())?.succeeded()
+    }
+
+    fn call(&self, call: Call) -> io::Result<Reply> {
+        self.ask(&Frame::Call(call))
+    }
+
+    fn opened(&self, call: Call) -> io::Result<Handle> {
+        match self.call(call)? {
+            Reply::Opened(handle) => Ok(handle),
+            _ => Err(unexpected()),
+        }
+    }
+
+    fn write_to(&self, handle: Handle, bytes: &[u8]) -> io::Result<()> {
+        bytes
+            .chunks(MAX_CHUNK)
+            .try_for_each(|chunk| self.ask(&Frame::Write(handle, chunk.to_vec())).map(drop))
+    }
+}
+
+/// A caller that has gone reads no more.
+fn gone() -> io::Error {
+    io::ErrorKind::BrokenPipe.into()
+}
+
+fn unexpected() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the caller answered something else")
+}
+
+/// A caller, as a command sees it.
+pub struct RemoteCaller(pub Arc<Session>);
+
+impl Caller for RemoteCaller {
+    fn write(&self, stream: Stream, bytes: &[u8]) -> io::Result<()> {
+        let handle = match stream {
+            Stream::Output => STDOUT,
+            Stream::Error => STDERR,
+        };
+        self.0.write_to(handle, bytes)
+    }
+
+    fn stdin(&self) -> Box<dyn Read + Send> {
+        Box::new(Source { session: Arc::clone(&self.0), handle: STDIN })
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
+        let handle = self.0.opened(Call::Open(path.as_os_str().to_owned()))?;
+        Ok(Box::new(Source { session: Arc::clone(&self.0), handle }))
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn Write + Send>> {
+        let handle = self.0.opened(Call::Create(path.as_os_str().to_owned()))?;
+        Ok(Box::new(Target { session: Arc::clone(&self.0), handle, is_finished: false }))
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Option<Vec<FolderEntry>>> {
+        match self.0.call(Call::List(path.as_os_str().to_owned()))? {
+            Reply::Folder(entries) => Ok(entries),
+            _ => Err(unexpected()),
+        }
+    }
+
+    fn begin_backup(&self, to: &Path) -> io::Result<Box<dyn BackupTarget>> {
+        self.0.call(Call::BeginBackup(to.as_os_str().to_owned()))?;
+        Ok(Box::new(RemoteBackup { session: Arc::clone(&self.0), is_finished: false }))
+    }
+
+    fn run_until_interrupted(&self) {
+        self.0.is_endless.store(true, Ordering::SeqCst);
+    }
+
+    fn interrupted(&self) -> Waiting {
+        self.run_until_interrupted();
+        let caught = self.0.call(Call::CatchInterrupts);
+        let interrupted = Arc::clone(&self.0.interrupted);
+        Box::pin(async move {
+            caught?;
+            interrupted.notified().await;
+            Ok(())
+        })
+    }
+
+    fn is_gone(&self) -> bool {
+        self.0.has_gone.load(Ordering::SeqCst)
+    }
+
+    fn gone(&self) -> Waiting {
+        let session = Arc::clone(&self.0);
+        Box::pin(async move {
+            session.gone().await;
+            Ok(())
+        })
+    }
+}
+
+struct Source {
+    session: Arc<Session>,
+    handle: Handle,
+}
+
+impl Read for Source {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = buffer.len().min(MAX_CHUNK);
+        match self.session.call(Call::Read(self.handle, most as u32))? {
+            Reply::Bytes(bytes) if bytes.len() <= most => {
+                buffer[..bytes.len()].copy_from_slice(&bytes);
+                Ok(bytes.len())
+            }
+            _ => Err(unexpected()),
+        }
+    }
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        if self.handle != STDIN {
+            let _ = self.session.call(Call::Close(self.handle));
+        }
+    }
+}
+
+/// A file of the caller that is being written. Flushing completes it.
+struct Target {
+    session: Arc<Session>,
+    handle: Handle,
+    is_finished: bool,
+}
+
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.session.write_to(self.handle, bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if !self.is_finished {
+            self.is_finished = true;
+            self.session.call(Call::Finish(self.handle))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            let _ = self.session.call(Call::Close(self.handle));
+        }
+    }
+}
+
+struct RemoteBackup {
+    session: Arc<Session>,
+    is_finished: bool,
+}
+
+impl BackupTarget for RemoteBackup {
+    fn local_database(&self) -> Option<PathBuf> {
+        None
+    }
+
+    fn create_database(&self) -> io::Result<Box<dyn Write + Send>> {
+        let handle = self.session.opened(Call::CreateBackupDatabase)?;
+        Ok(Box::new(Target { session: Arc::clone(&self.session), handle, is_finished: false }))
+    }
+
+    fn contents(&self) -> io::Result<Arc<dyn BlobStore>> {
+        Ok(Arc::new(RemoteContents(Arc::clone(&self.session))))
+    }
+
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
+        self.is_finished = true;
+        self.session.call(Call::FinishBackup).map(drop)
+    }
+}
+
+impl Drop for RemoteBackup {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            let _ = self.session.call(Call::DropBackup);
+        }
+    }
+}
+
+/// The contents of a backup that the caller writes. It is empty at first, and nothing of it is read.
+struct RemoteContents(Arc<Session>);
+
+fn unavailable(error: io::Error) -> BlobError {
+    BlobError::new(BlobErrorKind::Unavailable, error)
+}
+
+fn unsupported() -> BlobError {
+    BlobError::new(BlobErrorKind::Internal, "a backup is only written")
+}
+
+#[async_trait]
+impl BlobStore for RemoteContents {
+    async fn create(&self, key: &BlobKey, name: &FileName) -> BlobResult<Box<dyn BlobWriter>> {
+        let call = Call::CreateBackupContent(key.to_string(), name.as_str().to_owned());
+        let handle = self.0.opened(call).map_err(unavailable)?;
+        Ok(Box::new(Target { session: Arc::clone(&self.0), handle, is_finished: false }))
+    }
+
+    async fn read(&self, _: &BlobKey, _: std::ops::Range<u64>) -> BlobResult<BlobStream> {
+        Err(unsupported())
+    }
+
+    async fn size(&self, _: &BlobKey) -> BlobResult<Option<u64>> {
+        Ok(None)
+    }
+
+    async fn link(&self, _: &BlobKey, _: u64) -> BlobResult<Option<String>> {
+        Ok(None)
+    }
+
+    async fn remove(&self, _: &BlobKey) -> BlobResult<()> {
+        Ok(())
+    }
+
+    async fn list(&self) -> BlobResult<BlobListing> {
+        Err(unsupported())
+    }
+
+    async fn sweep_unfinished(&self, _: Timestamp) -> BlobResult<u64> {
+        Ok(0)
+    }
+
+    async fn probe(&self) -> BlobResult<()> {
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl BlobWriter for Target {
+    async fn write(&mut self, bytes: Bytes) -> BlobResult<()> {
+        self.session.write_to(self.handle, &bytes).map_err(unavailable)
+    }
+
+    async fn finish(mut self: Box<Self>) -> BlobResult<()> {
+        self.flush().map_err(unavailable)
+    }
+}
+
+#[cfg(test)]
+#[path = "server_tests.rs"]
+mod tests;

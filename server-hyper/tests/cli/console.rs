@@ -1,0 +1,434 @@
+//! One owner of an SQLite file: commands run inside a running server; other processes wait, or learn who owns the file.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use storage_sqlite::Ownership;
+
+use super::support::{BINARY, Place, Said, Serving, connect, credentials, head, within};
+
+const CONTACTS: &str = "/v1/open/contacts/chatbots/acme";
+
+/// A command that runs meanwhile.
+fn started(place: &Place, arguments: &[&str]) -> Child {
+    let mut command = place.command(BINARY);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+fn kill(child: &mut Child) {
+    kill_process(Pid::from_child(child), Signal::KILL).unwrap();
+    child.wait().unwrap();
+}
+
+fn contacts(count: usize) -> String {
+    (0..count)
+        .map(|n| {
+            let contact = json!({ "externalReferenceId": format!("crm-{n}"), "primaryEmail": format!("c{n}@example.com"),
+                "customFields": { "notes": "x".repeat(400) } });
+            format!("{contact}\n")
+        })
+        .collect()
+}
+
+fn said(child: Child) -> Said {
+    child.wait_with_output().unwrap().into()
+}
+
+/// Every kind of command: on the store, with files, with standard input, failing, in both formats.
+fn table(place: &Place) -> Vec<(Vec<String>, String)> {
+    let key = &place.json(&["keys", "list", "--agent", "acme"])[0]["id"];
+    let template = &place.json(&["templates", "list", "--agent", "acme"])[0]["id"];
+    let (key, template) = (key.as_str().unwrap(), template.as_str().unwrap());
+    let lines = [
+        "agents list",
+        "agents show acme",
+        "agents show nobody",
+        "agents configure acme",
+        "agents create Again --id acme",
+        "agents create --id acme",
+        "keys list --agent acme",
+        &format!("keys show {key}"),
+        "keys show svck_wrong",
+        "contact-schema show --agent acme",
+        "contact-schema history --agent acme",
+        "contact-schema set --agent acme --file none.json",
+        "contact-schema set --agent acme --file broken.json",
+        "contacts import --agent acme contacts.ndjson",
+        "contacts import --agent acme - --format ndjson",
+        "contacts import --agent acme bad.ndjson",
+        "contacts import --agent acme none.ndjson",
+        "contacts export --agent acme",
+        "contacts export --agent acme --format csv",
+        "contacts export --agent nobody",
+        "contacts erase --agent acme nobody",
+        "templates list --agent acme",
+        &format!("templates show {template} --agent acme"),
+        "submissions list --agent acme",
+        "submissions export --agent acme",
+        "credits show --agent acme",
+        "credits ledger --agent acme",
+        "documents list --agent acme",
+        "documents get 697dc8165d4ffa83cfc35cfc --agent acme --out none",
+        "knowledge list --agent acme",
+        "knowledge search opening --agent acme",
+        "knowledge add folder/none.md --agent acme",
+        "knowledge remove nothing --agent acme",
+        "conversations list --agent acme",
+        "conversations export --agent acme",
+        "conversations show 697dc8165d4ffa83cfc35cfc --agent acme",
+        "audit tail -n 3",
+        "audit export --agent acme",
+        "migrate --plan",
+        "migrate",
+        "check",
+        "backup folder",
+        "agents list --store mysql://x",
+        "agents fly",
+    ];
+    let with_formats = lines.iter().flat_map(|line| [(*line).to_owned(), format!("{line} --json")]);
+    with_formats
+        .map(|line| {
+            let input = if line.contains(" - ") { place.read("contacts.ndjson") } else { String::new() };
+            (line.split(' ').map(str::to_owned).collect(), input)
+        })
+        .collect()
+}
+
+fn run_table(place: &Place, table: &[(Vec<String>, String)]) -> Vec<Said> {
+    table
+        .iter()
+        .map(|(arguments, input)| {
+            let mut child = started(place, &arguments.iter().map(String::as_str).collect::<Vec<_>>());
+            // A command that fails may not read it.
+            let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+            said(child)
+        })
+        .collect()
+}
+
+#[test]
+fn commands_do_the_same_with_and_without_a_server() {
+    let place = Place::new();
+    place.with_key();
+    place.write("contacts.ndjson", &contacts(30));
+    place.write("bad.ndjson", "{}\n[]\nnothing\n");
+    place.write("broken.json", "{");
+    std::fs::create_dir(place.path("folder")).unwrap();
+    place.write("folder/hours.md", "# Opening hours\n\nWe open at nine and close at five.\n");
+    place.run(&["contacts", "import", "--agent", "acme", "contacts.ndjson"]).done();
+    place.run(&["knowledge", "add", "folder", "--agent", "acme"]).done();
+    place.write(
+        "template.json",
+        r#"{ "name": "Visit", "fields": [{ "name": "day", "label": "Day", "type": "text" }] }"#,
+    );
+    place.run(&["templates", "create", "--agent", "acme", "--file", "template.json"]).done();
+    let table = table(&place);
+    let alone = run_table(&place, &table);
+    let server = place.serve(&[]);
+    assert!(place.path("data/openapi.db-console").exists());
+    let through_the_server = run_table(&place, &table);
+    for (((arguments, _), alone), other) in table.iter().zip(&alone).zip(&through_the_server) {
+        let (alone, other) = (format!("{alone:?}"), format!("{other:?}"));
+        assert_eq!(alone, other, "{}", arguments.join(" "));
+    }
+    let codes: Vec<i32> = alone.iter().map(|said| said.code).collect();
+    assert!(codes.contains(&0) && codes.contains(&1) && codes.contains(&2), "{codes:?}");
+    assert_eq!(server.end(), 0);
+    assert!(!place.path("data/openapi.db-console").exists());
+}
+
+#[test]
+fn what_a_command_changes_through_a_server_is_there_at_once() {
+    let place = Place::new();
+    let server = place.serve(&[]);
+    let key = place.with_key();
+    let headers = credentials(&key);
+    let headers = headers.each_ref().map(|(name, value)| (*name, value.as_str()));
+    place.write("contacts.ndjson", &contacts(3));
+    place.run(&["contacts", "import", "--agent", "acme", "contacts.ndjson"]).done();
+    let path = "/v1/open/contacts/crm-2/chatbots/acme";
+    assert_eq!(server.get(path, &headers).0, 200);
+    place.run(&["contacts", "erase", "--agent", "acme", "crm-2"]).done();
+    assert_eq!(server.get(path, &headers).0, 404);
+    // The audit log names the caller.
+    let entries = place.json(&["audit", "tail", "-n", "1"]);
+    assert_eq!(entries[0]["actor"], json!({ "type": "operator", "id": "tester" }));
+    // Flags of further settings hold for the command.
+    place.write("large.md", &"# A\n\nWords and words. ".repeat(100));
+    let refused =
+        place.run(&["knowledge", "add", "large.md", "--agent", "acme", "--max-knowledge-size", "1KiB"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    place.run(&["knowledge", "add", "large.md", "--agent", "acme"]).done();
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
+fn a_second_server_says_who_owns_the_store() {
+    let place = Place::new();
+    let first = place.serve(&[]);
+    let second = place.run(&["serve", "--listen", "127.0.0.1:0", "--wait-for-store", "300ms"]).failed(1);
+    let owner = format!("process {} (serve) since ", first.child.id());
+    assert!(second.contains(&owner) && second.contains("stop it"), "{second}");
+    let (status, _) = first.get("/v1/open/contacts/chatbots/acme", &[]);
+    assert_eq!(status, 401, "the first one serves");
+    // So does a command that needs the store for itself, and it does not wait.
+    let begun = Instant::now();
+    let refused = place.run(&["restore", "nothing"]).failed(1);
+    assert!(refused.contains(&owner), "{refused}");
+    let refused =
+        place.run(&["copy", "--from", "sqlite:data/openapi.db", "--to", "sqlite:new/a.db"]).failed(1);
+    assert!(refused.contains(&owner), "{refused}");
+    assert!(begun.elapsed() < Duration::from_secs(20));
+    assert_eq!(first.end(), 0);
+}
+
+/// A server that drains, because a request has begun and not ended.
+fn draining(place: &Place) -> (Serving, std::net::TcpStream) {
+    let key = place.with_key();
+    let server = place.serve(&[]);
+    let credentials = credentials(&key);
+    let mut headers = credentials.each_ref().map(|(name, value)| (*name, value.as_str())).to_vec();
+    headers.push(("Content-Type", "application/json"));
+    let mut stream = connect(&server.api);
+    stream.write_all(head("POST", CONTACTS, &headers, 40).as_bytes()).unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    server.signal(Signal::TERM);
+    within(Duration::from_secs(5), "it drains", || place.read("stderr").contains("draining"));
+    (server, stream)
+}
+
+#[test]
+fn a_restarted_server_and_commands_wait_for_the_old_one_to_drain() {
+    let place = Place::new();
+    let (mut old, stream) = draining(&place);
+    let mut list = started(&place, &["agents", "list"]);
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(list.try_wait().unwrap().is_none(), "it waits");
+    let impatient = place.run(&["agents", "list", "--wait-for-store", "100ms"]).failed(1);
+    assert!(impatient.contains("(serve)"), "{impatient}");
+    drop(stream);
+    assert_eq!(old.wait(), 0);
+    assert!(said(list).done().contains("acme"));
+    // The same of a server.
+    let place = Place::new();
+    let (mut old, stream) = draining(&place);
+    let ended = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(500));
+        drop(stream);
+        old.wait()
+    });
+    let new = place.serve(&[]);
+    assert_eq!(ended.join().unwrap(), 0);
+    assert!(place.run(&["agents", "list"]).done().contains("acme"));
+    assert_eq!(new.end(), 0);
+}
+
+#[test]
+fn a_command_waits_for_an_owner_without_a_console() {
+    let place = Place::new();
+    place.with_key();
+    // As a server that starts, or another command.
+    let ownership = Ownership::take(&place.path("data/openapi.db"), "contacts").unwrap();
+    let list = started(&place, &["agents", "list"]);
+    std::thread::sleep(Duration::from_millis(2_500));
+    drop(ownership);
+    let said = said(list);
+    assert!(said.stderr.contains("waiting: ") && said.stderr.contains("(contacts)"), "{said:?}");
+    assert!(said.done().contains("acme"));
+}
+
+#[test]
+fn a_killed_server_leaves_a_socket_that_stops_nobody() {
+    let place = Place::new();
+    place.with_key();
+    let mut server = place.serve(&[]);
+    kill(&mut server.child);
+    assert!(place.path("data/openapi.db-console").exists());
+    assert!(place.run(&["agents", "list"]).done().contains("acme"));
+    let server = place.serve(&[]);
+    assert!(place.run(&["agents", "list"]).done().contains("acme"));
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
+fn a_server_that_is_killed_while_it_runs_a_command_is_reported() {
+    let place = Place::new();
+    place.with_key();
+    let mut server = place.serve(&[]);
+    let mut import = started(&place, &["contacts", "import", "--agent", "acme", "-", "--format", "ndjson"]);
+    let mut input = import.stdin.take().unwrap();
+    input.write_all(contacts(10).as_bytes()).unwrap();
+    within(Duration::from_secs(10), "it has begun", || {
+        place.run(&["contacts", "export", "--agent", "acme"]).done().lines().count() > 0
+    });
+    kill(&mut server.child);
+    // It reads from a pipe meanwhile, and asks the server again after the next line.
+    let _ = input.write_all(contacts(10).as_bytes());
+    drop(input);
+    let said = said(import);
+    assert!(said.failed(1).contains("server"), "the reason is reported");
+    assert!(place.run(&["check"]).done().contains("sound"));
+}
+
+#[test]
+fn a_killed_command_leaves_the_server_and_the_store_sound() {
+    for with_server in [true, false] {
+        let place = Place::new();
+        place.with_key();
+        let server = with_server.then(|| place.serve(&[]));
+        let mut import =
+            started(&place, &["contacts", "import", "--agent", "acme", "-", "--format", "ndjson"]);
+        import.stdin.as_mut().unwrap().write_all(contacts(200).as_bytes()).unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        kill(&mut import);
+        assert!(place.run(&["agents", "list"]).done().contains("acme"));
+        assert!(place.run(&["check"]).done().contains("sound"));
+        if let Some(server) = server {
+            assert_eq!(server.end(), 0);
+        }
+    }
+}
+
+#[test]
+fn much_goes_through_the_console_both_ways() {
+    const COUNT: usize = 4_000;
+    let place = Place::new();
+    place.with_key();
+    let server = place.serve(&[]);
+    place.write("contacts.ndjson", &contacts(COUNT));
+    // Two at once, of which one takes standard input.
+    let first = started(&place, &["contacts", "import", "--agent", "acme", "contacts.ndjson", "--json"]);
+    let mut second =
+        started(&place, &["contacts", "import", "--agent", "acme", "-", "--format", "ndjson", "--json"]);
+    second.stdin.take().unwrap().write_all(contacts(COUNT).as_bytes()).unwrap();
+    let sums: Vec<Value> =
+        [first, second].map(|child| serde_json::from_str(&said(child).done()).unwrap()).into();
+    let count = |name: &str| sums.iter().map(|sum| sum[name].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(count("failed"), 0, "{sums:?}");
+    assert_eq!(count("created") as usize, COUNT, "{sums:?}");
+    let exported = place.run(&["contacts", "export", "--agent", "acme"]).done();
+    assert_eq!(exported.lines().count(), COUNT);
+    // A reader that has enough ends the command, as `head` does.
+    let mut export = started(&place, &["contacts", "export", "--agent", "acme"]);
+    let mut line = String::new();
+    BufReader::new(export.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("primaryEmail"));
+    assert_eq!(said(export).code, 0);
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
+fn a_command_that_runs_until_it_is_interrupted_ends_with_the_caller_and_with_the_server() {
+    let place = Place::new();
+    place.with_key();
+    let server = place.serve(&[]);
+    let watch = || {
+        let child = started(&place, &["conversations", "watch", "--agent", "acme"]);
+        std::thread::sleep(Duration::from_millis(1_000));
+        child
+    };
+    let child = watch();
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(said(child).code, 0, "as without a server");
+    let (follow, child) = (started(&place, &["audit", "tail", "--follow"]), watch());
+    let begun = Instant::now();
+    assert_eq!(server.end(), 0);
+    assert!(begun.elapsed() < Duration::from_secs(10), "the server does not wait for them");
+    for child in [follow, child] {
+        assert!(said(child).failed(1).contains("the server ended"));
+    }
+}
+
+#[test]
+fn a_path_that_is_too_long_for_a_socket_moves_it_or_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = folder.path().to_str().unwrap().to_owned();
+    let store = format!("sqlite:{}/openapi.db", "long".repeat(30));
+    for (variables, moves) in [
+        (vec![("OPENAPI_STORE", store.clone())], false),
+        (vec![("OPENAPI_STORE", store.clone()), ("XDG_RUNTIME_DIR", runtime)], true),
+    ] {
+        let place = Place::with(variables);
+        place.with_key();
+        let server = place.serve(&[]);
+        let said = place.run(&["agents", "list"]);
+        if moves {
+            assert!(said.done().contains("acme"));
+        } else {
+            assert!(said.failed(1).contains("XDG_RUNTIME_DIR"));
+            assert!(place.read("stderr").contains("XDG_RUNTIME_DIR"));
+        }
+        assert_eq!(server.end(), 0);
+    }
+}
+
+#[test]
+fn a_backup_of_a_running_server_lies_where_the_caller_says() {
+    let place = Place::new();
+    place.with_key();
+    place.write("contacts.ndjson", &contacts(300));
+    place.run(&["contacts", "import", "--agent", "acme", "contacts.ndjson"]).done();
+    let server = place.serve(&[]);
+    let said = place.run(&["backup", "monday"]).done();
+    assert!(said.contains("the store is in monday"), "{said}");
+    let mut names: Vec<String> = std::fs::read_dir(place.path("monday"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["blobs", "openapi.db"]);
+    assert!(!place.path("monday.partial").exists());
+    assert!(place.run(&["backup", "monday"]).failed(1).contains("exists"));
+    let left = std::fs::read_dir(place.path("data")).unwrap();
+    assert!(
+        left.map(|entry| entry.unwrap().file_name()).all(|name| !name.to_string_lossy().contains("backup"))
+    );
+    assert_eq!(server.end(), 0);
+    place.run(&["restore", "monday", "--store", "sqlite:./new/openapi.db"]).done();
+    let list = ["contacts", "export", "--agent", "acme", "--store", "sqlite:./new/openapi.db"];
+    assert_eq!(place.run(&list).done().lines().count(), 300);
+}
+
+/// Nothing but root reads a folder that it may not.
+#[test]
+fn a_folder_that_cannot_be_written_is_reported() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    place.with_key();
+    if rustix::process::geteuid().is_root() {
+        return;
+    }
+    std::fs::remove_file(place.path("data/openapi.db-owner")).unwrap();
+    std::fs::set_permissions(place.path("data"), std::fs::Permissions::from_mode(0o500)).unwrap();
+    let said = place.run(&["agents", "list"]).failed(1);
+    assert!(said.contains("openapi.db-owner") && said.contains("service's user"), "{said}");
+    std::fs::set_permissions(place.path("data"), std::fs::Permissions::from_mode(0o700)).unwrap();
+}
+
+/// Of a caller that is stopped the server needs nothing but a thread.
+#[test]
+fn a_stopped_caller_holds_nobody_up() {
+    let place = Place::new();
+    place.with_key();
+    place.write("contacts.ndjson", &contacts(2_000));
+    place.run(&["contacts", "import", "--agent", "acme", "contacts.ndjson"]).done();
+    let server = place.serve(&["--drain-timeout", "1s"]);
+    let mut stopped: Vec<Child> = (0..3)
+        .map(|_| {
+            let mut child = started(&place, &["contacts", "export", "--agent", "acme"]);
+            let mut begun = [0; 1];
+            child.stdout.as_mut().unwrap().read_exact(&mut begun).unwrap();
+            kill_process(Pid::from_child(&child), Signal::STOP).unwrap();
+            child
+        })
+        .collect();
+    assert!(place.run(&["agents", "list"]).done().contains("acme"));
+    let begun = Instant::now();
+    assert_eq!(server.end(), 0);
+    assert!(begun.elapsed() < Duration::from_secs(10));
+    stopped.iter_mut().for_each(kill);
+}

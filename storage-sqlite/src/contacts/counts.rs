@@ -1,0 +1,89 @@
+//! How many contacts a list holds: from counters that each write maintains, or from an index alone.
+
+use openapi_core::storage::ContactSort;
+use rusqlite::{Connection, Rows, params};
+
+use super::index_scan::{View, column};
+use super::offset_seek::IndexRange;
+use crate::error::Result;
+
+pub(super) fn size(ranges: &[IndexRange]) -> u64 {
+    ranges.iter().map(|range| range.size).sum()
+}
+
+/// Reads archived, status and how many.
+fn shown(rows: &mut Rows<'_>, view: View) -> Result<Vec<IndexRange>> {
+    let mut ranges = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (archived, status) = (row.get(0)?, row.get(1)?);
+        if view.shows(archived, status) {
+            let size = u64::try_from(row.get::<_, i64>(2)?).unwrap_or(0);
+            ranges.push(IndexRange { archived, status, size });
+        }
+    }
+    Ok(ranges)
+}
+
+/// The ranges of a view, from the counters.
+pub(super) fn ranges(db: &Connection, agent: i64, view: View) -> Result<Vec<IndexRange>> {
+    let mut statement =
+        db.prepare_cached("SELECT archived, status, total FROM contact_count WHERE agent = ?1")?;
+    shown(&mut statement.query([agent])?, view)
+}
+
+/// The ranges of a view with a tag, from the counters.
+pub(super) fn ranges_with_tag(db: &Connection, agent: i64, view: View, tag: &str) -> Result<Vec<IndexRange>> {
+    let mut statement =
+        db.prepare_cached("SELECT archived, status, total FROM tag_count WHERE agent = ?1 AND tag = ?2")?;
+    shown(&mut statement.query(params![agent, tag])?, view)
+}
+
+/// How many contacts a view shows.
+pub(super) fn counted(db: &Connection, agent: i64, view: View) -> Result<u64> {
+    Ok(size(&ranges(db, agent, view)?))
+}
+
+/// How many contacts of a view have a tag.
+pub(super) fn counted_with_tag(db: &Connection, agent: i64, view: View, tag: &str) -> Result<u64> {
+    Ok(size(&ranges_with_tag(db, agent, view, tag)?))
+}
+
+fn rows_since(view: View, sort: ContactSort) -> String {
+    let key = column(sort);
+    let (archived, statuses) = view.lists();
+    format!(
+        "FROM contact_key INDEXED BY contact_key_by_{key} WHERE agent = ?1 AND archived IN ({archived}) \
+         AND status IN ({statuses}) AND {key} >= ?2"
+    )
+}
+
+/// The ranges of a view that were created or updated since an instant, counted in the index alone.
+pub(super) fn ranges_since(
+    db: &Connection,
+    agent: i64,
+    view: View,
+    sort: ContactSort,
+    since: i64,
+) -> Result<Vec<IndexRange>> {
+    let rows = rows_since(view, sort);
+    let mut statement =
+        db.prepare_cached(&format!("SELECT archived, status, count(*) {rows} GROUP BY archived, status"))?;
+    shown(&mut statement.query([agent, since])?, view)
+}
+
+/// How many contacts of a view were created or updated since an instant, counted up to `at_most`, in the index alone.
+pub(super) fn counted_since(
+    db: &Connection,
+    agent: i64,
+    view: View,
+    sort: ContactSort,
+    since: i64,
+    at_most: u64,
+) -> Result<u64> {
+    let rows = rows_since(view, sort);
+    let at_most = i64::try_from(at_most).unwrap_or(i64::MAX);
+    let total: i64 = db
+        .prepare_cached(&format!("SELECT count(*) FROM (SELECT 1 {rows} LIMIT ?3)"))?
+        .query_row([agent, since, at_most], |row| row.get(0))?;
+    Ok(u64::try_from(total).unwrap_or(0))
+}
