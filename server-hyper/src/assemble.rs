@@ -26,7 +26,7 @@ use storage_postgres::{PostgresConfig, PostgresStorage};
 use storage_sqlite::{SqliteConfig, SqliteStorage};
 
 use crate::config::Config;
-use crate::config::documents::{Engine, EngineChoice, Engines, knowledge_limits};
+use crate::config::extraction::{Engine, EngineChoice, Engines, knowledge_limits};
 use crate::failure::Failure;
 use crate::ports::{SystemClock, SystemRandom};
 use crate::server_keys::KeySource;
@@ -296,7 +296,7 @@ pub fn responders(endpoints: &BTreeMap<String, LlmEndpoint>) -> Result<Vec<Arc<d
     if !endpoints.is_empty() {
         let endpoints = endpoints.iter().map(|(name, endpoint)| (name.clone(), endpoint.clone()));
         let llm = LlmResponder::new(endpoints, Arc::new(SystemClock), Arc::new(SystemRandom));
-        let failed = |(name, error)| Failure::usage(format!("llm_endpoint {name}: {error}"));
+        let failed = |(name, error)| Failure::usage(format!("llm.{name}: {error}"));
         responders.push(Arc::new(llm.map_err(failed)?));
     }
     Ok(responders)
@@ -369,8 +369,8 @@ fn models(engines: &Engines) -> Result<Models, Failure> {
 /// When there is none, or its client cannot be made.
 pub fn model(engines: &Engines, name: &str) -> Result<ModelEngine, Failure> {
     let config = engines.models.get(name);
-    let config = config.ok_or_else(|| Failure::new(format!("there is no endpoint '{name}'")))?;
-    ModelEngine::new(config.clone()).map_err(|error| Failure::new(format!("model_endpoint {name}: {error}")))
+    let config = config.ok_or_else(|| Failure::new(format!("there is no LLM endpoint '{name}'")))?;
+    ModelEngine::new(config.clone()).map_err(|error| Failure::new(format!("llm.{name}: {error}")))
 }
 
 /// The platform over open stores.

@@ -1,5 +1,5 @@
-//! Contents of files as an operator handles them: check, back up, restore. Every content that is copied is compared with
-//! the digest in its record.
+//! Operator commands on file contents: check, backup, restore. Every copied content is compared with the digest in its
+//! record.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,45 +14,45 @@ use crate::config::Config;
 use crate::config::typed::Names;
 use crate::failure::Failure;
 
-/// The database in the folder of a backup.
+/// The name of the database in a backup folder.
 const DATABASE: &str = "openapi.db";
 
-/// The contents of files in the folder of a backup.
+/// The name of the folder with file contents in a backup folder.
 const CONTENTS: &str = "blobs";
 
-/// Records that one step reads.
+/// Records per read.
 const BATCH: u32 = 500;
 
-/// After how many contents the progress is told.
-const TOLD_EVERY: u64 = 1_000;
+/// How many contents are copied between two progress messages.
+const PROGRESS_INTERVAL: u64 = 1_000;
 
-/// Compares records and contents; with `repair` what is left after mending.
+/// Compares records with contents and returns the problems; with `repair`, those that remain after the repair.
 ///
 /// # Errors
-/// When a store cannot be read.
+/// A store cannot be read.
 pub async fn check(config: &Config, repair: bool) -> Result<Vec<String>, Failure> {
     let brand = Names::of(config)?.brand_without_listener();
     let platform = assemble::platform(config, brand, Contents::Open).await?;
     let found = platform.check_contents().await?;
     let is_elsewhere = found.is_elsewhere() && found.files + found.documents > 1;
-    let faults = if repair { platform.repair_contents(&operator(), found).await? } else { found.faults };
+    let problems = if repair { platform.repair_contents(&operator(), found).await? } else { found.faults };
     if is_elsewhere {
         return Ok(vec![format!(
-            "the contents of all {} files and documents are missing; is --blobs the place where they are kept?",
-            faults.len()
+            "the contents of all {} files and documents are missing; does --blobs name their storage?",
+            problems.len()
         )]);
     }
-    Ok(faults.iter().map(ToString::to_string).collect())
+    Ok(problems.iter().map(ToString::to_string).collect())
 }
 
-/// Copies the store into a new folder: the records as they are at one instant, then the contents that they need.
-/// Returns how many.
+/// Copies the store into a new folder: a snapshot of the records, then the contents that they reference. Returns the
+/// number of contents.
 ///
 /// # Errors
-/// When the folder exists or cannot be written, or a content is missing or damaged.
+/// The folder exists or cannot be written, or a content is missing or damaged.
 pub async fn backup(config: &Config, store: &StoreUrl, to: &Path) -> Result<u64, Failure> {
     if to.exists() {
-        return Err(Failure::new(format!("{} exists; name a folder that does not", to.display())));
+        return Err(Failure::new(format!("{} already exists; choose another folder", to.display())));
     }
     let live = assemble::open(store).await?;
     let source = assemble::open_blobs(config, store)?;
@@ -67,28 +67,28 @@ pub async fn backup(config: &Config, store: &StoreUrl, to: &Path) -> Result<u64,
     let copy = assemble::backup(store, &partial.join(DATABASE)).await?;
     let target = FolderBlobs::open(partial.join(CONTENTS)).map_err(storage_blobs::OpenError::from)?;
     let copied = copy_contents(&copy, &*source, &target, "copied", async |key| {
-        // Deleted and removed since the records were copied.
+        // Dispensable if its record was deleted after the snapshot.
         let is_file = live.file(&key.agent, key.file).await?.is_some();
         Ok(!is_file && live.document(&key.agent, key.file).await?.is_none())
     })
     .await;
     drop(copy);
     let copied = copied?;
-    // What opening the copy has left beside it.
-    for beside in ["-lock", "-changes", "-lease"] {
-        let _ = std::fs::remove_file(partial.join(format!("{DATABASE}{beside}")));
+    // Removes the files that opening the copy created next to it.
+    for suffix in ["-lock", "-changes", "-lease"] {
+        let _ = std::fs::remove_file(partial.join(format!("{DATABASE}{suffix}")));
     }
     std::fs::rename(&partial, to)?;
     sync_folder(to)?;
     Ok(copied)
 }
 
-/// Puts a backup in the place of the store: first the contents, then the records. Returns how many contents there are.
+/// Replaces the store with a backup: first the contents, then the records. Returns the number of contents.
 ///
 /// # Errors
-/// When the backup is not whole, or the store is in use.
+/// The backup is incomplete, or the store is in use.
 pub async fn restore(config: &Config, store: &StoreUrl, from: &Path) -> Result<u64, Failure> {
-    // The backup itself stays as it is: opening it would bring it to this version's schema.
+    // Works on a copy, because opening a backup migrates it to the current schema.
     std::fs::create_dir_all(store.folder())?;
     let scratch = tempfile::tempdir_in(store.folder())?;
     let records = assemble::open_backup(&from.join(DATABASE), &scratch.path().join(DATABASE))?;
@@ -100,8 +100,8 @@ pub async fn restore(config: &Config, store: &StoreUrl, from: &Path) -> Result<u
     Ok(copied)
 }
 
-/// Copies the contents that the records need, except those that are there already and as they should be. A content that
-/// is missing may be `dispensable`.
+/// Copies the contents that the records reference, except intact ones at the target. A missing content may be
+/// `dispensable`.
 async fn copy_contents(
     records: &Arc<dyn Storage>,
     from: &dyn BlobStore,
@@ -115,12 +115,12 @@ async fn copy_contents(
         match outcome {
             Ok(_) => copied += 1,
             Err(error) if dispensable(key).await? => {
-                tracing::debug!(%key, %error, "it was deleted meanwhile");
+                tracing::debug!(%key, %error, "skipping a content deleted during the backup");
             }
             Err(error) => return Err(Failure::from(error)),
         }
-        if copied % TOLD_EVERY == 0 {
-            eprintln!("the contents of {copied} files {done}");
+        if copied % PROGRESS_INTERVAL == 0 {
+            eprintln!("{copied} file contents {done}");
         }
         Ok(())
     };
@@ -150,7 +150,7 @@ async fn copy_contents(
     Ok(copied)
 }
 
-/// Only the owner may read a backup.
+/// Makes a backup readable to its owner only.
 fn restrict(folder: &Path) -> Result<(), Failure> {
     #[cfg(unix)]
     {
@@ -160,7 +160,7 @@ fn restrict(folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes the name of a folder durable.
+/// Makes the rename of a folder durable.
 fn sync_folder(folder: &Path) -> Result<(), Failure> {
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     #[cfg(unix)]

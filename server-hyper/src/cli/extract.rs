@@ -27,7 +27,7 @@ use super::output::{note, print_json, print_table};
 use super::{Logged, input, on_runtime};
 use crate::assemble::{self, confined};
 use crate::config::Config;
-use crate::config::documents::{Engine, EngineChoice};
+use crate::config::extraction::{Engine, EngineChoice};
 use crate::config::flags::{EveryFlags, ExtractingFlags};
 use crate::failure::Failure;
 use crate::ports::monotonic;

@@ -49,7 +49,7 @@ impl ConfigCommand {
                     .values()
                     .iter()
                     .map(|value| Shown {
-                        setting: value.setting.key,
+                        setting: &value.key,
                         value: value.shown(),
                         origin: value.origin.to_string(),
                     })

@@ -1,4 +1,5 @@
-//! The transport: hyper, hardened. Reading order: run → listener → connection → io, framing → service → head, body, own.
+//! The HTTP transport: hyper, hardened. Reading order: run → listener → connection → io, framing → service → head, body,
+//! own.
 
 pub mod access_log;
 pub mod body;
@@ -16,11 +17,9 @@ pub mod own;
 pub mod panic;
 pub mod places;
 pub mod platforms;
-pub mod proxies;
 pub mod run;
 pub mod service;
 pub mod texts;
-pub mod timeouts;
 pub mod tls;
 pub mod web;
 pub mod widget;

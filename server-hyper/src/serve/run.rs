@@ -77,13 +77,13 @@ pub async fn run(
     let keys = store.key_source(config);
     let settings = serving.api_settings(brand.clone());
     let secure = settings.strict_transport_security;
-    let metrics = Arc::new(Metrics::new(env!("CARGO_PKG_VERSION"), sink.lost()));
+    let metrics = Arc::new(Metrics::new(env!("CARGO_PKG_VERSION"), sink.dropped_lines()));
     let decisions = Decisions {
         files: serving.files.clone(),
         extraction: serving.extraction.clone(),
         extractor: metrics.documents.measure(assemble::extractor(&serving.engine)?),
         responders: assemble::responders(&serving.widget.endpoints)?,
-        retriever: Some(assemble::retriever(Arc::clone(&storage), serving.widget.knowledge_memory)),
+        retriever: Some(assemble::retriever(Arc::clone(&storage), serving.widget.knowledge_cache_bytes)),
         ..Decisions::default()
     };
     let widget_origin = match (&names.widget_public_url, &widget_listening) {

@@ -14,17 +14,17 @@ use openapi_core::brand::Brand;
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::server_keys::{ServerKey, ServerKeys};
 use openapi_core::storage::memory::MemoryStorage;
+use server_hyper::config::timeouts::Timeouts;
 use server_hyper::metrics::Metrics;
 use server_hyper::ports::{SystemClock, SystemRandom};
+use server_hyper::proxies::TrustedProxies;
 use server_hyper::serve::connection::Protocols;
 use server_hyper::serve::docs::Docs;
 use server_hyper::serve::drain::Drain;
 use server_hyper::serve::listener;
 use server_hyper::serve::own::Own;
 use server_hyper::serve::places::Places;
-use server_hyper::serve::proxies::TrustedProxies;
-use server_hyper::serve::service::{Answered, Handler, RequestBody, Site};
-use server_hyper::serve::timeouts::Timeouts;
+use server_hyper::serve::service::{Handler, HandlerResponse, RequestBody, Site};
 use server_hyper::serve::tls::Tls;
 use server_hyper::serve::web::Web;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -66,7 +66,7 @@ pub struct Server {
 pub async fn start<H: Handler>(handler: H, options: Options) -> Server {
     let listening = listener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let address = listening.local_addr().unwrap();
-    let metrics = Arc::new(Metrics::new("0.0.0", Arc::default()));
+    let metrics = Arc::new(Metrics::new("0.0.0", || 0));
     let drain = Arc::new(Drain::default());
     let site = Arc::new(Site {
         handler,
@@ -112,11 +112,11 @@ pub struct StandIn;
 impl Handler for StandIn {
     type Body = Full<Bytes>;
 
-    fn body_time(&self, parts: &http::request::Parts) -> Option<Duration> {
+    fn body_timeout(&self, parts: &http::request::Parts) -> Option<Duration> {
         (parts.uri.path() == "/body/patient").then_some(Duration::from_secs(10))
     }
 
-    async fn handle(&self, request: Request<RequestBody>, client: IpAddr) -> Answered<Full<Bytes>> {
+    async fn handle(&self, request: Request<RequestBody>, client: IpAddr) -> HandlerResponse<Full<Bytes>> {
         (answer(request, client).await, None)
     }
 }
