@@ -27,7 +27,7 @@ use storage_sqlite::{SqliteConfig, SqliteStorage};
 
 use crate::config::Config;
 use crate::config::extraction::{Engine, EngineChoice, Engines, knowledge_limits};
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::ports::{SystemClock, SystemRandom};
 use crate::server_keys::KeySource;
 
@@ -49,24 +49,24 @@ impl StoreUrl {
     ///
     /// # Errors
     /// When this server knows no such store.
-    pub fn parse(url: &str) -> Result<Self, Failure> {
+    pub fn parse(url: &str) -> Result<Self, CliError> {
         if matches!(url, "memory:" | "memory" | "memory://") {
             return Ok(StoreUrl::Memory);
         }
         if url.starts_with("sqlite:") {
-            let config = SqliteConfig::from_url(url).map_err(|error| Failure::usage(error.to_string()))?;
+            let config = SqliteConfig::from_url(url).map_err(|error| CliError::usage(error.to_string()))?;
             return Ok(StoreUrl::Sqlite(config));
         }
         if ["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
-            let config = PostgresConfig::from_url(url).map_err(|error| Failure::usage(error.to_string()))?;
+            let config = PostgresConfig::from_url(url).map_err(|error| CliError::usage(error.to_string()))?;
             return Ok(StoreUrl::Postgres(Box::new(config)));
         }
         if ["mongodb://", "mongodb+srv://"].iter().any(|scheme| url.starts_with(scheme)) {
-            let config = MongoConfig::from_url(url).map_err(|error| Failure::usage(error.to_string()))?;
+            let config = MongoConfig::from_url(url).map_err(|error| CliError::usage(error.to_string()))?;
             return Ok(StoreUrl::Mongo(Box::new(config)));
         }
         let shown = crate::config::values::without_password(url);
-        Err(Failure::usage(format!(
+        Err(CliError::usage(format!(
             "the store '{shown}' is not known; write sqlite:PATH, postgres://…, mongodb://… or memory:"
         )))
     }
@@ -110,13 +110,13 @@ impl StoreUrl {
         }
     }
 
-    fn is_backed_up_by_its_engine(&self) -> Failure {
+    fn is_backed_up_by_its_engine(&self) -> CliError {
         let tools = if matches!(self, StoreUrl::Mongo(_)) {
             "mongodump and mongorestore"
         } else {
             "pg_dump and pg_restore"
         };
-        Failure::usage(format!("a store in {} is backed up and restored by {tools}", self.engine()))
+        CliError::usage(format!("a store in {} is backed up and restored by {tools}", self.engine()))
     }
 
     /// Where the server keys of this store are.
@@ -139,7 +139,7 @@ impl StoreUrl {
 ///
 /// # Errors
 /// When it cannot be opened; the words say why.
-pub async fn open(url: &StoreUrl) -> Result<Arc<dyn Storage>, Failure> {
+pub async fn open(url: &StoreUrl) -> Result<Arc<dyn Storage>, CliError> {
     let store = open_to_move(url).await?;
     Ok(store)
 }
@@ -148,7 +148,7 @@ pub async fn open(url: &StoreUrl) -> Result<Arc<dyn Storage>, Failure> {
 ///
 /// # Errors
 /// When it cannot be opened; the words say why.
-pub async fn open_to_move(url: &StoreUrl) -> Result<Arc<dyn TransferStore>, Failure> {
+pub async fn open_to_move(url: &StoreUrl) -> Result<Arc<dyn TransferStore>, CliError> {
     match url {
         StoreUrl::Memory => Ok(Arc::new(MemoryStorage::new())),
         StoreUrl::Sqlite(config) => Ok(Arc::new(SqliteStorage::open(config.clone())?)),
@@ -161,7 +161,7 @@ pub async fn open_to_move(url: &StoreUrl) -> Result<Arc<dyn TransferStore>, Fail
 ///
 /// # Errors
 /// When it cannot be opened; the words say why.
-pub fn open_blobs(config: &Config, store: &StoreUrl) -> Result<Arc<dyn BlobStore>, Failure> {
+pub fn open_blobs(config: &Config, store: &StoreUrl) -> Result<Arc<dyn BlobStore>, CliError> {
     open_contents(&blobs_url(config, store)?)
 }
 
@@ -169,7 +169,7 @@ pub fn open_blobs(config: &Config, store: &StoreUrl) -> Result<Arc<dyn BlobStore
 ///
 /// # Errors
 /// When no place is configured and none goes with the store, or the configured one has no such form.
-pub fn blobs_url(config: &Config, store: &StoreUrl) -> Result<BlobsUrl, Failure> {
+pub fn blobs_url(config: &Config, store: &StoreUrl) -> Result<BlobsUrl, CliError> {
     contents_url(config.text("blobs"), store, || {
         "servers on one store share the contents of files as well; name their place with --blobs: s3://BUCKET/PREFIX, \
          gs://…, az://…, or file:PATH for a folder that all of them have"
@@ -181,7 +181,7 @@ pub fn blobs_url(config: &Config, store: &StoreUrl) -> Result<BlobsUrl, Failure>
 ///
 /// # Errors
 /// When nobody says it; `flag` would.
-pub fn blobs_to_move(given: Option<&str>, store: &StoreUrl, flag: &str) -> Result<BlobsUrl, Failure> {
+pub fn blobs_to_move(given: Option<&str>, store: &StoreUrl, flag: &str) -> Result<BlobsUrl, CliError> {
     contents_url(given, store, || {
         format!(
             "where the contents of files are does not follow from a store in {}; name the place with {flag}, or \
@@ -195,7 +195,7 @@ pub fn blobs_to_move(given: Option<&str>, store: &StoreUrl, flag: &str) -> Resul
 ///
 /// # Errors
 /// When it cannot be opened; the words say why.
-pub fn open_contents(url: &BlobsUrl) -> Result<Arc<dyn BlobStore>, Failure> {
+pub fn open_contents(url: &BlobsUrl) -> Result<Arc<dyn BlobStore>, CliError> {
     Ok(storage_blobs::open(url, environment())?)
 }
 
@@ -204,14 +204,14 @@ fn contents_url(
     given: Option<&str>,
     store: &StoreUrl,
     nowhere: impl FnOnce() -> String,
-) -> Result<BlobsUrl, Failure> {
+) -> Result<BlobsUrl, CliError> {
     match (given, store) {
-        (Some(url), _) => url.parse().map_err(|error: InvalidBlobsUrl| Failure::usage(error.to_string())),
+        (Some(url), _) => url.parse().map_err(|error: InvalidBlobsUrl| CliError::usage(error.to_string())),
         (None, StoreUrl::Memory) => Ok(BlobsUrl::Memory),
         (None, StoreUrl::Sqlite(config)) => {
             Ok(BlobsUrl::Folder(config.path.parent().unwrap_or(Path::new("")).join("blobs")))
         }
-        (None, StoreUrl::Postgres(_) | StoreUrl::Mongo(_)) => Err(Failure::usage(nowhere())),
+        (None, StoreUrl::Postgres(_) | StoreUrl::Mongo(_)) => Err(CliError::usage(nowhere())),
     }
 }
 
@@ -245,7 +245,7 @@ pub enum Contents {
 ///
 /// # Errors
 /// When a store or the server keys cannot be opened.
-pub async fn platform(config: &Config, brand: Brand, contents: Contents) -> Result<Arc<Platform>, Failure> {
+pub async fn platform(config: &Config, brand: Brand, contents: Contents) -> Result<Arc<Platform>, CliError> {
     let url = StoreUrl::parse(config.store())?;
     let storage = open(&url).await?;
     let blobs = match contents {
@@ -291,12 +291,14 @@ impl Default for Decisions {
 ///
 /// # Errors
 /// When an endpoint cannot be used.
-pub fn responders(endpoints: &BTreeMap<String, LlmEndpoint>) -> Result<Vec<Arc<dyn ChatResponder>>, Failure> {
+pub fn responders(
+    endpoints: &BTreeMap<String, LlmEndpoint>,
+) -> Result<Vec<Arc<dyn ChatResponder>>, CliError> {
     let mut responders: Vec<Arc<dyn ChatResponder>> = vec![Arc::new(KnowledgeResponder)];
     if !endpoints.is_empty() {
         let endpoints = endpoints.iter().map(|(name, endpoint)| (name.clone(), endpoint.clone()));
         let llm = LlmResponder::new(endpoints, Arc::new(SystemClock), Arc::new(SystemRandom));
-        let failed = |(name, error)| Failure::usage(format!("llm.{name}: {error}"));
+        let failed = |(name, error)| CliError::usage(format!("llm.{name}: {error}"));
         responders.push(Arc::new(llm.map_err(failed)?));
     }
     Ok(responders)
@@ -321,7 +323,7 @@ pub fn confined(worker: Worker) -> Worker {
 /// # Errors
 /// When the system does not say which program this is, because documents are read in a process of its own; or when the
 /// client of a model's endpoint cannot be made.
-pub fn extractor(choice: &EngineChoice) -> Result<Arc<dyn DocumentExtractor>, Failure> {
+pub fn extractor(choice: &EngineChoice) -> Result<Arc<dyn DocumentExtractor>, CliError> {
     let engines = match choice {
         EngineChoice::Off => return Ok(Arc::new(NoExtractor)),
         EngineChoice::On(engines) => engines,
@@ -343,7 +345,7 @@ pub fn extractor(choice: &EngineChoice) -> Result<Arc<dyn DocumentExtractor>, Fa
 }
 
 /// The models that are asked, and for whom.
-fn models(engines: &Engines) -> Result<Models, Failure> {
+fn models(engines: &Engines) -> Result<Models, CliError> {
     let mut made: BTreeMap<&str, Arc<ModelEngine>> = BTreeMap::new();
     for engine in engines.of_agents.values().chain([&engines.of_all]) {
         if let Engine::Model(name) = engine
@@ -367,10 +369,10 @@ fn models(engines: &Engines) -> Result<Models, Failure> {
 ///
 /// # Errors
 /// When there is none, or its client cannot be made.
-pub fn model(engines: &Engines, name: &str) -> Result<ModelEngine, Failure> {
+pub fn model(engines: &Engines, name: &str) -> Result<ModelEngine, CliError> {
     let config = engines.models.get(name);
-    let config = config.ok_or_else(|| Failure::new(format!("there is no LLM endpoint '{name}'")))?;
-    ModelEngine::new(config.clone()).map_err(|error| Failure::new(format!("llm.{name}: {error}")))
+    let config = config.ok_or_else(|| CliError::new(format!("there is no LLM endpoint '{name}'")))?;
+    ModelEngine::new(config.clone()).map_err(|error| CliError::new(format!("llm.{name}: {error}")))
 }
 
 /// The platform over open stores.
@@ -382,7 +384,7 @@ pub fn platform_over(
     keys: &KeySource,
     brand: Brand,
     decisions: Decisions,
-) -> Result<Arc<Platform>, Failure> {
+) -> Result<Arc<Platform>, CliError> {
     let server_keys = keys.load(&SystemClock, &SystemRandom)?;
     let mut ports = Ports::new(Arc::new(SystemClock), Arc::new(SystemRandom), server_keys)
         .with_blobs(Arc::clone(&stores.blobs))
@@ -401,7 +403,7 @@ pub fn platform_over(
 ///
 /// # Errors
 /// When the store cannot be read.
-pub async fn pending_migrations(url: &StoreUrl) -> Result<Vec<String>, Failure> {
+pub async fn pending_migrations(url: &StoreUrl) -> Result<Vec<String>, CliError> {
     match url {
         StoreUrl::Memory => Ok(Vec::new()),
         StoreUrl::Sqlite(config) => {
@@ -423,7 +425,7 @@ pub async fn pending_migrations(url: &StoreUrl) -> Result<Vec<String>, Failure> 
 ///
 /// # Errors
 /// When the store cannot be read.
-pub async fn check(url: &StoreUrl, repair: bool) -> Result<Vec<String>, Failure> {
+pub async fn check(url: &StoreUrl, repair: bool) -> Result<Vec<String>, CliError> {
     match url {
         StoreUrl::Memory => Err(in_memory("checked")),
         StoreUrl::Sqlite(config) => {
@@ -446,7 +448,7 @@ pub async fn check(url: &StoreUrl, repair: bool) -> Result<Vec<String>, Failure>
 ///
 /// # Errors
 /// When the file exists, or cannot be written.
-pub async fn backup(url: &StoreUrl, to: &Path) -> Result<Arc<dyn Storage>, Failure> {
+pub async fn backup(url: &StoreUrl, to: &Path) -> Result<Arc<dyn Storage>, CliError> {
     match url {
         StoreUrl::Memory => Err(in_memory("copied")),
         StoreUrl::Sqlite(config) => {
@@ -461,9 +463,9 @@ pub async fn backup(url: &StoreUrl, to: &Path) -> Result<Arc<dyn Storage>, Failu
 ///
 /// # Errors
 /// When the backup is not there or not sound.
-pub fn open_backup(from: &Path, scratch: &Path) -> Result<Arc<dyn Storage>, Failure> {
+pub fn open_backup(from: &Path, scratch: &Path) -> Result<Arc<dyn Storage>, CliError> {
     if !from.is_file() {
-        return Err(Failure::new(format!(
+        return Err(CliError::new(format!(
             "there is no backup: {} is missing; name the folder that `openapi-server backup` made",
             from.display()
         )));
@@ -476,7 +478,7 @@ pub fn open_backup(from: &Path, scratch: &Path) -> Result<Arc<dyn Storage>, Fail
 ///
 /// # Errors
 /// When the backup is not sound, or the store is in use.
-pub async fn restore(url: &StoreUrl, from: &Path) -> Result<(), Failure> {
+pub async fn restore(url: &StoreUrl, from: &Path) -> Result<(), CliError> {
     match url {
         StoreUrl::Memory => Err(in_memory("restored")),
         StoreUrl::Sqlite(config) => Ok(SqliteStorage::restore(from, config, progress("restored"))?),
@@ -496,8 +498,8 @@ fn progress(done: &'static str) -> impl FnMut(u64, u64) {
     }
 }
 
-fn in_memory(done: &str) -> Failure {
-    Failure::usage(format!("a store in memory cannot be {done}; give --store sqlite:PATH"))
+fn in_memory(done: &str) -> CliError {
+    CliError::usage(format!("a store in memory cannot be {done}; give --store sqlite:PATH"))
 }
 
 /// The operator, as the audit log names whoever runs a command.

@@ -12,7 +12,7 @@ use storage_blobs::FolderBlobs;
 use crate::assemble::{self, Contents, StoreUrl, operator};
 use crate::config::Config;
 use crate::config::typed::Names;
-use crate::failure::Failure;
+use crate::error::CliError;
 
 /// The name of the database in a backup folder.
 const DATABASE: &str = "openapi.db";
@@ -30,7 +30,7 @@ const PROGRESS_INTERVAL: u64 = 1_000;
 ///
 /// # Errors
 /// A store cannot be read.
-pub async fn check(config: &Config, repair: bool) -> Result<Vec<String>, Failure> {
+pub async fn check(config: &Config, repair: bool) -> Result<Vec<String>, CliError> {
     let brand = Names::of(config)?.brand_without_listener();
     let platform = assemble::platform(config, brand, Contents::Open).await?;
     let found = platform.check_contents().await?;
@@ -50,9 +50,9 @@ pub async fn check(config: &Config, repair: bool) -> Result<Vec<String>, Failure
 ///
 /// # Errors
 /// The folder exists or cannot be written, or a content is missing or damaged.
-pub async fn backup(config: &Config, store: &StoreUrl, to: &Path) -> Result<u64, Failure> {
+pub async fn backup(config: &Config, store: &StoreUrl, to: &Path) -> Result<u64, CliError> {
     if to.exists() {
-        return Err(Failure::new(format!("{} already exists; choose another folder", to.display())));
+        return Err(CliError::new(format!("{} already exists; choose another folder", to.display())));
     }
     let live = assemble::open(store).await?;
     let source = assemble::open_blobs(config, store)?;
@@ -87,7 +87,7 @@ pub async fn backup(config: &Config, store: &StoreUrl, to: &Path) -> Result<u64,
 ///
 /// # Errors
 /// The backup is incomplete, or the store is in use.
-pub async fn restore(config: &Config, store: &StoreUrl, from: &Path) -> Result<u64, Failure> {
+pub async fn restore(config: &Config, store: &StoreUrl, from: &Path) -> Result<u64, CliError> {
     // Works on a copy, because opening a backup migrates it to the current schema.
     std::fs::create_dir_all(store.folder())?;
     let scratch = tempfile::tempdir_in(store.folder())?;
@@ -107,8 +107,8 @@ async fn copy_contents(
     from: &dyn BlobStore,
     to: &dyn BlobStore,
     done: &str,
-    dispensable: impl AsyncFn(&BlobKey) -> Result<bool, Failure>,
-) -> Result<u64, Failure> {
+    dispensable: impl AsyncFn(&BlobKey) -> Result<bool, CliError>,
+) -> Result<u64, CliError> {
     let contents = transfer::Contents { from, to };
     let mut copied = 0;
     let mut count = async |key: &BlobKey, outcome: Result<Option<u64>, transfer::CopyError>| {
@@ -117,7 +117,7 @@ async fn copy_contents(
             Err(error) if dispensable(key).await? => {
                 tracing::debug!(%key, %error, "skipping a content deleted during the backup");
             }
-            Err(error) => return Err(Failure::from(error)),
+            Err(error) => return Err(CliError::from(error)),
         }
         if copied % PROGRESS_INTERVAL == 0 {
             eprintln!("{copied} file contents {done}");
@@ -151,7 +151,7 @@ async fn copy_contents(
 }
 
 /// Makes a backup readable to its owner only.
-fn restrict(folder: &Path) -> Result<(), Failure> {
+fn restrict(folder: &Path) -> Result<(), CliError> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -161,7 +161,7 @@ fn restrict(folder: &Path) -> Result<(), Failure> {
 }
 
 /// Makes the rename of a folder durable.
-fn sync_folder(folder: &Path) -> Result<(), Failure> {
+fn sync_folder(folder: &Path) -> Result<(), CliError> {
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     #[cfg(unix)]
     std::fs::File::open(parent)?.sync_all()?;

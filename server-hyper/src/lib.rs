@@ -6,7 +6,7 @@ pub mod assemble;
 pub mod cli;
 pub mod config;
 pub mod contents;
-pub mod failure;
+pub mod error;
 pub mod logging;
 pub mod metrics;
 pub mod ports;

@@ -81,7 +81,7 @@ pub enum KeyError {
     NotAFile(&'static str),
 }
 
-crate::failure::from_error!(KeyError);
+crate::error::from_error!(KeyError);
 
 impl KeySource {
     /// The keys, the current one first. A missing file is created.

@@ -12,7 +12,7 @@ use openapi_core::values::AgentId;
 use super::input;
 use super::output::{note, print_json, print_table};
 use crate::assemble::operator;
-use crate::failure::Failure;
+use crate::error::CliError;
 
 /// Examples of `agents configure`.
 pub const EXAMPLES: &str = "Examples:\n  \
@@ -50,7 +50,7 @@ pub struct Configure {
 }
 
 impl Configure {
-    pub async fn run(self, platform: &Platform, json: bool) -> Result<(), Failure> {
+    pub async fn run(self, platform: &Platform, json: bool) -> Result<(), CliError> {
         let before = ChatAdmin::agent_settings(platform, &self.id).await?;
         let is_question = self.file.is_none() && self.set.is_empty() && self.unset.is_empty();
         let after = if is_question {
@@ -81,7 +81,7 @@ impl Configure {
     }
 
     /// The settings as they are to be.
-    fn wanted(&self, before: &AgentSettings) -> Result<Object, Failure> {
+    fn wanted(&self, before: &AgentSettings) -> Result<Object, CliError> {
         let mut wanted = match &self.file {
             Some(path) => input::object(path)?,
             None => document(before)?,
@@ -91,12 +91,12 @@ impl Configure {
             let steps = steps(path);
             // One that the file leaves out is as built in already.
             if !take(&mut wanted, &steps) && !take(&mut built_in.clone(), &steps) {
-                return Err(Failure::new(format!("there is no setting '{path}'")));
+                return Err(CliError::new(format!("there is no setting '{path}'")));
             }
         }
         for (path, value) in &self.set {
             put(&mut wanted, &steps(path), value.clone()).map_err(|at| {
-                Failure::new(format!("'{at}' of '{path}' has no members; set it as a whole"))
+                CliError::new(format!("'{at}' of '{path}' has no members; set it as a whole"))
             })?;
         }
         Ok(wanted)
@@ -151,10 +151,10 @@ fn take(settings: &mut Object, steps: &[&str]) -> bool {
 }
 
 /// Settings as an operator writes them.
-fn document(settings: &AgentSettings) -> Result<Object, Failure> {
+fn document(settings: &AgentSettings) -> Result<Object, CliError> {
     match parse(serde_json::to_string(settings)?.as_bytes()) {
         Ok(Json::Object(settings)) => Ok(settings),
-        _ => Err(Failure::new("the settings cannot be shown")),
+        _ => Err(CliError::new("the settings cannot be shown")),
     }
 }
 
@@ -188,7 +188,7 @@ fn changes(before: &Object, after: &Object) -> Vec<Vec<String>> {
         .collect()
 }
 
-fn show(settings: &AgentSettings) -> Result<(), Failure> {
+fn show(settings: &AgentSettings) -> Result<(), CliError> {
     let settings = document(settings)?;
     let changed = changes(&document(&AgentSettings::default())?, &settings);
     let built_in = |path: &str| changed.iter().find(|row| row[0] == path).map(|row| row[1].clone());

@@ -15,10 +15,10 @@ use super::output::{note, print_record, print_table};
 use super::with_platform;
 use crate::assemble::{Contents, operator};
 use crate::config::Config;
-use crate::config::flags::EveryFlags;
+use crate::config::flags::GlobalArgs;
 use crate::config::typed::Names;
 use crate::config::values::duration;
-use crate::failure::Failure;
+use crate::error::CliError;
 
 #[derive(Debug, Subcommand)]
 pub enum Agents {
@@ -92,7 +92,7 @@ pub enum Agents {
 }
 
 impl Agents {
-    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
         let json = every.json;
         // Deleting an agent removes contents of files, the rest needs none.
         let removes = matches!(self, Agents::Delete { .. });
@@ -161,8 +161,8 @@ struct OnPages<'a> {
     content_security_policy: String,
 }
 
-fn show(json: bool, agent: &Agent, service_name: &str, host: &str) -> Result<(), Failure> {
-    let widget = Widget::new(service_name).map_err(|error| Failure::new(error.to_string()))?;
+fn show(json: bool, agent: &Agent, service_name: &str, host: &str) -> Result<(), CliError> {
+    let widget = Widget::new(service_name).map_err(|error| CliError::new(error.to_string()))?;
     let id = agent.id.as_str();
     let on_pages = OnPages {
         tag: widget.tag(host, id),
@@ -178,7 +178,7 @@ fn show(json: bool, agent: &Agent, service_name: &str, host: &str) -> Result<(),
 }
 
 /// Where pages reach the widget. Commands do not know where a server listens: by default it is the address of the guides.
-fn widget_host(every: &EveryFlags) -> Result<String, Failure> {
+fn widget_host(every: &GlobalArgs) -> Result<String, CliError> {
     let config = Config::read(every, None)?;
     Ok(Names::of(&config)?.widget_public_url.unwrap_or_else(|| {
         note("widget_public_url is not set: the tags are for a server on this machine");
@@ -197,7 +197,7 @@ struct IdentitySecrets<'a> {
     previous: Option<&'a String>,
 }
 
-fn show_secrets(json: bool, agent: &AgentId, secrets: &[String]) -> Result<(), Failure> {
+fn show_secrets(json: bool, agent: &AgentId, secrets: &[String]) -> Result<(), CliError> {
     let (current, previous) = (secrets.first(), secrets.get(1));
     if !json && current.is_none() {
         note(&format!(

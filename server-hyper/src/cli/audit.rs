@@ -13,8 +13,8 @@ use openapi_core::values::{AgentId, AuditId, Timestamp};
 use super::output::{optional, print, print_table, who};
 use super::with_platform;
 use crate::assemble::Contents;
-use crate::config::flags::EveryFlags;
-use crate::failure::Failure;
+use crate::config::flags::GlobalArgs;
+use crate::error::CliError;
 
 /// Entries read at a time.
 const PAGE: u32 = 500;
@@ -46,7 +46,7 @@ pub enum Audit {
 }
 
 impl Audit {
-    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
         let json = every.json;
         with_platform(every, Contents::Closed, async |platform| match self {
             Audit::Tail { agent, lines, follow } => {
@@ -76,7 +76,7 @@ impl Audit {
 
 enum Stop {
     Output(io::Error),
-    Failed(Failure),
+    Failed(CliError),
 }
 
 impl From<io::Error> for Stop {
@@ -86,7 +86,7 @@ impl From<io::Error> for Stop {
 }
 
 async fn export(platform: &Platform, agent: Option<AgentId>) -> Result<(), Stop> {
-    let failed = |error| Stop::Failed(Failure::from(error));
+    let failed = |error| Stop::Failed(CliError::from(error));
     let mut output = BufWriter::new(io::stdout().lock());
     let mut query = AuditQuery { agent, after: None, newest_first: false, limit: PAGE };
     loop {
@@ -106,7 +106,7 @@ async fn follow(
     agent: Option<AgentId>,
     mut entries: Vec<AuditEntry>,
     json: bool,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let mut query = AuditQuery { agent, after: None, newest_first: false, limit: PAGE };
     loop {
         for entry in &entries {

@@ -10,8 +10,8 @@ use openapi_core::values::AgentId;
 use super::output::{optional, print_record};
 use super::{contacts_export, contacts_import, with_platform};
 use crate::assemble::{Contents, operator};
-use crate::config::flags::EveryFlags;
-use crate::failure::Failure;
+use crate::config::flags::GlobalArgs;
+use crate::error::CliError;
 
 #[derive(Debug, Subcommand)]
 pub enum Contacts {
@@ -78,7 +78,7 @@ pub enum Format {
 }
 
 impl Contacts {
-    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
         let json = every.json;
         match self {
             Contacts::Import { agent, file, format } => {
@@ -93,7 +93,7 @@ impl Contacts {
                 let target = match by_id {
                     Some(target) => target,
                     None => ContactRef::External(
-                        contact.parse().map_err(|error| Failure::usage(format!("'{contact}' {error}")))?,
+                        contact.parse().map_err(|error| CliError::usage(format!("'{contact}' {error}")))?,
                     ),
                 };
                 with_platform(every, Contents::Open, async |platform| {
@@ -110,12 +110,12 @@ impl Contacts {
 }
 
 impl Format {
-    fn of(file: &std::path::Path) -> Result<Self, Failure> {
+    fn of(file: &std::path::Path) -> Result<Self, CliError> {
         let extension = file.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         match extension.to_ascii_lowercase().as_str() {
             "ndjson" | "jsonl" | "json" => Ok(Format::Ndjson),
             "csv" => Ok(Format::Csv),
-            _ => Err(Failure::usage(format!(
+            _ => Err(CliError::usage(format!(
                 "the name of {} does not say what it is; give --format ndjson or --format csv",
                 file.display()
             ))),

@@ -9,10 +9,10 @@ use openapi_core::values::AgentId;
 use super::contacts::Format;
 use super::contacts_csv::Columns;
 use super::export;
-use crate::failure::Failure;
+use crate::error::CliError;
 
 /// Prints all contacts.
-pub async fn run(platform: &Platform, agent: &AgentId, format: Format) -> Result<(), Failure> {
+pub async fn run(platform: &Platform, agent: &AgentId, format: Format) -> Result<(), CliError> {
     let columns = Columns::of(&platform.contact_schema(agent).await?);
     let page = async |last: Option<&Contact>| {
         let after = last.map(|last| SortPosition { key: SortKey::Time(last.created_at), id: last.id });

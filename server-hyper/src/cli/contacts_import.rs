@@ -24,9 +24,9 @@ use super::output::{complain, print, print_json};
 use super::{Logged, input, on_runtime};
 use crate::assemble::{self, Contents, operator};
 use crate::config::Config;
-use crate::config::flags::EveryFlags;
+use crate::config::flags::GlobalArgs;
 use crate::config::typed::Names;
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::ports::monotonic;
 
 /// Contacts written at the same time, so that they share the store's syncs.
@@ -59,7 +59,7 @@ struct BadLine {
 type Line = (u64, Result<Object, String>);
 
 /// Imports a file.
-pub fn run(every: &EveryFlags, agent: AgentId, file: &Path, format: Format) -> Result<(), Failure> {
+pub fn run(every: &GlobalArgs, agent: AgentId, file: &Path, format: Format) -> Result<(), CliError> {
     let config = Config::read(every, None)?;
     let names = Names::of(&config)?;
     let _log = Logged::install(&config)?;
@@ -82,8 +82,8 @@ pub fn run(every: &EveryFlags, agent: AgentId, file: &Path, format: Format) -> R
     }
     match summary.failed {
         0 => Ok(()),
-        1 => Err(Failure::new("1 line was not imported")),
-        failed => Err(Failure::new(format!("{failed} lines were not imported"))),
+        1 => Err(CliError::new("1 line was not imported")),
+        failed => Err(CliError::new(format!("{failed} lines were not imported"))),
     }
 }
 
@@ -113,14 +113,14 @@ impl Import {
         }
     }
 
-    async fn all(&mut self, lines: impl Iterator<Item = std::io::Result<Line>>) -> Result<(), Failure> {
+    async fn all(&mut self, lines: impl Iterator<Item = std::io::Result<Line>>) -> Result<(), CliError> {
         for line in lines {
             let (number, contact) = match line {
                 Ok(line) => line,
                 Err(error) => {
                     // What was begun is finished and told, so that the file can be mended from here on.
                     self.drain().await;
-                    return Err(Failure::new(format!("cannot read on: {error}")));
+                    return Err(CliError::new(format!("cannot read on: {error}")));
                 }
             };
             match contact {
@@ -326,13 +326,13 @@ fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<Option<Vec<u8>>
 fn csv_lines<'a>(
     input: Box<dyn BufRead + Send>,
     columns: &'a Columns,
-) -> Result<impl Iterator<Item = std::io::Result<Line>> + 'a, Failure> {
+) -> Result<impl Iterator<Item = std::io::Result<Line>> + 'a, CliError> {
     // Every record ends with a line feed, so that its last line is the one before where the reader stands.
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(input.chain(&b"\n"[..]));
     let names: Vec<String> =
         reader.headers()?.iter().map(|name| name.trim_start_matches('\u{feff}').trim().to_owned()).collect();
     if names.iter().all(String::is_empty) {
-        return Err(Failure::new("the first line of the CSV file names no fields"));
+        return Err(CliError::new("the first line of the CSV file names no fields"));
     }
     let mut record = csv::StringRecord::new();
     Ok(std::iter::from_fn(move || {

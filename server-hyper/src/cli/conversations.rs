@@ -10,8 +10,8 @@ use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 use super::output::{note, print_json, print_record};
 use super::{conversations_live, conversations_read, with_platform};
 use crate::assemble::{Contents, operator};
-use crate::config::flags::EveryFlags;
-use crate::failure::Failure;
+use crate::config::flags::GlobalArgs;
+use crate::error::CliError;
 
 #[derive(Debug, Subcommand)]
 pub enum Conversations {
@@ -177,7 +177,7 @@ impl Selection {
 }
 
 impl Conversations {
-    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
         let json = every.json;
         with_platform(every, Contents::Closed, async |platform: &Platform| {
             let by = operator();

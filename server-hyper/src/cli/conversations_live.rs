@@ -13,7 +13,7 @@ use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 use serde::Serialize;
 
 use super::conversations_read::Said;
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::ports::SystemClock;
 
 /// How often it is looked.
@@ -42,7 +42,7 @@ pub async fn watch(
     platform: &Platform,
     agent: &AgentId,
     mode: Option<ConversationMode>,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let mut watch = Watch { platform, agent, mode, begun: look_back(), known: HashMap::new() };
     let begun = watch.begun;
     for conversation in watch.spoken_since(begun).await? {
@@ -79,7 +79,7 @@ struct Watch<'a> {
 
 impl Watch<'_> {
     /// Prints what is new; `false` when nobody reads it any more.
-    async fn look(&mut self, since: Timestamp) -> Result<bool, Failure> {
+    async fn look(&mut self, since: Timestamp) -> Result<bool, CliError> {
         let mut heard = self.spoken_since(since).await?;
         heard.reverse();
         for conversation in heard {
@@ -116,7 +116,7 @@ impl Watch<'_> {
     }
 
     /// Conversations with a message since then, the newest first.
-    async fn spoken_since(&self, since: Timestamp) -> Result<Vec<Conversation>, Failure> {
+    async fn spoken_since(&self, since: Timestamp) -> Result<Vec<Conversation>, CliError> {
         let filter = ConversationFilter { since: Some(since), ..ConversationFilter::default() };
         let mut found = Vec::new();
         loop {
@@ -132,7 +132,7 @@ impl Watch<'_> {
 }
 
 /// Prints a line at once; `false` when nobody reads any more.
-fn print(line: &str) -> Result<bool, Failure> {
+fn print(line: &str) -> Result<bool, CliError> {
     let mut output = io::stdout().lock();
     match writeln!(output, "{line}").and_then(|()| output.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),

@@ -20,7 +20,7 @@ use super::contacts::Format;
 use super::conversations::{Selection, Status};
 use super::export;
 use super::output::{indented, note, optional, print, print_json, print_record, print_table, shown};
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::ports::SystemClock;
 
 /// Conversations or messages read at a time.
@@ -229,7 +229,7 @@ fn word(outcome: Outcome) -> &'static str {
 }
 
 /// Prints one conversation without its messages.
-pub fn print_one(json: bool, conversation: &Conversation) -> Result<(), Failure> {
+pub fn print_one(json: bool, conversation: &Conversation) -> Result<(), CliError> {
     let shown = Shown::of(conversation);
     print_record(json, &shown, &shown.lines())
 }
@@ -243,7 +243,7 @@ struct WithMessages {
 }
 
 impl WithMessages {
-    async fn read(platform: &Platform, conversation: &Conversation) -> Result<Self, Failure> {
+    async fn read(platform: &Platform, conversation: &Conversation) -> Result<Self, CliError> {
         let mut messages: Vec<Said> = Vec::new();
         loop {
             let after = messages.last().map_or(0, |last| last.seq);
@@ -263,7 +263,7 @@ pub async fn show(
     json: bool,
     agent: &AgentId,
     conversation: ConversationId,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let conversation = platform.conversation(agent, conversation).await?;
     let read = WithMessages::read(platform, &conversation).await?;
     if json {
@@ -288,7 +288,7 @@ pub async fn list(
     selection: &Selection,
     page: u64,
     limit: u32,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let offset = (page - 1) * u64::from(limit);
     let (found, total) = found(platform, selection, offset, limit).await?;
     let conversations: Vec<Shown> = found.iter().map(Shown::of).collect();
@@ -330,7 +330,7 @@ async fn found(
     selection: &Selection,
     offset: u64,
     limit: u32,
-) -> Result<(Vec<Conversation>, u64), Failure> {
+) -> Result<(Vec<Conversation>, u64), CliError> {
     let agent = &selection.agent;
     let any = selection.filter();
     // The store keeps a conversation open that has closed by silence: open are those with a message since then.
@@ -365,7 +365,7 @@ async fn rows(
     filter: &ConversationFilter,
     offset: u64,
     count: u64,
-) -> Result<(Vec<Conversation>, u64), Failure> {
+) -> Result<(Vec<Conversation>, u64), CliError> {
     let mut found: Vec<Conversation> = Vec::new();
     loop {
         let limit = u32::try_from(count - found.len() as u64).unwrap_or(PAGE).min(PAGE);
@@ -380,7 +380,7 @@ async fn rows(
 }
 
 /// Prints all selected conversations with their messages.
-pub async fn export_all(platform: &Platform, selection: &Selection) -> Result<(), Failure> {
+pub async fn export_all(platform: &Platform, selection: &Selection) -> Result<(), CliError> {
     let agent = &selection.agent;
     let mut filter = selection.filter();
     let wanted = selection.status.map(Status::of_library);

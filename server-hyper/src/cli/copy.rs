@@ -19,8 +19,8 @@ use super::output::{note, print, print_json};
 use super::{Logged, on_runtime};
 use crate::assemble::{self, StoreUrl};
 use crate::config::Config;
-use crate::config::flags::EveryFlags;
-use crate::failure::Failure;
+use crate::config::flags::GlobalArgs;
+use crate::error::CliError;
 use crate::ports::monotonic;
 
 /// Examples of `copy`.
@@ -71,25 +71,25 @@ struct Sides {
 }
 
 impl Copy {
-    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
         let config = Config::read(every, None)?;
         let _log = Logged::install(&config)?;
         let (from, to) = (StoreUrl::parse(&self.from)?, StoreUrl::parse(&self.to)?);
         if from.is_in_memory() || to.is_in_memory() {
-            return Err(Failure::usage("a store in memory is gone with its process; copy between others"));
+            return Err(CliError::usage("a store in memory is gone with its process; copy between others"));
         }
         if self.from == self.to {
-            return Err(Failure::usage("--from and --to name the same store"));
+            return Err(CliError::usage("--from and --to name the same store"));
         }
         if let StoreUrl::Sqlite(config) = &from
             && !config.path.exists()
         {
-            return Err(Failure::new(format!("there is no store to copy at {}", config.path.display())));
+            return Err(CliError::new(format!("there is no store to copy at {}", config.path.display())));
         }
         on_runtime(self.copy(&from, &to, every.json))
     }
 
-    async fn copy(&self, from: &StoreUrl, to: &StoreUrl, as_json: bool) -> Result<(), Failure> {
+    async fn copy(&self, from: &StoreUrl, to: &StoreUrl, as_json: bool) -> Result<(), CliError> {
         let contents = if self.records_only {
             None
         } else {
@@ -130,7 +130,7 @@ impl Copy {
         }
         copies.progress.clear();
         if let Some(id) = missing.first() {
-            return Err(Failure::new(format!("there is no agent '{id}' in the store that is copied from")));
+            return Err(CliError::new(format!("there is no agent '{id}' in the store that is copied from")));
         }
         let contents = copies.progress.contents.load(Ordering::Relaxed);
         if as_json {
@@ -146,7 +146,7 @@ fn tell(
     (agent, copied): (Agent, Copied),
     as_json: bool,
     told: &mut Vec<serde_json::Value>,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let digest = copied.digest.to_string();
     let records = copied.digest.records();
     if as_json {
@@ -160,7 +160,7 @@ fn tell(
 struct Copies {
     sides: Arc<Sides>,
     at_once: usize,
-    running: JoinSet<Result<(Agent, Copied), Failure>>,
+    running: JoinSet<Result<(Agent, Copied), CliError>>,
     waiting: VecDeque<Agent>,
     progress: Arc<Progress>,
 }
@@ -177,7 +177,7 @@ impl Copies {
     }
 
     /// Begins with an agent, after waiting for another one where enough are running.
-    async fn begin(&mut self, agent: Agent) -> Result<Option<(Agent, Copied)>, Failure> {
+    async fn begin(&mut self, agent: Agent) -> Result<Option<(Agent, Copied)>, CliError> {
         self.waiting.push_back(agent);
         if self.running.len() < self.at_once {
             self.start();
@@ -198,9 +198,9 @@ impl Copies {
     }
 
     /// The next agent that is done.
-    async fn next(&mut self) -> Result<Option<(Agent, Copied)>, Failure> {
+    async fn next(&mut self) -> Result<Option<(Agent, Copied)>, CliError> {
         let Some(done) = self.running.join_next().await else { return Ok(None) };
-        let done = done.map_err(|error| Failure::new(format!("a copy broke off: {error}")))?;
+        let done = done.map_err(|error| CliError::new(format!("a copy broke off: {error}")))?;
         self.start();
         if done.is_err() {
             self.progress.clear();

@@ -10,8 +10,8 @@ use serde::Serialize;
 use super::output::{print_record, print_table, who};
 use super::with_platform;
 use crate::assemble::{Contents, operator};
-use crate::config::flags::EveryFlags;
-use crate::failure::Failure;
+use crate::config::flags::GlobalArgs;
+use crate::error::CliError;
 
 #[derive(Debug, Subcommand)]
 pub enum Credits {
@@ -121,7 +121,7 @@ struct Shown {
 }
 
 impl Credits {
-    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
         let json = every.json;
         with_platform(every, Contents::Closed, async |platform| {
             let (agent, change) = match self {
@@ -155,7 +155,7 @@ impl Credits {
     }
 }
 
-fn show(json: bool, agent: AgentId, account: &CreditAccount) -> Result<(), Failure> {
+fn show(json: bool, agent: AgentId, account: &CreditAccount) -> Result<(), CliError> {
     let CreditAccount { unlimited, plan, top_up, rates, .. } = *account;
     let (available, reserved) = (account.available(), account.reserved());
     let shown = Shown { agent_id: agent, unlimited, plan, top_up, available, reserved, rates };

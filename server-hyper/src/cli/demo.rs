@@ -12,7 +12,7 @@ use sha2::Digest;
 
 use super::output::print;
 use crate::assemble::{StoreUrl, operator};
-use crate::failure::Failure;
+use crate::error::CliError;
 
 /// Examples of `demo`.
 pub const EXAMPLES: &str = "Examples:\n  \
@@ -47,7 +47,7 @@ pub struct Places<'a> {
 
 /// Makes an agent, a key, form templates, contacts and something to answer from if there is no agent, and says how to go
 /// on.
-pub async fn prepare(platform: &Platform, places: &Places<'_>, store: &StoreUrl) -> Result<(), Failure> {
+pub async fn prepare(platform: &Platform, places: &Places<'_>, store: &StoreUrl) -> Result<(), CliError> {
     let agents = platform.agents().await?;
     if !agents.is_empty() {
         return print(&what_is_there(&agents, store));
@@ -101,10 +101,10 @@ pub async fn prepare(platform: &Platform, places: &Places<'_>, store: &StoreUrl)
     print(&what_to_try(&issued, &agent, &contact, &template, places))
 }
 
-fn object(line: &str) -> Result<Object, Failure> {
+fn object(line: &str) -> Result<Object, CliError> {
     match parse(line.as_bytes()) {
         Ok(Json::Object(object)) => Ok(object),
-        _ => Err(Failure::new("something of the demo is not JSON")),
+        _ => Err(CliError::new("something of the demo is not JSON")),
     }
 }
 

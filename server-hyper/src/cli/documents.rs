@@ -12,8 +12,8 @@ use openapi_core::values::{AgentId, FileId};
 use super::output::{note, print_json, print_table};
 use super::with_platform;
 use crate::assemble::Contents;
-use crate::config::flags::EveryFlags;
-use crate::failure::Failure;
+use crate::config::flags::GlobalArgs;
+use crate::error::CliError;
 
 /// Documents read at a time.
 const PAGE: u32 = 500;
@@ -46,7 +46,7 @@ pub enum Documents {
 }
 
 impl Documents {
-    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
         let json = every.json;
         match self {
             Documents::List { agent } => with_platform(every, Contents::Closed, async |platform| {
@@ -67,7 +67,7 @@ impl Documents {
                 with_platform(every, Contents::Open, async |platform| {
                     let (document, content) = platform.document(&agent, document).await?;
                     write(&out, &content)
-                        .map_err(|error| Failure::new(format!("cannot write {}: {error}", out.display())))?;
+                        .map_err(|error| CliError::new(format!("cannot write {}: {error}", out.display())))?;
                     if json {
                         return print_json(&document);
                     }

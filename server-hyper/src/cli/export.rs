@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use serde::Serialize;
 
 use super::contacts::Format;
-use crate::failure::Failure;
+use crate::error::CliError;
 
 /// Records read at a time.
 pub const PAGE: u32 = 500;
@@ -13,10 +13,10 @@ pub const PAGE: u32 = 500;
 /// Prints all records. `page` reads those behind the last one it gave; `names` and `cells` are the lines of CSV.
 pub async fn run<T: Serialize>(
     format: Format,
-    mut page: impl AsyncFnMut(Option<&T>) -> Result<Vec<T>, Failure>,
+    mut page: impl AsyncFnMut(Option<&T>) -> Result<Vec<T>, CliError>,
     names: &[String],
     cells: impl Fn(&T) -> Result<Vec<String>, serde_json::Error>,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let mut output = BufWriter::with_capacity(256 * 1024, io::stdout().lock());
     let mut last: Option<T> = None;
     if let Format::Csv = format
@@ -51,7 +51,7 @@ pub async fn run<T: Serialize>(
 }
 
 /// Writes something; `false` when the reader, such as `head`, has enough.
-fn write<W: Write>(output: &mut W, what: impl FnOnce(&mut W) -> io::Result<()>) -> Result<bool, Failure> {
+fn write<W: Write>(output: &mut W, what: impl FnOnce(&mut W) -> io::Result<()>) -> Result<bool, CliError> {
     match what(output) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
         result => Ok(result.map(|()| true)?),

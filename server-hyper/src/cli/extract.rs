@@ -28,8 +28,8 @@ use super::{Logged, input, on_runtime};
 use crate::assemble::{self, confined};
 use crate::config::Config;
 use crate::config::extraction::{Engine, EngineChoice};
-use crate::config::flags::{EveryFlags, ExtractingFlags};
-use crate::failure::Failure;
+use crate::config::flags::{ExtractArgs, GlobalArgs};
+use crate::error::CliError;
 use crate::ports::monotonic;
 
 /// Examples of `extract`.
@@ -63,7 +63,7 @@ pub struct Extract {
     #[arg(long, value_name = "TEXT|@FILE")]
     instructions: Option<String>,
     #[command(flatten)]
-    settings: ExtractingFlags,
+    settings: ExtractArgs,
 }
 
 /// What an engine found.
@@ -90,14 +90,14 @@ struct Row {
 }
 
 impl Extract {
-    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
         let begun = monotonic();
         let config = Config::read(every, Some(&self.settings.values))?;
         // Also so that no panic shows words of the document.
         let _log = Logged::install(&config)?;
         let (choice, patience) = EngineChoice::of(&config)?;
         let EngineChoice::On(engines) = choice else {
-            return Err(Failure::usage(
+            return Err(CliError::usage(
                 "extraction_engine is off; give --extraction-engine builtin".to_owned(),
             ));
         };
@@ -109,9 +109,9 @@ impl Extract {
         let pictures = model.as_ref().map_or(0, |model| model.image_octets() as u64);
         let limits = Limits { pictures, ..Limits::default() };
         let failed =
-            |error: std::io::Error| Failure::new(format!("cannot read {}: {error}", self.file.display()));
+            |error: std::io::Error| CliError::new(format!("cannot read {}: {error}", self.file.display()));
         if std::fs::metadata(&self.file).map_err(failed)?.len() > limits.bytes {
-            return Err(Failure::new(format!("the document has more than {} bytes", limits.bytes)));
+            return Err(CliError::new(format!("the document has more than {} bytes", limits.bytes)));
         }
         let octets: Arc<[u8]> = std::fs::read(&self.file).map_err(failed)?.into();
         let languages: Vec<&str> = engines.languages.iter().map(String::as_str).collect();
@@ -123,7 +123,7 @@ impl Extract {
             let work = async {
                 let document = reader.read(Arc::clone(&octets), limits, Some(recognise)).await;
                 let document =
-                    document.map_err(|error| Failure::new(format!("{}: {error}", self.file.display())))?;
+                    document.map_err(|error| CliError::new(format!("{}: {error}", self.file.display())))?;
                 let document = Arc::new(document);
                 let found = match &model {
                     Some(model) => {
@@ -136,7 +136,7 @@ impl Extract {
             };
             timeout_at(until, work).await.unwrap_or_else(|_| {
                 let shown = self.file.display();
-                Err(Failure::new(format!("{shown}: the extraction took too long (extraction_timeout)")))
+                Err(CliError::new(format!("{shown}: the extraction took too long (extraction_timeout)")))
             })
         })?;
         let extraction = Extraction::of(&wanted.schema, found.findings, &found.warnings);
@@ -158,7 +158,7 @@ impl Extract {
         })
     }
 
-    fn schema(&self) -> Result<ExtractionSchema, Failure> {
+    fn schema(&self) -> Result<ExtractionSchema, CliError> {
         let parsed = match (&self.schema, &self.example) {
             (Some(path), _) => ExtractionSchema::from_json(&Json::Object(input::object(path)?)),
             (None, example) => {
@@ -166,7 +166,7 @@ impl Extract {
                 let known = SCHEMA_EXAMPLES.iter().find(|example| example.id == id);
                 let known = known.ok_or_else(|| {
                     let ids: Vec<&str> = SCHEMA_EXAMPLES.iter().map(|example| example.id).collect();
-                    Failure::usage(format!("there is no example '{id}'; there are {}", ids.join(", ")))
+                    CliError::usage(format!("there is no example '{id}'; there are {}", ids.join(", ")))
                 })?;
                 ExtractionSchema::parse(known.schema.as_bytes())
             }
@@ -175,15 +175,15 @@ impl Extract {
     }
 
     /// What a model is to mind.
-    fn instructions(&self) -> Result<Option<Block<4_000>>, Failure> {
+    fn instructions(&self) -> Result<Option<Block<4_000>>, CliError> {
         let Some(given) = &self.instructions else { return Ok(None) };
         let text = match given.strip_prefix('@') {
             Some(file) => std::fs::read_to_string(file)
-                .map_err(|error| Failure::new(format!("cannot read {file}: {error}")))?,
+                .map_err(|error| CliError::new(format!("cannot read {file}: {error}")))?,
             None => given.clone(),
         };
         let text = text.trim_end().parse::<Block<4_000>>();
-        text.map(Some).map_err(|error| Failure::usage(format!("--instructions {error}")))
+        text.map(Some).map_err(|error| CliError::usage(format!("--instructions {error}")))
     }
 
     fn facts(&self, octets: &[u8], document: &Document, language: Option<&str>) -> DocumentFacts {
@@ -211,7 +211,7 @@ async fn asked(
     wanted: &Arc<Wanted>,
     left: Duration,
     fallback: bool,
-) -> Result<Found, Failure> {
+) -> Result<Found, CliError> {
     note(&format!("asking {}", model.name()));
     let instructions = wanted.instructions.as_ref().map(Block::as_str);
     let patience = if fallback { left * 3 / 4 } else { left };
@@ -227,19 +227,19 @@ async fn asked(
             note(&format!("{}: {error}; the built-in engine answers", model.name()));
             found(document, wanted).await
         }
-        Err(error) => Err(Failure::new(format!("{}: {error}", model.name()))),
+        Err(error) => Err(CliError::new(format!("{}: {error}", model.name()))),
     }
 }
 
 /// What the built-in engine finds, on a thread of its own, so that its time can end.
-async fn found(document: &Arc<Document>, wanted: &Arc<Wanted>) -> Result<Found, Failure> {
+async fn found(document: &Arc<Document>, wanted: &Arc<Wanted>) -> Result<Found, CliError> {
     if wanted.instructions.is_some() {
         note("the built-in engine does not read --instructions");
     }
     let (document, wanted) = (Arc::clone(document), Arc::clone(wanted));
     let work = tokio::task::spawn_blocking(move || builtin::extract(&document, &wanted.schema));
     // The words of a panic may hold what stands in the document.
-    let answer = work.await.map_err(|_| Failure::new("the built-in engine failed; a panic says where"))?;
+    let answer = work.await.map_err(|_| CliError::new("the built-in engine failed; a panic says where"))?;
     Ok(Found {
         findings: answer.findings,
         warnings: answer.warnings,

@@ -8,8 +8,8 @@ use serde_json::json;
 use super::output::{print, print_json};
 use super::with_platform;
 use crate::assemble::{Contents, operator};
-use crate::config::flags::EveryFlags;
-use crate::failure::Failure;
+use crate::config::flags::GlobalArgs;
+use crate::error::CliError;
 
 #[derive(Debug, Subcommand)]
 pub enum Files {
@@ -25,7 +25,7 @@ pub enum Files {
 }
 
 impl Files {
-    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
         let Files::Purge { agent } = self;
         let json = every.json;
         with_platform(every, Contents::Open, async |platform| {

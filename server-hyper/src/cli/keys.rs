@@ -11,9 +11,9 @@ use serde::Serialize;
 use super::output::{note, optional, print_record, print_table};
 use super::with_platform;
 use crate::assemble::{Contents, operator};
-use crate::config::flags::EveryFlags;
+use crate::config::flags::GlobalArgs;
 use crate::config::values::duration;
-use crate::failure::Failure;
+use crate::error::CliError;
 
 #[derive(Debug, Subcommand)]
 pub enum Keys {
@@ -174,7 +174,7 @@ struct Issued<'a> {
 }
 
 impl Keys {
-    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
         let json = every.json;
         with_platform(every, Contents::Closed, async |platform| {
             let by = operator();
@@ -218,9 +218,9 @@ impl Keys {
 }
 
 impl Create {
-    fn into_new(self) -> Result<NewKey, Failure> {
+    fn into_new(self) -> Result<NewKey, CliError> {
         let limits = RateLimits::new(self.per_minute, self.per_hour)
-            .map_err(|error| Failure::usage(format!("{error}; change --per-minute or --per-hour")))?;
+            .map_err(|error| CliError::usage(format!("{error}; change --per-minute or --per-hour")))?;
         Ok(NewKey {
             agent_id: self.agent,
             name: self.name,
@@ -234,7 +234,7 @@ impl Create {
 }
 
 impl Edit {
-    fn into_edit(self) -> Result<(KeySelector, KeyEdit), Failure> {
+    fn into_edit(self) -> Result<(KeySelector, KeyEdit), CliError> {
         let addresses: Vec<_> = self
             .ip
             .iter()
@@ -244,7 +244,7 @@ impl Edit {
             })
             .collect();
         if !addresses.is_empty() && addresses.len() < self.ip.len() {
-            return Err(Failure::usage("--ip any and an address contradict each other; give one"));
+            return Err(CliError::usage("--ip any and an address contradict each other; give one"));
         }
         let edit = KeyEdit {
             name: self.name,
@@ -263,7 +263,7 @@ fn union(allowed: &[Permissions]) -> Permissions {
     allowed.iter().fold(Permissions::NONE, |all, some| all.with(*some))
 }
 
-fn print_issued(json: bool, issued: &IssuedKey) -> Result<(), Failure> {
+fn print_issued(json: bool, issued: &IssuedKey) -> Result<(), CliError> {
     let secret = issued.secret.expose();
     let mut lines = lines(&issued.key);
     lines.insert(2, ("secret", secret.to_owned()));

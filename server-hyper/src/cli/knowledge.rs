@@ -14,8 +14,8 @@ use super::knowledge_add::{self, Add};
 use super::output::{indented, note, optional, print, print_json, print_record, print_table, shown};
 use super::{with_platform, with_store};
 use crate::assemble::{Contents, operator, retriever};
-use crate::config::flags::EveryFlags;
-use crate::failure::Failure;
+use crate::config::flags::GlobalArgs;
+use crate::error::CliError;
 
 /// What the index of a search may take: that of one agent is kept in any case.
 const INDEX_OCTETS: usize = 256 << 20;
@@ -65,7 +65,7 @@ pub enum Knowledge {
 }
 
 impl Knowledge {
-    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
         let json = every.json;
         match self {
             Knowledge::Add(add) => add.run(every),
@@ -107,10 +107,10 @@ fn row(document: &KnowledgeDocument) -> Vec<String> {
 }
 
 /// The document of this id or file name; no two have the same one.
-fn named(documents: &[KnowledgeDocument], name: &str) -> Result<KnowledgeId, Failure> {
+fn named(documents: &[KnowledgeDocument], name: &str) -> Result<KnowledgeId, CliError> {
     let by_id = documents.iter().find(|document| document.id.to_string() == name);
     let found = by_id.or_else(|| documents.iter().find(|document| document.file_name == name));
-    found.map(|document| document.id).ok_or_else(|| Failure::new(format!("there is no document '{name}'")))
+    found.map(|document| document.id).ok_or_else(|| CliError::new(format!("there is no document '{name}'")))
 }
 
 /// What was found for a question.
@@ -160,12 +160,12 @@ async fn search(
     agent: &AgentId,
     question: &Question,
     limit: usize,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     // A mistyped agent would look like one without documents.
     platform.agent(agent).await?;
     let least = ChatAdmin::agent_settings(platform, agent).await?.chat.min_coverage;
     let found = retriever(storage, INDEX_OCTETS).retrieve(agent, question, limit).await;
-    let found = found.map_err(|error| Failure::new(error.to_string()))?;
+    let found = found.map_err(|error| CliError::new(error.to_string()))?;
     let would_answer = found.coverage >= least && found.coverage > 0.0;
     let answer = Answer {
         question: &question.text,

@@ -22,8 +22,8 @@ use sha2::{Digest, Sha256};
 use super::output::{complain, note, optional, print_json, print_table};
 use super::with_platform_by;
 use crate::assemble::{Contents, confined, operator};
-use crate::config::flags::{EveryFlags, KnowledgeFlags};
-use crate::failure::Failure;
+use crate::config::flags::{GlobalArgs, KnowledgeArgs};
+use crate::error::CliError;
 
 /// Examples of `knowledge add`.
 pub const EXAMPLES: &str = "Examples:\n  \
@@ -62,7 +62,7 @@ pub struct Add {
     #[arg(long, value_name = "LANGUAGE", value_delimiter = ',', default_value = "eng")]
     ocr_languages: Vec<String>,
     #[command(flatten)]
-    limits: KnowledgeFlags,
+    limits: KnowledgeArgs,
 }
 
 /// What was added and what was not.
@@ -87,7 +87,7 @@ struct Source {
 }
 
 impl Add {
-    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
         let json = every.json;
         let (sources, failed) = self.sources()?;
         let mut summary = Summary { added: Vec::new(), failed };
@@ -104,7 +104,7 @@ impl Add {
                     }
                     let new = self.document(source, &reading).await?;
                     let added = platform.add_knowledge(&operator(), &self.agent, new).await;
-                    added.map_err(|error| Failure::from(error).to_string())
+                    added.map_err(|error| CliError::from(error).to_string())
                 };
                 match outcome.await {
                     Ok(added) => {
@@ -135,13 +135,13 @@ impl Add {
         }
         match summary.failed.len() {
             0 => Ok(()),
-            1 => Err(Failure::new("1 document was not added")),
-            failed => Err(Failure::new(format!("{failed} documents were not added"))),
+            1 => Err(CliError::new("1 document was not added")),
+            failed => Err(CliError::new(format!("{failed} documents were not added"))),
         }
     }
 
     /// The files to add, and what cannot even be found.
-    fn sources(&self) -> Result<(Vec<Source>, Vec<Failed>), Failure> {
+    fn sources(&self) -> Result<(Vec<Source>, Vec<Failed>), CliError> {
         let (mut sources, mut failed) = (Vec::new(), Vec::new());
         for path in &self.files {
             let mut lost = |path: &Path, message: String| {
@@ -159,7 +159,9 @@ impl Add {
             }
         }
         if sources.len() > 1 && (self.title.is_some() || self.url.is_some()) {
-            return Err(Failure::usage("--title and --url are of one document; add the others without them"));
+            return Err(CliError::usage(
+                "--title and --url are of one document; add the others without them",
+            ));
         }
         Ok((sources, failed))
     }
@@ -240,7 +242,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn new(languages: &[String], most: KnowledgeLimits) -> Result<Self, Failure> {
+    fn new(languages: &[String], most: KnowledgeLimits) -> Result<Self, CliError> {
         let languages: Vec<&str> = languages.iter().map(String::as_str).collect();
         Ok(Reading {
             reader: Reader::Worker(confined(Worker::own()?).with_patience(PATIENCE)),

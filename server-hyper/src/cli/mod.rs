@@ -41,9 +41,9 @@ use openapi_core::storage::Storage;
 use tracing_subscriber::filter::Targets;
 
 use crate::assemble::{self, Contents, Decisions};
-use crate::config::flags::{EveryFlags, ServingFlags};
+use crate::config::flags::{GlobalArgs, ServeArgs};
 use crate::config::layers::FlagValues;
-use crate::failure::Failure;
+use crate::error::CliError;
 
 /// The Open API of AI chat agents with a built-in CRM: the server and what its operator does.
 #[derive(Debug, Parser)]
@@ -61,7 +61,7 @@ use crate::failure::Failure;
 )]
 struct Cli {
     #[command(flatten)]
-    every: EveryFlags,
+    every: GlobalArgs,
     #[command(subcommand)]
     command: Command,
 }
@@ -70,10 +70,10 @@ struct Cli {
 enum Command {
     /// Run the service
     #[command(after_help = serve::EXAMPLES)]
-    Serve(ServingFlags),
+    Serve(ServeArgs),
     /// Run the service; in an empty store make an agent, a key, two form templates and ten contacts to try it with
     #[command(after_help = demo::EXAMPLES)]
-    Demo(ServingFlags),
+    Demo(ServeArgs),
     /// Agents: the tenants
     #[command(subcommand)]
     Agents(agents::Agents),
@@ -169,7 +169,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 impl Cli {
-    fn run(self) -> Result<(), Failure> {
+    fn run(self) -> Result<(), CliError> {
         let every = &self.every;
         match self.command {
             Command::Serve(flags) => serve::run(every, &flags, false),
@@ -209,8 +209,8 @@ fn with_default_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
             flag if flag.starts_with('-') => {
                 let name = flag.trim_start_matches('-').replace('-', "_");
                 let every = name == "config"
-                    || crate::config::table::SETTINGS.iter().any(|setting| {
-                        setting.scope == crate::config::table::Scope::Every
+                    || crate::config::registry::SETTINGS.iter().any(|setting| {
+                        setting.scope == crate::config::registry::Scope::Global
                             && (name == setting.key || name == format!("{}_file", setting.key))
                     });
                 // A flag that every command takes may stand in front of the command, with its value.
@@ -230,20 +230,20 @@ fn with_default_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
 
 /// Runs an operator's command on a platform over the configured stores.
 fn with_platform(
-    every: &EveryFlags,
+    every: &GlobalArgs,
     contents: Contents,
-    work: impl AsyncFnOnce(&Platform) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    work: impl AsyncFnOnce(&Platform) -> Result<(), CliError>,
+) -> Result<(), CliError> {
     with_platform_by(every, None, contents, work)
 }
 
 /// The same for a command that has flags of further settings.
 fn with_platform_by(
-    every: &EveryFlags,
+    every: &GlobalArgs,
     further: Option<&FlagValues>,
     contents: Contents,
-    work: impl AsyncFnOnce(&Platform) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    work: impl AsyncFnOnce(&Platform) -> Result<(), CliError>,
+) -> Result<(), CliError> {
     let config = crate::config::Config::read(every, further)?;
     let names = crate::config::typed::Names::of(&config)?;
     let _log = Logged::install(&config)?;
@@ -255,9 +255,9 @@ fn with_platform_by(
 
 /// The same for a command that reads the store itself as well.
 fn with_store(
-    every: &EveryFlags,
-    work: impl AsyncFnOnce(&Platform, Arc<dyn Storage>) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    every: &GlobalArgs,
+    work: impl AsyncFnOnce(&Platform, Arc<dyn Storage>) -> Result<(), CliError>,
+) -> Result<(), CliError> {
     let config = crate::config::Config::read(every, None)?;
     let names = crate::config::typed::Names::of(&config)?;
     let _log = Logged::install(&config)?;
@@ -273,7 +273,7 @@ fn with_store(
 }
 
 /// Runs a future to its end.
-fn on_runtime<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+fn on_runtime<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(work);
     // What still runs in the background, such as cut connections, does not hold up the end.
@@ -282,19 +282,19 @@ fn on_runtime<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Fa
 }
 
 /// The log of a command; flushed at its end.
-struct Logged(Arc<crate::logging::Sink>);
+struct Logged(Arc<crate::logging::LogWriter>);
 
 impl Logged {
     /// The log of `serve`.
-    fn install_for_service(config: &crate::config::Config) -> Result<Self, Failure> {
+    fn install_for_service(config: &crate::config::Config) -> Result<Self, CliError> {
         Ok(Logged(crate::logging::install(&crate::config::typed::Logging::of(config)?)))
     }
 
-    fn sink(&self) -> &crate::logging::Sink {
+    fn sink(&self) -> &crate::logging::LogWriter {
         &self.0
     }
 
-    fn install(config: &crate::config::Config) -> Result<Self, Failure> {
+    fn install(config: &crate::config::Config) -> Result<Self, CliError> {
         let mut logging = crate::config::typed::Logging::of(config)?;
         if config.value("log").origin == crate::config::layers::Origin::Default {
             // A command says what it did by itself.

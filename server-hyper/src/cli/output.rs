@@ -6,7 +6,7 @@ use openapi_core::access::Actor;
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
-use crate::failure::Failure;
+use crate::error::CliError;
 
 /// Says something on standard error.
 pub fn complain(words: &str) {
@@ -20,13 +20,13 @@ pub fn note(words: &str) {
 }
 
 /// Prints one JSON document.
-pub fn print_json<T: Serialize + ?Sized>(value: &T) -> Result<(), Failure> {
+pub fn print_json<T: Serialize + ?Sized>(value: &T) -> Result<(), CliError> {
     let text = serde_json::to_string_pretty(value)?;
     print(&format!("{text}\n"))
 }
 
 /// Prints text. A reader that has enough, such as `head`, is no failure.
-pub fn print(text: &str) -> Result<(), Failure> {
+pub fn print(text: &str) -> Result<(), CliError> {
     let mut output = io::stdout().lock();
     match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -35,7 +35,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
 }
 
 /// Prints one record: as JSON, or a line for each property that has a value.
-pub fn print_record<T: Serialize>(json: bool, value: &T, lines: &[(&str, String)]) -> Result<(), Failure> {
+pub fn print_record<T: Serialize>(json: bool, value: &T, lines: &[(&str, String)]) -> Result<(), CliError> {
     if json {
         return print_json(value);
     }
@@ -54,7 +54,7 @@ pub fn print_table<T: Serialize>(
     values: &[T],
     heads: &[&str],
     row: impl Fn(&T) -> Vec<String>,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     if json {
         return print_json(values);
     }

@@ -11,8 +11,8 @@ use openapi_core::values::AgentId;
 use super::output::{note, print_json, print_table};
 use super::{input, with_platform};
 use crate::assemble::{Contents, operator};
-use crate::config::flags::EveryFlags;
-use crate::failure::Failure;
+use crate::config::flags::GlobalArgs;
+use crate::error::CliError;
 
 #[derive(Debug, Subcommand)]
 pub enum ContactSchema {
@@ -57,7 +57,7 @@ pub enum ContactSchema {
 }
 
 impl ContactSchema {
-    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
         let json = every.json;
         with_platform(every, Contents::Closed, async |platform| match self {
             ContactSchema::Show { agent } => print(json, &platform.contact_schema(&agent).await?),
@@ -87,7 +87,7 @@ fn undeclared(schema: &Schema) -> &'static str {
     if schema.allow_undeclared_custom_fields { "accepted" } else { "refused" }
 }
 
-fn print(json: bool, schema: &Schema) -> Result<(), Failure> {
+fn print(json: bool, schema: &Schema) -> Result<(), CliError> {
     if json {
         return print_json(schema);
     }

@@ -4,9 +4,9 @@ use super::demo;
 use super::{Logged, on_runtime};
 use crate::assemble::StoreUrl;
 use crate::config::Config;
-use crate::config::flags::{EveryFlags, ServingFlags};
+use crate::config::flags::{GlobalArgs, ServeArgs};
 use crate::config::typed::{Names, Serving};
-use crate::failure::Failure;
+use crate::error::CliError;
 
 /// Examples of `serve`.
 pub const EXAMPLES: &str = "Examples:\n  \
@@ -19,7 +19,7 @@ pub const EXAMPLES: &str = "Examples:\n  \
     SIGHUP reads certificate and key again.";
 
 /// Runs the service until a signal ends it.
-pub fn run(every: &EveryFlags, flags: &ServingFlags, with_demo: bool) -> Result<(), Failure> {
+pub fn run(every: &GlobalArgs, flags: &ServeArgs, with_demo: bool) -> Result<(), CliError> {
     let mut config = Config::read(every, Some(&flags.values))?;
     if with_demo {
         // A demonstration shows the widget too, wherever there is a free port.

@@ -6,8 +6,8 @@ use serde::Serialize;
 use super::output::{note, optional, print_table};
 use crate::assemble::StoreUrl;
 use crate::config::Config;
-use crate::config::flags::EveryFlags;
-use crate::failure::Failure;
+use crate::config::flags::GlobalArgs;
+use crate::error::CliError;
 use crate::ports::{SystemClock, SystemRandom};
 use crate::server_keys::{Entry, KeySource};
 
@@ -33,7 +33,7 @@ struct Shown {
 }
 
 impl ServerKeyCommand {
-    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
         let config = Config::read(every, None)?;
         let source = StoreUrl::parse(config.store())?.key_source(&config);
         let entries = match self {

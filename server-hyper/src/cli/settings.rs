@@ -6,9 +6,9 @@ use serde::Serialize;
 use super::output::{complain, print, print_json, print_table};
 use crate::assemble::{self, StoreUrl};
 use crate::config::Config;
-use crate::config::flags::{EveryFlags, ServingFlags};
+use crate::config::flags::{GlobalArgs, ServeArgs};
 use crate::config::typed::{Logging, Names, Serving};
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::serve::tls::Tls;
 
 /// Examples of `openapi`.
@@ -26,10 +26,10 @@ pub enum ConfigCommand {
         openapi-server config show\n  \
         openapi-server config show --config openapi.toml --json\n\n\
         A flag beats the environment, the environment the file, the file the default.")]
-    Show(ServingFlags),
+    Show(ServeArgs),
     /// Look for faults in the settings without starting anything
     #[command(after_help = "Examples:\n  openapi-server config check --config openapi.toml")]
-    Check(ServingFlags),
+    Check(ServeArgs),
 }
 
 /// A setting as it is shown.
@@ -41,7 +41,7 @@ struct Shown<'a> {
 }
 
 impl ConfigCommand {
-    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
         match self {
             ConfigCommand::Show(flags) => {
                 let config = Config::read(every, Some(&flags.values))?;
@@ -86,14 +86,14 @@ fn warn(config: &Config) {
 }
 
 /// Prints the OpenAPI document of the configured names.
-pub fn print_document(every: &EveryFlags) -> Result<(), Failure> {
+pub fn print_document(every: &GlobalArgs) -> Result<(), CliError> {
     let config = Config::read(every, None)?;
     let names = Names::of(&config)?;
     print_json(&openapi_core::openapi::document(&names.brand_without_listener()))
 }
 
 /// Prints a completion script.
-pub fn print_completions(shell: clap_complete::Shell, command: &mut clap::Command) -> Result<(), Failure> {
+pub fn print_completions(shell: clap_complete::Shell, command: &mut clap::Command) -> Result<(), CliError> {
     let mut script = Vec::new();
     clap_complete::generate(shell, command, "openapi-server", &mut script);
     print(&String::from_utf8_lossy(&script))

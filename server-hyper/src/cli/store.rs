@@ -9,9 +9,9 @@ use super::output::{print, print_json};
 use super::{Logged, on_runtime};
 use crate::assemble::{self, StoreUrl};
 use crate::config::Config;
-use crate::config::flags::EveryFlags;
+use crate::config::flags::GlobalArgs;
 use crate::contents;
-use crate::failure::Failure;
+use crate::error::CliError;
 
 /// Examples of `migrate`.
 pub const MIGRATE_EXAMPLES: &str = "Examples:\n  openapi-server migrate --plan\n  openapi-server migrate";
@@ -60,7 +60,7 @@ pub struct Restore {
 }
 
 /// The settings and the configured store, with the log on.
-fn configured(every: &EveryFlags) -> Result<(Config, StoreUrl, Logged), Failure> {
+fn configured(every: &GlobalArgs) -> Result<(Config, StoreUrl, Logged), CliError> {
     let config = Config::read(every, None)?;
     let log = Logged::install(&config)?;
     let store = StoreUrl::parse(config.store())?;
@@ -68,7 +68,7 @@ fn configured(every: &EveryFlags) -> Result<(Config, StoreUrl, Logged), Failure>
 }
 
 impl Migrate {
-    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
         let (_, store, _log) = configured(every)?;
         let pending = on_runtime(async {
             let pending = assemble::pending_migrations(&store).await?;
@@ -89,7 +89,7 @@ impl Migrate {
 }
 
 impl Check {
-    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
         let (config, store, _log) = configured(every)?;
         let faults = on_runtime(async {
             let mut faults = assemble::check(&store, self.repair).await?;
@@ -106,7 +106,7 @@ impl Check {
         if faults.is_empty() {
             return Ok(());
         }
-        Err(Failure::new(if self.repair {
+        Err(CliError::new(if self.repair {
             "not everything could be mended; restore a backup (openapi-server restore FROM)"
         } else {
             "the store is not sound; try `openapi-server check --repair`, else restore a backup"
@@ -115,7 +115,7 @@ impl Check {
 }
 
 impl Backup {
-    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
         let (config, store, _log) = configured(every)?;
         let files = on_runtime(contents::backup(&config, &store, &self.to))?;
         if every.json {
@@ -126,7 +126,7 @@ impl Backup {
 }
 
 impl Restore {
-    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
         let (config, store, _log) = configured(every)?;
         let files = on_runtime(contents::restore(&config, &store, &self.from))?;
         if every.json {

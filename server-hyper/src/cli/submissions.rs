@@ -14,8 +14,8 @@ use super::contacts_csv::{cell, escaped};
 use super::output::{note, optional, print_json, print_record, print_table};
 use super::{export, with_platform};
 use crate::assemble::Contents;
-use crate::config::flags::EveryFlags;
-use crate::failure::Failure;
+use crate::config::flags::GlobalArgs;
+use crate::error::CliError;
 
 #[derive(Debug, Subcommand)]
 pub enum Submissions {
@@ -88,7 +88,7 @@ impl Selection {
 }
 
 impl Submissions {
-    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
         let json = every.json;
         with_platform(every, Contents::Closed, async |platform| match self {
             Submissions::List { selection, limit } => list(platform, json, &selection, limit).await,
@@ -98,7 +98,7 @@ impl Submissions {
     }
 }
 
-async fn list(platform: &Platform, json: bool, selection: &Selection, limit: u32) -> Result<(), Failure> {
+async fn list(platform: &Platform, json: bool, selection: &Selection, limit: u32) -> Result<(), CliError> {
     let found = platform.submissions(&selection.agent, &selection.filter(), None, limit).await?;
     let heads = ["id", "template", "version", "contact", "status", "revision", "superseded by", "created"];
     print_table(json, &found, &heads, |submission| {
@@ -121,7 +121,7 @@ async fn show(
     json: bool,
     agent: &AgentId,
     submission: SubmissionId,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let (submission, revisions) = platform.submission(agent, submission).await?;
     if json {
         let mut record = serde_json::to_value(WithHistory(submission))?;
@@ -172,7 +172,7 @@ async fn show(
     Ok(())
 }
 
-async fn export_all(platform: &Platform, selection: &Selection, format: Format) -> Result<(), Failure> {
+async fn export_all(platform: &Platform, selection: &Selection, format: Format) -> Result<(), CliError> {
     let template = match selection.template {
         Some(template) => Some(platform.template(&selection.agent, template).await?),
         None => None,

@@ -12,8 +12,8 @@ use openapi_core::values::{AgentId, TemplateId};
 use super::output::{note, optional, print_json, print_table};
 use super::{input, with_platform};
 use crate::assemble::{Contents, operator};
-use crate::config::flags::EveryFlags;
-use crate::failure::Failure;
+use crate::config::flags::GlobalArgs;
+use crate::error::CliError;
 
 const FILE_HELP: &str = "\n\n\
     The file holds the template as a whole:\n  \
@@ -100,7 +100,7 @@ pub enum Templates {
 }
 
 impl Templates {
-    pub fn run(self, every: &EveryFlags) -> Result<(), Failure> {
+    pub fn run(self, every: &GlobalArgs) -> Result<(), CliError> {
         let json = every.json;
         let by = operator();
         with_platform(every, Contents::Closed, async |platform| match self {
@@ -131,7 +131,7 @@ impl Templates {
 /// Templates read at a time.
 const PAGE: u32 = 500;
 
-async fn list(platform: &Platform, json: bool, agent: &AgentId) -> Result<(), Failure> {
+async fn list(platform: &Platform, json: bool, agent: &AgentId) -> Result<(), CliError> {
     let mut templates = Vec::new();
     loop {
         let after = templates.last().map(TemplatePosition::of);
@@ -155,7 +155,7 @@ async fn list(platform: &Platform, json: bool, agent: &AgentId) -> Result<(), Fa
     })
 }
 
-fn print(json: bool, template: &FormTemplate) -> Result<(), Failure> {
+fn print(json: bool, template: &FormTemplate) -> Result<(), CliError> {
     if json {
         return print_json(&template.document());
     }

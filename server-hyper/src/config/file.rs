@@ -5,7 +5,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::layers::{Layer, Origin, hint};
-use super::table::{Setting, ValueKind};
+use super::registry::{Setting, ValueKind};
 use super::values::list;
 
 /// Reads the text of a settings file. Errors name the file as `name`.

@@ -6,11 +6,11 @@ use clap::error::Error;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
 use super::layers::FlagValues;
-use super::table::{LLM_SETTINGS, RENAMED, SETTINGS, Scope, Setting, ValueKind, flag_of, variable_of};
+use super::registry::{LLM_SETTINGS, RENAMED, SETTINGS, Scope, Setting, ValueKind, flag_of, variable_of};
 
 /// The flags that every command accepts.
 #[derive(Clone, Debug, Default)]
-pub struct EveryFlags {
+pub struct GlobalArgs {
     /// The settings file.
     pub config: Option<PathBuf>,
     /// Whether records are printed as JSON.
@@ -24,9 +24,9 @@ const GLOBAL_HEADING: &str = "Global settings";
 /// The heading that a scope's flags have in help.
 fn heading(scope: Scope) -> &'static str {
     match scope {
-        Scope::Every => GLOBAL_HEADING,
-        Scope::Serving => "Server settings",
-        Scope::Extracting => "Extraction and LLM settings",
+        Scope::Global => GLOBAL_HEADING,
+        Scope::Serve => "Server settings",
+        Scope::Extract => "Extraction and LLM settings",
         Scope::Knowledge => "Limits",
     }
 }
@@ -86,13 +86,13 @@ fn renamed_flag(old: &'static str, new: &'static str) -> Arg {
 
 fn augment(command: Command, scope: Scope) -> Command {
     let settings = SETTINGS.iter().filter(|setting| setting.scope == scope).flat_map(flags_of);
-    let llm = (scope == Scope::Extracting).then(llm_flag);
+    let llm = (scope == Scope::Extract).then(llm_flag);
     let renamed = RENAMED.iter().filter(|(_, new)| {
         Setting::of(&new.replace("NAME", "name")).is_some_and(|setting| setting.scope == scope)
     });
     let renamed = renamed.map(|(old, new)| renamed_flag(old, new));
     command.args(settings.chain(llm).map(|arg| arg.help_heading(heading(scope))).chain(renamed).map(|arg| {
-        if scope != Scope::Every {
+        if scope != Scope::Global {
             return arg;
         }
         let is_common = arg.get_id() == "store";
@@ -104,7 +104,7 @@ fn values(matches: &ArgMatches, scope: Scope) -> FlagValues {
     let mut values = FlagValues::new();
     let settings = SETTINGS.iter().filter(|setting| setting.scope == scope);
     let keys = settings.flat_map(|setting| [setting.key.to_owned(), format!("{}_file", setting.key)]);
-    for key in keys.chain((scope == Scope::Extracting).then(|| "llm".to_owned())) {
+    for key in keys.chain((scope == Scope::Extract).then(|| "llm".to_owned())) {
         // Not every setting has both flags; clap reports an unknown id as an error.
         if let Ok(Some(given)) = matches.try_get_many::<String>(&key) {
             values.insert(key, given.cloned().collect());
@@ -113,7 +113,7 @@ fn values(matches: &ArgMatches, scope: Scope) -> FlagValues {
     values
 }
 
-impl Args for EveryFlags {
+impl Args for GlobalArgs {
     fn augment_args(command: Command) -> Command {
         let config = Arg::new("config")
             .long("config")
@@ -128,7 +128,7 @@ impl Args for EveryFlags {
             .action(ArgAction::SetTrue)
             .global(true)
             .help_heading(GLOBAL_HEADING);
-        augment(command.args([config, json]), Scope::Every)
+        augment(command.args([config, json]), Scope::Global)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -136,12 +136,12 @@ impl Args for EveryFlags {
     }
 }
 
-impl FromArgMatches for EveryFlags {
+impl FromArgMatches for GlobalArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        Ok(EveryFlags {
+        Ok(GlobalArgs {
             config: matches.get_one::<PathBuf>("config").cloned(),
             json: matches.get_flag("json"),
-            values: values(matches, Scope::Every),
+            values: values(matches, Scope::Global),
         })
     }
 
@@ -189,9 +189,9 @@ macro_rules! flags_of_scopes {
 
 flags_of_scopes! {
     /// The flags of `serve` and `demo`.
-    ServingFlags: Serving, Extracting;
+    ServeArgs: Serve, Extract;
     /// The flags of `extract`.
-    ExtractingFlags: Extracting;
+    ExtractArgs: Extract;
     /// The flags of `knowledge add`.
-    KnowledgeFlags: Knowledge;
+    KnowledgeArgs: Knowledge;
 }

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::table::{
+use super::registry::{
     LLM_SETTINGS, SETTINGS, Setting, ValueKind, flag_of, key_of_variable, nearest, variable_of,
 };
 use super::values::list;
@@ -148,9 +148,10 @@ impl Layer {
     }
 }
 
-/// Whether Kubernetes sets this variable in the pods of a namespace that has a service called `openapi`.
+/// Whether Kubernetes may have set this variable, for a service called `openapi` or `openapi-…` in the same namespace:
+/// `…_SERVICE_HOST`, `…_SERVICE_PORT`, `…_PORT_8080_TCP_ADDR`. No setting has `port` in its name.
 fn is_service_link(key: &str) -> bool {
-    key == "service_host" || key == "port" || key.starts_with("service_port") || key.starts_with("port_")
+    key.ends_with("service_host") || key.split('_').any(|part| part == "port")
 }
 
 /// The end of an error about an unknown key.
@@ -170,7 +171,7 @@ pub fn resolve(
     let names: BTreeSet<&str> = layers
         .iter()
         .flat_map(|layer| layer.0.keys())
-        .filter_map(|key| super::table::llm_key(key).map(|(name, _)| name))
+        .filter_map(|key| super::registry::llm_key(key).map(|(name, _)| name))
         .collect();
     let llm = names
         .iter()
@@ -315,6 +316,7 @@ mod tests {
             "OPENAPI_ZZZ",
             "OPENAPI_SERVICE_HOST",
             "OPENAPI_PORT_8080_TCP_ADDR",
+            "OPENAPI_SERVER_PORT",
         ];
         let variables = names.map(|name| (name.to_owned(), "x".to_owned()));
         Layer::of_environment(variables, &mut errors, &mut warnings);

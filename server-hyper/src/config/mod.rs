@@ -1,4 +1,4 @@
-//! Settings: flag > environment > file > default. Reading order: table → flags, file → layers → reader → typed.
+//! Settings: flag > environment > file > default. Reading order: registry → flags, file → layers → reader → typed.
 
 pub mod extraction;
 pub mod file;
@@ -6,7 +6,7 @@ pub mod flags;
 pub mod layers;
 pub mod llm;
 mod reader;
-pub mod table;
+pub mod registry;
 pub mod timeouts;
 pub mod typed;
 pub mod values;
@@ -15,9 +15,9 @@ pub mod widget;
 use std::fmt;
 use std::path::Path;
 
-use flags::EveryFlags;
+use flags::GlobalArgs;
 use layers::{FlagValues, Layer, Origin, SourceError, Value};
-use table::ValueKind;
+use registry::ValueKind;
 
 /// All settings with their values and origins.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ impl Config {
     ///
     /// # Errors
     /// Every source that cannot be read, contradicts itself or names an unknown setting.
-    pub fn read(every: &EveryFlags, further: Option<&FlagValues>) -> Result<Self, ConfigError> {
+    pub fn read(every: &GlobalArgs, further: Option<&FlagValues>) -> Result<Self, ConfigError> {
         let path = every.config.clone().or_else(|| config_variable().map(Into::into));
         let file = path.as_deref().map(read_file).transpose()?.unwrap_or_default();
         let mut flags: FlagValues = every.values.clone();

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::layers::{Origin, SourceError};
-use super::table::llm_key;
+use super::registry::llm_key;
 use super::{Config, ConfigError, values};
 
 /// Reads values and collects errors instead of stopping at the first one.

@@ -111,7 +111,7 @@ where
     H: Handler,
 {
     let peer = Arc::new(peer);
-    let link = Arc::clone(&peer.link);
+    let state = Arc::clone(&peer.state);
     let service = service_fn(move |request| {
         let peer = Arc::clone(&peer);
         async move { Ok::<_, std::convert::Infallible>(handle(peer, request).await) }
@@ -128,7 +128,7 @@ where
         Box::pin(async { run(pin!(connection), |connection| connection.graceful_shutdown(), &drain).await })
             .await
     } else {
-        let stream = TokioIo::new(TimeoutStream::new(stream, timeouts, Some(link)));
+        let stream = TokioIo::new(TimeoutStream::new(stream, timeouts, Some(state)));
         let connection = http1::Builder::new()
             // `TimeoutStream` limits heads and idle time without a timer per request.
             .header_read_timeout(None)

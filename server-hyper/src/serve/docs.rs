@@ -91,7 +91,7 @@ impl Docs {
         headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
         headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
         if self.strict_transport_security {
-            headers.insert(STRICT_TRANSPORT_SECURITY, super::own::transport_security());
+            headers.insert(STRICT_TRANSPORT_SECURITY, super::responses::transport_security());
         }
         response
     }
@@ -146,7 +146,7 @@ impl Asset {
 
 fn asset(name: &'static str, media_type: &'static str, content: &[u8], gzipped: bool) -> Asset {
     let digest = Sha256::digest(content);
-    let version = digest[..8].iter().map(|octet| format!("{octet:02x}")).collect();
+    let version = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
     let content = Bytes::copy_from_slice(content);
     Asset { name, media_type, content, gzipped, plain: OnceLock::new(), version }
 }

@@ -10,8 +10,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
+use super::connection_state::ConnectionState;
 use super::framing::Framing;
-use super::link::Link;
 use crate::config::timeouts::Timeouts;
 
 /// How many bytes are read and discarded at most when a connection closes.
@@ -22,7 +22,7 @@ pub struct TimeoutStream<S> {
     stream: S,
     timeouts: Timeouts,
     /// The framing of HTTP/1.1; unset for HTTP/2, which has its own pings.
-    framing: Option<(Framing, Arc<Link>)>,
+    framing: Option<(Framing, Arc<ConnectionState>)>,
     reading: Reading,
     write: WriteTimeout,
     linger: Linger,
@@ -97,12 +97,12 @@ impl Reading {
 }
 
 impl<S> TimeoutStream<S> {
-    /// Adds timeouts to `stream`, and with `link` checks the framing of HTTP/1.1.
-    pub fn new(stream: S, timeouts: Timeouts, link: Option<Arc<Link>>) -> Self {
+    /// Adds timeouts to `stream`, and with `state` checks the framing of HTTP/1.1.
+    pub fn new(stream: S, timeouts: Timeouts, state: Option<Arc<ConnectionState>>) -> Self {
         TimeoutStream {
             stream,
             timeouts,
-            framing: link.map(|link| (Framing::default(), link)),
+            framing: state.map(|state| (Framing::default(), state)),
             reading: Reading::default(),
             write: WriteTimeout::default(),
             linger: Linger::No,
@@ -111,10 +111,10 @@ impl<S> TimeoutStream<S> {
 
     /// What the client has to send next, and within which time. Bodies have their own timeouts.
     fn awaited(&self) -> Option<(Awaited, Duration)> {
-        let (framing, link) = self.framing.as_ref()?;
+        let (framing, state) = self.framing.as_ref()?;
         if framing.in_head() || framing.requests() == 0 {
             Some((Awaited::Head, self.timeouts.head))
-        } else if !link.is_busy() {
+        } else if !state.is_busy() {
             Some((Awaited::Request, self.timeouts.idle))
         } else {
             None
@@ -128,9 +128,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimeoutStream<S> {
         let before = buf.filled().len();
         match Pin::new(&mut this.stream).poll_read(cx, buf) {
             Poll::Ready(result) => {
-                if let Some((framing, link)) = &mut this.framing {
+                if let Some((framing, state)) = &mut this.framing {
                     let requests = framing.requests();
-                    framing.feed(&buf.filled()[before..], &link.ambiguity);
+                    framing.feed(&buf.filled()[before..], &state.ambiguity);
                     // A head that trickles in does not restart its timeout.
                     if framing.requests() > requests {
                         this.reading.since = None;
@@ -176,7 +176,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TimeoutStream<S> {
     }
 
     /// Reads and discards what the client still sends. Closing a socket with unread data resets the connection, and the
-    /// client loses the response that told it to stop.
+    /// client loses the response that explains the close.
     fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             match &mut self.linger {

@@ -13,9 +13,9 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::connection::{self, ConnectionError, Protocols};
+use super::connection_limit::{ConnectionLimiter, LimitExceeded};
 use super::drain::Drain;
-use super::places::{NoPlace, Places};
-use super::service::{Handler, Peer, Site};
+use super::service::{Handler, ListenerContext, Peer};
 use crate::metrics::Refused;
 
 /// Connections that the system queues until they are accepted.
@@ -46,9 +46,9 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 /// Accepts connections until the server drains; open connections then end by themselves.
 pub async fn serve<H: Handler>(
     listener: TcpListener,
-    site: Arc<Site<H>>,
+    context: Arc<ListenerContext<H>>,
     protocols: Arc<Protocols>,
-    places: Arc<Places>,
+    limiter: Arc<ConnectionLimiter>,
     drain: Arc<Drain>,
 ) {
     let rejections = Arc::new(Semaphore::new(MAX_REJECTIONS));
@@ -69,22 +69,22 @@ pub async fn serve<H: Handler>(
                 continue;
             }
         };
-        match places.acquire(address.ip()) {
+        match limiter.acquire(address.ip()) {
             Ok(permit) => {
-                let (site, protocols) = (Arc::clone(&site), Arc::clone(&protocols));
+                let (context, protocols) = (Arc::clone(&context), Arc::clone(&protocols));
                 let (open, drain) = (drain.open(), Arc::clone(&drain));
                 tokio::spawn(async move {
-                    site.metrics.connections.inc();
-                    let peer = Peer::new(Arc::clone(&site), address.ip().to_canonical());
-                    let ended = connection::serve(stream, site.timeouts, peer, protocols, drain).await;
-                    site.metrics.connections.dec();
+                    context.metrics.connections.inc();
+                    let peer = Peer::new(Arc::clone(&context), address.ip().to_canonical());
+                    let ended = connection::serve(stream, context.timeouts, peer, protocols, drain).await;
+                    context.metrics.connections.dec();
                     if let Err(error) = ended {
-                        note_end(&site, address, &error);
+                        note_end(&context, address, &error);
                     }
                     drop((permit, open));
                 });
             }
-            Err(reason) => reject(stream, reason, &site, &protocols, &rejections),
+            Err(reason) => reject(stream, reason, &context, &protocols, &rejections),
         }
     }
 }
@@ -94,9 +94,9 @@ fn is_clients_doing(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }
 
-fn note_end<H>(site: &Site<H>, address: SocketAddr, error: &ConnectionError) {
+fn note_end<H>(context: &ListenerContext<H>, address: SocketAddr, error: &ConnectionError) {
     if matches!(error, ConnectionError::Handshake(_)) {
-        site.metrics.refused_connections.get_or_create(&Refused { reason: "handshake" }).inc();
+        context.metrics.refused_connections.get_or_create(&Refused { reason: "handshake" }).inc();
     }
     tracing::debug!(%address, %error, "a connection broke");
 }
@@ -104,20 +104,20 @@ fn note_end<H>(site: &Site<H>, address: SocketAddr, error: &ConnectionError) {
 /// Responds with 503 and closes the connection, within the limit of concurrent rejections.
 fn reject<H: Handler>(
     mut stream: TcpStream,
-    reason: NoPlace,
-    site: &Arc<Site<H>>,
+    reason: LimitExceeded,
+    context: &Arc<ListenerContext<H>>,
     protocols: &Protocols,
     rejections: &Arc<Semaphore>,
 ) {
-    site.metrics.refused_connections.get_or_create(&Refused { reason: reason.as_str() }).inc();
+    context.metrics.refused_connections.get_or_create(&Refused { reason: reason.as_str() }).inc();
     let Ok(permit) = Arc::clone(rejections).try_acquire_owned() else { return };
     if protocols.tls.is_some() {
         // A handshake would cost more than serving the connection.
         return;
     }
-    let response = site.own.unavailable(match reason {
-        NoPlace::Total => "The server has too many connections",
-        NoPlace::Address => "Too many connections from this address",
+    let response = context.responses.unavailable(match reason {
+        LimitExceeded::Total => "The server has too many connections",
+        LimitExceeded::Address => "Too many connections from this address",
     });
     tokio::spawn(async move {
         let _ = timeout(REJECTION_TIMEOUT, async {

@@ -10,24 +10,24 @@ use openapi_core::platform::Platform;
 use openapi_core::widget::{WidgetApi, WidgetSettings};
 use tokio::net::TcpListener;
 
+use super::api::ApiHandler;
 use super::connection::Protocols;
+use super::connection_limit::ConnectionLimiter;
 use super::docs::Docs;
 use super::drain::Drain;
+use super::key_rotation::KeyRotation;
 use super::listener;
 use super::ops::{self, Ops};
-use super::own::Own;
-use super::places::Places;
-use super::platforms::Platforms;
-use super::service::Site;
+use super::responses::ServerResponses;
+use super::service::ListenerContext;
 use super::tls::Tls;
-use super::web::Web;
 use super::widget::WidgetHost;
 use crate::assemble::{self, Decisions, StoreUrl, Stores};
 use crate::config::Config;
 use crate::config::typed::{Names, Serving};
 use crate::config::widget::WidgetServing;
-use crate::failure::Failure;
-use crate::logging::Sink;
+use crate::error::CliError;
+use crate::logging::LogWriter;
 use crate::metrics::Metrics;
 use crate::ports::{SystemClock, SystemRandom, monotonic};
 use crate::signals::Signals;
@@ -46,9 +46,9 @@ const LAST_LOOKS: u32 = 100;
 /// When something does not start, or a second signal cuts the end short.
 pub async fn run(
     config: &Config,
-    sink: &Sink,
-    started: impl AsyncFnOnce(&Platform, &str, Option<&str>) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    sink: &LogWriter,
+    started: impl AsyncFnOnce(&Platform, &str, Option<&str>) -> Result<(), CliError>,
+) -> Result<(), CliError> {
     let serving = Serving::of(config)?;
     let names = Names::of(config)?;
     let store = StoreUrl::parse(config.store())?.with_contact_cache(serving.contact_cache);
@@ -93,19 +93,19 @@ pub async fn run(
     };
     let widget_origin = widget_origin.filter(|_| widget_listening.is_some());
     let widget_settings = widget_settings(&serving.widget, widget_origin.clone());
-    let platforms = Arc::new(Platforms::new(stores, decisions, keys, settings, widget_settings)?);
+    let platforms = Arc::new(KeyRotation::new(stores, decisions, keys, settings, widget_settings)?);
     let widget_api = Arc::new(ArcSwap::from_pointee(platforms.widget_api()));
-    let web = Web::new(platforms.api(), Docs::new(secure));
+    let web = ApiHandler::new(platforms.api(), Docs::new(secure));
     let exchange = web.exchange();
-    let site = Arc::new(Site {
+    let site = Arc::new(ListenerContext {
         handler: web,
         metrics: Arc::clone(&metrics),
         timeouts: serving.timeouts,
         proxies: serving.proxies.clone(),
-        own: Own::new(Arc::new(SystemClock), Arc::new(SystemRandom), secure),
+        responses: ServerResponses::new(Arc::new(SystemClock), Arc::new(SystemRandom), secure),
     });
     let drain = Arc::new(Drain::default());
-    let places = Arc::new(Places::new(
+    let limiter = Arc::new(ConnectionLimiter::new(
         within_file_limit(serving.max_connections),
         serving.max_connections_per_address,
         serving.proxies.clone(),
@@ -114,21 +114,21 @@ pub async fn run(
     let accepting_widget = match widget_listening {
         Some(widget_listening) => {
             let files = widget::Widget::new(brand.service_name())
-                .map_err(|error| Failure::usage(error.to_string()))?;
-            let site = Arc::new(Site {
+                .map_err(|error| CliError::usage(error.to_string()))?;
+            let site = Arc::new(ListenerContext {
                 handler: WidgetHost::new(Arc::clone(&widget_api), files, serving.timeouts.of_upload()),
                 metrics: Arc::clone(&metrics),
                 timeouts: serving.timeouts.of_widget(),
                 proxies: serving.proxies.clone(),
-                own: Own::new(Arc::new(SystemClock), Arc::new(SystemRandom), secure),
+                responses: ServerResponses::new(Arc::new(SystemClock), Arc::new(SystemRandom), secure),
             });
-            let (protocols, places, drain) =
-                (Arc::clone(&protocols), Arc::clone(&places), Arc::clone(&drain));
-            Some(tokio::spawn(listener::serve(widget_listening, site, protocols, places, drain)))
+            let (protocols, limiter, drain) =
+                (Arc::clone(&protocols), Arc::clone(&limiter), Arc::clone(&drain));
+            Some(tokio::spawn(listener::serve(widget_listening, site, protocols, limiter, drain)))
         }
         None => None,
     };
-    let accepting = tokio::spawn(listener::serve(listening, site, protocols, places, Arc::clone(&drain)));
+    let accepting = tokio::spawn(listener::serve(listening, site, protocols, limiter, Arc::clone(&drain)));
     announce("open-api", &address)?;
     if let Some(origin) = &widget_origin {
         announce("widget", origin)?;
@@ -145,7 +145,7 @@ pub async fn run(
     let (maintained, following) = (Arc::clone(&platforms), Arc::clone(&platforms));
     let maintenance = tokio::spawn(async move { maintained.maintain().await });
     let widget_exchange = Arc::clone(&widget_api);
-    let keys = tokio::spawn(async move { following.follow_keys(&exchange, &widget_exchange).await });
+    let keys = tokio::spawn(async move { following.watch_keys(&exchange, &widget_exchange).await });
     started(&platforms.current(), brand.public_url(), widget_origin.as_deref()).await?;
 
     signals.end(|| reload(tls.as_deref())).await;
@@ -173,7 +173,7 @@ pub async fn run(
             tracing::info!("ended");
             Ok(())
         }
-        () = signals.end(|| ()) => Err(Failure::new("a second signal: ended at once, without waiting for running requests")),
+        () = signals.end(|| ()) => Err(CliError::new("a second signal: ended at once, without waiting for running requests")),
     }
 }
 
@@ -207,14 +207,14 @@ async fn end_answers(widget: &WidgetApi, until: Instant) {
     );
 }
 
-fn bind(flag: &str, address: SocketAddr) -> Result<TcpListener, Failure> {
+fn bind(flag: &str, address: SocketAddr) -> Result<TcpListener, CliError> {
     listener::bind(address).map_err(|error| {
-        Failure::new(format!("cannot listen on {address}: {error}; choose another address with --{flag}"))
+        CliError::new(format!("cannot listen on {address}: {error}; choose another address with --{flag}"))
     })
 }
 
 /// One line for each listener, once it accepts connections.
-fn announce(name: &str, address: &str) -> Result<(), Failure> {
+fn announce(name: &str, address: &str) -> Result<(), CliError> {
     let mut output = std::io::stdout().lock();
     writeln!(output, "listening {name} {address}")?;
     output.flush()?;

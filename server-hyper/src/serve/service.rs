@@ -15,11 +15,11 @@ use openapi_core::api::Handled;
 
 use super::access_log;
 use super::body::{BoxError, RequestTimeoutBody, ResponseBody};
+use super::catch_unwind::CatchUnwind;
 use super::compress::{Accepted, compress};
+use super::connection_state::ConnectionState;
 use super::head::{self, Verdict};
-use super::link::Link;
-use super::own::Own;
-use super::panic::Contained;
+use super::responses::ServerResponses;
 use crate::config::timeouts::Timeouts;
 use crate::metrics::Metrics;
 use crate::ports::monotonic;
@@ -52,7 +52,7 @@ pub type HandlerResponse<B> = (Response<B>, Option<Handled>);
 
 /// What all connections of a listener share.
 #[derive(Debug)]
-pub struct Site<H> {
+pub struct ListenerContext<H> {
     /// The handler.
     pub handler: H,
     /// The metrics.
@@ -62,7 +62,7 @@ pub struct Site<H> {
     /// The proxies whose headers name the client.
     pub proxies: TrustedProxies,
     /// The responses of the server itself.
-    pub own: Own,
+    pub responses: ServerResponses,
 }
 
 /// The connection of a request. Requests reach shared state through it, so none of them modifies a reference count that
@@ -70,13 +70,13 @@ pub struct Site<H> {
 #[derive(Debug)]
 pub struct Peer<H> {
     /// What all connections share.
-    site: Arc<Site<H>>,
+    context: Arc<ListenerContext<H>>,
     /// The peer address of the socket.
     address: IpAddr,
     /// The same as text, for the log.
     address_text: Box<str>,
     /// What the stream and the requests share.
-    pub link: Arc<Link>,
+    pub state: Arc<ConnectionState>,
     /// The number of requests so far.
     requests: AtomicU64,
 }
@@ -84,9 +84,9 @@ pub struct Peer<H> {
 impl<H> Peer<H> {
     /// A connection from `address`.
     #[must_use]
-    pub fn new(site: Arc<Site<H>>, address: IpAddr) -> Self {
+    pub fn new(context: Arc<ListenerContext<H>>, address: IpAddr) -> Self {
         let address_text = address.to_string().into();
-        Peer { site, address, address_text, link: Arc::default(), requests: AtomicU64::new(0) }
+        Peer { context, address, address_text, state: Arc::default(), requests: AtomicU64::new(0) }
     }
 
     /// An address as text. It is mostly that of the socket, which is formatted only once.
@@ -104,36 +104,38 @@ pub async fn handle<H: Handler>(
     peer: Arc<Peer<H>>,
     request: Request<Incoming>,
 ) -> Response<ResponseBody<H::Body>> {
-    let site = &*peer.site;
+    let context = &*peer.context;
     let started = monotonic();
     let in_flight = InFlightGuard::new(&peer);
     let number = peer.requests.fetch_add(1, Ordering::Relaxed);
     let (mut parts, body) = request.into_parts();
-    let verdict = head::validate(&mut parts, peer.link.ambiguity.reached(number));
+    let verdict = head::validate(&mut parts, peer.state.ambiguity.reached(number));
     let method = parts.method.clone();
-    let address = site.proxies.client(peer.address, &parts.headers);
+    let address = context.proxies.client(peer.address, &parts.headers);
     let accepted = Accepted::of(&parts.headers);
     let (response, handled) = match verdict {
         Verdict::Accept => {
-            let request_id = parts.headers.get(super::own::REQUEST_ID).cloned();
-            let total = site.handler.body_timeout(&parts).unwrap_or(site.timeouts.body_total);
+            let request_id = parts.headers.get(super::responses::REQUEST_ID).cloned();
+            let total = context.handler.body_timeout(&parts).unwrap_or(context.timeouts.body_total);
             let request =
-                Request::from_parts(parts, RequestTimeoutBody::new(body, site.timeouts.body_idle, total));
+                Request::from_parts(parts, RequestTimeoutBody::new(body, context.timeouts.body_idle, total));
             // The future of a handler is large; boxed, it is not moved again.
-            match Box::pin(Contained::new(site.handler.handle(request, address))).await {
+            match Box::pin(CatchUnwind::new(context.handler.handle(request, address))).await {
                 Ok((response, handled)) => (compress(accepted, response).await, handled),
                 // The panic hook has logged the location.
                 Err(_) => {
-                    site.metrics.requests.panics.inc();
-                    own(site.own.internal_error(request_id.as_ref()))
+                    context.metrics.requests.panics.inc();
+                    own(context.responses.internal_error(request_id.as_ref()))
                 }
             }
         }
-        Verdict::OptionsAsterisk => own(site.own.options(parts.headers.get(super::own::REQUEST_ID))),
-        Verdict::Reject(reason) => own(site.own.bad_request(reason, &parts)),
+        Verdict::OptionsAsterisk => {
+            own(context.responses.options(parts.headers.get(super::responses::REQUEST_ID)))
+        }
+        Verdict::Reject(reason) => own(context.responses.bad_request(reason, &parts)),
     };
     let status = response.status().as_u16();
-    access_log::record(&site.metrics, &method, &peer.text_of(address), started, status, handled.as_ref());
+    access_log::record(&context.metrics, &method, &peer.text_of(address), started, status, handled.as_ref());
     in_flight.complete();
     response
 }
@@ -150,8 +152,8 @@ struct InFlightGuard<'a, H> {
 
 impl<'a, H> InFlightGuard<'a, H> {
     fn new(peer: &'a Peer<H>) -> Self {
-        peer.link.set_busy(true);
-        peer.site.metrics.requests.in_flight.inc();
+        peer.state.set_busy(true);
+        peer.context.metrics.requests.in_flight.inc();
         InFlightGuard { peer, completed: false }
     }
 
@@ -162,10 +164,10 @@ impl<'a, H> InFlightGuard<'a, H> {
 
 impl<H> Drop for InFlightGuard<'_, H> {
     fn drop(&mut self) {
-        self.peer.link.set_busy(false);
-        self.peer.site.metrics.requests.in_flight.dec();
+        self.peer.state.set_busy(false);
+        self.peer.context.metrics.requests.in_flight.dec();
         if !self.completed {
-            self.peer.site.metrics.requests.cancelled.inc();
+            self.peer.context.metrics.requests.cancelled.inc();
         }
     }
 }

@@ -50,7 +50,7 @@ pub enum TlsError {
     },
 }
 
-crate::failure::from_error!(TlsError);
+crate::error::from_error!(TlsError);
 
 impl Tls {
     /// Reads both files. `http2` offers HTTP/2 to clients.

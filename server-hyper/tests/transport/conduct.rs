@@ -108,7 +108,7 @@ async fn large_answers_are_compressed_as_the_client_wants() {
             assert_eq!(plain, "abcdefgh".repeat(129));
         }
     }
-    for (path, why) in [("/big/1024", "too small"), ("/tagged/8192", "an ETag names the octets")] {
+    for (path, why) in [("/big/1024", "too small"), ("/tagged/8192", "an ETag names the bytes")] {
         let answer = ask(path, "gzip, br, zstd").await;
         assert_eq!(answer.header("content-encoding"), None, "{why}");
         assert!(answer.header("content-length").is_some());

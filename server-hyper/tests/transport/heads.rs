@@ -200,7 +200,7 @@ const VECTORS: &[(&str, &str, Expected)] = &[
     ("a folded line", "GET {health} HTTP/1.1\r\n{H}X-A: b\r\n c\r\n\r\n", Bare(400)),
     ("a line without a colon", "GET {health} HTTP/1.1\r\n{H}X-A\r\n\r\n", Bare(400)),
     ("a line without a name", "GET {health} HTTP/1.1\r\n{H}: b\r\n\r\n", Bare(400)),
-    ("a zero octet in a value", "GET {health} HTTP/1.1\r\n{H}X-A: \0\r\n\r\n", Bare(400)),
+    ("a zero byte in a value", "GET {health} HTTP/1.1\r\n{H}X-A: \0\r\n\r\n", Bare(400)),
     ("a carriage return in a value", "GET {health} HTTP/1.1\r\n{H}X-A: b\rc\r\n\r\n", Bare(400)),
     ("headers of 20 KB", "GET {health} HTTP/1.1\r\n{H}X-A: {20K}\r\n\r\n", Open(&[431])),
     ("headers of 200 KB", "GET {health} HTTP/1.1\r\n{H}X-A: {200K}\r\n\r\n", Open(&[431])),

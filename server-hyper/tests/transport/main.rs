@@ -5,6 +5,6 @@
 
 mod conduct;
 mod heads;
-mod patience;
 mod secrecy;
 mod support;
+mod timeouts;

@@ -1,4 +1,4 @@
-//! A server on real sockets, and clients that send raw octets.
+//! A server on real sockets, and clients that send raw bytes.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use server_hyper::config::timeouts::Timeouts;
 use server_hyper::metrics::Metrics;
 use server_hyper::ports::{SystemClock, SystemRandom};
 use server_hyper::proxies::TrustedProxies;
+use server_hyper::serve::api::ApiHandler;
 use server_hyper::serve::connection::Protocols;
+use server_hyper::serve::connection_limit::ConnectionLimiter;
 use server_hyper::serve::docs::Docs;
 use server_hyper::serve::drain::Drain;
 use server_hyper::serve::listener;
-use server_hyper::serve::own::Own;
-use server_hyper::serve::places::Places;
-use server_hyper::serve::service::{Handler, HandlerResponse, RequestBody, Site};
+use server_hyper::serve::responses::ServerResponses;
+use server_hyper::serve::service::{Handler, HandlerResponse, ListenerContext, RequestBody};
 use server_hyper::serve::tls::Tls;
-use server_hyper::serve::web::Web;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -68,21 +68,21 @@ pub async fn start<H: Handler>(handler: H, options: Options) -> Server {
     let address = listening.local_addr().unwrap();
     let metrics = Arc::new(Metrics::new("0.0.0", || 0));
     let drain = Arc::new(Drain::default());
-    let site = Arc::new(Site {
+    let site = Arc::new(ListenerContext {
         handler,
         metrics: Arc::clone(&metrics),
         timeouts: options.timeouts,
         proxies: options.proxies.clone(),
-        own: Own::new(Arc::new(SystemClock), Arc::new(SystemRandom), options.tls.is_some()),
+        responses: ServerResponses::new(Arc::new(SystemClock), Arc::new(SystemRandom), options.tls.is_some()),
     });
-    let places = Arc::new(Places::new(options.connections, options.per_address, options.proxies));
+    let limiter = Arc::new(ConnectionLimiter::new(options.connections, options.per_address, options.proxies));
     let protocols = Arc::new(Protocols { tls: options.tls, http2: options.http2 });
-    let accepting = tokio::spawn(listener::serve(listening, site, protocols, places, Arc::clone(&drain)));
+    let accepting = tokio::spawn(listener::serve(listening, site, protocols, limiter, Arc::clone(&drain)));
     Server { address, drain, metrics, accepting }
 }
 
 /// The API on a store in memory, with an agent `acme` and a key.
-pub async fn api() -> (Web, IssuedKey) {
+pub async fn api() -> (ApiHandler, IssuedKey) {
     let brand = Brand::new("http://127.0.0.1:8080").unwrap();
     let server_keys = ServerKeys::new(ServerKey::new(&[7; 32]), Vec::new());
     let ports = Ports::new(Arc::new(SystemClock), Arc::new(SystemRandom), server_keys);
@@ -103,7 +103,7 @@ pub async fn api() -> (Web, IssuedKey) {
     let issued = platform.create_key(&by, key).await.unwrap();
     let mut settings = Settings::new(brand);
     settings.address_limits = AddressLimits { health: 0, download: 0, unrouted: 0, failed_authentication: 0 };
-    (Web::new(platform.api(settings), Docs::new(false)), issued)
+    (ApiHandler::new(platform.api(settings), Docs::new(false)), issued)
 }
 
 /// Stands in for the API where a test needs a handler that misbehaves.
@@ -132,9 +132,9 @@ async fn answer(request: Request<RequestBody>, client: IpAddr) -> Response<Full<
             tokio::time::sleep(Duration::from_millis(number(millis) as u64)).await;
             text("slow".to_owned())
         }
-        ("big", octets) => text("abcdefgh".repeat(number(octets) / 8)),
-        ("tagged", octets) => {
-            let mut response = text("abcdefgh".repeat(number(octets) / 8));
+        ("big", bytes) => text("abcdefgh".repeat(number(bytes) / 8)),
+        ("tagged", bytes) => {
+            let mut response = text("abcdefgh".repeat(number(bytes) / 8));
             response.headers_mut().insert("etag", "\"1\"".parse().unwrap());
             response
         }
@@ -144,7 +144,7 @@ async fn answer(request: Request<RequestBody>, client: IpAddr) -> Response<Full<
             response
         }
         ("body", _) => match request.into_body().collect().await {
-            Ok(body) => text(format!("{} octets", body.to_bytes().len())),
+            Ok(body) => text(format!("{} bytes", body.to_bytes().len())),
             Err(error) => {
                 let mut response = text(error.to_string());
                 *response.status_mut() = http::StatusCode::REQUEST_TIMEOUT;
@@ -186,18 +186,18 @@ pub struct Heard {
     pub reset: bool,
 }
 
-/// Sends octets and listens until the server closes or says no more.
-pub async fn send(address: SocketAddr, octets: &[u8]) -> Heard {
+/// Sends bytes and listens until the server closes or says no more.
+pub async fn send(address: SocketAddr, bytes: &[u8]) -> Heard {
     let stream = TcpStream::connect(address).await.unwrap();
-    talk(stream, octets, Duration::from_millis(250)).await
+    talk(stream, bytes, Duration::from_millis(250)).await
 }
 
-/// As [`send`] on a stream of any kind; the server may be silent for `patience` before it counts as done.
-pub async fn talk<S: AsyncRead + AsyncWrite + Unpin>(stream: S, octets: &[u8], patience: Duration) -> Heard {
+/// As [`send`] on a stream of any kind; the server may be silent for `silence` before it counts as done.
+pub async fn talk<S: AsyncRead + AsyncWrite + Unpin>(stream: S, bytes: &[u8], silence: Duration) -> Heard {
     let (mut reader, mut writer) = tokio::io::split(stream);
     // A server that refuses need not take everything.
     let writing = async {
-        let _ = writer.write_all(octets).await;
+        let _ = writer.write_all(bytes).await;
         let _ = writer.flush().await;
     };
     let reading = async {
@@ -205,7 +205,7 @@ pub async fn talk<S: AsyncRead + AsyncWrite + Unpin>(stream: S, octets: &[u8], p
         let mut chunk = vec![0; 64 * 1024];
         let (mut closed, mut reset) = (false, false);
         loop {
-            let wait = if heard.is_empty() { Duration::from_secs(5) } else { patience };
+            let wait = if heard.is_empty() { Duration::from_secs(5) } else { silence };
             match timeout(wait, reader.read(&mut chunk)).await {
                 Ok(Ok(0)) => closed = true,
                 Ok(Ok(read)) => {
@@ -220,37 +220,37 @@ pub async fn talk<S: AsyncRead + AsyncWrite + Unpin>(stream: S, octets: &[u8], p
         (heard, closed, reset)
     };
     let ((heard, closed, reset), ()) = tokio::join!(reading, writing);
-    Heard { answers: answers(&heard, octets.starts_with(b"HEAD")), closed, reset }
+    Heard { answers: answers(&heard, bytes.starts_with(b"HEAD")), closed, reset }
 }
 
-pub fn answers(mut octets: &[u8], is_head: bool) -> Vec<Answer> {
+pub fn answers(mut bytes: &[u8], is_head: bool) -> Vec<Answer> {
     let mut answers = Vec::new();
-    while let Some(end) = octets.windows(4).position(|window| window == b"\r\n\r\n") {
-        let head = String::from_utf8(octets[..end].to_vec()).unwrap();
-        octets = &octets[end + 4..];
+    while let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
+        let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+        bytes = &bytes[end + 4..];
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         let mut answer = Answer { status, head, body: Vec::new() };
         let length = answer.header("content-length").map(|length| length.parse::<usize>().unwrap());
         if answer.header("transfer-encoding").is_some() {
-            answer.body = unchunk(&mut octets);
+            answer.body = unchunk(&mut bytes);
         } else if !is_head && !matches!(status, 100 | 204 | 304) {
-            let length = length.unwrap_or(octets.len()).min(octets.len());
-            answer.body = octets[..length].to_vec();
-            octets = &octets[length..];
+            let length = length.unwrap_or(bytes.len()).min(bytes.len());
+            answer.body = bytes[..length].to_vec();
+            bytes = &bytes[length..];
         }
         answers.push(answer);
     }
-    assert!(octets.is_empty(), "left over: {:?}", String::from_utf8_lossy(octets));
+    assert!(bytes.is_empty(), "left over: {:?}", String::from_utf8_lossy(bytes));
     answers
 }
 
-fn unchunk(octets: &mut &[u8]) -> Vec<u8> {
+fn unchunk(bytes: &mut &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     loop {
-        let end = octets.windows(2).position(|window| window == b"\r\n").unwrap();
-        let size = usize::from_str_radix(std::str::from_utf8(&octets[..end]).unwrap(), 16).unwrap();
-        body.extend_from_slice(&octets[end + 2..end + 2 + size]);
-        *octets = &octets[end + 4 + size..];
+        let end = bytes.windows(2).position(|window| window == b"\r\n").unwrap();
+        let size = usize::from_str_radix(std::str::from_utf8(&bytes[..end]).unwrap(), 16).unwrap();
+        body.extend_from_slice(&bytes[end + 2..end + 2 + size]);
+        *bytes = &bytes[end + 4 + size..];
         if size == 0 {
             return body;
         }

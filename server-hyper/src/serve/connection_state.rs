@@ -6,14 +6,14 @@ use super::framing::Ambiguity;
 
 /// The state of a connection, shared by the stream below hyper and the service above it.
 #[derive(Debug, Default)]
-pub struct Link {
+pub struct ConnectionState {
     /// The first request with ambiguous framing; the stream sets it.
     pub ambiguity: Ambiguity,
     /// Whether a request is in progress; the service sets it.
     busy: AtomicBool,
 }
 
-impl Link {
+impl ConnectionState {
     /// Sets whether a request is in progress. HTTP/1.1 processes one at a time.
     pub fn set_busy(&self, busy: bool) {
         self.busy.store(busy, Ordering::Relaxed);

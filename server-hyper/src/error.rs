@@ -7,26 +7,26 @@ use crate::config::ConfigError;
 
 /// The error of a command. Its message says what to do.
 #[derive(Debug)]
-pub struct Failure {
+pub struct CliError {
     message: String,
     /// Whether the command line was wrong: exit status 2 instead of 1.
     is_usage: bool,
 }
 
-impl Failure {
+impl CliError {
     /// An error with this message.
     pub fn new(message: impl Into<String>) -> Self {
-        Failure { message: message.into(), is_usage: false }
+        CliError { message: message.into(), is_usage: false }
     }
 
     /// An invalid command line.
     pub fn usage(message: impl Into<String>) -> Self {
-        Failure { message: message.into(), is_usage: true }
+        CliError { message: message.into(), is_usage: true }
     }
 
     /// An error with the message of an error and of its causes.
     pub fn caused_by(error: &dyn std::error::Error) -> Self {
-        Failure::new(with_causes(error))
+        CliError::new(with_causes(error))
     }
 
     /// The exit status.
@@ -36,15 +36,15 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl From<ConfigError> for Failure {
+impl From<ConfigError> for CliError {
     fn from(error: ConfigError) -> Self {
-        Failure { message: error.to_string(), is_usage: error.is_usage }
+        CliError { message: error.to_string(), is_usage: error.is_usage }
     }
 }
 
@@ -66,9 +66,9 @@ fn with_causes(error: &dyn std::error::Error) -> String {
 /// Converts errors whose messages, with those of their causes, say enough.
 macro_rules! from_error {
     ($($error:ty),*) => {$(
-        impl From<$error> for $crate::failure::Failure {
+        impl From<$error> for $crate::error::CliError {
             fn from(error: $error) -> Self {
-                $crate::failure::Failure::caused_by(&error)
+                $crate::error::CliError::caused_by(&error)
             }
         }
     )*};

@@ -11,16 +11,16 @@ use super::docs::Docs;
 use super::service::{Handler, HandlerResponse, RequestBody};
 
 /// The API with its reference. The API can be replaced while requests run.
-pub struct Web {
+pub struct ApiHandler {
     api: Arc<ArcSwap<Api>>,
     docs: Docs,
 }
 
-impl Web {
+impl ApiHandler {
     /// A handler of both.
     #[must_use]
     pub fn new(api: Api, docs: Docs) -> Self {
-        Web { api: Arc::new(ArcSwap::from_pointee(api)), docs }
+        ApiHandler { api: Arc::new(ArcSwap::from_pointee(api)), docs }
     }
 
     /// The cell that holds the API, for its replacement.
@@ -30,7 +30,7 @@ impl Web {
     }
 }
 
-impl Handler for Web {
+impl Handler for ApiHandler {
     type Body = ApiBody;
 
     async fn handle(&self, request: Request<RequestBody>, client: IpAddr) -> HandlerResponse<ApiBody> {

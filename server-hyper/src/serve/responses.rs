@@ -21,23 +21,23 @@ pub fn transport_security() -> HeaderValue {
 
 /// Creates the responses that need no handler.
 #[derive(Clone)]
-pub struct Own {
+pub struct ServerResponses {
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdSource>,
     strict_transport_security: bool,
 }
 
-impl std::fmt::Debug for Own {
+impl std::fmt::Debug for ServerResponses {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Own").finish_non_exhaustive()
+        f.debug_struct("ServerResponses").finish_non_exhaustive()
     }
 }
 
-impl Own {
+impl ServerResponses {
     /// Uses these ports; with `strict_transport_security` responses have that header.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>, strict_transport_security: bool) -> Self {
-        Own { clock, ids, strict_transport_security }
+        ServerResponses { clock, ids, strict_transport_security }
     }
 
     /// 400 BAD_REQUEST. It closes the connection, because the start of the next request is uncertain.

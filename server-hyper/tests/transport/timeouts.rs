@@ -21,11 +21,11 @@ async fn server(change: impl FnOnce(&mut Timeouts)) -> Server {
     start(StandIn, options).await
 }
 
-/// How long a connection is kept after `octets` were sent, and what came back.
-async fn kept(address: SocketAddr, octets: &str) -> (Duration, String) {
+/// How long a connection is kept after `bytes` were sent, and what came back.
+async fn kept(address: SocketAddr, bytes: &str) -> (Duration, String) {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let begun = Instant::now();
-    stream.write_all(octets.as_bytes()).await.unwrap();
+    stream.write_all(bytes.as_bytes()).await.unwrap();
     let mut heard = Vec::new();
     // A reset is an end as well.
     let _ = timeout(LONG, stream.read_to_end(&mut heard)).await.expect("the connection is ended");
@@ -48,7 +48,7 @@ async fn a_head_that_stalls_or_trickles_is_ended() {
     let server = server(|timeouts| timeouts.head = SHORT).await;
     let (took, heard) = kept(server.address, "GET / HTTP/1.1\r\nHost: a\r\nX-").await;
     assert!(is_about(took, SHORT) && heard.is_empty(), "{took:?} {heard}");
-    // An octet now and then does not help, neither in the first head nor in a later one.
+    // An byte now and then does not help, neither in the first head nor in a later one.
     for before in [String::new(), get("/")] {
         let mut stream = TcpStream::connect(server.address).await.unwrap();
         stream.write_all(before.as_bytes()).await.unwrap();
@@ -194,11 +194,11 @@ async fn a_slow_reader_that_goes_on_reading_gets_everything() {
 async fn an_early_answer_is_seen_though_the_body_is_still_coming() {
     let server = server(|_| ()).await;
     let head = "POST /refuse HTTP/1.1\r\nHost: a\r\nContent-Length: 33554432\r\n\r\n";
-    let mut octets = head.as_bytes().to_vec();
-    octets.resize(octets.len() + 32 * 1024 * 1024, b'x');
+    let mut bytes = head.as_bytes().to_vec();
+    bytes.resize(bytes.len() + 32 * 1024 * 1024, b'x');
     for _ in 0..5 {
         let stream = TcpStream::connect(server.address).await.unwrap();
-        let heard = talk(stream, &octets, LONG).await;
+        let heard = talk(stream, &bytes, LONG).await;
         assert_eq!(heard.answers[0].status, 413);
         assert!(heard.closed && !heard.reset, "{heard:?}");
     }

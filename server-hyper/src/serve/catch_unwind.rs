@@ -8,20 +8,20 @@ use std::task::{Context, Poll};
 pin_project_lite::pin_project! {
     /// A future that returns its panic as an error. Requests share state only through atomics and locks without
     /// poisoning, so the others can continue.
-    pub struct Contained<F> {
+    pub struct CatchUnwind<F> {
         #[pin]
         future: F,
     }
 }
 
-impl<F> Contained<F> {
+impl<F> CatchUnwind<F> {
     /// Catches the panics of `future`.
     pub fn new(future: F) -> Self {
-        Contained { future }
+        CatchUnwind { future }
     }
 }
 
-impl<F: Future> Future for Contained<F> {
+impl<F: Future> Future for CatchUnwind<F> {
     type Output = Result<F::Output, Box<dyn Any + Send>>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {

@@ -9,7 +9,7 @@ use openapi_core::platform::Platform;
 use openapi_core::widget::{WidgetApi, WidgetSettings};
 
 use crate::assemble::{self, Decisions, Stores};
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::ports::{SystemClock, SystemRandom};
 use crate::server_keys::KeySource;
 
@@ -23,7 +23,7 @@ const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(20);
 const HANDOVER: Duration = Duration::from_secs(1);
 
 /// Holds the current platform and replaces it when the server keys change.
-pub struct Platforms {
+pub struct KeyRotation {
     current: ArcSwap<Platform>,
     stores: Stores,
     decisions: Decisions,
@@ -40,7 +40,7 @@ fn modified(keys: &KeySource) -> Option<SystemTime> {
     std::fs::metadata(path).and_then(|file| file.modified()).ok()
 }
 
-impl Platforms {
+impl KeyRotation {
     /// Creates a platform over the stores with these keys.
     ///
     /// # Errors
@@ -51,14 +51,14 @@ impl Platforms {
         keys: KeySource,
         settings: Settings,
         widget: WidgetSettings,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CliError> {
         // Creates a missing file, so its modification time is known before the keys are read.
         keys.entries(&SystemClock, &SystemRandom)?;
         let keys_modified = modified(&keys);
         let brand = settings.brand.clone();
         let platform = assemble::platform_over(&stores, &keys, brand, decisions.clone())?;
         let current = ArcSwap::new(platform);
-        Ok(Platforms { current, stores, decisions, keys, keys_modified, settings, widget })
+        Ok(KeyRotation { current, stores, decisions, keys, keys_modified, settings, widget })
     }
 
     /// The current platform.
@@ -91,7 +91,7 @@ impl Platforms {
 
     /// Watches the file of the server keys, for ever. When it changes, a platform with the new keys takes over: a platform
     /// never changes its keys, and the server must accept what the operator's commands hash with a new one.
-    pub async fn follow_keys(&self, api: &ArcSwap<Api>, widget: &ArcSwap<WidgetApi>) {
+    pub async fn watch_keys(&self, api: &ArcSwap<Api>, widget: &ArcSwap<WidgetApi>) {
         let mut known = self.keys_modified;
         loop {
             tokio::time::sleep(KEY_CHECK_INTERVAL).await;

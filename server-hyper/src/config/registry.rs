@@ -5,11 +5,11 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Every command.
-    Every,
+    Global,
     /// `serve` and `demo`.
-    Serving,
+    Serve,
     /// `serve`, `demo` and `extract`.
-    Extracting,
+    Extract,
     /// `knowledge add`.
     Knowledge,
 }
@@ -96,7 +96,7 @@ pub fn variable_of(key: &str) -> String {
     format!("OPENAPI_{}", key.to_uppercase().replace(['.', '-'], "_"))
 }
 
-/// The key that an environment variable sets, as far as the name tells: `llm.NAME.FIELD` for variables of LLM endpoints.
+/// The key that an environment variable sets; `llm.NAME.FIELD` for variables of LLM endpoints.
 #[must_use]
 pub fn key_of_variable(variable: &str) -> Option<String> {
     let key = variable.strip_prefix("OPENAPI_")?.to_lowercase();
@@ -162,7 +162,7 @@ macro_rules! settings {
 
 /// The fields of an LLM endpoint: `[llm.NAME]` in the settings file.
 pub const LLM_SETTINGS: &[Setting] = settings! {
-    Extracting {
+    Extract {
         url: Scalar "URL" = "", "Base URL of an endpoint with the chat-completions protocol, such as https://models.example.com/v1";
         model: Scalar "MODEL" = "", "Model to use at this endpoint; agents may choose another one";
         api_key: Secret "KEY" = "", "API key of the endpoint";
@@ -173,7 +173,7 @@ pub const LLM_SETTINGS: &[Setting] = settings! {
 
 /// All settings but those of LLM endpoints, in the order of `config show`.
 pub const SETTINGS: &[Setting] = settings! {
-    Every {
+    Global {
         store: SecretUrl "URL" = "sqlite:./data/openapi.db",
             "Database: sqlite:PATH, postgres://USER:PASSWORD@HOST/DATABASE, mongodb://USER:PASSWORD@HOST/DATABASE, \
             or memory: for data that is lost on exit";
@@ -194,17 +194,17 @@ pub const SETTINGS: &[Setting] = settings! {
             "Log level: error, warn, info, debug or trace; or levels by target, such as info,access=off";
         log_format: Scalar "FORMAT" = "", "Log format: text or json [default: text on a terminal, otherwise json]";
     }
-    Serving {
+    Serve {
         listen: Scalar "ADDRESS" = "127.0.0.1:8080", "Address and port of the Open API; port 0 picks a free port";
         ops_listen: Scalar "ADDRESS" = "127.0.0.1:9090",
             "Address and port of /livez, /readyz and /metrics, or off; it requires no credentials, so keep it private";
         widget_listen: Scalar "ADDRESS" = "off", "Address and port of the chat widget, such as 127.0.0.1:8081, or off";
     }
-    Every {
+    Global {
         widget_public_url: Scalar "URL" = "",
             "Public origin of the widget listener, such as https://widget.example.com [default: its listen address]";
     }
-    Serving {
+    Serve {
         widget_limit: List "NAME=COUNT/DURATION" = "",
             "Replaces a rate limit of the widget, such as turns=8/60s or turns=off; repeat the flag for several. Per \
             visitor: turns, syncs, leads, uploads. Per address: address_turns, address_sessions, address_leads, \
@@ -240,7 +240,7 @@ pub const SETTINGS: &[Setting] = settings! {
             "Redirect downloads to the object store; a link that a client has followed stays valid until it expires, \
             even if the key is revoked or the file deleted";
     }
-    Extracting {
+    Extract {
         extraction_engine: Scalar "ENGINE" = "",
             "Engine that extracts fields from documents: builtin, which needs no network; llm, which sends their text to \
             the endpoint of --extraction-llm; or off, which answers extractions with 503 [default: llm if \
@@ -254,17 +254,17 @@ pub const SETTINGS: &[Setting] = settings! {
             "Languages of text in images and scanned pages, by their tesseract names (eng, deu, fra); each one adds \
             processing time";
     }
-    Serving {
+    Serve {
         max_document_size: Scalar "SIZE" = "20MiB", "Largest document of an extraction, up to 256MiB";
         max_document_pages: Scalar "COUNT" = "50", "Pages per document";
         max_document_characters: Scalar "COUNT" = "1000000", "Characters of text per document";
         max_document_pixels: Scalar "COUNT" = "40000000", "Pixels per image, up to 40000000";
         extractions_per_key: Scalar "COUNT" = "5", "Concurrent extractions per API key on this server";
     }
-    Extracting {
+    Extract {
         extraction_timeout: Scalar "DURATION" = "120s", "Timeout of an extraction";
     }
-    Serving {
+    Serve {
         document_retention: Scalar "DURATION" = "90d", "How long documents sent with saveToStorage are retained";
     }
     Knowledge {
@@ -274,7 +274,7 @@ pub const SETTINGS: &[Setting] = settings! {
         knowledge_documents: Scalar "COUNT" = "1000", "Documents per agent";
         knowledge_passages: Scalar "COUNT" = "50000", "Passages of all documents of an agent; servers hold them in memory";
     }
-    Serving {
+    Serve {
         max_uri_size: Scalar "SIZE" = "8KiB", "Longest path and query string";
         max_header_size: Scalar "SIZE" = "16KiB", "Largest header block";
         body_idle_timeout: Scalar "DURATION" = "30s", "Longest pause between two reads of a request body";

@@ -10,7 +10,7 @@ use crate::proxies::TrustedProxies;
 
 /// Limits concurrent connections.
 #[derive(Debug)]
-pub struct Places {
+pub struct ConnectionLimiter {
     total: usize,
     per_address: usize,
     /// A connection of a trusted proxy carries many clients: it counts towards the total only.
@@ -26,51 +26,51 @@ struct Open {
 
 /// The limit that a connection exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoPlace {
+pub enum LimitExceeded {
     /// The limit of the server.
     Total,
     /// The limit of the address.
     Address,
 }
 
-impl NoPlace {
+impl LimitExceeded {
     /// The label in metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            NoPlace::Total => "total",
-            NoPlace::Address => "address",
+            LimitExceeded::Total => "total",
+            LimitExceeded::Address => "address",
         }
     }
 }
 
-impl Places {
+impl ConnectionLimiter {
     /// A limiter; `per_address` of 0 disables the limit per address.
     #[must_use]
     pub fn new(total: usize, per_address: usize, proxies: TrustedProxies) -> Self {
-        Places { total, per_address, proxies, open: Mutex::default() }
+        ConnectionLimiter { total, per_address, proxies, open: Mutex::default() }
     }
 
     /// Admits a connection from `address` until the permit is dropped.
     ///
     /// # Errors
     /// The limit that the connection would exceed.
-    pub fn acquire(self: &Arc<Self>, address: IpAddr) -> Result<Place, NoPlace> {
+    pub fn acquire(self: &Arc<Self>, address: IpAddr) -> Result<Permit, LimitExceeded> {
         let address = (self.per_address > 0 && !self.proxies.contains(address)).then(|| counted(address));
         let mut open = self.open.lock();
         if open.total >= self.total {
-            return Err(NoPlace::Total);
+            return Err(LimitExceeded::Total);
         }
         if let Some(address) = address {
             let count = open.addresses.entry(address).or_default();
             if *count >= self.per_address {
-                return Err(NoPlace::Address);
+                return Err(LimitExceeded::Address);
             }
             *count += 1;
         }
         open.total += 1;
         drop(open);
-        Ok(Place { places: Arc::clone(self), address })
+        Ok(Permit { limiter: Arc::clone(self), address })
     }
 }
 
@@ -84,14 +84,14 @@ fn counted(address: IpAddr) -> IpAddr {
 
 /// An admitted connection.
 #[derive(Debug)]
-pub struct Place {
-    places: Arc<Places>,
+pub struct Permit {
+    limiter: Arc<ConnectionLimiter>,
     address: Option<IpAddr>,
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
-        let mut open = self.places.open.lock();
+        let mut open = self.limiter.open.lock();
         open.total -= 1;
         if let Some(address) = self.address
             && let Some(count) = open.addresses.get_mut(&address)
@@ -111,18 +111,18 @@ mod tests {
     #[test]
     fn connections_are_limited_in_total_and_per_address_until_they_end() {
         let proxies = TrustedProxies::new(vec!["10.0.0.0/8".parse().unwrap()]);
-        let places = Arc::new(Places::new(4, 2, proxies));
-        let take = |address: &str| places.acquire(address.parse().unwrap());
+        let limiter = Arc::new(ConnectionLimiter::new(4, 2, proxies));
+        let take = |address: &str| limiter.acquire(address.parse().unwrap());
         let first = take("192.0.2.1").unwrap();
         let second = take("::ffff:192.0.2.1").unwrap();
-        assert_eq!(take("192.0.2.1").unwrap_err(), NoPlace::Address);
+        assert_eq!(take("192.0.2.1").unwrap_err(), LimitExceeded::Address);
         drop(first);
         let held = [take("192.0.2.1").unwrap(), take("10.0.0.1").unwrap(), take("10.0.0.1").unwrap()];
-        assert_eq!(take("10.0.0.1").unwrap_err(), NoPlace::Total);
+        assert_eq!(take("10.0.0.1").unwrap_err(), LimitExceeded::Total);
         drop((second, held));
-        assert!(places.open.lock().addresses.is_empty());
+        assert!(limiter.open.lock().addresses.is_empty());
         let block = [take("2001:db8::1").unwrap(), take("2001:db8::2").unwrap()];
-        assert_eq!(take("2001:db8::3").unwrap_err(), NoPlace::Address);
+        assert_eq!(take("2001:db8::3").unwrap_err(), LimitExceeded::Address);
         assert!(take("2001:db8:0:1::1").is_ok());
         drop(block);
     }
