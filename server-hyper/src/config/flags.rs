@@ -81,7 +81,13 @@ fn llm_flag() -> Arg {
 /// A hidden flag whose only effect is an error that names its successor.
 fn renamed_flag(old: &'static str, new: &'static str) -> Arg {
     let refuse = move |_: &str| Err::<String, _>(format!("this flag is now --{}", flag_of(new)));
-    Arg::new(old).long(flag_of(old)).hide(true).num_args(0..=1).default_missing_value("").value_parser(refuse)
+    Arg::new(old)
+        .long(flag_of(old))
+        .value_name("VALUE")
+        .hide(true)
+        .num_args(0..=1)
+        .default_missing_value("")
+        .value_parser(refuse)
 }
 
 fn augment(command: Command, scope: Scope) -> Command {

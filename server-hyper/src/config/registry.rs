@@ -116,15 +116,19 @@ pub fn nearest(key: &str) -> Option<String> {
     if let Some((_, new)) = RENAMED.iter().find(|(old, _)| *old == key.trim_end_matches("_file")) {
         return Some((*new).to_owned());
     }
-    let llm = llm_key(key).into_iter().flat_map(|(name, _)| {
-        let name = if is_llm_name(name) { name.to_owned() } else { name.to_lowercase().replace('_', "-") };
-        LLM_SETTINGS.iter().map(move |setting| format!("llm.{name}.{}", setting.key))
+    // An unknown field of an endpoint: `llm.NAME.…` in files and flags, `llm_NAME_…` in variables.
+    let name = llm_key(key).or_else(|| key.strip_prefix("llm_")?.split_once('_')).map(|(name, _)| {
+        if is_llm_name(name) { name.to_owned() } else { name.to_lowercase().replace('_', "-") }
     });
+    let llm = name
+        .into_iter()
+        .flat_map(|name| LLM_SETTINGS.iter().map(move |setting| format!("llm.{name}.{}", setting.key)));
+    let similarity = |known: &str| strsim::sorensen_dice(&known.replace('.', "_"), &key.replace('.', "_"));
     SETTINGS
         .iter()
         .map(|setting| setting.key.to_owned())
         .chain(llm)
-        .map(|known| (strsim::sorensen_dice(&known, key), known))
+        .map(|known| (similarity(&known), known))
         .filter(|(similarity, _)| *similarity >= 0.6)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, known)| known)
@@ -341,6 +345,7 @@ mod tests {
         }
         assert_eq!(nearest("trusted_proxy").as_deref(), Some("trusted_proxies"));
         assert_eq!(nearest("llm.main.key").as_deref(), Some("llm.main.api_key"));
+        assert_eq!(nearest("llm_main_key").as_deref(), Some("llm.main.api_key"));
         assert_eq!(nearest("llm.Main.url").as_deref(), Some("llm.main.url"));
         assert_eq!(nearest("tls"), None);
     }
