@@ -26,7 +26,7 @@ pub use storage_sqlite::Ownership;
 use storage_sqlite::{SqliteConfig, SqliteStorage};
 
 use crate::config::Config;
-use crate::config::documents::{Engine, EngineChoice, Engines};
+use crate::config::extraction::{Engine, EngineChoice, Engines, knowledge_limits};
 use crate::error::CliError;
 use crate::ports::{SystemClock, SystemRandom};
 use crate::server_keys::KeySource;
@@ -359,7 +359,7 @@ pub fn responders(
     if !endpoints.is_empty() {
         let endpoints = endpoints.iter().map(|(name, endpoint)| (name.clone(), endpoint.clone()));
         let llm = LlmResponder::new(endpoints, Arc::new(SystemClock), Arc::new(SystemRandom));
-        let failed = |(name, error)| CliError::usage(format!("llm_endpoint {name}: {error}"));
+        let failed = |(name, error)| CliError::usage(format!("llm.{name}: {error}"));
         responders.push(Arc::new(llm.map_err(failed)?));
     }
     Ok(responders)
@@ -432,9 +432,8 @@ fn models(engines: &Engines) -> Result<Models, CliError> {
 /// When there is none, or its client cannot be made.
 pub fn model(engines: &Engines, name: &str) -> Result<ModelEngine, CliError> {
     let config = engines.models.get(name);
-    let config = config.ok_or_else(|| CliError::new(format!("there is no endpoint '{name}'")))?;
-    ModelEngine::new(ModelConfig::new(config.clone()))
-        .map_err(|error| CliError::new(format!("model_endpoint {name}: {error}")))
+    let config = config.ok_or_else(|| CliError::new(format!("there is no LLM endpoint '{name}'")))?;
+    ModelEngine::new(ModelConfig::new(config.clone())).map_err(|error| CliError::new(format!("llm.{name}: {error}")))
 }
 
 /// Platform and chat over open stores.

@@ -1,26 +1,31 @@
-//! Why a command failed: words for standard error, and the exit status.
+//! The error of a command: its message for standard error, and the exit status.
 
 use std::fmt;
 
 use crate::config::ConfigError;
 
-/// The failure of a command. Its text says what to do.
+/// The error of a command. Its message says what to do.
 #[derive(Debug)]
 pub struct CliError {
-    words: String,
+    message: String,
     /// Whether the command line was wrong: exit status 2 instead of 1.
     is_usage: bool,
 }
 
 impl CliError {
-    /// A failure in these words.
-    pub fn new(words: impl Into<String>) -> Self {
-        CliError { words: words.into(), is_usage: false }
+    /// An error with this message.
+    pub fn new(message: impl Into<String>) -> Self {
+        CliError { message: message.into(), is_usage: false }
     }
 
-    /// A command line that cannot be meant.
-    pub fn usage(words: impl Into<String>) -> Self {
-        CliError { words: words.into(), is_usage: true }
+    /// An invalid command line.
+    pub fn usage(message: impl Into<String>) -> Self {
+        CliError { message: message.into(), is_usage: true }
+    }
+
+    /// An error with the message of an error and of its causes.
+    pub fn caused_by(error: &dyn std::error::Error) -> Self {
+        CliError::new(with_causes(error))
     }
 
     /// The exit status.
@@ -32,36 +37,43 @@ impl CliError {
 
 impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.words)
+        f.write_str(&self.message)
     }
 }
 
 impl From<ConfigError> for CliError {
     fn from(error: ConfigError) -> Self {
-        CliError { words: error.to_string(), is_usage: error.is_usage }
+        CliError { message: error.to_string(), is_usage: error.is_usage }
     }
 }
 
-/// Makes a failure of an error whose own words, with those of its causes, say enough.
+/// An error with its causes, where its own message does not repeat them already.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut message = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let text = cause.to_string();
+        if !message.contains(&text) {
+            message.push_str(": ");
+            message.push_str(&text);
+        }
+        source = cause.source();
+    }
+    message
+}
+
+/// Converts errors whose messages, with those of their causes, say enough.
 macro_rules! from_error {
     ($($error:ty),*) => {$(
-        impl From<$error> for CliError {
+        impl From<$error> for $crate::error::CliError {
             fn from(error: $error) -> Self {
-                let mut words = error.to_string();
-                let mut source = std::error::Error::source(&error);
-                while let Some(cause) = source {
-                    let cause_words = cause.to_string();
-                    if !words.contains(&cause_words) {
-                        words.push_str(": ");
-                        words.push_str(&cause_words);
-                    }
-                    source = cause.source();
-                }
-                CliError::new(words)
+                $crate::error::CliError::caused_by(&error)
             }
         }
     )*};
 }
+
+pub(crate) use from_error;
 
 from_error!(
     openapi_core::admin::AdminError,
@@ -75,8 +87,6 @@ from_error!(
     storage_sqlite::OpenError,
     storage_postgres::OpenError,
     storage_mongo::OpenError,
-    crate::server_keys::KeyError,
-    crate::serve::tls::TlsError,
     serde_json::Error,
     csv::Error,
     std::io::Error

@@ -10,6 +10,7 @@ pub mod error;
 pub mod logging;
 pub mod metrics;
 pub mod ports;
+pub mod proxies;
 pub mod serve;
 pub mod server_keys;
 pub mod signals;

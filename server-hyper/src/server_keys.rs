@@ -1,4 +1,4 @@
-//! The server keys: made on first start, kept in a file of the data folder, changed by adding one.
+//! The server keys: generated at the first start, stored in a file in the data folder, rotated by adding one.
 
 use std::fmt::Write as _;
 use std::io;
@@ -9,20 +9,20 @@ use openapi_core::server_keys::{ServerKey, ServerKeys};
 use openapi_core::values::Timestamp;
 
 const HEADING: &str = "\
-# Server keys of the Open API. Without them no API secret is accepted: keep this file secret, and with your backups.
-# The first key makes new hashes and signatures, the others only verify.
+# Server keys of the Open API. Without them every API secret stops working: keep this file secret, and back it up.
+# The first key creates hashes and signatures, the others only verify.
 ";
 
-/// Where the keys of a server come from.
+/// The source of the server keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeySource {
-    /// Given by the operator: `OPENAPI_SERVER_KEY`.
+    /// The setting `OPENAPI_SERVER_KEY`.
     Given(String),
-    /// A file that is made when it is not there.
+    /// A file, which is created if it does not exist.
     File(PathBuf),
-    /// Drawn at each start: for a store that is gone at the end as well.
+    /// Generated at each start, for a store in memory.
     Drawn,
-    /// Not given, though servers share the store and so must share the keys.
+    /// Not configured, although servers that share a store must share the keys.
     Shared,
 }
 
@@ -30,19 +30,19 @@ pub enum KeySource {
 #[derive(Clone)]
 pub struct Entry {
     bytes: [u8; 32],
-    /// When it was made; unknown for keys that the operator gave.
+    /// The creation time; unknown for configured keys.
     pub made: Option<Timestamp>,
 }
 
 impl Entry {
-    /// The id of the key, which may be shown.
+    /// The id of the key, which is not secret.
     #[must_use]
     pub fn id(&self) -> String {
         ServerKey::new(&self.bytes).id().to_owned()
     }
 }
 
-/// Why the keys cannot be had.
+/// Why the server keys are unavailable.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// The file cannot be read or written.
@@ -52,28 +52,28 @@ pub enum KeyError {
         action: &'static str,
         /// The file.
         path: String,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
-    /// A key has another form.
+    /// A key is malformed.
     #[error(
-        "{place} is not a server key; a key is 64 hexadecimal digits, such as `openssl rand -hex 32` prints"
+        "{location} is not a server key; a key is 64 hexadecimal digits, such as `openssl rand -hex 32` prints"
     )]
     Form {
-        /// Where it stands.
-        place: String,
+        /// Its location.
+        location: String,
     },
-    /// There is no key where one must be.
+    /// The source has no key.
     #[error(
-        "{place} holds no server key; restore the file from a backup, or remove it to have new keys made (all API secrets then end)"
+        "{location} contains no server key; restore the file from a backup, or delete it to generate new keys (every API secret then stops working)"
     )]
     Empty {
-        /// What was read.
-        place: String,
+        /// The source.
+        location: String,
     },
-    /// Nobody gave keys for a store that servers share.
+    /// Servers share the store, and no key is configured.
     #[error(
-        "servers on one store need the same server key: set OPENAPI_SERVER_KEY for all of them, 64 hexadecimal digits, such as `openssl rand -hex 32` prints, and keep it with your backups; without it no API secret is accepted"
+        "servers that share a store need the same server key: set OPENAPI_SERVER_KEY on all of them to 64 hexadecimal digits, such as `openssl rand -hex 32` prints, and back it up; without it every API secret stops working"
     )]
     Shared,
     /// The keys are not in a file.
@@ -81,11 +81,13 @@ pub enum KeyError {
     NotAFile(&'static str),
 }
 
+crate::error::from_error!(KeyError);
+
 impl KeySource {
-    /// The keys, the current one first. A file that is not there is made.
+    /// The keys, the current one first. A missing file is created.
     ///
     /// # Errors
-    /// When the keys cannot be read or made.
+    /// The keys cannot be read or created.
     pub fn entries(&self, clock: &dyn Clock, ids: &dyn IdGenerator) -> Result<Vec<Entry>, KeyError> {
         match self {
             KeySource::Given(text) => parse(text, "OPENAPI_SERVER_KEY"),
@@ -97,9 +99,9 @@ impl KeySource {
                 }
                 match write(path, &[draw(clock, ids)], false) {
                     Ok(()) => {
-                        tracing::info!(path = %path.display(), "made the server keys; keep them with your backups");
+                        tracing::info!(path = %path.display(), "generated server keys; back up this file");
                     }
-                    // Another process made them at the same moment.
+                    // Another process has created the file concurrently.
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                     Err(source) => return Err(file_error("write", path, source)),
                 }
@@ -115,27 +117,25 @@ impl KeySource {
     pub fn load(&self, clock: &dyn Clock, ids: &dyn IdGenerator) -> Result<ServerKeys, KeyError> {
         let entries = self.entries(clock, ids)?;
         let mut keys = entries.iter().map(|entry| ServerKey::new(&entry.bytes));
-        let current = keys.next().ok_or_else(|| KeyError::Empty { place: self.to_string() })?;
+        let current = keys.next().ok_or_else(|| KeyError::Empty { location: self.to_string() })?;
         Ok(ServerKeys::new(current, keys.collect()))
     }
 
-    /// Adds a new current key; the former ones go on verifying.
+    /// Adds a new current key; the previous ones still verify.
     ///
     /// # Errors
-    /// When the keys are not in a file, or it cannot be written.
+    /// The keys are not in a file, or the file cannot be written.
     pub fn rotate(&self, clock: &dyn Clock, ids: &dyn IdGenerator) -> Result<Vec<Entry>, KeyError> {
         let path = match self {
             KeySource::File(path) => path,
             KeySource::Given(_) => {
                 return Err(KeyError::NotAFile(
-                    "the server keys are given by OPENAPI_SERVER_KEY: put a new key in front of them there, separated by a comma",
+                    "OPENAPI_SERVER_KEY sets the server keys: prepend a new key there, separated by a comma",
                 ));
             }
             KeySource::Shared => return Err(KeyError::Shared),
             KeySource::Drawn => {
-                return Err(KeyError::NotAFile(
-                    "a store in memory has no lasting server keys: there is nothing to rotate",
-                ));
+                return Err(KeyError::NotAFile("a store in memory has no persistent server keys to rotate"));
             }
         };
         let mut entries = self.entries(clock, ids)?;
@@ -175,21 +175,22 @@ fn read(path: &Path) -> Result<Option<Vec<Entry>>, KeyError> {
     }
 }
 
-/// Reads keys: one a line, or separated by commas, behind each what else is known of it; `#` begins a comment.
+/// Parses keys: one per line or separated by commas, each optionally followed by its creation time; `#` starts a comment.
 fn parse(text: &str, name: &str) -> Result<Vec<Entry>, KeyError> {
     let mut entries = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default();
         for part in line.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-            // The text itself may be a mistyped key: errors name its place only.
-            let place = || format!("{name}, line {}", number + 1);
-            let mut words = part.split_ascii_whitespace();
-            let bytes = words.next().and_then(unhex).ok_or_else(|| KeyError::Form { place: place() })?;
-            let made = words.next().map(str::parse).transpose();
-            entries.push(Entry { bytes, made: made.map_err(|_| KeyError::Form { place: place() })? });
+            // The text may be a mistyped key: errors name its location only.
+            let location = || format!("{name}, line {}", number + 1);
+            let mut fields = part.split_ascii_whitespace();
+            let bytes =
+                fields.next().and_then(unhex).ok_or_else(|| KeyError::Form { location: location() })?;
+            let made = fields.next().map(str::parse).transpose();
+            entries.push(Entry { bytes, made: made.map_err(|_| KeyError::Form { location: location() })? });
         }
     }
-    if entries.is_empty() { Err(KeyError::Empty { place: name.to_owned() }) } else { Ok(entries) }
+    if entries.is_empty() { Err(KeyError::Empty { location: name.to_owned() }) } else { Ok(entries) }
 }
 
 fn unhex(text: &str) -> Option<[u8; 32]> {
@@ -202,7 +203,7 @@ fn unhex(text: &str) -> Option<[u8; 32]> {
     Some(bytes)
 }
 
-/// Writes the whole file or nothing, readable by its owner only. Unless it is to be replaced, an existing one stays.
+/// Writes the file atomically, readable by its owner only. Without `replace` an existing file stays.
 fn write(path: &Path, entries: &[Entry], replace: bool) -> io::Result<()> {
     let mut text = HEADING.to_owned();
     for entry in entries {
@@ -220,9 +221,9 @@ fn write(path: &Path, entries: &[Entry], replace: bool) -> io::Result<()> {
     let mut file = tempfile::Builder::new().prefix(".server-keys-").tempfile_in(folder)?;
     io::Write::write_all(&mut file, text.as_bytes())?;
     file.as_file().sync_all()?;
-    let kept = if replace { file.persist(path) } else { file.persist_noclobber(path) };
-    kept.map_err(|error| error.error)?;
-    // The name is durable with its folder. Not every system can sync a folder, and then there is nothing to do.
+    let persisted = if replace { file.persist(path) } else { file.persist_noclobber(path) };
+    persisted.map_err(|error| error.error)?;
+    // Makes the rename durable, on systems that can sync a folder.
     let _ = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
     Ok(())
 }
@@ -233,7 +234,7 @@ mod tests {
     use openapi_core::ports::{FixedClock, SequentialIds};
 
     #[test]
-    fn keys_are_made_once_and_rotated_by_adding() {
+    fn keys_are_generated_once_and_rotated_by_adding() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("data").join("server-keys");
         let source = KeySource::File(path.clone());
@@ -253,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn given_keys_have_their_form() {
+    fn configured_keys_are_validated() {
         let (clock, ids) = (FixedClock::at(Timestamp::from_millis(0)), SequentialIds::default());
         let given =
             |text: &str| KeySource::Given(text.to_owned()).entries(&clock, &ids).map(|entries| entries.len());

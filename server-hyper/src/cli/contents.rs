@@ -1,5 +1,5 @@
-//! Contents of files as an operator handles them: check, back up, restore. Every content that is copied is compared with
-//! the digest in its record.
+//! Operator commands on file contents: check, backup, restore. Every copied content is compared with the digest in its
+//! record.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -19,13 +19,13 @@ use crate::error::CliError;
 /// How many bytes of the database travel at a time.
 const CHUNK: usize = 256 * 1024;
 
-/// Records that one step reads.
+/// Records per read.
 const BATCH: u32 = 500;
 
 /// The progress is reported after so many contents.
 const TOLD_EVERY: u64 = 1_000;
 
-/// Compares records and contents; with `repair` what is left after mending.
+/// Compares records with contents and returns the problems; with `repair`, those that remain after the repair.
 ///
 /// # Errors
 /// When a store cannot be read.
@@ -41,15 +41,15 @@ pub async fn check(
         if repair { platform.repair_contents(&context.operator(), found).await? } else { found.faults };
     if is_elsewhere {
         return Ok(vec![format!(
-            "the contents of all {} files and documents are missing; is --blobs the place where they are kept?",
-            faults.len()
+            "the contents of all {} files and documents are missing; does --blobs name their storage?",
+            problems.len()
         )]);
     }
-    Ok(faults.iter().map(ToString::to_string).collect())
+    Ok(problems.iter().map(ToString::to_string).collect())
 }
 
-/// Copies the store into a new folder: the records as they are at one instant, then the contents that they need.
-/// Returns how many.
+/// Copies the store into a new folder: a snapshot of the records, then the contents that they reference. Returns the
+/// number of contents.
 ///
 /// # Errors
 /// When the folder exists or cannot be written, or a content is missing or damaged.
@@ -113,8 +113,8 @@ pub async fn restore(
     Ok(copied)
 }
 
-/// Copies the contents that the records need, except those that are there already and as they should be. A content that
-/// is missing may be `dispensable`.
+/// Copies the contents that the records reference, except intact ones at the target. A missing content may be
+/// `dispensable`.
 async fn copy_contents(
     records: &Arc<dyn ConversationStorage>,
     from: &dyn BlobStore,
@@ -129,7 +129,7 @@ async fn copy_contents(
         match outcome {
             Ok(_) => copied += 1,
             Err(error) if dispensable(key).await? => {
-                tracing::debug!(%key, %error, "it was deleted meanwhile");
+                tracing::debug!(%key, %error, "skipping a content deleted during the backup");
             }
             Err(error) => return Err(CliError::from(error)),
         }

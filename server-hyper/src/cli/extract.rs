@@ -28,7 +28,7 @@ use super::input;
 use super::process::Logged;
 use crate::assemble::{self, confined};
 use crate::config::Config;
-use crate::config::documents::{Engine, EngineChoice};
+use crate::config::extraction::{Engine, EngineChoice};
 use crate::config::flags::ExtractArgs;
 use crate::error::CliError;
 use crate::ports::monotonic;

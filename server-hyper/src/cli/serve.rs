@@ -15,7 +15,7 @@ pub const EXAMPLES: &str = "Examples:\n  \
     openapi-server serve --listen 127.0.0.1:8080 --store sqlite:./data/openapi.db --log info,access=off\n  \
     openapi-server serve --config openapi.toml\n  \
     openapi-server serve --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem --public-url https://api.example.com\n  \
-    openapi-server serve --listen 0.0.0.0:8080 --behind-proxy 10.0.0.0/8 --public-url https://api.example.com\n\n\
+    openapi-server serve --listen 0.0.0.0:8080 --trusted-proxies 10.0.0.0/8 --public-url https://api.example.com\n\n\
     SIGTERM and SIGINT drain: no new connections, running requests end, exit status 0; a second signal ends at once. \
     SIGHUP reads certificate and key again.";
 

@@ -50,7 +50,7 @@ impl ConfigCommand {
                     .values()
                     .iter()
                     .map(|value| Shown {
-                        setting: value.setting.key,
+                        setting: &value.key,
                         value: value.shown(),
                         origin: value.origin.to_string(),
                     })

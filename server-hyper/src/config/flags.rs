@@ -1,4 +1,4 @@
-//! The flags of the settings, made from the table.
+//! The flags of the settings, generated from the registry.
 
 use std::path::PathBuf;
 
@@ -6,9 +6,9 @@ use clap::error::Error;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
 use super::layers::FlagValues;
-use super::registry::{Kind, SETTINGS, Scope, Setting};
+use super::registry::{LLM_SETTINGS, RENAMED, SETTINGS, Scope, Setting, ValueKind, flag_of, variable_of};
 
-/// The flags that every command takes.
+/// The flags that every command accepts.
 #[derive(Clone, Debug, Default)]
 pub struct GlobalArgs {
     /// The settings file.
@@ -19,77 +19,101 @@ pub struct GlobalArgs {
     pub values: FlagValues,
 }
 
-/// The flags of `serve` and `demo`.
-#[derive(Clone, Debug, Default)]
-pub struct ServeArgs {
-    /// The settings.
-    pub values: FlagValues,
-}
+const GLOBAL_HEADING: &str = "Global settings";
 
-/// Those of them that a command takes which reads documents without a server.
-#[derive(Clone, Debug, Default)]
-pub struct ExtractArgs {
-    /// The settings.
-    pub values: FlagValues,
+/// The heading that a scope's flags have in help.
+fn heading(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Global => GLOBAL_HEADING,
+        Scope::Serve => "Server settings",
+        Scope::Extract => "Extraction and LLM settings",
+        Scope::Knowledge => "Limits",
+    }
 }
-
-/// The flags of settings that `knowledge add` goes by.
-#[derive(Clone, Debug, Default)]
-pub struct KnowledgeArgs {
-    /// The settings.
-    pub values: FlagValues,
-}
-
-const FILE_HEADING: &str = "Settings of every command";
 
 fn flags_of(setting: &'static Setting) -> impl Iterator<Item = Arg> {
-    let plain = (setting.kind != Kind::Secret).then(|| {
-        let default = if setting.default.is_empty() || setting.kind == Kind::Switch {
+    let variable = variable_of(setting.key);
+    let plain = (setting.kind != ValueKind::Secret).then(|| {
+        let default = if setting.default.is_empty() || setting.kind == ValueKind::Bool {
             String::new()
         } else {
             format!(" [default: {}]", setting.default)
         };
-        let help = format!("{}{default} [env: {}]", setting.help, setting.variable());
-        let arg = Arg::new(setting.key).long(setting.flag()).value_name(setting.value_name).help(help);
+        let help = format!("{}{default} [env: {variable}]", setting.help);
+        let arg = Arg::new(setting.key).long(flag_of(setting.key)).value_name(setting.value_name).help(help);
         match setting.kind {
-            Kind::Switch => arg.num_args(0..=1).require_equals(true).default_missing_value("true"),
-            Kind::Many => arg.action(ArgAction::Append).value_delimiter(','),
+            ValueKind::Bool => arg.num_args(0..=1).require_equals(true).default_missing_value("true"),
+            ValueKind::List => arg.action(ArgAction::Append).value_delimiter(','),
             _ => arg,
         }
     });
-    let in_file = setting.may_stand_in_file().then(|| {
-        let key = format!("{}_file", setting.key);
+    let in_file = setting.allowed_in_file().then(|| {
         let help = match setting.kind {
-            Kind::Secret => format!("File that holds: {} [env: {}_FILE]", setting.help, setting.variable()),
-            _ => format!(
-                "File that holds the value of --{} [env: {}_FILE]",
-                setting.flag(),
-                setting.variable()
-            ),
+            ValueKind::Secret => format!("File that contains: {} [env: {variable}_FILE]", setting.help),
+            _ => {
+                format!("File that contains the value of --{} [env: {variable}_FILE]", flag_of(setting.key))
+            }
         };
-        Arg::new(key).long(format!("{}-file", setting.flag())).value_name("FILE").help(help)
+        let key = format!("{}_file", setting.key);
+        Arg::new(key.clone()).long(flag_of(&key)).value_name("FILE").help(help)
     });
-    plain.into_iter().chain(in_file).map(|arg| match setting.scope {
-        Scope::Global => arg.global(true).help_heading(FILE_HEADING).hide_short_help(setting.key != "store"),
-        Scope::Serve => arg.help_heading("Settings of the server"),
-        Scope::Extract => arg.help_heading("Settings of extraction"),
-        Scope::Knowledge => arg.help_heading("Limits"),
-    })
+    plain.into_iter().chain(in_file)
+}
+
+/// The flag `--llm`, which sets any field of any endpoint.
+fn llm_flag() -> Arg {
+    let fields: Vec<String> = LLM_SETTINGS
+        .iter()
+        .map(|it| match it.kind {
+            ValueKind::Secret => format!("{}_file=FILE (file that contains: {})", it.key, it.help),
+            _ => format!("{}={} ({})", it.key, it.value_name, it.help),
+        })
+        .collect();
+    let help = format!(
+        "Field of an LLM endpoint, such as main.url=https://models.example.com/v1; repeat the flag for each. NAME is \
+         yours: lower-case letters, digits and hyphens. Chat uses the endpoint named default unless the agent's \
+         settings name another; extraction uses that of --extraction-llm. Fields: {} [env: OPENAPI_LLM_NAME_FIELD]",
+        fields.join("; ")
+    );
+    Arg::new("llm").long("llm").value_name("NAME.FIELD=VALUE").action(ArgAction::Append).help(help)
+}
+
+/// A hidden flag whose only effect is an error that names its successor.
+fn renamed_flag(old: &'static str, new: &'static str) -> Arg {
+    let refuse = move |_: &str| Err::<String, _>(format!("this flag is now --{}", flag_of(new)));
+    Arg::new(old)
+        .long(flag_of(old))
+        .value_name("VALUE")
+        .hide(true)
+        .num_args(0..=1)
+        .default_missing_value("")
+        .value_parser(refuse)
 }
 
 fn augment(command: Command, scope: Scope) -> Command {
-    let settings = SETTINGS.iter().filter(|setting| setting.scope == scope);
-    command.args(settings.flat_map(flags_of))
+    let settings = SETTINGS.iter().filter(|setting| setting.scope == scope).flat_map(flags_of);
+    let llm = (scope == Scope::Extract).then(llm_flag);
+    let renamed = RENAMED.iter().filter(|(_, new)| {
+        Setting::of(&new.replace("NAME", "name")).is_some_and(|setting| setting.scope == scope)
+    });
+    let renamed = renamed.map(|(old, new)| renamed_flag(old, new));
+    command.args(settings.chain(llm).map(|arg| arg.help_heading(heading(scope))).chain(renamed).map(|arg| {
+        if scope != Scope::Global {
+            return arg;
+        }
+        let is_common = arg.get_id() == "store";
+        arg.global(true).hide_short_help(!is_common)
+    }))
 }
 
 fn values(matches: &ArgMatches, scope: Scope) -> FlagValues {
     let mut values = FlagValues::new();
-    for setting in SETTINGS.iter().filter(|setting| setting.scope == scope) {
-        for key in [setting.key.to_owned(), format!("{}_file", setting.key)] {
-            // A flag that the setting does not have is no error here.
-            if let Ok(Some(given)) = matches.try_get_many::<String>(&key) {
-                values.insert(key, given.cloned().collect());
-            }
+    let settings = SETTINGS.iter().filter(|setting| setting.scope == scope);
+    let keys = settings.flat_map(|setting| [setting.key.to_owned(), format!("{}_file", setting.key)]);
+    for key in keys.chain((scope == Scope::Extract).then(|| "llm".to_owned())) {
+        // Not every setting has both flags; clap reports an unknown id as an error.
+        if let Ok(Some(given)) = matches.try_get_many::<String>(&key) {
+            values.insert(key, given.cloned().collect());
         }
     }
     values
@@ -103,13 +127,13 @@ impl Args for GlobalArgs {
             .help("TOML file with settings; its keys are the flags in snake case [env: OPENAPI_CONFIG]")
             .value_parser(value_parser!(PathBuf))
             .global(true)
-            .help_heading(FILE_HEADING);
+            .help_heading(GLOBAL_HEADING);
         let json = Arg::new("json")
             .long("json")
             .help("Print records as one JSON document")
             .action(ArgAction::SetTrue)
             .global(true)
-            .help_heading(FILE_HEADING);
+            .help_heading(GLOBAL_HEADING);
         augment(command.args([config, json]), Scope::Global)
     }
 
@@ -133,9 +157,16 @@ impl FromArgMatches for GlobalArgs {
     }
 }
 
-/// The flags of settings of some scopes.
+/// Declares the flags of the settings in some scopes.
 macro_rules! flags_of_scopes {
-    ($flags:ident: $($scope:ident),+) => {
+    ($(#[$doc:meta] $flags:ident: $($scope:ident),+;)+) => {$(
+        #[$doc]
+        #[derive(Clone, Debug, Default)]
+        pub struct $flags {
+            /// The settings.
+            pub values: FlagValues,
+        }
+
         impl Args for $flags {
             fn augment_args(command: Command) -> Command {
                 $(let command = augment(command, Scope::$scope);)+
@@ -159,9 +190,14 @@ macro_rules! flags_of_scopes {
                 Ok(())
             }
         }
-    };
+    )+};
 }
 
-flags_of_scopes!(ServeArgs: Serve, Extract);
-flags_of_scopes!(ExtractArgs: Extract);
-flags_of_scopes!(KnowledgeArgs: Knowledge);
+flags_of_scopes! {
+    /// The flags of `serve` and `demo`.
+    ServeArgs: Serve, Extract;
+    /// The flags of `extract`.
+    ExtractArgs: Extract;
+    /// The flags of `knowledge add`.
+    KnowledgeArgs: Knowledge;
+}

@@ -1,15 +1,21 @@
-//! Which value of a setting counts: flag, else environment, else file, else default.
+//! The sources of settings, and which one wins: flag, then environment, then file, then default.
+//!
+//! `figment` and `config` were considered and do not fit: they attribute a table to the last source that touched it, do
+//! not know the line of a key, and stop at the first error. `config show` names the line, and `config check` reports all
+//! errors of all sources at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::file::FileValues;
-use super::registry::{Kind, SETTINGS, Setting};
+use super::registry::{
+    LLM_SETTINGS, SETTINGS, Setting, ValueKind, flag_of, key_of_variable, nearest, variable_of,
+};
+use super::values::list;
 
-/// Values of flags by the setting's key, or its key with `_file` behind.
+/// Values of flags by the setting's key, or its key with `_file` appended.
 pub type FlagValues = BTreeMap<String, Vec<String>>;
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The command line.
@@ -23,7 +29,7 @@ pub enum Origin {
         /// The line of the key.
         line: usize,
     },
-    /// Nothing was given.
+    /// No source has a value.
     Default,
 }
 
@@ -38,106 +44,183 @@ impl fmt::Display for Origin {
     }
 }
 
-/// The value of a setting that counts.
+/// The effective value of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value {
     /// The setting.
     pub setting: &'static Setting,
-    /// The value, or values; none when nothing is given and there is no default.
+    /// Its key; `llm.NAME.FIELD` for a field of an LLM endpoint.
+    pub key: String,
+    /// The value or list items; none without a value and a default.
     pub texts: Vec<String>,
-    /// Where it comes from.
+    /// The source of the value.
     pub origin: Origin,
 }
 
-impl PartialEq for Setting {
-    fn eq(&self, other: &Self) -> bool {
-        self.key == other.key
+/// An error in a source, and where it is.
+pub type SourceError = (Origin, String);
+
+/// The values that one source gives, by key.
+#[derive(Clone, Debug, Default)]
+pub struct Layer(BTreeMap<String, (Vec<String>, Origin)>);
+
+impl Layer {
+    /// Adds a value.
+    pub fn insert(&mut self, key: String, texts: Vec<String>, origin: Origin) {
+        self.0.insert(key, (texts, origin));
     }
-}
 
-impl Eq for Setting {}
+    /// The value under a key, with its origin.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&(Vec<String>, Origin)> {
+        self.0.get(key)
+    }
 
-/// What settings are taken from.
-pub struct Sources<'a> {
-    /// The flags given.
-    pub flags: &'a FlagValues,
-    /// Reads an environment variable; an empty one counts as unset.
-    pub environment: &'a dyn Fn(&str) -> Option<String>,
-    /// The name and the values of the settings file.
-    pub file: Option<(&'a str, &'a FileValues)>,
-    /// Reads a file that holds a secret.
-    pub read_file: &'a dyn Fn(&str) -> std::io::Result<String>,
-}
-
-impl Sources<'_> {
-    /// The value of every setting, in the order of the table.
-    ///
-    /// # Errors
-    /// What is contradictory or cannot be read.
-    pub fn resolve(&self) -> Result<Vec<Value>, Vec<(Origin, String)>> {
-        let mut values = Vec::new();
-        let mut faults = Vec::new();
-        for setting in SETTINGS {
-            match self.resolve_one(setting) {
-                Ok(value) => values.push(value),
-                Err(fault) => faults.push(fault),
+    /// The layer of the command line, where clap has refused unknown flags. `--llm` holds the fields of all endpoints.
+    #[must_use]
+    pub fn of_flags(flags: &FlagValues, errors: &mut Vec<SourceError>) -> Self {
+        let mut layer = Layer::default();
+        for (key, texts) in flags {
+            if key != "llm" {
+                layer.insert(key.clone(), texts.clone(), Origin::Flag(flag_of(key)));
+                continue;
+            }
+            for text in texts {
+                let (field, value) = text.split_once('=').unwrap_or((text, ""));
+                let key = format!("llm.{field}");
+                let origin = Origin::Flag(flag_of(&key));
+                match Setting::accepting(&key) {
+                    Some(_) if Setting::of(&key).is_some_and(|it| it.kind == ValueKind::Secret) => {
+                        errors.push((
+                            origin,
+                            format!(
+                                "flag --llm {field}: other users can see command lines; set {} or --llm {field}_file=FILE",
+                                variable_of(&key)
+                            ),
+                        ));
+                    }
+                    Some(_) if !value.is_empty() => layer.insert(key, vec![value.to_owned()], origin),
+                    Some(_) => errors.push((
+                        origin,
+                        format!("flag --llm {field}: write NAME.FIELD=VALUE, such as main.model=NAME"),
+                    )),
+                    None => {
+                        let hint = hint(&key, |near| format!("--{}", flag_of(near)));
+                        errors.push((origin, format!("flag --llm {field}: there is no such setting{hint}")));
+                    }
+                }
             }
         }
-        if faults.is_empty() { Ok(values) } else { Err(faults) }
+        layer
     }
 
-    fn resolve_one(&self, setting: &'static Setting) -> Result<Value, (Origin, String)> {
-        let file_key = format!("{}_file", setting.key);
-        let layers: [&Layer<'_>; 3] = [
-            &|key| {
-                let texts = self.flags.get(key)?;
-                Some((texts.clone(), Origin::Flag(key.replace('_', "-"))))
-            },
-            &|key| {
-                let variable = format!("OPENAPI_{}", key.to_uppercase());
-                let text = (self.environment)(&variable).filter(|text| !text.is_empty())?;
-                let texts = if setting.kind == Kind::Many { split(&text) } else { vec![text] };
-                Some((texts, Origin::Environment(variable)))
-            },
-            &|key| {
-                let (name, values) = self.file?;
-                let (texts, line) = values.get(key)?;
-                Some((texts.clone(), Origin::File { name: name.to_owned(), line: *line }))
-            },
-        ];
-        for layer in layers {
-            let direct = layer(setting.key);
-            let in_file = if setting.may_stand_in_file() { layer(&file_key) } else { None };
-            match (direct, in_file) {
-                (Some((_, first)), Some((_, second))) => {
-                    return Err((
-                        first.clone(),
-                        format!("{first} and {second} contradict each other; give one"),
-                    ));
+    /// The layer of environment variables; empty ones count as unset. Variables that begin with `OPENAPI_` and are not
+    /// similar to any setting may belong to another program: they cause a warning.
+    pub fn of_environment(
+        variables: impl IntoIterator<Item = (String, String)>,
+        errors: &mut Vec<SourceError>,
+        warnings: &mut Vec<String>,
+    ) -> Self {
+        let mut layer = Layer::default();
+        for (variable, text) in variables {
+            let Some(key) = key_of_variable(&variable) else { continue };
+            if key == "config" || text.is_empty() || is_service_link(&key) {
+                continue;
+            }
+            match (Setting::accepting(&key), nearest(&key)) {
+                (Some(setting), _) => {
+                    let texts = if setting.kind == ValueKind::List { list(&text) } else { vec![text] };
+                    layer.insert(key, texts, Origin::Environment(variable));
                 }
-                (Some((texts, origin)), None) => return Ok(Value { setting, texts, origin }),
-                (None, Some((paths, origin))) => {
-                    let path = paths.first().map_or("", String::as_str);
-                    let text = (self.read_file)(path).map_err(|error| {
-                        (origin.clone(), format!("{origin}: cannot read {path}: {error}"))
-                    })?;
-                    return Ok(Value { setting, texts: vec![text.trim().to_owned()], origin });
+                (None, Some(near)) => {
+                    let message = format!(
+                        "the environment variable {variable} is not a setting; did you mean {}?",
+                        variable_of(&near)
+                    );
+                    errors.push((Origin::Environment(variable), message));
                 }
-                (None, None) => {}
+                (None, None) => {
+                    warnings.push(format!("the environment variable {variable} is not a setting"))
+                }
             }
         }
-        let texts = if setting.default.is_empty() { Vec::new() } else { vec![setting.default.to_owned()] };
-        Ok(Value { setting, texts, origin: Origin::Default })
+        layer
     }
 }
 
-/// Looks a key up in one source.
-type Layer<'a> = dyn Fn(&str) -> Option<(Vec<String>, Origin)> + 'a;
+/// Whether Kubernetes may have set this variable, for a service called `openapi` or `openapi-…` in the same namespace:
+/// `…_SERVICE_HOST`, `…_SERVICE_PORT`, `…_PORT_8080_TCP_ADDR`. No setting has `port` in its name.
+fn is_service_link(key: &str) -> bool {
+    key.ends_with("service_host") || key.split('_').any(|part| part == "port")
+}
 
-/// The parts of a list written with commas.
-#[must_use]
-pub fn split(text: &str) -> Vec<String> {
-    text.split(',').map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
+/// The end of an error about an unknown key.
+pub(super) fn hint(key: &str, written: impl Fn(&str) -> String) -> String {
+    nearest(key).map_or_else(String::new, |near| format!("; did you mean {}?", written(&near)))
+}
+
+/// Picks the effective value of every setting from layers in order of precedence. `read_file` reads a file that holds a
+/// value.
+///
+/// # Errors
+/// Settings that one source gives twice, and files that cannot be read.
+pub fn resolve(
+    layers: &[Layer],
+    read_file: &dyn Fn(&str) -> std::io::Result<String>,
+) -> Result<Vec<Value>, Vec<SourceError>> {
+    let names: BTreeSet<&str> = layers
+        .iter()
+        .flat_map(|layer| layer.0.keys())
+        .filter_map(|key| super::registry::llm_key(key).map(|(name, _)| name))
+        .collect();
+    let llm = names
+        .iter()
+        .flat_map(|name| LLM_SETTINGS.iter().map(move |it| (it, format!("llm.{name}.{}", it.key))));
+    let keys = SETTINGS.iter().map(|it| (it, it.key.to_owned())).chain(llm);
+    let (mut values, mut errors) = (Vec::new(), Vec::new());
+    for (setting, key) in keys {
+        match resolve_one(setting, key, layers, read_file) {
+            Ok(value) => values.push(value),
+            Err(error) => errors.push(error),
+        }
+    }
+    if errors.is_empty() { Ok(values) } else { Err(errors) }
+}
+
+fn resolve_one(
+    setting: &'static Setting,
+    key: String,
+    layers: &[Layer],
+    read_file: &dyn Fn(&str) -> std::io::Result<String>,
+) -> Result<Value, SourceError> {
+    let file_key = format!("{key}_file");
+    for layer in layers {
+        match (layer.get(&key), layer.get(&file_key)) {
+            (Some((_, first)), Some((_, second))) => {
+                return Err((
+                    first.clone(),
+                    format!("{first} and {second} contradict each other; remove one"),
+                ));
+            }
+            (Some((texts, origin)), None) => {
+                return Ok(Value { setting, key, texts: texts.clone(), origin: origin.clone() });
+            }
+            (None, Some((paths, origin))) => {
+                let path = paths.first().map_or("", String::as_str);
+                let text = read_file(path)
+                    .map_err(|error| (origin.clone(), format!("{origin}: cannot read {path}: {error}")))?;
+                return Ok(Value {
+                    setting,
+                    key,
+                    texts: vec![text.trim().to_owned()],
+                    origin: origin.clone(),
+                });
+            }
+            (None, None) => {}
+        }
+    }
+    let texts = if setting.default.is_empty() { Vec::new() } else { vec![setting.default.to_owned()] };
+    Ok(Value { setting, key, texts, origin: Origin::Default })
 }
 
 #[cfg(test)]
@@ -145,41 +228,54 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Keys of every setting, and of two endpoints.
+    fn keys() -> Vec<(&'static Setting, String)> {
+        let llm = ["a-1", "main"]
+            .into_iter()
+            .flat_map(|name| LLM_SETTINGS.iter().map(move |it| (it, format!("llm.{name}.{}", it.key))));
+        SETTINGS.iter().map(|it| (it, it.key.to_owned())).chain(llm).collect()
+    }
+
     proptest! {
         #[test]
         fn flag_beats_environment_beats_file_beats_default(
-            at in 0..SETTINGS.len(),
+            at in 0..keys().len(),
             in_flags: bool, in_environment: bool, in_file: bool, named_file: bool,
         ) {
-            let setting = &SETTINGS[at];
-            let named_file = named_file && setting.may_stand_in_file();
-            let key = if named_file { format!("{}_file", setting.key) } else { setting.key.to_owned() };
-            let variable = format!("OPENAPI_{}", key.to_uppercase());
+            let (setting, key) = keys().swap_remove(at);
+            let named_file = named_file && setting.allowed_in_file();
+            let given = if named_file { format!("{key}_file") } else { key.clone() };
+            // A secret has no flag of its own.
+            let in_flags = in_flags && (named_file || setting.kind != ValueKind::Secret);
+            let (mut errors, mut warnings) = (Vec::new(), Vec::new());
             let mut flags = FlagValues::new();
             if in_flags {
-                flags.insert(key.clone(), vec!["from-flag".to_owned()]);
+                match given.strip_prefix("llm.") {
+                    Some(field) => flags.insert("llm".to_owned(), vec![format!("{field}=from-flag")]),
+                    None => flags.insert(given.clone(), vec!["from-flag".to_owned()]),
+                };
             }
-            let environment = |name: &str| {
-                (in_environment && name == variable).then(|| "from-environment".to_owned())
-            };
-            let mut file = FileValues::new();
+            let variable = variable_of(&given);
+            let environment = in_environment.then(|| (variable.clone(), "from-environment".to_owned()));
+            let mut file = Layer::default();
+            let line = Origin::File { name: "x.toml".to_owned(), line: 7 };
             if in_file {
-                file.insert(key.clone(), (vec!["from-file".to_owned()], 7));
+                file.insert(given.clone(), vec!["from-file".to_owned()], line.clone());
             }
-            let read_file = |path: &str| Ok(format!("content of {path}\n"));
-            let sources = Sources {
-                flags: &flags,
-                environment: &environment,
-                file: Some(("x.toml", &file)),
-                read_file: &read_file,
-            };
-            let value = sources.resolve().unwrap().into_iter().nth(at).unwrap();
+            let layers = [
+                Layer::of_flags(&flags, &mut errors),
+                Layer::of_environment(environment, &mut errors, &mut warnings),
+                file,
+            ];
+            prop_assert_eq!((errors, warnings), (vec![], Vec::<String>::new()));
+            let values = resolve(&layers, &|path| Ok(format!("content of {path}\n"))).unwrap();
+            let value = values.into_iter().find(|value| value.key == key);
             let (text, origin) = if in_flags {
-                ("from-flag", Origin::Flag(key.replace('_', "-")))
+                ("from-flag", Origin::Flag(flag_of(&given)))
             } else if in_environment {
-                ("from-environment", Origin::Environment(variable.clone()))
+                ("from-environment", Origin::Environment(variable))
             } else if in_file {
-                ("from-file", Origin::File { name: "x.toml".to_owned(), line: 7 })
+                ("from-file", line)
             } else {
                 (setting.default, Origin::Default)
             };
@@ -188,21 +284,68 @@ mod tests {
                 text if named_file && origin != Origin::Default => vec![format!("content of {text}")],
                 text => vec![text.to_owned()],
             };
-            prop_assert_eq!(value, Value { setting, texts: expected, origin });
+            let exists = in_flags || in_environment || in_file || !key.contains('.');
+            prop_assert_eq!(value, exists.then_some(Value { setting, key, texts: expected, origin }));
         }
     }
 
     #[test]
     fn a_secret_and_its_file_at_once_are_refused() {
-        let flags = FlagValues::new();
-        let environment = |name: &str| name.starts_with("OPENAPI_SERVER_KEY").then(|| "x".to_owned());
-        let read_file = |_: &str| Ok(String::new());
-        let sources = Sources { flags: &flags, environment: &environment, file: None, read_file: &read_file };
-        let faults = sources.resolve().unwrap_err();
-        assert_eq!(faults.len(), 1);
+        let (mut errors, mut warnings) = (Vec::new(), Vec::new());
+        let variables = ["OPENAPI_SERVER_KEY", "OPENAPI_SERVER_KEY_FILE"];
+        let variables = variables.map(|name| (name.to_owned(), "x".to_owned()));
+        let layer = Layer::of_environment(variables, &mut errors, &mut warnings);
+        let errors = resolve(&[layer], &|_| Ok(String::new())).unwrap_err();
+        assert_eq!(errors.len(), 1);
         assert!(
-            faults[0].1.contains("OPENAPI_SERVER_KEY and environment OPENAPI_SERVER_KEY_FILE"),
-            "{faults:?}"
+            errors[0].1.contains("OPENAPI_SERVER_KEY and environment OPENAPI_SERVER_KEY_FILE"),
+            "{errors:?}"
+        );
+    }
+
+    #[test]
+    fn unknown_variables_are_refused_where_they_resemble_a_setting() {
+        let (mut errors, mut warnings) = (Vec::new(), Vec::new());
+        let names = [
+            "HOME",
+            "OPENAPI_CONFIG",
+            "OPENAPI_LISTNE",
+            "OPENAPI_BEHIND_PROXY",
+            "OPENAPI_LLM_KEY_FILE",
+            "OPENAPI_LLM_MAIN_KEY",
+            "OPENAPI_ZZZ",
+            "OPENAPI_SERVICE_HOST",
+            "OPENAPI_PORT_8080_TCP_ADDR",
+            "OPENAPI_SERVER_PORT",
+        ];
+        let variables = names.map(|name| (name.to_owned(), "x".to_owned()));
+        Layer::of_environment(variables, &mut errors, &mut warnings);
+        let ends: Vec<_> =
+            errors.iter().map(|(_, text)| text.rsplit_once("did you mean ").unwrap().1).collect();
+        assert_eq!(ends[..3], ["OPENAPI_LISTEN?", "OPENAPI_TRUSTED_PROXIES?", "OPENAPI_LLM_NAME_API_KEY?"]);
+        assert_eq!(warnings, ["the environment variable OPENAPI_ZZZ is not a setting"]);
+        assert_eq!(errors.len() + warnings.len(), 5);
+    }
+
+    #[test]
+    fn fields_of_endpoints_are_checked_on_the_command_line() {
+        let mut errors = Vec::new();
+        let texts =
+            ["main.api_key=sk-Secret", "main.key=x", "main.url", "url=x", "Main.url=x", "a.price=1/2"];
+        let flags = FlagValues::from([("llm".to_owned(), texts.map(str::to_owned).to_vec())]);
+        let layer = Layer::of_flags(&flags, &mut errors);
+        assert_eq!(layer.0.keys().collect::<Vec<_>>(), ["llm.a.price"]);
+        let texts: Vec<_> = errors.into_iter().map(|(_, text)| text).collect();
+        assert_eq!(
+            texts,
+            [
+                "flag --llm main.api_key: other users can see command lines; set OPENAPI_LLM_MAIN_API_KEY or --llm \
+                 main.api_key_file=FILE",
+                "flag --llm main.key: there is no such setting; did you mean --llm main.api_key?",
+                "flag --llm main.url: write NAME.FIELD=VALUE, such as main.model=NAME",
+                "flag --llm url: there is no such setting",
+                "flag --llm Main.url: there is no such setting; did you mean --llm main.url?",
+            ]
         );
     }
 }

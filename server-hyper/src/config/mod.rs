@@ -1,11 +1,13 @@
-//! Settings: flag > environment > file > default. Reading order: registry → flags, file → layers → typed.
+//! Settings: flag > environment > file > default. Reading order: registry → flags, file → layers → reader → typed.
 
-pub mod documents;
-mod endpoints;
+pub mod extraction;
 pub mod file;
 pub mod flags;
 pub mod layers;
+pub mod llm;
+mod reader;
 pub mod registry;
+pub mod timeouts;
 pub mod typed;
 pub mod values;
 pub mod widget;
@@ -14,64 +16,63 @@ use std::fmt;
 use std::path::Path;
 
 use flags::GlobalArgs;
-use layers::{FlagValues, Origin, Sources, Value};
-use registry::{Kind, Setting};
+use layers::{FlagValues, Layer, Origin, SourceError, Value};
+use registry::ValueKind;
 
-/// All settings with their values and origins, and what is worth a warning.
+/// All settings with their values and origins.
 #[derive(Clone, Debug)]
 pub struct Config {
     values: Vec<Value>,
-    /// Environment variables that look like settings and are none.
+    /// Environment variables that may have been meant as settings.
     pub warnings: Vec<String>,
 }
 
-/// Why settings cannot be used; one fault a line, each with what to do.
+/// Why the settings cannot be used: one error per line, each with what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
-    faults: Vec<String>,
-    /// Whether a flag is at fault: wrong usage of the command line.
+    errors: Vec<String>,
+    /// Whether a flag is at fault: the command line was wrong.
     pub is_usage: bool,
 }
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.faults.join("\n"))
+        f.write_str(&self.errors.join("\n"))
     }
 }
 
 impl std::error::Error for ConfigError {}
 
 impl ConfigError {
-    fn new(faults: Vec<(Origin, String)>) -> Self {
-        let is_usage = faults.iter().any(|(origin, _)| matches!(origin, Origin::Flag(_)));
-        ConfigError { faults: faults.into_iter().map(|(_, fault)| fault).collect(), is_usage }
+    fn new(errors: Vec<SourceError>) -> Self {
+        let is_usage = errors.iter().any(|(origin, _)| matches!(origin, Origin::Flag(_)));
+        ConfigError { errors: errors.into_iter().map(|(_, error)| error).collect(), is_usage }
     }
 }
 
 impl Config {
-    /// Reads flags, `further` ones of the command, the environment and the settings file.
+    /// Reads the global flags, the `further` flags of the command, the environment and the settings file.
     ///
     /// # Errors
-    /// When a source cannot be read, contradicts itself or names what is no setting.
+    /// Every source that cannot be read, contradicts itself or names an unknown setting.
     pub fn read(every: &GlobalArgs, further: Option<&FlagValues>) -> Result<Self, ConfigError> {
-        let config_variable = variable("OPENAPI_CONFIG");
-        let path = every.config.clone().or_else(|| config_variable.map(Into::into));
-        let file = path.as_deref().map(read_file).transpose()?;
+        let path = every.config.clone().or_else(|| config_variable().map(Into::into));
+        let file = path.as_deref().map(read_file).transpose()?.unwrap_or_default();
         let mut flags: FlagValues = every.values.clone();
         flags.extend(further.cloned().unwrap_or_default());
-        let sources = Sources {
-            flags: &flags,
-            environment: &variable,
-            file: file.as_ref().map(|(name, values)| (name.as_str(), values)),
-            read_file: &|path| std::fs::read_to_string(path),
-        };
-        let values = sources.resolve().map_err(ConfigError::new)?;
-        Ok(Config { values, warnings: strange_variables() })
+        let (mut errors, mut warnings) = (Vec::new(), Vec::new());
+        let flags = Layer::of_flags(&flags, &mut errors);
+        let environment = Layer::of_environment(variables(), &mut errors, &mut warnings);
+        if !errors.is_empty() {
+            return Err(ConfigError::new(errors));
+        }
+        let values = layers::resolve(&[flags, environment, file], &|path| std::fs::read_to_string(path));
+        Ok(Config { values: values.map_err(ConfigError::new)?, warnings })
     }
 
-    /// Sets a value where nobody has given one: what a command has for a default of its own.
+    /// Sets a value unless a source has one: the default of a command that differs from the registry's.
     pub fn default_to(&mut self, key: &str, text: &str) {
-        let value = self.values.iter_mut().find(|value| value.setting.key == key);
+        let value = self.values.iter_mut().find(|value| value.key == key);
         if let Some(value) = value.filter(|value| value.origin == Origin::Default) {
             value.texts = vec![text.to_owned()];
         }
@@ -87,20 +88,20 @@ impl Config {
         }
     }
 
-    /// All values in the order of the table.
+    /// All values in the order of the registry, then those of LLM endpoints.
     #[must_use]
     pub fn values(&self) -> &[Value] {
         &self.values
     }
 
-    /// The value of a setting; the key is one of the table.
+    /// The value of a setting; the key is one of the registry, or of an endpoint that is configured.
     #[must_use]
     pub fn value(&self, key: &str) -> &Value {
-        let value = self.values.iter().find(|value| value.setting.key == key);
-        value.unwrap_or_else(|| unreachable!("{key} is in the table"))
+        let value = self.values.iter().find(|value| value.key == key);
+        value.unwrap_or_else(|| unreachable!("{key} is in the registry"))
     }
 
-    /// The only text of a setting, if it has one.
+    /// The single value of a setting, if it has one.
     #[must_use]
     pub fn text(&self, key: &str) -> Option<&str> {
         self.value(key).texts.first().map(String::as_str)
@@ -114,47 +115,32 @@ impl Config {
 }
 
 impl Value {
-    /// The value as it may be shown.
+    /// The value with secrets masked.
     #[must_use]
     pub fn shown(&self) -> String {
         match self.setting.kind {
-            Kind::Secret if self.texts.is_empty() => String::new(),
-            Kind::Secret => "****".to_owned(),
-            Kind::WithPassword => self.texts.iter().map(|text| values::without_password(text)).collect(),
+            ValueKind::Secret if self.texts.is_empty() => String::new(),
+            ValueKind::Secret => "****".to_owned(),
+            ValueKind::SecretUrl => self.texts.iter().map(|text| values::without_password(text)).collect(),
             _ => self.texts.join(", "),
         }
     }
 }
 
-fn read_file(path: &Path) -> Result<(String, file::FileValues), ConfigError> {
+fn read_file(path: &Path) -> Result<Layer, ConfigError> {
     let name = path.display().to_string();
-    let fault = |faults| ConfigError { faults, is_usage: false };
+    let error = |errors| ConfigError { errors, is_usage: false };
     let text = std::fs::read_to_string(path)
-        .map_err(|error| fault(vec![format!("cannot read the settings file {name}: {error}")]))?;
-    let values = file::parse(&name, &text).map_err(fault)?;
-    Ok((name, values))
+        .map_err(|cause| error(vec![format!("cannot read the settings file {name}: {cause}")]))?;
+    file::parse(&name, &text).map_err(error)
 }
 
+/// The environment, without variables whose name or value is not Unicode.
 #[expect(clippy::disallowed_methods, reason = "the settings are the one place that reads the environment")]
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|text| !text.is_empty())
+fn variables() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os().filter_map(|(name, text)| Some((name.into_string().ok()?, text.into_string().ok()?)))
 }
 
-/// Variables that begin like a setting and are none: most likely a slip.
-fn strange_variables() -> Vec<String> {
-    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    let mut strange: Vec<String> = names
-        .filter_map(|name| {
-            let key = name.strip_prefix("OPENAPI_")?.to_lowercase();
-            let stem = key.strip_suffix("_file").unwrap_or(&key);
-            let known = key == "config"
-                || Setting::of(&key).is_some()
-                || Setting::of(stem).is_some_and(Setting::may_stand_in_file);
-            let near = file::nearest(&key).and_then(Setting::of);
-            let hint = near.map_or_else(String::new, |near| format!("; did you mean {}?", near.variable()));
-            (!known).then(|| format!("the environment variable {name} is no setting{hint}"))
-        })
-        .collect();
-    strange.sort();
-    strange
+fn config_variable() -> Option<String> {
+    variables().find(|(name, text)| name == "OPENAPI_CONFIG" && !text.is_empty()).map(|(_, text)| text)
 }

@@ -1,7 +1,7 @@
-//! Every setting of the server, once: its name, its default, and what it means. Flags, environment variables, keys of
-//! the settings file and `config show` come out of this table.
+//! The registry of all settings: name, default and meaning. Flags, environment variables, keys of the settings file and
+//! `config show` are all generated from it.
 
-/// Where a setting is understood.
+/// The commands that understand a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Every command.
@@ -14,409 +14,293 @@ pub enum Scope {
     Knowledge,
 }
 
-/// What kind of value a setting has.
+/// The type of a setting's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// One value.
-    One,
+pub enum ValueKind {
+    /// A single value.
+    Scalar,
     /// `true` or `false`; the flag alone means `true`.
-    Switch,
-    /// Any number of values: the flag repeats, elsewhere they are separated by commas.
-    Many,
-    /// One value that is shown to nobody. It has no flag, because command lines are visible to others; a file that
-    /// holds it may be named instead.
+    Bool,
+    /// A list: the flag repeats, other sources separate the items by commas.
+    List,
+    /// A masked value. It has no flag, because other users can see command lines; `…_file` names a file that holds it.
     Secret,
-    /// One value that may contain a password: shown without it, and it may stand in a file.
-    WithPassword,
+    /// A URL that may contain a password, which is masked. `…_file` names a file that holds the URL.
+    SecretUrl,
 }
 
 /// One setting.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Setting {
     /// The key in the settings file: the flag in snake case.
     pub key: &'static str,
-    /// Where it is understood.
+    /// The commands that understand it.
     pub scope: Scope,
-    /// The kind of its value.
-    pub kind: Kind,
-    /// What the value is called in help.
+    /// The type of its value.
+    pub kind: ValueKind,
+    /// The placeholder of the value in help.
     pub value_name: &'static str,
-    /// The value when nothing is given; empty for none.
+    /// The default; empty for none.
     pub default: &'static str,
-    /// What it means.
+    /// The help text.
     pub help: &'static str,
 }
 
 impl Setting {
-    /// The flag, without dashes in front.
+    /// Whether `…_file` may name a file that holds the value.
     #[must_use]
-    pub fn flag(&self) -> String {
-        self.key.replace('_', "-")
+    pub fn allowed_in_file(&self) -> bool {
+        matches!(self.kind, ValueKind::Secret | ValueKind::SecretUrl)
     }
 
-    /// The environment variable.
-    #[must_use]
-    pub fn variable(&self) -> String {
-        format!("OPENAPI_{}", self.key.to_uppercase())
-    }
-
-    /// Whether the value may stand in a file that is named instead: `…_file`, `…_FILE`.
-    #[must_use]
-    pub fn may_stand_in_file(&self) -> bool {
-        matches!(self.kind, Secret | WithPassword)
-    }
-
-    /// The setting of this key.
+    /// The setting with this key. Keys of LLM endpoints have the form `llm.NAME.FIELD`.
     #[must_use]
     pub fn of(key: &str) -> Option<&'static Setting> {
-        SETTINGS.iter().find(|setting| setting.key == key)
+        match llm_key(key) {
+            Some((name, field)) if is_llm_name(name) => LLM_SETTINGS.iter().find(|it| it.key == field),
+            Some(_) => None,
+            None => SETTINGS.iter().find(|it| it.key == key),
+        }
+    }
+
+    /// The setting to which a source may give a value under this key: its own, or with `_file` appended.
+    #[must_use]
+    pub fn accepting(key: &str) -> Option<&'static Setting> {
+        let in_file = || Setting::of(key.strip_suffix("_file")?).filter(|it| it.allowed_in_file());
+        Setting::of(key).or_else(in_file)
     }
 }
 
-const fn every(
-    key: &'static str,
-    kind: Kind,
-    value_name: &'static str,
-    default: &'static str,
-    help: &'static str,
-) -> Setting {
-    Setting { key, scope: Scope::Global, kind, value_name, default, help }
+/// Name and field of a key `llm.NAME.FIELD`.
+#[must_use]
+pub fn llm_key(key: &str) -> Option<(&str, &str)> {
+    key.strip_prefix("llm.")?.split_once('.')
 }
 
-const fn serving(
-    key: &'static str,
-    kind: Kind,
-    value_name: &'static str,
-    default: &'static str,
-    help: &'static str,
-) -> Setting {
-    Setting { key, scope: Scope::Serve, kind, value_name, default, help }
+/// Whether an LLM endpoint may have this name: environment variables can express it, and the flag can be split.
+#[must_use]
+pub fn is_llm_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
 }
 
-const fn extracting(
-    key: &'static str,
-    kind: Kind,
-    value_name: &'static str,
-    default: &'static str,
-    help: &'static str,
-) -> Setting {
-    Setting { key, scope: Scope::Extract, kind, value_name, default, help }
+/// The flag of a key, without the leading dashes: `trusted-proxies`, `llm NAME.url`.
+#[must_use]
+pub fn flag_of(key: &str) -> String {
+    key.strip_prefix("llm.").map_or_else(|| key.replace('_', "-"), |field| format!("llm {field}"))
 }
 
-const fn knowledge(
-    key: &'static str,
-    value_name: &'static str,
-    default: &'static str,
-    help: &'static str,
-) -> Setting {
-    Setting { key, scope: Scope::Knowledge, kind: One, value_name, default, help }
+/// The environment variable of a key: `OPENAPI_TRUSTED_PROXIES`, `OPENAPI_LLM_NAME_URL`.
+#[must_use]
+pub fn variable_of(key: &str) -> String {
+    format!("OPENAPI_{}", key.to_uppercase().replace(['.', '-'], "_"))
 }
 
-use Kind::{Many, One, Secret, Switch, WithPassword};
+/// The key that an environment variable sets; `llm.NAME.FIELD` for variables of LLM endpoints.
+#[must_use]
+pub fn key_of_variable(variable: &str) -> Option<String> {
+    let key = variable.strip_prefix("OPENAPI_")?.to_lowercase();
+    let llm = key.strip_prefix("llm_").and_then(|rest| {
+        let fields = LLM_SETTINGS.iter().flat_map(|it| [it.key.to_owned(), format!("{}_file", it.key)]);
+        fields.into_iter().find_map(|field| {
+            let name = rest.strip_suffix(&field)?.strip_suffix('_')?;
+            Some(format!("llm.{}.{field}", name.replace('_', "-")))
+        })
+    });
+    Some(llm.unwrap_or(key))
+}
 
-/// All settings, in the order they are shown.
-pub const SETTINGS: &[Setting] = &[
-    every(
-        "store",
-        WithPassword,
-        "URL",
-        "sqlite:./data/openapi.db",
-        "Where everything is stored: sqlite:PATH, postgres://USER:PASSWORD@HOST/DATABASE, mongodb://USER:PASSWORD@HOST/DATABASE or memory:",
-    ),
-    every(
-        "wait_for_store",
-        One,
-        "DURATION",
-        "40s",
-        "How long a server or a command waits for the process that owns the SQLite file of the store, such as a server that drains",
-    ),
-    every(
-        "blobs",
-        One,
-        "URL",
-        "",
-        "Where contents of files are kept: file:PATH, memory:, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://CONTAINER/PREFIX, with credentials in the usual variables; by default the folder blobs beside the database file",
-    ),
-    every(
-        "server_key",
-        Secret,
-        "HEX",
-        "",
-        "Keys of the server, 64 hexadecimal digits each, the current one first; by default in the file server-keys beside the database file",
-    ),
-    every(
-        "public_url",
-        One,
-        "URL",
-        "",
-        "The address that clients use, without a trailing slash; by default the listen address",
-    ),
-    every("service_name", One, "NAME", "Service", "The name of the service"),
-    every("id_segment", One, "SEGMENT", "platformid", "The path segment in front of platform contact ids"),
-    every("key_tag", One, "TAG", "svc", "The prefix of keys issued from now on"),
-    every(
-        "log",
-        One,
-        "FILTER",
-        "info",
-        "What is logged: error, warn, info, debug, trace, or levels by target, such as info,access=off",
-    ),
-    every("log_format", One, "FORMAT", "", "text or json; by default text on a terminal, else json"),
-    serving(
-        "listen",
-        One,
-        "ADDRESS",
-        "127.0.0.1:8080",
-        "Where the Open API listens; port 0 takes a free one",
-    ),
-    serving(
-        "ops_listen",
-        One,
-        "ADDRESS",
-        "127.0.0.1:9090",
-        "Where /livez, /readyz and /metrics are answered; off for nowhere",
-    ),
-    serving(
-        "widget_listen",
-        One,
-        "ADDRESS",
-        "off",
-        "Where the chat widget and what it talks to are answered, such as 127.0.0.1:8081; off for nowhere",
-    ),
-    every(
-        "widget_public_url",
-        One,
-        "URL",
-        "",
-        "The origin of the widget's listener as web pages see it, such as https://widget.example.com; by default the listen address",
-    ),
-    serving(
-        "widget_limit",
-        Many,
-        "NAME=COUNT/DURATION",
-        "",
-        "Limits of the widget in place of the built-in ones of that name, such as turns=8/60s; off for none. turns, syncs, leads and uploads are of a visitor; address_turns, address_sessions, address_leads, address_repeats (conversations with one text) and address_calls of an address; agent_turns of an agent. address_streams, agent_streams and streams are open streams, such as streams=1024",
-    ),
-    serving(
-        "answer_timeout",
-        Many,
-        "NAME=DURATION",
-        "",
-        "How long an answer to a visitor may take, in place of the built-in first_event=10s, first_delta=30s, between_deltas=20s and whole=90s",
-    ),
-    serving(
-        "llm_endpoint",
-        Many,
-        "[NAME=]URL",
-        "",
-        "Endpoints of the chat-completions protocol that agents may answer with, such as https://models.example.com/v1; without a name it is called default",
-    ),
-    serving("llm_model", Many, "[NAME=]MODEL", "", "The model of an endpoint where an agent names none"),
-    serving("llm_key", Secret, "[NAME=]KEY,...", "", "The keys of the endpoints"),
-    serving(
-        "llm_price",
-        Many,
-        "[NAME=]INPUT/OUTPUT",
-        "",
-        "What a million tokens of an endpoint cost, in any currency: for the daily budgets of agents",
-    ),
-    serving("llm_credits", One, "COUNT", "1", "Credits for each 1,000 tokens of an answer that are begun"),
-    serving(
-        "knowledge_memory",
-        One,
-        "SIZE",
-        "256MiB",
-        "What the search indexes of agents' documents may take; those used longest ago are dropped and made anew when they are needed",
-    ),
-    serving(
-        "contact_cache",
-        One,
-        "SIZE",
-        "160MiB",
-        "What contacts that were read may take in memory, so that they are not read again from a SQLite or PostgreSQL store; 0 keeps none",
-    ),
-    serving("tls_cert", One, "FILE", "", "PEM file with the certificate chain; read again on SIGHUP"),
-    serving("tls_key", One, "FILE", "", "PEM file with the private key of the certificate"),
-    serving(
-        "behind_proxy",
-        Many,
-        "CIDR",
-        "",
-        "Addresses of proxies that end TLS and whose Forwarded or X-Forwarded-For is believed",
-    ),
-    serving("http2", Switch, "BOOL", "false", "Whether clients may use HTTP/2"),
-    serving(
-        "cors_origin",
-        Many,
-        "ORIGIN",
-        "",
-        "Origins of web pages that may call the API from a browser; * for all",
-    ),
-    serving("max_json_size", One, "SIZE", "1MiB", "The largest JSON body"),
-    serving("max_file_size", One, "SIZE", "25MiB", "The largest file of a contact, up to 1GiB"),
-    serving("files_per_contact", One, "COUNT", "1000", "Files that a contact may have"),
-    serving("storage_quota", One, "SIZE", "", "What all files of an agent may take; by default any size"),
-    serving(
-        "file_types",
-        One,
-        "LIST",
-        "",
-        "Extensions of the file types that are accepted, such as pdf,docx,png; * for all that are never refused; by default documents, text, images, audio, video and zip",
-    ),
-    serving(
-        "deleted_file_retention",
-        One,
-        "DURATION",
-        "30d",
-        "How long the content of a deleted file is kept; 0s removes it at once",
-    ),
-    serving(
-        "redirect_downloads",
-        Switch,
-        "BOOL",
-        "false",
-        "Whether downloads are redirected to the store of file contents; then revoking a key or deleting a file does not end a download link that was followed already",
-    ),
-    extracting(
-        "extraction_engine",
-        One,
-        "ENGINE",
-        "builtin",
-        "What finds values in documents: builtin, which needs no network; the name of an endpoint of model_endpoint (model for the one without a name), which is sent their text; or off, so that extractions are answered 503",
-    ),
-    serving(
-        "agent_engine",
-        Many,
-        "AGENT=ENGINE",
-        "",
-        "What finds values in the documents of an agent, in place of extraction_engine, such as acme=builtin or acme=model",
-    ),
-    extracting(
-        "model_endpoint",
-        Many,
-        "[NAME=]URL",
-        "",
-        "Endpoints of the chat-completions protocol that documents may be sent to, such as https://models.example.com/v1; without a name it is called model",
-    ),
-    extracting("model", Many, "[NAME=]MODEL", "", "The model at an endpoint"),
-    extracting("model_key", Secret, "[NAME=]KEY,...", "", "The keys of the endpoints of documents"),
-    extracting(
-        "model_images",
-        Many,
-        "NAME",
-        "",
-        "Endpoints whose model takes images: it is sent those of pages that have no text of their own, beside what was recognised",
-    ),
-    extracting(
-        "model_fallback",
-        Switch,
-        "BOOL",
-        "false",
-        "Whether the built-in engine answers where a model gives no answer",
-    ),
-    extracting(
-        "ocr_languages",
-        Many,
-        "LANGUAGE",
-        "eng",
-        "Languages of text in pictures and scanned pages, as tesseract names them (eng, deu, fra); more take more time",
-    ),
-    serving("max_document_size", One, "SIZE", "20MiB", "The largest document of an extraction, up to 256MiB"),
-    serving("max_document_pages", One, "COUNT", "50", "Pages that a document may have"),
-    serving(
-        "max_document_characters",
-        One,
-        "COUNT",
-        "1000000",
-        "Characters that the text of a document may have",
-    ),
-    serving(
-        "max_document_pixels",
-        One,
-        "COUNT",
-        "40000000",
-        "Pixels that a picture may have, up to 40000000",
-    ),
-    serving("extractions_per_key", One, "COUNT", "5", "Extractions of one key that a server runs at a time"),
-    extracting("extraction_timeout", One, "DURATION", "120s", "How long an extraction may take"),
-    serving(
-        "document_retention",
-        One,
-        "DURATION",
-        "90d",
-        "How long documents are kept that were sent with saveToStorage",
-    ),
-    knowledge(
-        "max_knowledge_size",
-        "SIZE",
-        "25MiB",
-        "The largest document that an agent answers from, up to 256MiB",
-    ),
-    knowledge("max_knowledge_pages", "COUNT", "1000", "Pages that such a document may have"),
-    knowledge(
-        "max_knowledge_characters",
-        "COUNT",
-        "5000000",
-        "Characters that the text of such a document may have",
-    ),
-    knowledge("knowledge_documents", "COUNT", "1000", "Documents that an agent may answer from"),
-    knowledge(
-        "knowledge_passages",
-        "COUNT",
-        "50000",
-        "Passages of all documents of an agent together, which a server keeps in memory",
-    ),
-    serving("max_uri_size", One, "SIZE", "8KiB", "The longest path and query"),
-    serving("max_header_size", One, "SIZE", "16KiB", "The largest header block"),
-    serving("body_idle_timeout", One, "DURATION", "30s", "How long a request body may stall"),
-    serving("body_total_timeout", One, "DURATION", "300s", "How long a request body may take in all"),
-    serving("header_timeout", One, "DURATION", "10s", "How long a request head may take"),
-    serving(
-        "keep_alive_timeout",
-        One,
-        "DURATION",
-        "75s",
-        "How long a connection may wait for its next request",
-    ),
-    serving("write_timeout", One, "DURATION", "30s", "How long a client may take no byte of its answer"),
-    serving("drain_timeout", One, "DURATION", "25s", "How long running requests may take after SIGTERM"),
-    serving("max_connections", One, "COUNT", "10000", "Connections at a time; further ones are answered 503"),
-    serving(
-        "max_connections_per_address",
-        One,
-        "COUNT",
-        "1000",
-        "Connections at a time from one address that is no proxy; 0 for any number",
-    ),
-    serving(
-        "address_limit_health",
-        One,
-        "COUNT",
-        "300",
-        "Health and description requests a minute and address; 0 for any number",
-    ),
-    serving(
-        "address_limit_download",
-        One,
-        "COUNT",
-        "300",
-        "Downloads a minute and address; 0 for any number",
-    ),
-    serving(
-        "address_limit_unrouted",
-        One,
-        "COUNT",
-        "60",
-        "Requests a minute and address to unknown routes, with wrong methods or without credentials; 0 for any number",
-    ),
-    serving(
-        "address_limit_failed_auth",
-        One,
-        "COUNT",
-        "20",
-        "Failed authentications a minute and address; 0 for any number",
-    ),
+/// The key that the author of an unknown one most likely meant.
+#[must_use]
+pub fn nearest(key: &str) -> Option<String> {
+    if let Some((_, new)) = RENAMED.iter().find(|(old, _)| *old == key.trim_end_matches("_file")) {
+        return Some((*new).to_owned());
+    }
+    // An unknown field of an endpoint: `llm.NAME.…` in files and flags, `llm_NAME_…` in variables.
+    let name = llm_key(key).or_else(|| key.strip_prefix("llm_")?.split_once('_')).map(|(name, _)| {
+        if is_llm_name(name) { name.to_owned() } else { name.to_lowercase().replace('_', "-") }
+    });
+    let llm = name
+        .into_iter()
+        .flat_map(|name| LLM_SETTINGS.iter().map(move |setting| format!("llm.{name}.{}", setting.key)));
+    let similarity = |known: &str| strsim::sorensen_dice(&known.replace('.', "_"), &key.replace('.', "_"));
+    SETTINGS
+        .iter()
+        .map(|setting| setting.key.to_owned())
+        .chain(llm)
+        .map(|known| (similarity(&known), known))
+        .filter(|(similarity, _)| *similarity >= 0.6)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, known)| known)
+}
+
+/// Settings that had another name before the first release, with the key to use now.
+pub const RENAMED: &[(&str, &str)] = &[
+    ("behind_proxy", "trusted_proxies"),
+    ("key_tag", "api_key_prefix"),
+    ("knowledge_memory", "knowledge_cache_size"),
+    ("llm_endpoint", "llm.NAME.url"),
+    ("llm_model", "llm.NAME.model"),
+    ("llm_key", "llm.NAME.api_key"),
+    ("llm_price", "llm.NAME.price"),
+    ("model_endpoint", "llm.NAME.url"),
+    ("model", "llm.NAME.model"),
+    ("model_key", "llm.NAME.api_key"),
+    ("model_images", "llm.NAME.images"),
+    ("model_fallback", "extraction_fallback"),
 ];
+
+/// Declares settings, by the commands that understand them: `key: Kind "VALUE" = "default", "help";`.
+macro_rules! settings {
+    ($($scope:ident { $($key:ident: $kind:ident $value_name:literal = $default:literal, $help:literal;)+ })+) => {
+        &[$($(Setting {
+            key: stringify!($key),
+            scope: Scope::$scope,
+            kind: ValueKind::$kind,
+            value_name: $value_name,
+            default: $default,
+            help: $help,
+        },)+)+]
+    };
+}
+
+/// The fields of an LLM endpoint: `[llm.NAME]` in the settings file.
+pub const LLM_SETTINGS: &[Setting] = settings! {
+    Extract {
+        url: Scalar "URL" = "", "Base URL of an endpoint with the chat-completions protocol, such as https://models.example.com/v1";
+        model: Scalar "MODEL" = "", "Model to use at this endpoint; agents may choose another one";
+        api_key: Secret "KEY" = "", "API key of the endpoint";
+        price: Scalar "INPUT/OUTPUT" = "", "Price of a million input and output tokens in any currency, such as 0.15/0.60; daily cost budgets use it";
+        images: Bool "BOOL" = "false", "Whether the model accepts images: extraction then sends the pages that have no text layer";
+    }
+};
+
+/// All settings but those of LLM endpoints, in the order of `config show`.
+pub const SETTINGS: &[Setting] = settings! {
+    Global {
+        store: SecretUrl "URL" = "sqlite:./data/openapi.db",
+            "Database: sqlite:PATH, postgres://USER:PASSWORD@HOST/DATABASE, mongodb://USER:PASSWORD@HOST/DATABASE, \
+            or memory: for data that is lost on exit";
+        wait_for_store: Scalar "DURATION" = "40s",
+            "How long a server or a command waits for the process that owns the SQLite file, such as a server that drains";
+        blobs: Scalar "URL" = "",
+            "Storage for file contents: file:PATH, memory:, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or \
+            az://CONTAINER/PREFIX; credentials come from the provider's usual environment variables [default: the \
+            folder blobs next to the SQLite database]";
+        server_key: Secret "HEX" = "",
+            "Server keys, 64 hexadecimal digits each, the current one first, separated by commas [default: the file \
+            server-keys next to the SQLite database]";
+        public_url: Scalar "URL" = "",
+            "Public base URL of the API, without a trailing slash, such as https://api.example.com [default: the \
+            listen address]";
+        service_name: Scalar "NAME" = "Service", "Name of the service in the API's documents and messages";
+        id_segment: Scalar "SEGMENT" = "platformid", "Path segment before platform contact ids; change it before clients exist";
+        api_key_prefix: Scalar "PREFIX" = "svc", "Prefix of newly issued API keys; existing keys keep theirs";
+        log: Scalar "FILTER" = "info",
+            "Log level: error, warn, info, debug or trace; or levels by target, such as info,access=off";
+        log_format: Scalar "FORMAT" = "", "Log format: text or json [default: text on a terminal, otherwise json]";
+    }
+    Serve {
+        listen: Scalar "ADDRESS" = "127.0.0.1:8080", "Address and port of the Open API; port 0 picks a free port";
+        ops_listen: Scalar "ADDRESS" = "127.0.0.1:9090",
+            "Address and port of /livez, /readyz and /metrics, or off; it requires no credentials, so keep it private";
+        widget_listen: Scalar "ADDRESS" = "off", "Address and port of the chat widget, such as 127.0.0.1:8081, or off";
+    }
+    Global {
+        widget_public_url: Scalar "URL" = "",
+            "Public origin of the widget listener, such as https://widget.example.com [default: its listen address]";
+    }
+    Serve {
+        widget_limit: List "NAME=COUNT/DURATION" = "",
+            "Replaces a rate limit of the widget, such as turns=8/60s or turns=off; repeat the flag for several. Per \
+            visitor: turns, syncs, leads, uploads. Per address: address_turns, address_sessions, address_leads, \
+            address_calls, and address_repeats (conversations that begin with the same text). Per agent: agent_turns. \
+            Open streams: streams=1024, agent_streams, address_streams";
+        answer_timeout: List "NAME=DURATION" = "",
+            "Replaces a timeout of replies to visitors; the built-in ones are first_event=10s, first_delta=30s, \
+            between_deltas=20s and whole=90s";
+        llm_credits: Scalar "COUNT" = "1", "Credits charged for each started block of 1,000 tokens of a reply";
+        knowledge_cache_size: Scalar "SIZE" = "256MiB",
+            "Memory for the search indexes of agents' documents; the least recently used index is evicted and rebuilt \
+            on demand";
+        contact_cache: Scalar "SIZE" = "160MiB",
+            "Memory for cached contacts of a SQLite or PostgreSQL store; 0 disables the cache";
+        tls_cert: Scalar "FILE" = "", "PEM file with the certificate chain; SIGHUP reloads it";
+        tls_key: Scalar "FILE" = "", "PEM file with the private key of the certificate; SIGHUP reloads it";
+        trusted_proxies: List "CIDR" = "",
+            "Addresses of reverse proxies that terminate TLS, such as 10.0.0.0/8; their Forwarded or X-Forwarded-For \
+            header names the client";
+        http2: Bool "BOOL" = "false", "Accept HTTP/2";
+        cors_origin: List "ORIGIN" = "",
+            "Origins of web pages that may call the API from a browser, such as https://app.example.com; * allows all";
+        max_json_size: Scalar "SIZE" = "1MiB", "Largest JSON request body";
+        max_file_size: Scalar "SIZE" = "25MiB", "Largest file of a contact, up to 1GiB";
+        files_per_contact: Scalar "COUNT" = "1000", "Files per contact";
+        storage_quota: Scalar "SIZE" = "", "Total size of an agent's files [default: unlimited]";
+        file_types: Scalar "LIST" = "",
+            "Accepted file extensions, such as pdf,docx,png; * accepts every type that the API never refuses [default: \
+            documents, text, images, audio, video and zip]";
+        deleted_file_retention: Scalar "DURATION" = "30d",
+            "How long the content of a deleted file is retained; 0s removes it immediately";
+        redirect_downloads: Bool "BOOL" = "false",
+            "Redirect downloads to the object store; a link that a client has followed stays valid until it expires, \
+            even if the key is revoked or the file deleted";
+    }
+    Extract {
+        extraction_engine: Scalar "ENGINE" = "",
+            "Engine that extracts fields from documents: builtin, which needs no network; llm, which sends their text to \
+            the endpoint of --extraction-llm; or off, which answers extractions with 503 [default: llm if \
+            --extraction-llm is set, otherwise builtin]";
+        extraction_llm: Scalar "NAME" = "", "LLM endpoint that extracts fields from documents";
+        extraction_fallback: Bool "BOOL" = "false", "Use the built-in engine if the language model fails";
+        agent_engine: List "AGENT=ENGINE" = "",
+            "Extraction engine for the documents of one agent: builtin or the name of an LLM endpoint, such as \
+            acme=builtin; repeat the flag for several";
+        ocr_languages: List "LANGUAGE" = "eng",
+            "Languages of text in images and scanned pages, by their tesseract names (eng, deu, fra); each one adds \
+            processing time";
+    }
+    Serve {
+        max_document_size: Scalar "SIZE" = "20MiB", "Largest document of an extraction, up to 256MiB";
+        max_document_pages: Scalar "COUNT" = "50", "Pages per document";
+        max_document_characters: Scalar "COUNT" = "1000000", "Characters of text per document";
+        max_document_pixels: Scalar "COUNT" = "40000000", "Pixels per image, up to 40000000";
+        extractions_per_key: Scalar "COUNT" = "5", "Concurrent extractions per API key on this server";
+    }
+    Extract {
+        extraction_timeout: Scalar "DURATION" = "120s", "Timeout of an extraction";
+    }
+    Serve {
+        document_retention: Scalar "DURATION" = "90d", "How long documents sent with saveToStorage are retained";
+    }
+    Knowledge {
+        max_knowledge_size: Scalar "SIZE" = "25MiB", "Largest document of an agent's knowledge, up to 256MiB";
+        max_knowledge_pages: Scalar "COUNT" = "1000", "Pages per document";
+        max_knowledge_characters: Scalar "COUNT" = "5000000", "Characters of text per document";
+        knowledge_documents: Scalar "COUNT" = "1000", "Documents per agent";
+        knowledge_passages: Scalar "COUNT" = "50000", "Passages of all documents of an agent; servers hold them in memory";
+    }
+    Serve {
+        max_uri_size: Scalar "SIZE" = "8KiB", "Longest path and query string";
+        max_header_size: Scalar "SIZE" = "16KiB", "Largest header block";
+        body_idle_timeout: Scalar "DURATION" = "30s", "Longest pause between two reads of a request body";
+        body_total_timeout: Scalar "DURATION" = "300s", "Timeout of a whole request body";
+        header_timeout: Scalar "DURATION" = "10s", "Timeout of a request head";
+        keep_alive_timeout: Scalar "DURATION" = "75s", "How long an idle connection stays open";
+        write_timeout: Scalar "DURATION" = "30s", "How long a client may read no byte of a response";
+        drain_timeout: Scalar "DURATION" = "25s", "How long running requests may continue after SIGTERM";
+        max_connections: Scalar "COUNT" = "10000", "Concurrent connections; the server answers further ones with 503";
+        max_connections_per_address: Scalar "COUNT" = "1000",
+            "Concurrent connections per address that is not a trusted proxy; 0 for no limit";
+        address_limit_health: Scalar "COUNT" = "300",
+            "Health and description requests per minute and address; 0 for no limit";
+        address_limit_download: Scalar "COUNT" = "300", "Downloads per minute and address; 0 for no limit";
+        address_limit_unrouted: Scalar "COUNT" = "60",
+            "Requests per minute and address with an unknown route, a wrong method or no credentials; 0 for no limit";
+        address_limit_failed_auth: Scalar "COUNT" = "20",
+            "Failed authentications per minute and address; 0 for no limit";
+    }
+};
 
 #[cfg(test)]
 mod tests {
@@ -432,5 +316,39 @@ mod tests {
         keys.sort_unstable();
         keys.dedup();
         assert_eq!(keys.len(), SETTINGS.len());
+    }
+
+    #[test]
+    fn every_key_has_a_variable_that_leads_back_to_it() {
+        let llm = LLM_SETTINGS
+            .iter()
+            .flat_map(|it| ["main", "my-2", "api-key"].map(|name| format!("llm.{name}.{}", it.key)));
+        for key in SETTINGS.iter().map(|it| it.key.to_owned()).chain(llm) {
+            let setting = Setting::of(&key).unwrap();
+            assert_eq!(key_of_variable(&variable_of(&key)), Some(key.clone()));
+            if setting.allowed_in_file() {
+                let in_file = format!("{key}_file");
+                assert_eq!(key_of_variable(&variable_of(&in_file)), Some(in_file.clone()));
+                assert_eq!(Setting::accepting(&in_file), Some(setting));
+            }
+        }
+        assert_eq!(Setting::of("llm.UPPER.url"), None);
+        assert_eq!(Setting::of("llm..url"), None);
+    }
+
+    #[test]
+    fn former_and_mistyped_keys_lead_to_the_right_one() {
+        for (old, new) in RENAMED {
+            assert_eq!(nearest(old).as_deref(), Some(*new));
+            assert!(
+                Setting::of(old).is_none() && Setting::of(&new.replace("NAME", "x")).is_some(),
+                "{old} → {new}"
+            );
+        }
+        assert_eq!(nearest("trusted_proxy").as_deref(), Some("trusted_proxies"));
+        assert_eq!(nearest("llm.main.key").as_deref(), Some("llm.main.api_key"));
+        assert_eq!(nearest("llm_main_key").as_deref(), Some("llm.main.api_key"));
+        assert_eq!(nearest("llm.Main.url").as_deref(), Some("llm.main.url"));
+        assert_eq!(nearest("tls"), None);
     }
 }

@@ -1,4 +1,4 @@
-//! How values are written: sizes, durations, addresses.
+//! The syntax of values: lists, sizes, durations, addresses.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -6,6 +6,12 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use ipnet::IpNet;
 use jiff::{SignedDuration, Span, SpanRelativeTo};
+
+/// The items of a comma-separated list.
+#[must_use]
+pub fn list(text: &str) -> Vec<String> {
+    text.split(',').map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
+}
 
 /// A size in bytes: `25MiB`, `8 KiB`, `1048576`.
 ///
@@ -32,7 +38,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from(length).map_err(|_| invalid())
 }
 
-/// An address to listen on: `127.0.0.1:8080`, `[::]:8080`, `:8080` for the loopback address.
+/// An address and port: `127.0.0.1:8080`, `[::]:8080`; `:8080` means the loopback address.
 ///
 /// # Errors
 /// What to write instead.
@@ -44,7 +50,15 @@ pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-/// A block of addresses, or one address.
+/// An address and port, or `off`.
+///
+/// # Errors
+/// What to write instead.
+pub fn optional_listen_address(text: &str) -> Result<Option<SocketAddr>, String> {
+    if text == "off" { Ok(None) } else { listen_address(text).map(Some) }
+}
+
+/// A CIDR block of addresses, or one address.
 ///
 /// # Errors
 /// What to write instead.
@@ -56,19 +70,19 @@ pub fn block(text: &str) -> Result<IpNet, String> {
     })
 }
 
-/// `true` or `false`.
+/// A boolean: `true` or `false`.
 ///
 /// # Errors
 /// What to write instead.
-pub fn switch(text: &str) -> Result<bool, String> {
+pub fn boolean(text: &str) -> Result<bool, String> {
     match text {
         "true" => Ok(true),
         "false" => Ok(false),
-        _ => Err(format!("'{text}' is not true or false")),
+        _ => Err(format!("'{text}' is not a boolean; write true or false")),
     }
 }
 
-/// The origin of a web page as browsers send it, or `*`.
+/// The origin of a web page, in the form that browsers send, or `*`.
 ///
 /// # Errors
 /// What to write instead.
@@ -86,7 +100,7 @@ pub fn web_origin(text: &str) -> Result<String, String> {
     if is_origin { Ok(text.to_owned()) } else { Err(invalid()) }
 }
 
-/// A store URL without the password in it. Rather too much is hidden than too little.
+/// A store URL with its password masked. In doubt the whole query is masked.
 #[must_use]
 pub fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };

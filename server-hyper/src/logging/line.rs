@@ -1,4 +1,4 @@
-//! One line of the log, written field by field.
+//! Formats one log line, field by field.
 
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
@@ -10,7 +10,7 @@ use tracing::{Level, Metadata};
 
 use crate::config::typed::LogFormat;
 
-/// Writes one line into a buffer.
+/// Appends one line to a buffer.
 pub struct Line<'a> {
     format: LogFormat,
     coloured: bool,
@@ -18,16 +18,16 @@ pub struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// A line at the end of `buffer`.
+    /// Starts a line at the end of `buffer`.
     pub fn new(format: LogFormat, coloured: bool, buffer: &'a mut Vec<u8>) -> Self {
         Line { format, coloured, buffer }
     }
 
-    /// Time, level and origin.
+    /// Writes timestamp, level and target.
     pub fn begin(&mut self, metadata: &Metadata<'_>, since_epoch: Duration) {
         let at = Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX));
         let target = metadata.target();
-        // Writing into a vector does not fail.
+        // Writing to a vector never fails.
         match self.format {
             LogFormat::Json => {
                 let level = match *metadata.level() {
@@ -56,7 +56,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The end of the line.
+    /// Ends the line.
     pub fn end(self) {
         if self.format == LogFormat::Json {
             self.buffer.push(b'}');
@@ -97,9 +97,9 @@ impl<'a> Line<'a> {
             LogFormat::Json => {
                 let escaped =
                     |byte: u8| u8::from(byte < b' ') | u8::from(byte == b'"') | u8::from(byte == b'\\');
-                // Without a branch for each byte, and so many bytes at once.
+                // Free of branches, so the compiler vectorises it.
                 if text.bytes().fold(0, |found, byte| found | escaped(byte)) != 0 {
-                    // A string is always JSON.
+                    // Serializing a string never fails.
                     let _ = serde_json::to_writer(&mut *self.buffer, text);
                 } else {
                     self.buffer.push(b'"');
@@ -107,7 +107,7 @@ impl<'a> Line<'a> {
                     self.buffer.push(b'"');
                 }
             }
-            // Control characters would let a client write lines of its own.
+            // Unescaped control characters would let a client forge lines.
             LogFormat::Text if field.name() == "message" => {
                 let _ = write!(self.buffer, "{}", text.escape_debug());
             }
@@ -137,8 +137,8 @@ impl Visit for Line<'_> {
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
-        // Durations are the only fractions; a thousandth of a millisecond is more than clocks tell. As whole thousandths
-        // they are written at a fraction of what exact decimals of a fraction cost.
+        // Only durations in milliseconds are floating-point numbers. Three decimals are enough for them, and formatting
+        // an integer is several times as fast as the shortest exact decimal.
         let thousandths = (value * 1_000.0).round();
         if (0.0..1e15).contains(&thousandths) {
             let thousandths = thousandths as u64;
@@ -176,9 +176,9 @@ mod tests {
     use tracing_subscriber::layer::SubscriberExt;
 
     #[derive(Clone)]
-    struct Kept(LogFormat, Arc<Mutex<Vec<u8>>>);
+    struct Captured(LogFormat, Arc<Mutex<Vec<u8>>>);
 
-    impl<S: tracing::Subscriber> tracing_subscriber::Layer<S> for Kept {
+    impl<S: tracing::Subscriber> tracing_subscriber::Layer<S> for Captured {
         fn on_event(&self, event: &tracing::Event<'_>, _: tracing_subscriber::layer::Context<'_, S>) {
             let mut buffer = self.1.lock().unwrap();
             let mut line = Line::new(self.0, false, &mut buffer);
@@ -189,20 +189,20 @@ mod tests {
     }
 
     fn logged(format: LogFormat, log: impl FnOnce()) -> String {
-        let kept = Kept(format, Arc::default());
-        tracing::subscriber::with_default(tracing_subscriber::registry().with(kept.clone()), log);
-        let bytes = kept.1.lock().unwrap().clone();
+        let captured = Captured(format, Arc::default());
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(captured.clone()), log);
+        let bytes = captured.1.lock().unwrap().clone();
         String::from_utf8(bytes).unwrap()
     }
 
-    fn say() {
+    fn log_event() {
         let none: Option<&str> = None;
         tracing::info!(target: "access", status = 200, took = 1.23456, key = "a", none, path = %"x \"y\"\n", "it's\nso");
     }
 
     #[test]
-    fn json_is_one_document_a_line() {
-        let text = logged(LogFormat::Json, say);
+    fn json_is_one_document_per_line() {
+        let text = logged(LogFormat::Json, log_event);
         assert_eq!(text.lines().count(), 1);
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn text_is_one_line_whatever_is_in_it() {
         assert_eq!(
-            logged(LogFormat::Text, say),
+            logged(LogFormat::Text, log_event),
             "2026-01-31T09:15:02.123Z  INFO access: it\\'s\\nso status=200 took=1.235 key=a path=\"x \\\"y\\\"\\n\"\n"
         );
     }

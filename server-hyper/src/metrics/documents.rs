@@ -1,4 +1,4 @@
-//! What becomes of documents: counted where the engine is asked.
+//! Metrics of document extraction: a decorator around the extractor records them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,28 +20,28 @@ use crate::ports::monotonic;
 /// Upper bounds of the histogram of durations, in seconds.
 const BOUNDS: [f64; 11] = [0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0];
 
-/// The outcome of what was done.
+/// The outcome of a step that succeeded.
 const DONE: &str = "done";
-/// The outcome of what nobody waited for: the client left, or its time was over.
-const ABANDONED: &str = "abandoned";
+/// The outcome of a step that was dropped: the client disconnected, or the request timed out.
+const CANCELLED: &str = "cancelled";
 
-/// A document and what became of reading it.
+/// The labels of a document that was read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Read {
-    /// The type by content.
+struct ReadLabels {
+    /// The media type, detected from the content.
     r#type: &'static str,
     outcome: &'static str,
 }
 
-/// An engine, and what became of asking it; without a name where none answered.
+/// The labels of an extraction; the engine is empty if none succeeded.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Asked {
+struct ExtractionLabels {
     engine: String,
     outcome: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Engine {
+struct EngineLabels {
     engine: String,
 }
 
@@ -49,15 +49,15 @@ fn histogram() -> Histogram {
     Histogram::new(BOUNDS)
 }
 
-/// Counts of documents.
+/// Metrics of documents.
 #[derive(Clone, Debug)]
 pub struct Documents {
-    read: Family<Read, Counter>,
+    read: Family<ReadLabels, Counter>,
     pages: Counter,
-    recognised: Counter,
-    asked: Family<Asked, Counter>,
-    durations: Family<Engine, Histogram, fn() -> Histogram>,
-    running: Gauge,
+    ocr: Counter,
+    extractions: Family<ExtractionLabels, Counter>,
+    durations: Family<EngineLabels, Histogram, fn() -> Histogram>,
+    in_flight: Gauge,
 }
 
 impl Documents {
@@ -65,33 +65,33 @@ impl Documents {
         let counts = Documents {
             read: Family::default(),
             pages: Counter::default(),
-            recognised: Counter::default(),
-            asked: Family::default(),
+            ocr: Counter::default(),
+            extractions: Family::default(),
             durations: Family::new_with_constructor(histogram),
-            running: Gauge::default(),
+            in_flight: Gauge::default(),
         };
         registry.register("documents", "Documents read for extraction", counts.read.clone());
-        registry.register("document_pages", "Pages of documents that were read", counts.pages.clone());
+        registry.register("document_pages", "Pages of documents read for extraction", counts.pages.clone());
         registry.register(
-            "documents_recognised",
-            "Documents whose characters were recognised",
-            counts.recognised.clone(),
+            "documents_ocr",
+            "Documents whose text comes from optical character recognition",
+            counts.ocr.clone(),
         );
-        registry.register("extractions", "Answers of extraction engines", counts.asked.clone());
+        registry.register("extractions", "Results of extraction engines", counts.extractions.clone());
         registry.register(
             "extraction_duration_seconds",
-            "From the document to its values",
+            "Time from receiving the document to its extracted fields",
             counts.durations.clone(),
         );
         registry.register(
-            "extractions_running",
-            "Documents that are worked on or wait",
-            counts.running.clone(),
+            "extractions_in_flight",
+            "Documents that are being processed or wait",
+            counts.in_flight.clone(),
         );
         counts
     }
 
-    /// An extractor that counts what another one does.
+    /// Wraps an extractor in one that records metrics.
     #[must_use]
     pub fn measure(&self, inner: Arc<dyn DocumentExtractor>) -> Arc<dyn DocumentExtractor> {
         Arc::new(Measured { inner, counts: self.clone() })
@@ -115,7 +115,7 @@ struct Measured {
     counts: Documents,
 }
 
-/// A step under way: counted when it ends, and also when it is dropped.
+/// A step in progress: recorded when it ends or is dropped.
 struct Step<F: Fn(&Documents, &'static str)> {
     counts: Documents,
     outcome: &'static str,
@@ -124,8 +124,8 @@ struct Step<F: Fn(&Documents, &'static str)> {
 
 impl<F: Fn(&Documents, &'static str)> Step<F> {
     fn new(counts: &Documents, count: F) -> Self {
-        counts.running.inc();
-        Step { counts: counts.clone(), outcome: ABANDONED, count }
+        counts.in_flight.inc();
+        Step { counts: counts.clone(), outcome: CANCELLED, count }
     }
 
     fn end<T>(&mut self, result: &Result<T, ExtractError>) {
@@ -135,7 +135,7 @@ impl<F: Fn(&Documents, &'static str)> Step<F> {
 
 impl<F: Fn(&Documents, &'static str)> Drop for Step<F> {
     fn drop(&mut self) {
-        self.counts.running.dec();
+        self.counts.in_flight.dec();
         (self.count)(&self.counts, self.outcome);
     }
 }
@@ -150,19 +150,19 @@ impl DocumentExtractor for Measured {
         &self,
         document: SentDocument,
         limits: DocumentLimits,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Box<dyn OpenDocument>, ExtractError> {
         let begun = monotonic();
         let kind = self.inner.detect(&document).unwrap_or("unsupported");
         let mut step = Step::new(&self.counts, move |counts, outcome| {
-            counts.read.get_or_create(&Read { r#type: kind, outcome }).inc();
+            counts.read.get_or_create(&ReadLabels { r#type: kind, outcome }).inc();
         });
-        let opened = self.inner.open(document, limits, patience).await;
+        let opened = self.inner.open(document, limits, timeout).await;
         step.end(&opened);
         let inner = opened?;
         let DocumentText { page_count, ocr_applied, .. } = inner.text();
         self.counts.pages.inc_by(u64::from(page_count.unwrap_or(1)));
-        self.counts.recognised.inc_by(u64::from(ocr_applied));
+        self.counts.ocr.inc_by(u64::from(ocr_applied));
         Ok(Box::new(Opened { inner, counts: self.counts.clone(), begun }))
     }
 }
@@ -182,9 +182,9 @@ impl OpenDocument for Opened {
     async fn extract(self: Box<Self>, task: ExtractionTask) -> Result<Findings, ExtractError> {
         let Opened { inner, counts, begun } = *self;
         let mut failed = Step::new(&counts, |counts, outcome| {
-            // The one that answers counts under its name.
+            // A success is recorded under the name of its engine, below.
             if outcome != DONE {
-                counts.asked.get_or_create(&Asked { engine: String::new(), outcome }).inc();
+                counts.extractions.get_or_create(&ExtractionLabels { engine: String::new(), outcome }).inc();
             }
         });
         let found = inner.extract(task).await;
@@ -193,9 +193,9 @@ impl OpenDocument for Opened {
             let engine = engine.clone();
             counts
                 .durations
-                .get_or_create(&Engine { engine: engine.clone() })
+                .get_or_create(&EngineLabels { engine: engine.clone() })
                 .observe(begun.elapsed().as_secs_f64());
-            counts.asked.get_or_create(&Asked { engine, outcome: DONE }).inc();
+            counts.extractions.get_or_create(&ExtractionLabels { engine, outcome: DONE }).inc();
         }
         found
     }

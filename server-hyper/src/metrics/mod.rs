@@ -1,11 +1,9 @@
-//! What the server counts, as Prometheus reads it. Labels are route templates and codes; nothing in them names a tenant.
+//! Metrics for Prometheus. Labels are route templates and codes; none of them names a tenant.
 
 mod documents;
-mod tally;
+mod requests;
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use prometheus_client::collector::Collector;
@@ -18,28 +16,25 @@ use prometheus_client::registry::Registry;
 
 use crate::ports::since_epoch;
 pub use documents::Documents;
-pub use tally::{Answered, Tally};
+pub use requests::{RequestMetrics, ResponseLabels};
 
-/// Why a connection was not served.
+/// The label of a refused connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Refused {
     /// `total`, `address` or `handshake`.
     pub reason: &'static str,
 }
 
-/// All counters of a server.
+/// All metrics of a server.
 pub struct Metrics {
     registry: Registry,
-    tally: Arc<Tally>,
     /// Open connections.
     pub connections: Gauge,
-    /// Connections not served.
+    /// Refused connections.
     pub refused_connections: Family<Refused, Counter>,
-    /// Requests that panicked.
-    pub panics: Counter,
-    /// Requests whose client left before the answer.
-    pub abandoned: Counter,
-    /// Documents that values are looked for in.
+    /// Requests and responses.
+    pub requests: RequestMetrics,
+    /// Documents of extractions.
     pub documents: Documents,
 }
 
@@ -50,70 +45,56 @@ impl fmt::Debug for Metrics {
 }
 
 impl Metrics {
-    /// Fresh counters. `lost_log_lines` counts what the log could not take.
+    /// Metrics that begin at 0. `dropped_log_lines` reads the counter of the log.
     #[must_use]
-    pub fn new(version: &'static str, lost_log_lines: Arc<AtomicU64>) -> Self {
+    pub fn new(version: &'static str, dropped_log_lines: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         let mut whole = Registry::default();
-        let tally: Arc<Tally> = Arc::default();
         let connections = Gauge::default();
-        let (panics, abandoned) = (Counter::default(), Counter::default());
         let refused_connections = Family::<Refused, Counter>::default();
         let registry = whole.sub_registry_with_prefix("openapi");
-        registry.register("build", "The version of the server", Info::new([("version", version)]));
+        registry.register("build", "Version of the server", Info::new([("version", version)]));
         registry.register("connections", "Open connections", connections.clone());
-        registry.register("connections_refused", "Connections not served", refused_connections.clone());
-        registry.register("panics", "Requests that ended in a panic", panics.clone());
-        registry.register("http_requests_abandoned", "Requests whose client left", abandoned.clone());
+        registry.register("connections_refused", "Refused connections", refused_connections.clone());
+        let requests = RequestMetrics::register(registry);
         let documents = Documents::register(registry);
-        registry.register_collector(Box::new(Shared(Arc::clone(&tally))));
-        registry.register_collector(Box::new(LostLines(lost_log_lines)));
+        registry.register_collector(Box::new(DroppedLines(Box::new(dropped_log_lines))));
         whole.register_collector(Box::new(Process { started: since_epoch() }));
-        Metrics { registry: whole, tally, connections, refused_connections, panics, abandoned, documents }
+        Metrics { registry: whole, connections, refused_connections, requests, documents }
     }
 
-    /// Counts of requests and answers.
-    #[must_use]
-    pub fn tally(&self) -> &Tally {
-        &self.tally
-    }
-
-    /// All metrics as text.
+    /// All metrics in the OpenMetrics text format.
     #[must_use]
     pub fn encode(&self) -> String {
         let mut text = String::with_capacity(8 * 1024);
-        // Writing into a string does not fail.
+        // Writing to a string never fails.
         let _ = prometheus_client::encoding::text::encode(&mut text, &self.registry);
         text
     }
 }
 
-/// The tally as a part of the registry.
-#[derive(Debug)]
-struct Shared(Arc<Tally>);
+/// Reads the log's counter of dropped lines at each scrape.
+struct DroppedLines(Box<dyn Fn() -> u64 + Send + Sync>);
 
-impl Collector for Shared {
-    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        self.0.encode(encoder)
+impl fmt::Debug for DroppedLines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("DroppedLines").finish_non_exhaustive()
     }
 }
 
-#[derive(Debug)]
-struct LostLines(Arc<AtomicU64>);
-
-impl Collector for LostLines {
+impl Collector for DroppedLines {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let lost = ConstCounter::new(self.0.load(Ordering::Relaxed));
+        let dropped = ConstCounter::new(self.0());
         let metric = encoder.encode_descriptor(
-            "log_lines_lost",
-            "Log lines dropped because standard error did not take them",
+            "log_lines_dropped",
+            "Log lines dropped because standard error was too slow",
             None,
-            lost.metric_type(),
+            dropped.metric_type(),
         )?;
-        lost.encode(metric)
+        dropped.encode(metric)
     }
 }
 
-/// What the system knows of this process, under the names that dashboards expect.
+/// Metrics of the process, under their conventional names.
 #[derive(Debug)]
 struct Process {
     started: Duration,
@@ -125,14 +106,18 @@ impl Collector for Process {
             let gauge = ConstGauge::new(value);
             gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)
         };
-        gauge("process_start_time_seconds", "Start of the process", self.started.as_secs_f64())?;
+        gauge(
+            "process_start_time_seconds",
+            "Start time of the process since 1970",
+            self.started.as_secs_f64(),
+        )?;
         if let Some(usage) = usage() {
-            gauge("process_resident_memory_bytes", "Resident memory", usage.resident_bytes)?;
+            gauge("process_resident_memory_bytes", "Resident memory size", usage.resident_bytes)?;
             gauge("process_open_fds", "Open file descriptors", usage.open_files)?;
             let cpu = ConstCounter::new(usage.cpu_seconds);
             cpu.encode(encoder.encode_descriptor(
                 "process_cpu_seconds",
-                "User and system time",
+                "User and system CPU time",
                 None,
                 cpu.metric_type(),
             )?)?;
@@ -152,7 +137,7 @@ fn usage() -> Option<Usage> {
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     let pages: f64 = statm.split(' ').nth(1)?.parse().ok()?;
-    // The name of the program stands in parentheses and may contain anything; fields 14 and 15 are the times.
+    // The program name is in parentheses and may contain anything; fields 14 and 15 are the CPU times.
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
     let mut ticks = || fields.next()?.parse::<f64>().ok();
     let ticks = ticks()? + ticks()?;
@@ -168,20 +153,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_text_holds_what_happened() {
-        let lost = Arc::new(AtomicU64::new(3));
-        let metrics = Metrics::new("1.2.3", lost);
-        let answered =
-            Answered { route: "/contacts/chatbots/{agentId}", method: "GET", status: 404, code: "X" };
-        metrics.tally().answered(&answered, Duration::from_millis(3));
-        metrics.tally().answered(&answered, Duration::from_millis(3));
+    fn the_text_contains_what_was_recorded() {
+        let metrics = Metrics::new("1.2.3", || 3);
+        let labels =
+            ResponseLabels { route: "/contacts/chatbots/{agentId}", method: "GET", status: 404, code: "X" };
+        metrics.requests.record(&labels, Duration::from_millis(3));
+        metrics.requests.record(&labels, Duration::from_millis(3));
         metrics.connections.inc();
         let text = metrics.encode();
         for line in [
             "openapi_http_requests_total{route=\"/contacts/chatbots/{agentId}\",method=\"GET\",status=\"404\",code=\"X\"} 2",
             "openapi_http_request_duration_seconds_bucket{le=\"0.005\",route=\"/contacts/chatbots/{agentId}\",method=\"GET\"} 2",
             "openapi_connections 1",
-            "openapi_log_lines_lost_total 3",
+            "openapi_log_lines_dropped_total 3",
             "openapi_build_info{version=\"1.2.3\"} 1",
         ] {
             assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");

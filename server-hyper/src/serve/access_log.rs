@@ -1,5 +1,5 @@
-//! One line and a few counters for each answered request. Nothing in them is a secret: no query, no header value but the
-//! id of the request, no body.
+//! Access log and metrics of each response. They contain no secret: no query, no body, and of the headers only the
+//! request id.
 
 use std::time::Instant;
 
@@ -8,30 +8,31 @@ use openapi_core::access::ApiKey;
 use openapi_core::api::ResponseSummary;
 use openapi_core::values::AgentId;
 
-use crate::metrics::{Answered, Metrics};
+use crate::metrics::{Metrics, ResponseLabels};
 use crate::ports::monotonic;
 
-/// Counts and logs an answer.
-pub fn note(
+/// Records and logs a response.
+pub fn record(
     metrics: &Metrics,
     method: &Method,
     address: &str,
-    begun: Instant,
+    started: Instant,
     status: u16,
     handled: Option<&ResponseSummary>,
 ) {
-    let took = monotonic() - begun;
+    let took = monotonic() - started;
     let method = label(method);
     let Some(handled) = handled else {
-        // Pages that are no part of the API.
-        metrics.tally().answered(&Answered { route: "static", method, status, code: "" }, took);
+        metrics.requests.record(&ResponseLabels { route: "static", method, status, code: "" }, took);
         return;
     };
     let route = handled.route.unwrap_or("unknown");
-    metrics.tally().answered(&Answered { route, method, status, code: handled.code.unwrap_or("") }, took);
+    metrics
+        .requests
+        .record(&ResponseLabels { route, method, status, code: handled.code.unwrap_or("") }, took);
     tracing::info!(
         target: "access",
-        // As text, and not as something that is to be formatted.
+        // A string field; the message syntax would need formatting.
         message = "request",
         request_id = handled.request_id.as_str(),
         method,
@@ -45,7 +46,7 @@ pub fn note(
     );
 }
 
-/// A method as a label: of the endless many that clients may send, only those that endpoints have.
+/// The label of a method. Clients can send any method, so the set of labels is bounded here.
 fn label(method: &Method) -> &'static str {
     match method.as_str() {
         "GET" => "GET",

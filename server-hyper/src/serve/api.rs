@@ -1,4 +1,4 @@
-//! What is at the address of the API: the API, and the interactive reference beside it.
+//! The handler of the API listener: the API and its interactive reference.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -8,22 +8,22 @@ use http::Request;
 use openapi_core::api::{Api, ApiBody};
 
 use super::docs::Docs;
-use super::service::{Answered, Handler, RequestBody};
+use super::service::{Handler, HandlerResponse, RequestBody};
 
-/// The API with its reference. The API can be exchanged while requests run.
+/// The API with its reference. The API can be replaced while requests run.
 pub struct ApiHandler {
     api: Arc<ArcSwap<Api>>,
     docs: Docs,
 }
 
 impl ApiHandler {
-    /// Serves both.
+    /// A handler of both.
     #[must_use]
     pub fn new(api: Api, docs: Docs) -> Self {
         ApiHandler { api: Arc::new(ArcSwap::from_pointee(api)), docs }
     }
 
-    /// Where the API can be exchanged for another one.
+    /// The cell that holds the API, for its replacement.
     #[must_use]
     pub fn exchange(&self) -> Arc<ArcSwap<Api>> {
         Arc::clone(&self.api)
@@ -33,8 +33,8 @@ impl ApiHandler {
 impl Handler for ApiHandler {
     type Body = ApiBody;
 
-    async fn handle(&self, request: Request<RequestBody>, client: IpAddr) -> Answered<ApiBody> {
-        if let Some(response) = self.docs.answer(&request) {
+    async fn handle(&self, request: Request<RequestBody>, client: IpAddr) -> HandlerResponse<ApiBody> {
+        if let Some(response) = self.docs.respond(&request) {
             return (response.map(ApiBody::from), None);
         }
         let (response, handled) = self.api.load().respond(request, Some(client)).await;

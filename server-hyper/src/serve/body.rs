@@ -1,4 +1,4 @@
-//! Bodies: a request body that must keep coming, and the body of an answer.
+//! Bodies: request bodies with timeouts, and response bodies.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,37 +11,37 @@ use openapi_core::api::ReceiptTimeout;
 use tokio::time::{Instant, Sleep};
 use tower_http::compression::CompressionBody;
 
-/// Any error of a body.
+/// An error of any body.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 pin_project_lite::pin_project! {
     /// A request body that ends with [`ReceiptTimeout`] when it stalls or takes too long (contract 9, body receipt).
-    /// Bodies that are already there cost no timer.
-    pub struct Received<B> {
+    /// Bodies that have arrived already cost no timer.
+    pub struct RequestTimeoutBody<B> {
         #[pin]
         body: B,
         idle: Duration,
         total: Duration,
-        clock: Option<Clock>,
+        timer: Option<Timer>,
     }
 }
 
-struct Clock {
+struct Timer {
     sleep: Pin<Box<Sleep>>,
-    /// When the body as a whole must be there.
+    /// The deadline of the whole body.
     end: Instant,
-    /// Whether the sleep stands for the present wait.
+    /// Whether the sleep belongs to the current wait.
     armed: bool,
 }
 
-impl<B> Received<B> {
-    /// Watches `body`, which may take `total` as a whole and stall for `idle`.
+impl<B> RequestTimeoutBody<B> {
+    /// Limits `body` to `total` as a whole and to `idle` between two reads.
     pub const fn new(body: B, idle: Duration, total: Duration) -> Self {
-        Received { body, idle, total, clock: None }
+        RequestTimeoutBody { body, idle, total, timer: None }
     }
 }
 
-impl<B> Body for Received<B>
+impl<B> Body for RequestTimeoutBody<B>
 where
     B: Body<Data = Bytes>,
     B::Error: Into<BoxError>,
@@ -56,10 +56,10 @@ where
         let this = self.project();
         match this.body.poll_frame(cx) {
             Poll::Ready(frame) => {
-                if let Some(clock) = this.clock {
-                    clock.armed = false;
-                    // A body that trickles in is not waited for once its time is over.
-                    if matches!(frame, Some(Ok(_))) && Instant::now() >= clock.end {
+                if let Some(timer) = this.timer {
+                    timer.armed = false;
+                    // A body that trickles in never waits, so the deadline is checked here as well.
+                    if matches!(frame, Some(Ok(_))) && Instant::now() >= timer.end {
                         return Poll::Ready(Some(Err(ReceiptTimeout.into())));
                     }
                 }
@@ -67,16 +67,16 @@ where
             }
             Poll::Pending => {
                 let now = Instant::now();
-                let clock = this.clock.get_or_insert_with(|| Clock {
+                let timer = this.timer.get_or_insert_with(|| Timer {
                     sleep: Box::pin(tokio::time::sleep_until(now + *this.idle)),
                     end: now + *this.total,
                     armed: false,
                 });
-                if !clock.armed {
-                    clock.armed = true;
-                    clock.sleep.as_mut().reset((now + *this.idle).min(clock.end));
+                if !timer.armed {
+                    timer.armed = true;
+                    timer.sleep.as_mut().reset((now + *this.idle).min(timer.end));
                 }
-                clock.sleep.as_mut().poll(cx).map(|()| Some(Err(ReceiptTimeout.into())))
+                timer.sleep.as_mut().poll(cx).map(|()| Some(Err(ReceiptTimeout.into())))
             }
         }
     }
@@ -91,8 +91,8 @@ where
 }
 
 pin_project_lite::pin_project! {
-    /// The body of an answer.
-    pub struct AnswerBody<B>
+    /// A response body.
+    pub struct ResponseBody<B>
     where
         B: Body,
     {
@@ -108,30 +108,30 @@ pin_project_lite::pin_project! {
         B: Body,
     {
         Handler { #[pin] body: B },
-        // An encoder is large, and answers are moved about: it stays in its box.
+        // An encoder is large, and responses are moved: it is boxed.
         Compressed { body: Pin<Box<CompressionBody<B>>> },
         Own { #[pin] body: Full<Bytes> },
     }
 }
 
-impl<B: Body> AnswerBody<B> {
-    /// A handler's body.
+impl<B: Body> ResponseBody<B> {
+    /// The body of a handler.
     pub fn of_handler(body: B) -> Self {
-        AnswerBody { source: Source::Handler { body } }
+        ResponseBody { source: Source::Handler { body } }
     }
 
-    /// A handler's body, compressed.
+    /// The compressed body of a handler.
     pub fn compressed(body: Pin<Box<CompressionBody<B>>>) -> Self {
-        AnswerBody { source: Source::Compressed { body } }
+        ResponseBody { source: Source::Compressed { body } }
     }
 
-    /// A body of the server's own.
+    /// The body of the server's own response.
     pub fn own(bytes: Bytes) -> Self {
-        AnswerBody { source: Source::Own { body: Full::new(bytes) } }
+        ResponseBody { source: Source::Own { body: Full::new(bytes) } }
     }
 }
 
-impl<B> Body for AnswerBody<B>
+impl<B> Body for ResponseBody<B>
 where
     B: Body<Data = Bytes>,
     B::Error: Into<BoxError>,
@@ -191,7 +191,7 @@ mod tests {
         }
     }
 
-    /// Sends an byte every `pause`, `count` times, and returns what the watched body came to.
+    /// Sends a byte every `pause`, `count` times, and returns the length of the collected body.
     async fn send(count: usize, pause: Duration) -> Result<usize, BoxError> {
         let (sender, receiver) = mpsc::channel(1);
         tokio::spawn(async move {
@@ -202,7 +202,8 @@ mod tests {
                 }
             }
         });
-        let body = Received::new(Channel(receiver), Duration::from_secs(30), Duration::from_secs(300));
+        let body =
+            RequestTimeoutBody::new(Channel(receiver), Duration::from_secs(30), Duration::from_secs(300));
         Ok(body.collect().await?.to_bytes().len())
     }
 

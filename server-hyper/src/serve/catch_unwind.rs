@@ -1,4 +1,4 @@
-//! Keeps a panic within the request that caused it.
+//! Confines a panic to the request that caused it.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,8 +6,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 pin_project_lite::pin_project! {
-    /// A future whose panic is its result. A request shares nothing with others but what is behind locks that recover
-    /// or atomics, so that going on is sound.
+    /// A future that returns its panic as an error. Requests share state only through atomics and locks without
+    /// poisoning, so the others can continue.
     pub struct CatchUnwind<F> {
         #[pin]
         future: F,
@@ -15,7 +15,7 @@ pin_project_lite::pin_project! {
 }
 
 impl<F> CatchUnwind<F> {
-    /// Contains the panics of `future`.
+    /// Catches the panics of `future`.
     pub fn new(future: F) -> Self {
         CatchUnwind { future }
     }

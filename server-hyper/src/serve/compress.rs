@@ -1,4 +1,4 @@
-//! Compression of large answers (contract 5.2).
+//! Compression of large responses (contract 5.2).
 
 use std::convert::Infallible;
 use std::task::{Context, Poll};
@@ -11,48 +11,48 @@ use tower_http::CompressionLevel;
 use tower_http::compression::Compression;
 use tower_http::compression::predicate::SizeAbove;
 
-use super::body::{AnswerBody, BoxError};
+use super::body::{BoxError, ResponseBody};
 
-/// Answers of more bytes than this are compressed.
-const WORTH_COMPRESSING: u64 = 1024;
+/// Responses of more bytes than this are compressed.
+const MIN_COMPRESSED_BYTES: u64 = 1024;
 
-/// Quick rather than small: the answer is compressed while the client waits.
+/// A fast level, because the client waits for the compression.
 const LEVEL: CompressionLevel = CompressionLevel::Precise(4);
 
-/// The codings that a client takes, as it says.
+/// The `Accept-Encoding` of a request.
 #[derive(Debug)]
 pub struct Accepted(Vec<HeaderValue>);
 
 impl Accepted {
-    /// What the head of a request says.
+    /// Reads it from the headers.
     #[must_use]
     pub fn of(headers: &HeaderMap) -> Self {
         Accepted(headers.get_all(ACCEPT_ENCODING).iter().cloned().collect())
     }
 }
 
-/// Compresses an answer if that is worth it and the client takes it. Most answers are small and pass at once.
-pub async fn compress<B>(accepted: Accepted, mut response: Response<B>) -> Response<AnswerBody<B>>
+/// Compresses a response if it is large enough and the client accepts it. Most responses are small.
+pub async fn compress<B>(accepted: Accepted, mut response: Response<B>) -> Response<ResponseBody<B>>
 where
     B: Body<Data = Bytes>,
     B::Error: Into<BoxError>,
 {
-    if response.body().size_hint().exact().is_some_and(|size| size <= WORTH_COMPRESSING) {
-        return response.map(AnswerBody::of_handler);
+    if response.body().size_hint().exact().is_some_and(|size| size <= MIN_COMPRESSED_BYTES) {
+        return response.map(ResponseBody::of_handler);
     }
     let headers = response.headers();
-    // A strong ETag names the bytes as they are; compressing would change them.
+    // A strong ETag identifies the exact bytes, which compression changes.
     let is_strong = headers.get(ETAG).is_some_and(|tag| !tag.as_bytes().starts_with(b"W/"));
-    // Events are sent as they come; a compressor would hold them back.
+    // Event streams forbid transformation, because a compressor would delay events.
     let is_fixed = headers.get_all(CACHE_CONTROL).iter().any(|value| {
         value.to_str().is_ok_and(|value| value.split(',').any(|word| word.trim() == "no-transform"))
     });
     if is_strong || is_fixed || headers.contains_key(CONTENT_ENCODING) {
-        return response.map(AnswerBody::of_handler);
+        return response.map(ResponseBody::of_handler);
     }
     if accepted.0.is_empty() {
         response.headers_mut().append(VARY, HeaderValue::from_static("accept-encoding"));
-        return response.map(AnswerBody::of_handler);
+        return response.map(ResponseBody::of_handler);
     }
     let mut request = Request::new(());
     for line in accepted.0 {
@@ -61,10 +61,10 @@ where
     let mut compression =
         Compression::new(Ready(Some(response))).quality(LEVEL).compress_when(SizeAbove::new(0));
     let Ok(response) = Box::pin(tower_service::Service::call(&mut compression, request)).await;
-    response.map(|body| AnswerBody::compressed(Box::pin(body)))
+    response.map(|body| ResponseBody::compressed(Box::pin(body)))
 }
 
-/// A service that has its answer already.
+/// A service that returns a given response.
 struct Ready<B>(Option<Response<B>>);
 
 impl<B> tower_service::Service<Request<()>> for Ready<B> {
@@ -77,7 +77,7 @@ impl<B> tower_service::Service<Request<()>> for Ready<B> {
     }
 
     fn call(&mut self, _: Request<()>) -> Self::Future {
-        let response = self.0.take().unwrap_or_else(|| unreachable!("the answer is taken once"));
+        let response = self.0.take().unwrap_or_else(|| unreachable!("called once"));
         std::future::ready(Ok(response))
     }
 }

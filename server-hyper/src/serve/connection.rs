@@ -1,4 +1,4 @@
-//! One connection from its first byte to its last.
+//! One connection: TLS handshake, choice of HTTP version, requests, graceful shutdown.
 
 use std::io;
 use std::pin::{Pin, pin};
@@ -13,28 +13,28 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::drain::Drain;
-use super::io::Watched;
-use super::service::{Handler, Peer, answer};
-use super::timeouts::Timeouts;
+use super::io::TimeoutStream;
+use super::service::{Handler, Peer, handle};
 use super::tls::Tls;
+use crate::config::timeouts::Timeouts;
 
-/// The most that is read at once of a request of HTTP/1.1, where a large body comes in. Each time costs a turn of the
-/// runtime, so that an upload takes about a sixth longer with a quarter of this. hyper begins with 8 KiB, and has the same bound
-/// for heads: larger ones get a bare 431 from it, smaller ones over the contract's limits one with a body.
+/// The largest read buffer of an HTTP/1.1 connection. Each read costs a turn of the runtime: with a quarter of this an
+/// upload takes about a sixth longer. hyper starts with 8 KiB and applies the same bound to heads: it answers larger ones
+/// with a bare 431, while the API answers smaller ones over the contract's limits with a 431 that has a body.
 const READ_BUFFER: usize = 256 * 1024;
 
-/// The most of a request head of HTTP/2.
+/// The largest request head of HTTP/2, in bytes.
 const HEADER_LIST: u32 = 64 * 1024;
 
-/// Requests at a time in one HTTP/2 connection.
+/// Concurrent requests per HTTP/2 connection.
 const STREAMS: u32 = 100;
 
-/// How connections speak.
+/// The protocols of a listener.
 #[derive(Debug)]
 pub struct Protocols {
-    /// The certificate, if the listener speaks TLS.
+    /// The certificate, if the listener uses TLS.
     pub tls: Option<Arc<Tls>>,
-    /// Whether clients may use HTTP/2: chosen in the TLS handshake, or known beforehand without TLS.
+    /// Whether clients may use HTTP/2, by ALPN with TLS or by prior knowledge without.
     pub http2: bool,
 }
 
@@ -46,13 +46,13 @@ pub async fn serve<H: Handler>(
     protocols: Arc<Protocols>,
     drain: Arc<Drain>,
 ) -> Result<(), ConnectionError> {
-    // A small answer is to leave at once. A socket that refuses is served all the same.
+    // Sends small responses immediately. A socket without this option still works.
     let _ = stream.set_nodelay(true);
     let Some(tls) = &protocols.tls else {
         let prior_knowledge = protocols.http2 && begins_with_http2(&stream, timeouts).await?;
         return speak(stream, prior_knowledge, timeouts, peer, drain).await;
     };
-    // Boxed, as HTTP/2 is below: the task of a connection without them has no room for them, for as long as it is open.
+    // Boxed, like HTTP/2 below, so the tasks of plain connections need no memory for it.
     Box::pin(async {
         let handshake = tls.acceptor().accept(stream);
         let stream = timeout(timeouts.handshake, handshake)
@@ -65,18 +65,18 @@ pub async fn serve<H: Handler>(
     .await
 }
 
-/// Why a connection ended otherwise than in order.
+/// Why a connection ended abnormally.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectionError {
-    /// No TLS handshake came about.
+    /// The TLS handshake failed.
     #[error("the TLS handshake failed: {0}")]
     Handshake(io::Error),
-    /// The connection broke, or the client broke the protocol or a time limit.
+    /// The connection broke, or the client violated the protocol or a timeout.
     #[error("{0}")]
     Broken(#[from] hyper::Error),
 }
 
-/// Looks at the first bytes without taking them: HTTP/2 begins with `PRI`, which no method does.
+/// Peeks at the first bytes: HTTP/2 begins with `PRI`, which no method does.
 async fn begins_with_http2(stream: &TcpStream, timeouts: Timeouts) -> Result<bool, ConnectionError> {
     let mut first = [0; 3];
     let look = async {
@@ -88,7 +88,7 @@ async fn begins_with_http2(stream: &TcpStream, timeouts: Timeouts) -> Result<boo
             if seen == first.len() {
                 return Ok(true);
             }
-            // Part of the word: nothing tells when there is more, so ask again soon.
+            // Only a part has arrived, and nothing signals more while it is unread: poll.
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
     };
@@ -114,10 +114,10 @@ where
     let state = Arc::clone(&peer.state);
     let service = service_fn(move |request| {
         let peer = Arc::clone(&peer);
-        async move { Ok::<_, std::convert::Infallible>(answer(peer, request).await) }
+        async move { Ok::<_, std::convert::Infallible>(handle(peer, request).await) }
     });
     if is_http2 {
-        let stream = TokioIo::new(Watched::new(stream, timeouts, None));
+        let stream = TokioIo::new(TimeoutStream::new(stream, timeouts, None));
         let connection = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .max_concurrent_streams(STREAMS)
@@ -128,9 +128,9 @@ where
         Box::pin(async { run(pin!(connection), |connection| connection.graceful_shutdown(), &drain).await })
             .await
     } else {
-        let stream = TokioIo::new(Watched::new(stream, timeouts, Some(state)));
+        let stream = TokioIo::new(TimeoutStream::new(stream, timeouts, Some(state)));
         let connection = http1::Builder::new()
-            // `Watched` limits the time for heads and between them, without a timer for each request.
+            // `TimeoutStream` limits heads and idle time without a timer per request.
             .header_read_timeout(None)
             .max_buf_size(READ_BUFFER)
             .serve_connection(stream, service);
@@ -138,7 +138,7 @@ where
     }
 }
 
-/// Runs a connection to its end, which it is asked for when the drain begins.
+/// Runs a connection to its end and starts its graceful shutdown when the server drains.
 async fn run<C>(
     mut connection: Pin<&mut C>,
     shut_down: impl FnOnce(Pin<&mut C>),
@@ -148,12 +148,12 @@ where
     C: Future<Output = hyper::Result<()>>,
 {
     let mut begun = pin!(drain.begun());
-    // Polled once to enrol this task; after that the flag tells at each wake-up, without a lock for each request.
-    let mut enrolled = false;
+    // Polled once to register this task; later wake-ups read the flag, without a lock per request.
+    let mut registered = false;
     let mut shut_down = Some(shut_down);
     std::future::poll_fn(|cx: &mut Context<'_>| {
-        if !enrolled {
-            enrolled = true;
+        if !registered {
+            registered = true;
             let _ = begun.as_mut().poll(cx);
         }
         if drain.is_draining()

@@ -1,38 +1,40 @@
-//! How many connections there may be, in all and from one address.
+//! Limits concurrent connections, in total and per address.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use super::proxies::TrustedProxies;
+use parking_lot::Mutex;
 
-/// The limiter for connections.
+use crate::proxies::TrustedProxies;
+
+/// Limits concurrent connections.
 #[derive(Debug)]
 pub struct ConnectionLimiter {
     total: usize,
     per_address: usize,
-    /// Connections of trusted proxies carry many clients: they count for the total only.
+    /// A connection of a trusted proxy carries many clients: it counts towards the total only.
     proxies: TrustedProxies,
-    taken: Mutex<Taken>,
+    open: Mutex<Open>,
 }
 
 #[derive(Debug, Default)]
-struct Taken {
+struct Open {
     total: usize,
     addresses: HashMap<IpAddr, usize>,
 }
 
-/// Why there is no place.
+/// The limit that a connection exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitExceeded {
-    /// The server has as many connections as it may.
+    /// The limit of the server.
     Total,
-    /// The address has as many connections as it may.
+    /// The limit of the address.
     Address,
 }
 
 impl LimitExceeded {
-    /// The word in the metrics.
+    /// The label in metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -43,36 +45,36 @@ impl LimitExceeded {
 }
 
 impl ConnectionLimiter {
-    /// So many limiter; 0 for one address means that only the total counts.
+    /// A limiter; `per_address` of 0 disables the limit per address.
     #[must_use]
     pub fn new(total: usize, per_address: usize, proxies: TrustedProxies) -> Self {
-        ConnectionLimiter { total, per_address, proxies, taken: Mutex::default() }
+        ConnectionLimiter { total, per_address, proxies, open: Mutex::default() }
     }
 
-    /// Takes a place for a connection from `address`, until it is dropped.
+    /// Admits a connection from `address` until the permit is dropped.
     ///
     /// # Errors
-    /// When there is none.
-    pub fn take(self: &Arc<Self>, address: IpAddr) -> Result<Permit, LimitExceeded> {
+    /// The limit that the connection would exceed.
+    pub fn acquire(self: &Arc<Self>, address: IpAddr) -> Result<Permit, LimitExceeded> {
         let address = (self.per_address > 0 && !self.proxies.contains(address)).then(|| counted(address));
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        if taken.total >= self.total {
+        let mut open = self.open.lock();
+        if open.total >= self.total {
             return Err(LimitExceeded::Total);
         }
         if let Some(address) = address {
-            let count = taken.addresses.entry(address).or_default();
+            let count = open.addresses.entry(address).or_default();
             if *count >= self.per_address {
                 return Err(LimitExceeded::Address);
             }
             *count += 1;
         }
-        taken.total += 1;
-        drop(taken);
+        open.total += 1;
+        drop(open);
         Ok(Permit { limiter: Arc::clone(self), address })
     }
 }
 
-/// One client usually holds a whole /64 of IPv6.
+/// The address that connections are counted by: an IPv6 client usually has a whole /64.
 fn counted(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
@@ -80,7 +82,7 @@ fn counted(address: IpAddr) -> IpAddr {
     }
 }
 
-/// A place that is taken.
+/// An admitted connection.
 #[derive(Debug)]
 pub struct Permit {
     limiter: Arc<ConnectionLimiter>,
@@ -89,14 +91,14 @@ pub struct Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let mut taken = self.limiter.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        taken.total -= 1;
+        let mut open = self.limiter.open.lock();
+        open.total -= 1;
         if let Some(address) = self.address
-            && let Some(count) = taken.addresses.get_mut(&address)
+            && let Some(count) = open.addresses.get_mut(&address)
         {
             *count -= 1;
             if *count == 0 {
-                taken.addresses.remove(&address);
+                open.addresses.remove(&address);
             }
         }
     }
@@ -107,10 +109,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_counted_in_all_and_by_address_and_come_back() {
+    fn connections_are_limited_in_total_and_per_address_until_they_end() {
         let proxies = TrustedProxies::new(vec!["10.0.0.0/8".parse().unwrap()]);
         let limiter = Arc::new(ConnectionLimiter::new(4, 2, proxies));
-        let take = |address: &str| limiter.take(address.parse().unwrap());
+        let take = |address: &str| limiter.acquire(address.parse().unwrap());
         let first = take("192.0.2.1").unwrap();
         let second = take("::ffff:192.0.2.1").unwrap();
         assert_eq!(take("192.0.2.1").unwrap_err(), LimitExceeded::Address);
@@ -118,7 +120,7 @@ mod tests {
         let held = [take("192.0.2.1").unwrap(), take("10.0.0.1").unwrap(), take("10.0.0.1").unwrap()];
         assert_eq!(take("10.0.0.1").unwrap_err(), LimitExceeded::Total);
         drop((second, held));
-        assert!(limiter.taken.lock().unwrap().addresses.is_empty());
+        assert!(limiter.open.lock().addresses.is_empty());
         let block = [take("2001:db8::1").unwrap(), take("2001:db8::2").unwrap()];
         assert_eq!(take("2001:db8::3").unwrap_err(), LimitExceeded::Address);
         assert!(take("2001:db8:0:1::1").is_ok());

@@ -1,4 +1,4 @@
-//! The interactive reference at `{origin}/docs`: vendored files, served with a strict policy and nothing from elsewhere.
+//! The interactive reference at `{origin}/docs`: vendored files under a strict policy, without external resources.
 
 use std::io::Read;
 use std::sync::OnceLock;
@@ -12,7 +12,7 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use sha2::{Digest, Sha256};
 
-/// Where the page is.
+/// The path of the page.
 pub const PATH: &str = "/docs";
 
 /// The strictest policy under which the viewer works.
@@ -31,7 +31,7 @@ struct Asset {
     content: Bytes,
     /// Whether `content` is compressed with gzip.
     gzipped: bool,
-    /// The content for clients that cannot take gzip.
+    /// The content for clients without gzip, decompressed on demand.
     plain: OnceLock<Bytes>,
     /// A digest of the content.
     version: String,
@@ -44,7 +44,7 @@ pub struct Docs {
 }
 
 impl Docs {
-    /// The reference; with TLS its answers carry `Strict-Transport-Security`.
+    /// The reference; with `strict_transport_security` its responses have that header.
     #[must_use]
     pub fn new(strict_transport_security: bool) -> Self {
         let mut assets = vec![
@@ -57,7 +57,7 @@ impl Docs {
             ),
             asset("/swagger-ui.css", STYLE, include_bytes!("../../assets/docs/swagger-ui.css.gz"), true),
         ];
-        // The page names each file with its digest, so that browsers may keep the files for good.
+        // The page names each file with its digest, so browsers can cache the files permanently.
         let mut page = include_str!("../../assets/docs/index.html").to_owned();
         for asset in &assets {
             let path = format!("docs{}\"", asset.name);
@@ -67,9 +67,9 @@ impl Docs {
         Docs { assets, strict_transport_security }
     }
 
-    /// The answer, if the path belongs to the reference.
+    /// The response, if the path belongs to the reference.
     #[must_use]
-    pub fn answer<B>(&self, request: &Request<B>) -> Option<Response<Bytes>> {
+    pub fn respond<B>(&self, request: &Request<B>) -> Option<Response<Bytes>> {
         let rest = request.uri().path().strip_prefix(PATH)?;
         if rest == "/" {
             let mut response = empty(StatusCode::PERMANENT_REDIRECT);
@@ -82,7 +82,7 @@ impl Docs {
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return Some(self.finish(response));
         }
-        Some(self.finish(asset.answer(request)))
+        Some(self.finish(asset.respond(request)))
     }
 
     fn finish(&self, mut response: Response<Bytes>) -> Response<Bytes> {
@@ -98,10 +98,10 @@ impl Docs {
 }
 
 impl Asset {
-    fn answer<B>(&self, request: &Request<B>) -> Response<Bytes> {
+    fn respond<B>(&self, request: &Request<B>) -> Response<Bytes> {
         let as_gzip = self.gzipped && accepts_gzip(request.headers());
         let content = if self.gzipped && !as_gzip { self.plain() } else { &self.content };
-        // The two encodings of a file are different bytes, so that they have different strong tags.
+        // The two encodings of a file are different bytes, so they need different strong ETags.
         let tag =
             if as_gzip { format!("\"{}-gzip\"", self.version) } else { format!("\"{}\"", self.version) };
         let named_by_digest =
@@ -175,11 +175,11 @@ mod tests {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        Docs::new(false).answer(&request.body(()).unwrap())
+        Docs::new(false).respond(&request.body(()).unwrap())
     }
 
     #[test]
-    fn the_page_names_its_files_by_digest_and_they_may_be_kept() {
+    fn the_page_names_its_files_by_digest_and_they_can_be_cached() {
         let page = get("/docs", &[]).unwrap();
         assert_eq!(page.headers()[CACHE_CONTROL], "no-cache");
         let text = std::str::from_utf8(page.body()).unwrap();

@@ -1,11 +1,11 @@
-//! The orderly end: a flag that every listener and connection looks at, and a count of what is still open.
+//! Graceful shutdown: a flag for listeners and connections, and the number of open connections.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
-/// Shared by everything that has to come to an end.
+/// Shared by all listeners and connections.
 #[derive(Debug, Default)]
 pub struct Drain {
     draining: AtomicBool,
@@ -15,36 +15,36 @@ pub struct Drain {
 }
 
 impl Drain {
-    /// Begins the end; nothing happens the second time.
+    /// Starts draining; idempotent.
     pub fn begin(&self) {
         self.draining.store(true, Ordering::SeqCst);
         self.begun.notify_waiters();
     }
 
-    /// Whether the end has begun.
+    /// Whether the server drains.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.draining.load(Ordering::SeqCst)
     }
 
-    /// Waits until the end begins.
+    /// Waits until the server drains.
     pub async fn begun(&self) {
         let mut notified = std::pin::pin!(self.begun.notified());
-        // Enrolled before the flag is read, so that a beginning in between is not missed.
+        // Registered before the flag is read, so no notification is missed.
         notified.as_mut().enable();
         if !self.is_draining() {
             notified.await;
         }
     }
 
-    /// Notes that something is open, until the guard is dropped.
+    /// Counts a connection until the guard is dropped.
     pub fn open(self: &std::sync::Arc<Self>) -> Open {
         self.open.fetch_add(1, Ordering::SeqCst);
         Open(std::sync::Arc::clone(self))
     }
 
-    /// Waits until nothing is open any more, at most `patience`, and returns how much still is.
-    pub async fn ended(&self, patience: Duration) -> usize {
+    /// Waits until all connections have ended, for `timeout` at most, and returns how many are still open.
+    pub async fn ended(&self, timeout: Duration) -> usize {
         let all_closed = async {
             loop {
                 let mut notified = std::pin::pin!(self.closed.notified());
@@ -55,12 +55,12 @@ impl Drain {
                 notified.await;
             }
         };
-        let _ = tokio::time::timeout(patience, all_closed).await;
+        let _ = tokio::time::timeout(timeout, all_closed).await;
         self.open.load(Ordering::SeqCst)
     }
 }
 
-/// Something that is open.
+/// An open connection.
 #[derive(Debug)]
 pub struct Open(std::sync::Arc<Drain>);
 

@@ -1,15 +1,15 @@
-//! Watches the bytes of an HTTP/1.1 connection for what hyper hides: a request head with several `Content-Length`
-//! lines, or with `Content-Length` beside `Transfer-Encoding`.
+//! Detects ambiguous framing on an HTTP/1.1 connection, which hyper hides: a request head with several `Content-Length`
+//! lines, or with both `Content-Length` and `Transfer-Encoding`.
 //!
-//! hyper drops the lines it does not use before a handler sees the head, as RFC 9112 allows. The contract (6.1) refuses
-//! such a head, because a proxy in front may have read the other line. So the bytes are walked a second time,
-//! following the same framing rules. Where this walk cannot follow, hyper refuses the connection by itself.
+//! hyper drops the lines that it does not use before a handler sees the head, as RFC 9112 allows. The contract (6.1)
+//! rejects such a head, because a proxy may have used the other line (request smuggling). This parser therefore reads the
+//! bytes a second time by the same framing rules. Where it cannot continue, hyper rejects the connection itself.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use memchr::memchr;
 
-/// The first request of a connection whose framing is ambiguous, shared with the connection's handler.
+/// The first request of a connection with ambiguous framing, shared with the connection's handler.
 #[derive(Debug)]
 pub struct Ambiguity(AtomicU64);
 
@@ -20,44 +20,44 @@ impl Default for Ambiguity {
 }
 
 impl Ambiguity {
-    /// Whether the request of this number, counted from 0, or one before it is ambiguous.
+    /// Whether the request with this number, counted from 0, or an earlier one is ambiguous.
     #[must_use]
     pub fn reached(&self, request: u64) -> bool {
         self.0.load(Ordering::Relaxed) <= request
     }
 }
 
-/// Where the walk stands.
+/// The state of the parser.
 #[derive(Debug)]
 enum State {
-    /// In a request head, or before one.
+    /// In or before a request head.
     Head,
-    /// In a body of known length, with so many bytes left.
+    /// In a body of known length, with this many bytes left.
     Body(u64),
-    /// In the line with the size of a chunk: the digits read so far.
+    /// In the line with the size of a chunk: the value so far.
     ChunkSize { size: u64, digits: bool },
-    /// In a chunk, with so many bytes left.
+    /// In a chunk, with this many bytes left.
     Chunk(u64),
-    /// In the line break behind a chunk.
+    /// In the line break after a chunk.
     ChunkEnd,
-    /// In the trailers behind the last chunk; whether the present line has content.
+    /// In the trailers after the last chunk; whether the current line has content.
     Trailers { content: bool },
-    /// No longer to be followed: hyper refuses what comes.
+    /// Unable to continue: hyper rejects the rest.
     Lost,
 }
 
-/// How much of a line's start is kept: the longest name of interest, its colon and a length.
-const KEPT: usize = 48;
+/// How much of a line's start is buffered: enough for the longest relevant name, its colon and a length.
+const LINE_PREFIX: usize = 48;
 
-/// The walk over one connection.
+/// The parser of one connection.
 #[derive(Debug)]
 pub struct Framing {
     state: State,
-    /// Heads completed.
+    /// The number of complete heads.
     requests: u64,
-    /// The start of the present line of a head.
-    line: [u8; KEPT],
-    /// Bytes of the present line, its end apart.
+    /// The start of the current header line.
+    line: [u8; LINE_PREFIX],
+    /// The length of the current line without its end.
     line_len: usize,
     /// Whether the head has begun.
     begun: bool,
@@ -71,7 +71,7 @@ impl Default for Framing {
         Framing {
             state: State::Head,
             requests: 0,
-            line: [0; KEPT],
+            line: [0; LINE_PREFIX],
             line_len: 0,
             begun: false,
             content_lengths: 0,
@@ -82,37 +82,37 @@ impl Default for Framing {
 }
 
 impl Framing {
-    /// Whether a request head has begun and is not complete.
+    /// Whether a request head has begun but is incomplete.
     #[must_use]
     pub fn in_head(&self) -> bool {
         matches!(self.state, State::Head) && (self.begun || self.line_len > 0)
     }
 
-    /// Whether the client has sent whole requests only.
+    /// Whether the last request is complete.
     #[must_use]
     pub fn between_requests(&self) -> bool {
         matches!(self.state, State::Head) && !self.begun && self.line_len == 0
     }
 
-    /// How many request heads are complete.
+    /// The number of complete request heads.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.requests
     }
 
-    /// Walks over what was read.
+    /// Parses the next bytes.
     pub fn feed(&mut self, mut bytes: &[u8], ambiguity: &Ambiguity) {
         while !bytes.is_empty() {
             bytes = match self.state {
                 State::Head => self.head(bytes, ambiguity),
                 State::Body(left) => {
-                    let (rest, left) = pass(bytes, left);
+                    let (rest, left) = skip(bytes, left);
                     self.state = if left == 0 { State::Head } else { State::Body(left) };
                     rest
                 }
                 State::ChunkSize { size, digits } => self.chunk_size(bytes, size, digits),
                 State::Chunk(left) => {
-                    let (rest, left) = pass(bytes, left);
+                    let (rest, left) = skip(bytes, left);
                     self.state = if left == 0 { State::ChunkEnd } else { State::Chunk(left) };
                     rest
                 }
@@ -131,35 +131,35 @@ impl Framing {
 
     fn head<'a>(&mut self, bytes: &'a [u8], ambiguity: &Ambiguity) -> &'a [u8] {
         let Some(end) = memchr(b'\n', bytes) else {
-            self.keep(bytes);
+            self.buffer(bytes);
             return &[];
         };
         let (line, rest) = (&bytes[..end], &bytes[end + 1..]);
         if self.line_len == 0 {
             self.line(line, line.len(), ambiguity);
         } else {
-            // It began in what was read before.
-            self.keep(line);
+            // The line began in an earlier read.
+            self.buffer(line);
             let (line, length) = (self.line, self.line_len);
             self.line_len = 0;
-            self.line(&line[..length.min(KEPT)], length, ambiguity);
+            self.line(&line[..length.min(LINE_PREFIX)], length, ambiguity);
         }
         rest
     }
 
-    /// A whole line of a head, of so many bytes, of which at least the first [`KEPT`] are there.
+    /// Handles a complete header line of this length; `line` has at least its first [`LINE_PREFIX`] bytes.
     fn line(&mut self, line: &[u8], length: usize, ambiguity: &Ambiguity) {
         if !matches!(line, b"" | b"\r") {
             self.begun = true;
-            self.note_line(&line[..length.min(KEPT)], length);
+            self.note_line(&line[..length.min(LINE_PREFIX)], length);
         } else if self.begun {
             self.end_of_head(ambiguity);
         }
     }
 
-    fn keep(&mut self, bytes: &[u8]) {
-        if self.line_len < KEPT {
-            let take = bytes.len().min(KEPT - self.line_len);
+    fn buffer(&mut self, bytes: &[u8]) {
+        if self.line_len < LINE_PREFIX {
+            let take = bytes.len().min(LINE_PREFIX - self.line_len);
             self.line[self.line_len..self.line_len + take].copy_from_slice(&bytes[..take]);
         }
         self.line_len = self.line_len.saturating_add(bytes.len());
@@ -170,9 +170,9 @@ impl Framing {
             return;
         }
         if let Some(value) = value_of(line, b"content-length:") {
-            // A line too long to be read here must not be read differently elsewhere: it counts as a conflict.
-            self.content_lengths += if length > KEPT { 2 } else { 1 };
-            // A length that is no number, or too long to be one, is refused by hyper.
+            // Another parser may read a line that is too long for this one differently: it counts as a conflict.
+            self.content_lengths += if length > LINE_PREFIX { 2 } else { 1 };
+            // hyper rejects an invalid length.
             let text = std::str::from_utf8(value.trim_ascii()).unwrap_or("");
             self.content_length = text.parse().unwrap_or(0);
         } else if value_of(line, b"transfer-encoding:").is_some() {
@@ -183,7 +183,7 @@ impl Framing {
     fn end_of_head(&mut self, ambiguity: &Ambiguity) {
         let ambiguous = self.content_lengths > 1 || self.content_lengths > 0 && self.chunked;
         self.state = if ambiguous {
-            // The connection ends with this request, however its body is framed.
+            // The connection ends with this request.
             ambiguity.0.fetch_min(self.requests, Ordering::Relaxed);
             State::Lost
         } else if self.chunked {
@@ -215,7 +215,7 @@ impl Framing {
                         return &[];
                     }
                 },
-                // Blanks, extensions and the carriage return.
+                // White space, extensions and the carriage return.
                 _ => digits = false,
             }
         }
@@ -240,8 +240,8 @@ impl Framing {
     }
 }
 
-/// What is left of `bytes` behind `left` bytes, and how many of them are still to come.
-fn pass(bytes: &[u8], left: u64) -> (&[u8], u64) {
+/// Skips `left` bytes: the rest of `bytes`, and how many are still to come.
+fn skip(bytes: &[u8], left: u64) -> (&[u8], u64) {
     match usize::try_from(left) {
         Ok(left) if left <= bytes.len() => (&bytes[left..], 0),
         _ => (&[], left - bytes.len() as u64),
@@ -258,8 +258,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The number of complete heads and the first ambiguous one, with the bytes cut at `cut`.
-    fn walk(text: &[u8], cut: usize) -> (u64, Option<u64>, bool) {
+    /// The number of complete heads and the first ambiguous one, with the bytes split at `cut`.
+    fn parse(text: &[u8], cut: usize) -> (u64, Option<u64>, bool) {
         let (mut framing, ambiguity) = (Framing::default(), Ambiguity::default());
         let cut = cut.min(text.len());
         framing.feed(&text[..cut], &ambiguity);
@@ -300,11 +300,11 @@ mod tests {
     ];
 
     #[test]
-    fn heads_and_bodies_are_told_apart_wherever_the_bytes_are_cut() {
+    fn heads_and_bodies_are_distinguished_wherever_the_bytes_are_split() {
         for (text, requests, ambiguous, between) in CASES {
             for cut in 0..=text.len() {
                 assert_eq!(
-                    walk(text.as_bytes(), cut),
+                    parse(text.as_bytes(), cut),
                     (*requests, *ambiguous, *between),
                     "{text:?} cut at {cut}"
                 );
@@ -314,8 +314,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_walked(bytes in proptest::collection::vec(any::<u8>(), 0..600), cut in 0..600usize) {
-            prop_assert_eq!(walk(&bytes, cut), walk(&bytes, 0));
+        fn any_bytes_are_parsed(bytes in proptest::collection::vec(any::<u8>(), 0..600), cut in 0..600usize) {
+            prop_assert_eq!(parse(&bytes, cut), parse(&bytes, 0));
         }
 
         #[test]
@@ -329,7 +329,7 @@ mod tests {
                 text.extend(b"\r\n");
             }
             text.extend(b"0\r\n\r\n");
-            prop_assert_eq!(walk(&text, cut), (1, None, true));
+            prop_assert_eq!(parse(&text, cut), (1, None, true));
         }
     }
 }

@@ -1,51 +1,51 @@
-//! The check of a request head: what hyper lets through and HTTP forbids (RFC 9110, RFC 9112, contract 5.1, 6.3 step 1).
+//! Validates request heads beyond hyper's checks (RFC 9110, RFC 9112, contract 5.1, 6.3 step 1).
 
 use http::header::{HOST, TRANSFER_ENCODING};
 use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, Uri, Version};
 
-/// The longest method: longer ones are no method of any standard.
+/// The length of the longest accepted method; no standard has a longer one.
 const MAX_METHOD: usize = 24;
 
-/// What becomes of a request head.
+/// The result of validating a request head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It goes on.
-    Pass,
-    /// `OPTIONS *`: asks about the server as a whole.
-    AboutTheServer,
-    /// It is refused as BAD_REQUEST, for this reason, and the connection ends.
-    Refuse(&'static str),
+    /// The request continues.
+    Accept,
+    /// `OPTIONS *`: concerns the server as a whole.
+    OptionsAsterisk,
+    /// The response is BAD_REQUEST with this reason, and the connection ends.
+    Reject(&'static str),
 }
 
-/// Judges a head and brings an absolute target (`GET http://host/path`) into the form `/path`. `ambiguous` says that the
-/// framing named more than one length.
-pub fn judge(parts: &mut Parts, ambiguous: bool) -> Verdict {
+/// Validates a head and reduces an absolute target (`GET http://host/path`) to `/path`. `ambiguous` says that the framing
+/// has more than one length.
+pub fn validate(parts: &mut Parts, ambiguous: bool) -> Verdict {
     if ambiguous {
-        return Verdict::Refuse(
+        return Verdict::Reject(
             "The request names its length more than once, by Content-Length or Transfer-Encoding",
         );
     }
     if parts.method == Method::CONNECT {
-        return Verdict::Refuse("This server is no proxy: CONNECT is not possible");
+        return Verdict::Reject("This server is no proxy: CONNECT is not possible");
     }
     if parts.method.as_str().len() > MAX_METHOD {
-        return Verdict::Refuse("The method is too long");
+        return Verdict::Reject("The method is too long");
     }
-    // In HTTP/2 the target is always absolute, made from pseudo-headers that hyper has checked.
+    // In HTTP/2 the target is always absolute: hyper builds it from validated pseudo-headers.
     if parts.version < Version::HTTP_2 {
         if let Err(reason) = host(&parts.headers, parts.version) {
-            return Verdict::Refuse(reason);
+            return Verdict::Reject(reason);
         }
         if let Err(reason) = transfer_encoding(&parts.headers) {
-            return Verdict::Refuse(reason);
+            return Verdict::Reject(reason);
         }
     }
     target(parts)
 }
 
-/// Exactly one valid `Host`; HTTP/1.0 may have none.
+/// Requires exactly one valid `Host`; HTTP/1.0 may omit it.
 fn host(headers: &HeaderMap, version: Version) -> Result<(), &'static str> {
     let mut hosts = headers.get_all(HOST).iter();
     let Some(host) = hosts.next() else {
@@ -57,8 +57,8 @@ fn host(headers: &HeaderMap, version: Version) -> Result<(), &'static str> {
     if is_host(host.as_bytes()) { Ok(()) } else { Err("The Host header is not a host with an optional port") }
 }
 
-/// A DNS name, an IPv4 address or an IPv6 address in brackets, with an optional port. Other marks that RFC 3986 permits
-/// in a name stand in no name that exists.
+/// Whether this is a DNS name, an IPv4 address or an IPv6 address in brackets, with an optional port. Existing names have
+/// none of the other characters that RFC 3986 permits.
 fn is_host(host: &[u8]) -> bool {
     let is_name = |name: &[u8]| {
         !name.is_empty()
@@ -85,7 +85,7 @@ fn is_host(host: &[u8]) -> bool {
     }
 }
 
-/// No `Transfer-Encoding`, or exactly one that is `chunked`.
+/// Allows no `Transfer-Encoding`, or `chunked` exactly once.
 fn transfer_encoding(headers: &HeaderMap) -> Result<(), &'static str> {
     let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
     match (codings.next(), codings.next()) {
@@ -99,27 +99,27 @@ fn target(parts: &mut Parts) -> Verdict {
     let uri = &parts.uri;
     if uri.path() == "*" && uri.authority().is_none() {
         return if parts.method == Method::OPTIONS {
-            Verdict::AboutTheServer
+            Verdict::OptionsAsterisk
         } else {
-            Verdict::Refuse("The target * is for OPTIONS only")
+            Verdict::Reject("The target * is for OPTIONS only")
         };
     }
     let absolute = match (uri.scheme_str(), uri.authority()) {
         (None, None) => false,
         (Some("http" | "https"), Some(authority)) => {
-            // A user in front of the host makes it none.
+            // Userinfo before the host is invalid.
             if !is_host(authority.as_str().as_bytes()) {
-                return Verdict::Refuse("The target's authority is not a host with an optional port");
+                return Verdict::Reject("The target's authority is not a host with an optional port");
             }
             true
         }
-        _ => return Verdict::Refuse("The target must begin with / or be an http or https URL"),
+        _ => return Verdict::Reject("The target must begin with / or be an http or https URL"),
     };
     if absolute {
         let path = uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
         parts.uri = Uri::from(path);
     }
-    Verdict::Pass
+    Verdict::Accept
 }
 
 #[cfg(test)]

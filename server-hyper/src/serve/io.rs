@@ -1,5 +1,5 @@
-//! The stream below hyper: time limits for slow heads and for clients that do not read, framing, and an end at which
-//! the client sees its answer.
+//! The stream below hyper: timeouts for slow heads and slow readers, framing checks, and a close that lets the client read
+//! its response.
 
 use std::io;
 use std::pin::Pin;
@@ -12,59 +12,59 @@ use tokio::time::{Instant, Sleep};
 
 use super::connection_state::ConnectionState;
 use super::framing::Framing;
-use super::timeouts::Timeouts;
+use crate::config::timeouts::Timeouts;
 
-/// At most so many bytes are read and thrown away at the end of a connection.
-const LINGER_BYTES: u64 = 64 * 1024 * 1024;
+/// How many bytes are read and discarded at most when a connection closes.
+const MAX_LINGER_BYTES: u64 = 64 * 1024 * 1024;
 
-/// A stream that watches its peer.
-pub struct Watched<S> {
+/// A stream with timeouts.
+pub struct TimeoutStream<S> {
     stream: S,
     timeouts: Timeouts,
-    /// The framing of HTTP/1.1; unset where HTTP/2 is spoken, which has pings of its own.
+    /// The framing of HTTP/1.1; unset for HTTP/2, which has its own pings.
     framing: Option<(Framing, Arc<ConnectionState>)>,
     reading: Reading,
-    write: Deadline,
+    write: WriteTimeout,
     linger: Linger,
 }
 
-/// The end of a connection.
+/// The progress of closing a connection.
 enum Linger {
     No,
     Reading { deadline: Pin<Box<Sleep>>, left: u64 },
     Done,
 }
 
-/// A time limit that costs nothing until something has to be waited for.
+/// A timeout that costs nothing until an operation has to wait.
 #[derive(Default)]
-struct Deadline {
+struct WriteTimeout {
     sleep: Option<Pin<Box<Sleep>>>,
     armed: bool,
 }
 
-impl Deadline {
-    /// Whether `patience` has passed since the first call after `armed` was unset.
-    fn passed(&mut self, cx: &mut Context<'_>, patience: Duration) -> bool {
-        let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
+impl WriteTimeout {
+    /// Whether `timeout` has elapsed since the first call after `armed` was unset.
+    fn passed(&mut self, cx: &mut Context<'_>, timeout: Duration) -> bool {
+        let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
         if !self.armed {
             self.armed = true;
-            sleep.as_mut().reset(Instant::now() + patience);
+            sleep.as_mut().reset(Instant::now() + timeout);
         }
         sleep.as_mut().poll(cx).is_ready()
     }
 }
 
-/// What is waited for from the client.
+/// What the client has to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Awaited {
-    /// The rest of a request head; of a new connection all of it.
+    /// The rest of a request head; on a new connection, all of it.
     Head,
-    /// The next request, or what is left of one that was answered early.
+    /// The next request, or the rest of one that had an early response.
     Request,
 }
 
-/// The wait for the client. Every request ends with one, so that it must cost next to nothing: it notes the time and
-/// leaves the timer as it is, which then fires early, sees that less has passed, and is set again.
+/// The timeout of reads. Every request ends with a wait, so arming must be cheap: it stores the time and leaves the timer
+/// alone, which then fires early and is reset.
 #[derive(Default)]
 struct Reading {
     since: Option<(Awaited, Instant)>,
@@ -72,7 +72,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn passed(&mut self, cx: &mut Context<'_>, awaited: Awaited, patience: Duration) -> bool {
+    fn passed(&mut self, cx: &mut Context<'_>, awaited: Awaited, timeout: Duration) -> bool {
         let since = match self.since {
             Some((known, since)) if known == awaited => since,
             _ => {
@@ -81,9 +81,9 @@ impl Reading {
                 now
             }
         };
-        let deadline = since + patience;
+        let deadline = since + timeout;
         let sleep = match &mut self.sleep {
-            // Set for this or an earlier time, and enrolled with this task already.
+            // Already set for this or an earlier deadline and registered with this task.
             Some(sleep) if !sleep.is_elapsed() && sleep.deadline() <= deadline => return false,
             Some(sleep) => sleep,
             none => none.insert(Box::pin(tokio::time::sleep_until(deadline))),
@@ -96,20 +96,20 @@ impl Reading {
     }
 }
 
-impl<S> Watched<S> {
-    /// Watches `stream`; with `state` also the framing of HTTP/1.1.
+impl<S> TimeoutStream<S> {
+    /// Adds timeouts to `stream`, and with `state` checks the framing of HTTP/1.1.
     pub fn new(stream: S, timeouts: Timeouts, state: Option<Arc<ConnectionState>>) -> Self {
-        Watched {
+        TimeoutStream {
             stream,
             timeouts,
             framing: state.map(|state| (Framing::default(), state)),
             reading: Reading::default(),
-            write: Deadline::default(),
+            write: WriteTimeout::default(),
             linger: Linger::No,
         }
     }
 
-    /// What the client has to send next, and how long it may take. A body has limits of its own.
+    /// What the client has to send next, and within which time. Bodies have their own timeouts.
     fn awaited(&self) -> Option<(Awaited, Duration)> {
         let (framing, state) = self.framing.as_ref()?;
         if framing.in_head() || framing.requests() == 0 {
@@ -122,7 +122,7 @@ impl<S> Watched<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for TimeoutStream<S> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let before = buf.filled().len();
@@ -131,7 +131,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
                 if let Some((framing, state)) = &mut this.framing {
                     let requests = framing.requests();
                     framing.feed(&buf.filled()[before..], &state.ambiguity);
-                    // A head that trickles in keeps the limit it began with.
+                    // A head that trickles in does not restart its timeout.
                     if framing.requests() > requests {
                         this.reading.since = None;
                     }
@@ -139,7 +139,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
                 Poll::Ready(result)
             }
             Poll::Pending => match this.awaited() {
-                Some((awaited, patience)) if this.reading.passed(cx, awaited, patience) => {
+                Some((awaited, timeout)) if this.reading.passed(cx, awaited, timeout) => {
                     Poll::Ready(Err(timed_out("the client did not send its request in time")))
                 }
                 Some(_) => Poll::Pending,
@@ -152,31 +152,31 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Watched<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> TimeoutStream<S> {
     fn written<T>(&mut self, cx: &mut Context<'_>, result: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         match result {
             Poll::Ready(result) => {
                 if self.write.armed {
                     self.write.armed = false;
-                    // A client that takes its answer slowly does not rest.
-                    self.answered();
+                    // A client that reads its response slowly is not idle.
+                    self.restart_idle();
                 }
                 Poll::Ready(result)
             }
             Poll::Pending if self.write.passed(cx, self.timeouts.write) => {
-                Poll::Ready(Err(timed_out("the client did not read its answer in time")))
+                Poll::Ready(Err(timed_out("the client did not read its response in time")))
             }
             Poll::Pending => Poll::Pending,
         }
     }
 
-    /// Part of an answer went out: the connection did not rest until now, however slowly the answer is made.
-    fn answered(&mut self) {
+    /// Restarts the idle timeout, because part of a response was sent.
+    fn restart_idle(&mut self) {
         self.reading.since = self.reading.since.filter(|(awaited, _)| *awaited == Awaited::Head);
     }
 
-    /// Reads what the client still sends and throws it away. Closing a socket with unread bytes resets the connection,
-    /// and the client would lose the answer that told it to stop.
+    /// Reads and discards what the client still sends. Closing a socket with unread data resets the connection, and the
+    /// client loses the response that explains the close.
     fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             match &mut self.linger {
@@ -189,7 +189,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Watched<S> {
                         Linger::Done
                     } else {
                         let deadline = Box::pin(tokio::time::sleep(self.timeouts.linger));
-                        Linger::Reading { deadline, left: LINGER_BYTES }
+                        Linger::Reading { deadline, left: MAX_LINGER_BYTES }
                     };
                 }
                 Linger::Reading { deadline, left } => {
@@ -214,12 +214,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Watched<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let result = Pin::new(&mut this.stream).poll_write(cx, bytes);
         if let Poll::Ready(Ok(1..)) = result {
-            this.answered();
+            this.restart_idle();
         }
         this.written(cx, result)
     }
@@ -232,7 +232,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         let this = self.get_mut();
         let result = Pin::new(&mut this.stream).poll_write_vectored(cx, slices);
         if let Poll::Ready(Ok(1..)) = result {
-            this.answered();
+            this.restart_idle();
         }
         this.written(cx, result)
     }
@@ -258,6 +258,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
     }
 }
 
-fn timed_out(words: &'static str) -> io::Error {
-    io::Error::new(io::ErrorKind::TimedOut, words)
+fn timed_out(message: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, message)
 }

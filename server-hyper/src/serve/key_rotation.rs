@@ -1,4 +1,4 @@
-//! The platform behind the API, and its exchange when the server keys change.
+//! The platform of the running server, its maintenance, and its replacement when the server keys change.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -13,38 +13,38 @@ use crate::error::CliError;
 use crate::ports::{SystemClock, SystemRandom};
 use crate::server_keys::KeySource;
 
-/// How often the server keys are looked at: a change of the operator's acts within 5 s.
-const LOOK: Duration = Duration::from_secs(2);
+/// How often the file of the server keys is checked: a change is effective within 5 s.
+const KEY_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// How often the platform does what is due from time to time.
-const MAINTENANCE: Duration = Duration::from_secs(20);
+/// How often the platform runs its maintenance.
+const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(20);
 
-/// How long a request may need from reading which API serves it to being counted there.
+/// Upper bound of the time from a request's choice of a platform until that platform counts it.
 const HANDOVER: Duration = Duration::from_secs(1);
 
-/// The platform in use, with its chat.
+/// Holds the current platform and replaces it when the server keys change.
 pub struct KeyRotation {
     current: ArcSwap<Conversations>,
     stores: Stores,
     decisions: Decisions,
     keys: KeySource,
-    /// When the file of the keys was changed, as far as known when they were read.
-    keys_changed: Option<SystemTime>,
+    /// The modification time of the key file when it was read.
+    keys_modified: Option<SystemTime>,
     settings: Settings,
     widget: WidgetSettings,
 }
 
-/// When the file of the keys was changed; unset for keys from elsewhere.
-fn changed(keys: &KeySource) -> Option<SystemTime> {
+/// The modification time of the key file; `None` for keys without a file.
+fn modified(keys: &KeySource) -> Option<SystemTime> {
     let KeySource::File(path) = keys else { return None };
     std::fs::metadata(path).and_then(|file| file.modified()).ok()
 }
 
 impl KeyRotation {
-    /// A platform over the stores, under these keys.
+    /// Creates a platform over the stores with these keys.
     ///
     /// # Errors
-    /// When the server keys cannot be had.
+    /// The server keys are unavailable.
     pub fn new(
         stores: Stores,
         decisions: Decisions,
@@ -52,40 +52,40 @@ impl KeyRotation {
         settings: Settings,
         widget: WidgetSettings,
     ) -> Result<Self, CliError> {
-        // Makes the file when it is not there, so that the time is known before the keys are read.
+        // Creates a missing file, so its modification time is known before the keys are read.
         keys.entries(&SystemClock, &SystemRandom)?;
-        let keys_changed = changed(&keys);
+        let keys_modified = modified(&keys);
         let service_info = settings.service_info.clone();
         let platform = assemble::conversations_over(&stores, &keys, service_info, decisions.clone())?;
         let current = ArcSwap::new(platform);
-        Ok(KeyRotation { current, stores, decisions, keys, keys_changed, settings, widget })
+        Ok(KeyRotation { current, stores, decisions, keys, keys_modified, settings, widget })
     }
 
-    /// The platform in use.
+    /// The current platform.
     #[must_use]
     pub fn current(&self) -> Arc<Conversations> {
         self.current.load_full()
     }
 
-    /// The API over the platform in use.
+    /// The API of the current platform.
     #[must_use]
     pub fn api(&self) -> Api {
         self.current().platform().api(self.settings.clone())
     }
 
-    /// The widget's side of the platform in use.
+    /// The widget's API of the current platform.
     #[must_use]
     pub fn widget_api(&self) -> WidgetApi {
         self.current().widget_api(self.widget.clone())
     }
 
-    /// Does what is due from time to time, for ever.
+    /// Runs the maintenance of the current platform periodically, for ever.
     pub async fn maintain(&self) {
         loop {
-            tokio::time::sleep(MAINTENANCE).await;
+            tokio::time::sleep(MAINTENANCE_INTERVAL).await;
             let current = self.current();
             if let Err(error) = current.platform().maintain().await {
-                tracing::warn!(%error, source = ?std::error::Error::source(&error), "maintenance of the store failed; trying again later");
+                tracing::warn!(%error, source = ?std::error::Error::source(&error), "store maintenance failed; retrying in 20 s");
             }
             if let Err(error) = current.maintain().await {
                 tracing::warn!(%error, source = ?error.source, "maintenance of the conversations failed; trying again later");
@@ -93,13 +93,13 @@ impl KeyRotation {
         }
     }
 
-    /// Looks at the file of the server keys, for ever. When it changes, a platform under the new keys takes over: the
-    /// platform holds its keys for good, and a server must accept what the operator's commands hash with a new one.
+    /// Watches the file of the server keys, for ever. When it changes, a platform with the new keys takes over: a platform
+    /// never changes its keys, and the server must accept what the operator's commands hash with a new one.
     pub async fn watch_keys(&self, api: &ArcSwap<Api>, widget: &ArcSwap<WidgetApi>) {
-        let mut known = self.keys_changed;
+        let mut known = self.keys_modified;
         loop {
-            tokio::time::sleep(LOOK).await;
-            let now = changed(&self.keys);
+            tokio::time::sleep(KEY_CHECK_INTERVAL).await;
+            let now = modified(&self.keys);
             if now == known {
                 continue;
             }
@@ -108,19 +108,19 @@ impl KeyRotation {
             match assemble::conversations_over(&self.stores, &self.keys, service_info, self.decisions.clone())
             {
                 Ok(platform) => {
-                    let former = self.current.swap(platform);
+                    let previous = self.current.swap(platform);
                     api.store(Arc::new(self.api()));
-                    // Answers that run go on, and limits count on.
+                    // Running replies continue, and limits keep their counts.
                     widget.store(Arc::new(widget.load().over(&self.current())));
-                    tracing::info!("the server keys have changed and are in use");
-                    // What the former platform counted is saved; until then its leases count as used.
+                    tracing::info!("new server keys are in use");
+                    // The previous platform saves its counts; until then its leases count as used.
                     tokio::time::sleep(HANDOVER).await;
-                    if let Err(error) = former.platform().drain().await {
-                        tracing::warn!(%error, "the leases of the rate limits could not be given back; they count as used");
+                    if let Err(error) = previous.platform().drain().await {
+                        tracing::warn!(%error, "failed to return the leases of the rate limits; they count as used");
                     }
                 }
                 Err(error) => {
-                    tracing::error!(%error, "the server keys have changed and cannot be used; the former stay");
+                    tracing::error!(%error, "new server keys rejected; keeping the previous ones");
                 }
             }
         }

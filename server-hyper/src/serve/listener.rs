@@ -1,4 +1,4 @@
-//! Accepts connections, within limits, until the drain begins.
+//! Accepts connections within limits until the server drains.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,32 +18,32 @@ use super::drain::Drain;
 use super::service::{Handler, ListenerContext, Peer};
 use crate::metrics::Refused;
 
-/// Connections the system holds until they are accepted.
+/// Connections that the system queues until they are accepted.
 const BACKLOG: u32 = 1024;
 
-/// Connections without a place that are told so at the same time; more are closed without a word.
-const APOLOGIES: usize = 64;
+/// Concurrent 503 responses to connections over the limit; further connections are closed without one.
+const MAX_REJECTIONS: usize = 64;
 
-/// How long a connection without a place may take to hear that.
-const APOLOGY_TIME: Duration = Duration::from_secs(1);
+/// Timeout of such a response.
+const REJECTION_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The wait after a failure to accept, such as too many open files: without it the loop would spin.
+/// Pause after a failure to accept, such as too many open files, so the loop does not spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Takes an address for listening.
+/// Binds a listener to an address.
 ///
 /// # Errors
-/// When the address is in use or not this machine's.
+/// The address is in use or does not belong to this machine.
 pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // A restart need not wait for the connections of the process before.
+    // A restart does not wait for connections of the previous process.
     #[cfg(unix)]
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
 
-/// Serves what connects to `listener` until the drain begins; connections that are open then end by themselves.
+/// Accepts connections until the server drains; open connections then end by themselves.
 pub async fn serve<H: Handler>(
     listener: TcpListener,
     context: Arc<ListenerContext<H>>,
@@ -51,7 +51,7 @@ pub async fn serve<H: Handler>(
     limiter: Arc<ConnectionLimiter>,
     drain: Arc<Drain>,
 ) {
-    let apologies = Arc::new(Semaphore::new(APOLOGIES));
+    let rejections = Arc::new(Semaphore::new(MAX_REJECTIONS));
     let mut begun = std::pin::pin!(drain.begun());
     loop {
         let accepted = tokio::select! {
@@ -61,16 +61,16 @@ pub async fn serve<H: Handler>(
         };
         let (stream, address) = match accepted {
             Ok(accepted) => accepted,
-            // The client was gone before it was accepted.
+            // The client disconnected before it was accepted.
             Err(error) if is_clients_doing(&error) => continue,
             Err(error) => {
-                tracing::error!(%error, "cannot accept connections; trying again");
+                tracing::error!(%error, "cannot accept connections; retrying");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }
         };
-        match limiter.take(address.ip()) {
-            Ok(place) => {
+        match limiter.acquire(address.ip()) {
+            Ok(permit) => {
                 let (context, protocols) = (Arc::clone(&context), Arc::clone(&protocols));
                 let (open, drain) = (drain.open(), Arc::clone(&drain));
                 tokio::spawn(async move {
@@ -81,10 +81,10 @@ pub async fn serve<H: Handler>(
                     if let Err(error) = ended {
                         note_end(&context, address, &error);
                     }
-                    drop((place, open));
+                    drop((permit, open));
                 });
             }
-            Err(reason) => refuse(stream, reason, &context, &protocols, &apologies),
+            Err(reason) => reject(stream, reason, &context, &protocols, &rejections),
         }
     }
 }
@@ -101,18 +101,18 @@ fn note_end<H>(context: &ListenerContext<H>, address: SocketAddr, error: &Connec
     tracing::debug!(%address, %error, "a connection broke");
 }
 
-/// Answers 503 and closes: whoever connects learns why, as long as there are not too many to tell.
-fn refuse<H: Handler>(
+/// Responds with 503 and closes the connection, within the limit of concurrent rejections.
+fn reject<H: Handler>(
     mut stream: TcpStream,
     reason: LimitExceeded,
     context: &Arc<ListenerContext<H>>,
     protocols: &Protocols,
-    apologies: &Arc<Semaphore>,
+    rejections: &Arc<Semaphore>,
 ) {
     context.metrics.refused_connections.get_or_create(&Refused { reason: reason.as_str() }).inc();
-    let Ok(permit) = Arc::clone(apologies).try_acquire_owned() else { return };
+    let Ok(permit) = Arc::clone(rejections).try_acquire_owned() else { return };
     if protocols.tls.is_some() {
-        // A handshake would cost more than the place that is not there.
+        // A handshake would cost more than serving the connection.
         return;
     }
     let response = context.responses.unavailable(match reason {
@@ -120,10 +120,10 @@ fn refuse<H: Handler>(
         LimitExceeded::Address => "Too many connections from this address",
     });
     tokio::spawn(async move {
-        let _ = timeout(APOLOGY_TIME, async {
-            stream.write_all(&as_bytes(&response)).await?;
+        let _ = timeout(REJECTION_TIMEOUT, async {
+            stream.write_all(&to_bytes(&response)).await?;
             stream.shutdown().await?;
-            // Closing with unread bytes would reset the connection and take the answer with it.
+            // Closing a socket with unread data resets the connection, and the client loses the response.
             let mut scratch = [0; 4096];
             while stream.read(&mut scratch).await? > 0 {}
             io::Result::Ok(())
@@ -133,8 +133,8 @@ fn refuse<H: Handler>(
     });
 }
 
-/// An answer in HTTP/1.1, for a connection that hyper does not get to see.
-fn as_bytes(response: &Response<Bytes>) -> Vec<u8> {
+/// Serializes a response of HTTP/1.1, for a connection that hyper does not handle.
+fn to_bytes(response: &Response<Bytes>) -> Vec<u8> {
     let status = response.status();
     let mut bytes =
         format!("HTTP/1.1 {} {}\r\n", status.as_u16(), status.canonical_reason().unwrap_or("")).into_bytes();

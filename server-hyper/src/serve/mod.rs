@@ -1,4 +1,5 @@
-//! The transport: hyper, hardened. Reading order: run → listener → connection → io, framing → service → head, body, own.
+//! The HTTP transport: hyper, hardened. Reading order: run → listener → connection → io, framing → service → head, body,
+//! responses.
 
 pub mod access_log;
 pub mod api;
@@ -16,11 +17,9 @@ pub mod io;
 pub mod key_rotation;
 pub mod listener;
 pub mod ops;
-pub mod proxies;
 pub mod responses;
 pub mod run;
 pub mod service;
 pub mod texts;
-pub mod timeouts;
 pub mod tls;
 pub mod widget;

@@ -1,4 +1,4 @@
-//! The operator's listener: whether the process lives, whether it is ready, what it counts.
+//! The operator's listener: liveness, readiness and metrics.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -19,31 +19,31 @@ use tokio::time::timeout;
 use super::drain::Drain;
 use crate::metrics::Metrics;
 
-/// How long the store may take to show that the server is ready.
-const PROBE: Duration = Duration::from_secs(1);
+/// Timeout of the store's probe.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Connections at a time.
-const CONNECTIONS: usize = 64;
+/// Concurrent connections.
+const MAX_CONNECTIONS: usize = 64;
 
-/// How long an operator's connection may rest.
-const IDLE: Duration = Duration::from_secs(75);
+/// Timeout of an idle connection.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
 
-/// What the operator's listener tells about.
+/// The sources of the operator's listener.
 pub struct Ops {
-    /// The counters.
+    /// The metrics.
     pub metrics: Arc<Metrics>,
-    /// The store, asked whether it answers.
+    /// The store, whose probe decides readiness.
     pub storage: Arc<dyn ConversationStorage>,
-    /// A server that drains is not ready.
+    /// A draining server is not ready.
     pub drain: Arc<Drain>,
 }
 
 /// Serves the operator's listener until it is dropped.
 pub async fn serve(listener: TcpListener, ops: Arc<Ops>) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
-        // Waiting for a place leaves further connections in the system's queue.
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        // While all permits are in use, further connections wait in the system's queue.
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
         let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
@@ -52,21 +52,21 @@ pub async fn serve(listener: TcpListener, ops: Arc<Ops>) {
         tokio::spawn(async move {
             let service = service_fn(move |request| {
                 let ops = Arc::clone(&ops);
-                async move { Ok::<_, Infallible>(ops.answer(&request).await) }
+                async move { Ok::<_, Infallible>(ops.respond(&request).await) }
             });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
-                .header_read_timeout(IDLE)
+                .header_read_timeout(IDLE_TIMEOUT)
                 .serve_connection(TokioIo::new(stream), service);
-            // Who asks is an operator's tool; how its connection ends is of no interest.
+            // The end of a monitoring connection is irrelevant.
             let _ = connection.await;
-            drop(place);
+            drop(permit);
         });
     }
 }
 
 impl Ops {
-    async fn answer<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
+    async fn respond<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "use GET\n");
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
@@ -83,7 +83,7 @@ impl Ops {
                 );
                 response
             }
-            _ => text(StatusCode::NOT_FOUND, "there are /livez, /readyz and /metrics\n"),
+            _ => text(StatusCode::NOT_FOUND, "not found; try /livez, /readyz or /metrics\n"),
         }
     }
 
@@ -91,16 +91,16 @@ impl Ops {
         if self.drain.is_draining() {
             return text(StatusCode::SERVICE_UNAVAILABLE, "draining\n");
         }
-        match timeout(PROBE, self.storage.probe()).await {
+        match timeout(PROBE_TIMEOUT, self.storage.probe()).await {
             Ok(Ok(())) => text(StatusCode::OK, "ready\n"),
             Ok(Err(error)) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n")),
-            Err(_) => text(StatusCode::SERVICE_UNAVAILABLE, "the data store does not answer\n"),
+            Err(_) => text(StatusCode::SERVICE_UNAVAILABLE, "the data store does not respond\n"),
         }
     }
 }
 
-fn text(status: StatusCode, words: impl Into<Bytes>) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(words.into()));
+fn text(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(text.into()));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

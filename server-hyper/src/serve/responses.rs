@@ -1,4 +1,4 @@
-//! What the server answers by itself, in the contract's envelope.
+//! Responses of the server itself, in the contract's envelope.
 
 use std::sync::Arc;
 
@@ -6,21 +6,20 @@ use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, STRICT_TRANSPORT_SECURITY};
 use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode, Version};
+use openapi_core::api::ResponseSummary;
 use openapi_core::ports::{Clock, IdGenerator};
 use openapi_core::reply::{ApiError, ErrorCode};
 
-use openapi_core::api::ResponseSummary;
-
-/// The header with the id of a request.
+/// The header with the request id.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// What a server that terminates TLS tells browsers: as the API does (contract 5.2).
+/// `Strict-Transport-Security` of a server that terminates TLS (contract 5.2).
 #[must_use]
 pub fn transport_security() -> HeaderValue {
     HeaderValue::from_static("max-age=31536000; includeSubDomains")
 }
 
-/// Makes the server's own answers.
+/// Creates the responses that need no handler.
 #[derive(Clone)]
 pub struct ServerResponses {
     clock: Arc<dyn Clock>,
@@ -35,13 +34,13 @@ impl std::fmt::Debug for ServerResponses {
 }
 
 impl ServerResponses {
-    /// Answers with ids of this source and, with TLS, `Strict-Transport-Security`.
+    /// Uses these ports; with `strict_transport_security` responses have that header.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>, ids: Arc<dyn IdGenerator>, strict_transport_security: bool) -> Self {
         ServerResponses { clock, ids, strict_transport_security }
     }
 
-    /// 400 BAD_REQUEST; the connection ends, because it is not sure where the next request begins.
+    /// 400 BAD_REQUEST. It closes the connection, because the start of the next request is uncertain.
     #[must_use]
     pub fn bad_request(&self, reason: &'static str, parts: &Parts) -> (Response<Bytes>, ResponseSummary) {
         let error = ApiError::new(ErrorCode::BadRequest, reason);
@@ -58,7 +57,7 @@ impl ServerResponses {
         self.error(&ApiError::internal(), request_id)
     }
 
-    /// 503 SERVICE_UNAVAILABLE for a connection that has no place.
+    /// 503 SERVICE_UNAVAILABLE for a connection over the limit.
     #[must_use]
     pub fn unavailable(&self, message: &'static str) -> Response<Bytes> {
         let (mut response, _) = self.error(&ApiError::new(ErrorCode::ServiceUnavailable, message), None);
@@ -66,7 +65,7 @@ impl ServerResponses {
         response
     }
 
-    /// 204 with the methods of the server: the answer to `OPTIONS *`.
+    /// 204 with the methods of the server: the response to `OPTIONS *`.
     #[must_use]
     pub fn options(&self, request_id: Option<&HeaderValue>) -> (Response<Bytes>, ResponseSummary) {
         let mut response = Response::new(Bytes::new());
@@ -114,7 +113,7 @@ impl ServerResponses {
         (response, handled)
     }
 
-    /// The id that the client gave, if it has the contract's form, else a new one (contract 5.2).
+    /// The client's request id if it is valid, otherwise a new one (contract 5.2).
     fn request_id(&self, given: Option<&HeaderValue>) -> String {
         let given = given.and_then(|value| value.to_str().ok()).filter(|text| {
             (1..=128).contains(&text.len())

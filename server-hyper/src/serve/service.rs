@@ -1,4 +1,4 @@
-//! One request: judge its head, hand it on, contain its panic, compress, count and log the answer.
+//! One request: validates the head, calls the handler, catches panics, compresses, records and logs the response.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -14,70 +14,70 @@ use hyper::body::Incoming;
 use openapi_core::api::ResponseSummary;
 
 use super::access_log;
-use super::body::{AnswerBody, BoxError, Received};
+use super::body::{BoxError, RequestTimeoutBody, ResponseBody};
 use super::catch_unwind::CatchUnwind;
 use super::compress::{Accepted, compress};
 use super::connection_state::ConnectionState;
 use super::head::{self, Verdict};
-use super::proxies::TrustedProxies;
 use super::responses::ServerResponses;
-use super::timeouts::Timeouts;
+use crate::config::timeouts::Timeouts;
 use crate::metrics::Metrics;
 use crate::ports::monotonic;
+use crate::proxies::TrustedProxies;
 
-/// The body of a request as a handler gets it.
-pub type RequestBody = Received<Incoming>;
+/// The request body that a handler receives.
+pub type RequestBody = RequestTimeoutBody<Incoming>;
 
-/// What answers requests: the API, or a stand-in of a test.
+/// Handles requests: the API, the widget, or a stand-in in a test.
 pub trait Handler: Send + Sync + 'static {
-    /// The body of its answers.
+    /// The body of its responses.
     type Body: Body<Data = Bytes, Error: Into<BoxError> + Send> + Send + 'static;
 
-    /// How long the body of a request may take as a whole, where the listener's patience is not the measure.
-    fn body_time(&self, parts: &Parts) -> Option<Duration> {
+    /// The timeout of a whole request body, if it differs from the listener's.
+    fn body_timeout(&self, parts: &Parts) -> Option<Duration> {
         let _ = parts;
         None
     }
 
-    /// Answers one request of the client at this address.
+    /// Handles one request of the client at this address.
     fn handle(
         &self,
         request: Request<RequestBody>,
         client: IpAddr,
-    ) -> impl Future<Output = Answered<Self::Body>> + Send;
+    ) -> impl Future<Output = HandlerResponse<Self::Body>> + Send;
 }
 
-/// An answer, and what became of the request; nothing is told of pages that are no part of the API.
-pub type Answered<B> = (Response<B>, Option<ResponseSummary>);
+/// A response and the summary of its request; pages outside the API have no summary.
+pub type HandlerResponse<B> = (Response<B>, Option<ResponseSummary>);
 
 /// What all connections of a listener share.
 #[derive(Debug)]
 pub struct ListenerContext<H> {
-    /// What answers.
+    /// The handler.
     pub handler: H,
-    /// The counters.
+    /// The metrics.
     pub metrics: Arc<Metrics>,
-    /// The patience with clients.
+    /// The timeouts of connections.
     pub timeouts: Timeouts,
-    /// Whose word about a client's address is taken.
+    /// The proxies whose headers name the client.
     pub proxies: TrustedProxies,
-    /// What the server answers by itself.
+    /// The responses of the server itself.
     pub responses: ServerResponses,
 }
 
-/// One connection, as its requests see it. What all connections share is reached through it, so that a request touches
-/// no counter that other processors write.
+/// The connection of a request. Requests reach shared state through it, so none of them modifies a reference count that
+/// other processors use.
 #[derive(Debug)]
 pub struct Peer<H> {
     /// What all connections share.
     context: Arc<ListenerContext<H>>,
-    /// The address of the socket.
+    /// The peer address of the socket.
     address: IpAddr,
-    /// The same, for the log.
+    /// The same as text, for the log.
     address_text: Box<str>,
-    /// What the stream below and the requests above know of each other.
+    /// What the stream and the requests share.
     pub state: Arc<ConnectionState>,
-    /// Requests so far.
+    /// The number of requests so far.
     requests: AtomicU64,
 }
 
@@ -89,7 +89,7 @@ impl<H> Peer<H> {
         Peer { context, address, address_text, state: Arc::default(), requests: AtomicU64::new(0) }
     }
 
-    /// An address as text: mostly that of the socket, which need not be written anew for each request.
+    /// An address as text. It is mostly that of the socket, which is formatted only once.
     fn text_of(&self, address: IpAddr) -> Cow<'_, str> {
         if address == self.address {
             Cow::Borrowed(&self.address_text)
@@ -99,74 +99,75 @@ impl<H> Peer<H> {
     }
 }
 
-/// Answers one request of a connection.
-pub async fn answer<H: Handler>(
+/// Handles one request of a connection.
+pub async fn handle<H: Handler>(
     peer: Arc<Peer<H>>,
     request: Request<Incoming>,
-) -> Response<AnswerBody<H::Body>> {
+) -> Response<ResponseBody<H::Body>> {
     let context = &*peer.context;
-    let begun = monotonic();
-    let under_way = UnderWay::begin(&peer);
+    let started = monotonic();
+    let in_flight = InFlightGuard::new(&peer);
     let number = peer.requests.fetch_add(1, Ordering::Relaxed);
     let (mut parts, body) = request.into_parts();
-    let verdict = head::judge(&mut parts, peer.state.ambiguity.reached(number));
+    let verdict = head::validate(&mut parts, peer.state.ambiguity.reached(number));
     let method = parts.method.clone();
     let address = context.proxies.client(peer.address, &parts.headers);
     let accepted = Accepted::of(&parts.headers);
     let (response, handled) = match verdict {
-        Verdict::Pass => {
+        Verdict::Accept => {
             let request_id = parts.headers.get(super::responses::REQUEST_ID).cloned();
-            let total = context.handler.body_time(&parts).unwrap_or(context.timeouts.body_total);
-            let request = Request::from_parts(parts, Received::new(body, context.timeouts.body_idle, total));
-            // The future of a handler is large: from its box it is not moved again.
+            let total = context.handler.body_timeout(&parts).unwrap_or(context.timeouts.body_total);
+            let request =
+                Request::from_parts(parts, RequestTimeoutBody::new(body, context.timeouts.body_idle, total));
+            // The future of a handler is large; boxed, it is not moved again.
             match Box::pin(CatchUnwind::new(context.handler.handle(request, address))).await {
                 Ok((response, handled)) => (compress(accepted, response).await, handled),
-                // What panicked and where is in the log already, by the panic hook.
+                // The panic hook has logged the location.
                 Err(_) => {
-                    context.metrics.panics.inc();
+                    context.metrics.requests.panics.inc();
                     own(context.responses.internal_error(request_id.as_ref()))
                 }
             }
         }
-        Verdict::AboutTheServer => {
+        Verdict::OptionsAsterisk => {
             own(context.responses.options(parts.headers.get(super::responses::REQUEST_ID)))
         }
-        Verdict::Refuse(reason) => own(context.responses.bad_request(reason, &parts)),
+        Verdict::Reject(reason) => own(context.responses.bad_request(reason, &parts)),
     };
     let status = response.status().as_u16();
-    access_log::note(&context.metrics, &method, &peer.text_of(address), begun, status, handled.as_ref());
-    under_way.end();
+    access_log::record(&context.metrics, &method, &peer.text_of(address), started, status, handled.as_ref());
+    in_flight.complete();
     response
 }
 
-fn own<B: Body>((response, handled): (Response<Bytes>, ResponseSummary)) -> Answered<AnswerBody<B>> {
-    (response.map(AnswerBody::own), Some(handled))
+fn own<B: Body>((response, handled): (Response<Bytes>, ResponseSummary)) -> HandlerResponse<ResponseBody<B>> {
+    (response.map(ResponseBody::own), Some(handled))
 }
 
-/// Marks a request as worked on. One that is dropped before its end was given up by the client.
-struct UnderWay<'a, H> {
+/// Counts a request in progress. If it is dropped before completion, the client has disconnected.
+struct InFlightGuard<'a, H> {
     peer: &'a Peer<H>,
-    ended: bool,
+    completed: bool,
 }
 
-impl<'a, H> UnderWay<'a, H> {
-    fn begin(peer: &'a Peer<H>) -> Self {
+impl<'a, H> InFlightGuard<'a, H> {
+    fn new(peer: &'a Peer<H>) -> Self {
         peer.state.set_busy(true);
-        peer.context.metrics.tally().begin();
-        UnderWay { peer, ended: false }
+        peer.context.metrics.requests.in_flight.inc();
+        InFlightGuard { peer, completed: false }
     }
 
-    fn end(mut self) {
-        self.ended = true;
+    fn complete(mut self) {
+        self.completed = true;
     }
 }
 
-impl<H> Drop for UnderWay<'_, H> {
+impl<H> Drop for InFlightGuard<'_, H> {
     fn drop(&mut self) {
         self.peer.state.set_busy(false);
-        self.peer.context.metrics.tally().end();
-        if !self.ended {
-            self.peer.context.metrics.abandoned.inc();
+        self.peer.context.metrics.requests.in_flight.dec();
+        if !self.completed {
+            self.peer.context.metrics.requests.cancelled.inc();
         }
     }
 }

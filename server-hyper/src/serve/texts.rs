@@ -1,4 +1,4 @@
-//! The texts of the widget, read once.
+//! The texts of the widget, parsed once.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -1,8 +1,9 @@
-//! TLS: the certificate, its key, and changing both while the server runs.
+//! TLS: the certificate and its key, which can be reloaded while the server runs.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -19,14 +20,14 @@ pub struct Tls {
 /// Why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// The file cannot be read, or is not PEM.
+    /// The file is unreadable or not PEM.
     #[error("cannot read {what} from {path}: {source}; give a PEM file")]
     File {
-        /// What was looked for.
+        /// The expected content.
         what: &'static str,
         /// The file.
         path: String,
-        /// Why not.
+        /// The cause.
         source: pem::Error,
     },
     /// The chain is empty.
@@ -37,23 +38,25 @@ pub enum TlsError {
         /// The file.
         path: String,
     },
-    /// Certificate and key cannot be used.
+    /// Certificate and key do not match or are invalid.
     #[error("certificate {certificate} and key {key} cannot be used together: {source}")]
     Unusable {
         /// The file of the chain.
         certificate: String,
         /// The file of the key.
         key: String,
-        /// Why not.
+        /// The cause.
         source: rustls::Error,
     },
 }
 
+crate::error::from_error!(TlsError);
+
 impl Tls {
-    /// Reads both files. With `http2` clients may choose HTTP/2.
+    /// Reads both files. `http2` offers HTTP/2 to clients.
     ///
     /// # Errors
-    /// When a file cannot be read or the two do not belong together.
+    /// A file is unreadable, or certificate and key do not match.
     pub fn load(certificate: &Path, key: &Path, http2: bool) -> Result<Self, TlsError> {
         let config = read(certificate, key, http2)?;
         Ok(Tls {
@@ -64,20 +67,20 @@ impl Tls {
         })
     }
 
-    /// Reads both files again; connections from now on use what they hold.
+    /// Reads both files again, for future connections.
     ///
     /// # Errors
-    /// As [`Tls::load`]; the former certificate stays in use.
+    /// As [`Tls::load`]; the current certificate then stays in use.
     pub fn reload(&self) -> Result<(), TlsError> {
         let config = Arc::new(read(&self.certificate, &self.key, self.http2)?);
-        *self.config.write().unwrap_or_else(PoisonError::into_inner) = config;
+        *self.config.write() = config;
         Ok(())
     }
 
-    /// An acceptor with the present certificate.
+    /// An acceptor with the current certificate.
     #[must_use]
     pub fn acceptor(&self) -> tokio_rustls::TlsAcceptor {
-        Arc::clone(&self.config.read().unwrap_or_else(PoisonError::into_inner)).into()
+        Arc::clone(&self.config.read()).into()
     }
 }
 

@@ -1,4 +1,4 @@
-//! The widget's listener: its script, a page to try it on, and the calls that it makes.
+//! The handler of the widget listener: the script, a demo page and the widget's calls.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -17,27 +17,27 @@ use openapi_core::api::{ApiBody, PeerAddress};
 use openapi_core::values::AgentId;
 use widget::Widget;
 
-use super::service::{Answered, Handler, RequestBody};
+use super::service::{Handler, HandlerResponse, RequestBody};
 
-/// What the page to try the widget on may do: load the script and talk to this listener, nothing else.
+/// The policy of the demo page: it may load the script and call this listener, nothing else.
 const POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
-/// What is at the widget's address.
+/// The handler of the widget listener.
 pub struct WidgetHost {
     api: Arc<ArcSwap<WidgetApi>>,
     files: Widget,
-    upload_time: Duration,
+    upload_timeout: Duration,
 }
 
 impl WidgetHost {
-    /// The files of the widget, what it talks to, and how long a file of a visitor may take.
+    /// A handler of the widget's API and files. A visitor's upload may take `upload_timeout`.
     #[must_use]
-    pub fn new(api: Arc<ArcSwap<WidgetApi>>, files: Widget, upload_time: Duration) -> Self {
-        WidgetHost { api, files, upload_time }
+    pub fn new(api: Arc<ArcSwap<WidgetApi>>, files: Widget, upload_timeout: Duration) -> Self {
+        WidgetHost { api, files, upload_timeout }
     }
 
-    /// A file of the widget or the page to try it on; none where the path is another.
+    /// A file of the widget or the demo page; `None` for other paths.
     fn own(&self, parts: &Parts) -> Option<Response<ApiBody>> {
         let path = parts.uri.path();
         let page = path.strip_prefix("/demo/").or_else(|| (path == "/preview").then_some(""));
@@ -45,12 +45,12 @@ impl WidgetHost {
         if file.is_none() && page.is_none() {
             return None;
         }
-        // As the configuration: 300 a minute and address, unless the operator wants another number.
+        // Counted like the widget's configuration: 300 per minute and address by default.
         if let Err(refused) = self.api.load().admit(parts) {
             return Some(*refused);
         }
         if !matches!(parts.method, Method::GET | Method::HEAD) {
-            let mut response = answer(StatusCode::METHOD_NOT_ALLOWED, "use GET\n");
+            let mut response = text_response(StatusCode::METHOD_NOT_ALLOWED, "use GET\n");
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return Some(response);
         }
@@ -69,16 +69,16 @@ impl WidgetHost {
         Some(if parts.method == Method::HEAD { response.map(|_| ApiBody::empty()) } else { response })
     }
 
-    /// A page under the strictest policy with the widget of an agent.
+    /// The demo page with the widget of an agent, under the strictest policy.
     fn page(&self, path: &str, query: Option<&str>) -> Response<ApiBody> {
         let of_query = || {
             let mut pairs = query.unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
             pairs.find(|(name, _)| *name == "agentId").map(|(_, agent)| agent)
         };
         let named = if path.is_empty() { of_query() } else { Some(path) };
-        // An id has no character that HTML or a URL would read otherwise.
+        // An id has no characters that need escaping in HTML or a URL.
         let Some(agent) = named.and_then(|agent| agent.parse::<AgentId>().ok()) else {
-            return answer(StatusCode::NOT_FOUND, "there is /demo/<agentId>\n");
+            return text_response(StatusCode::NOT_FOUND, "there is /demo/<agentId>\n");
         };
         let tag = self.files.tag("", agent.as_str());
         let page = format!(
@@ -86,7 +86,7 @@ impl WidgetHost {
              content=\"width=device-width\">\n<title>The widget of {agent}</title>\n{tag}\n\
              <h1>The widget of {agent}</h1>\n<p>This page is empty but for the widget.</p>\n</html>\n"
         );
-        let mut response = answer(StatusCode::OK, page);
+        let mut response = text_response(StatusCode::OK, page);
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
         headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
@@ -95,7 +95,7 @@ impl WidgetHost {
     }
 }
 
-fn answer(status: StatusCode, text: impl Into<Bytes>) -> Response<ApiBody> {
+fn text_response(status: StatusCode, text: impl Into<Bytes>) -> Response<ApiBody> {
     let mut response = Response::new(ApiBody::from(text.into()));
     *response.status_mut() = status;
     let headers = response.headers_mut();
@@ -105,7 +105,7 @@ fn answer(status: StatusCode, text: impl Into<Bytes>) -> Response<ApiBody> {
     response
 }
 
-fn of_widget(mut response: Response<ApiBody>) -> Answered<ApiBody> {
+fn with_summary(mut response: Response<ApiBody>) -> HandlerResponse<ApiBody> {
     let handled = response.extensions_mut().remove();
     (response, handled)
 }
@@ -113,19 +113,19 @@ fn of_widget(mut response: Response<ApiBody>) -> Answered<ApiBody> {
 impl Handler for WidgetHost {
     type Body = ApiBody;
 
-    fn body_time(&self, parts: &Parts) -> Option<Duration> {
-        (parts.uri.path() == UPLOADS_PATH).then_some(self.upload_time)
+    fn body_timeout(&self, parts: &Parts) -> Option<Duration> {
+        (parts.uri.path() == UPLOADS_PATH).then_some(self.upload_timeout)
     }
 
-    async fn handle(&self, request: Request<RequestBody>, client: IpAddr) -> Answered<ApiBody> {
+    async fn handle(&self, request: Request<RequestBody>, client: IpAddr) -> HandlerResponse<ApiBody> {
         let (mut parts, body) = request.into_parts();
         parts.extensions.insert(PeerAddress(client));
         if !parts.uri.path().starts_with(BASE_PATH)
             && let Some(response) = self.own(&parts)
         {
-            return of_widget(response);
+            return with_summary(response);
         }
         let api = self.api.load_full();
-        of_widget(api.handle(Request::from_parts(parts, body)).await)
+        with_summary(api.handle(Request::from_parts(parts, body)).await)
     }
 }

@@ -16,8 +16,8 @@ fn fields() -> Value {
 /// Settings with two endpoints, and a choice for two agents.
 fn settings(endpoint: &str) -> String {
     format!(
-        "model_endpoint = [\"{endpoint}\", \"fast={endpoint}\"]\nmodel = [\"wise\", \"fast=small\"]\n\
-         extraction_engine = \"model\"\nagent_engine = [\"acme=builtin\", \"night=fast\"]\n"
+        "extraction_llm = \"main\"\nagent_engine = [\"acme=builtin\", \"night=fast\"]\n\
+         [llm.main]\nurl = \"{endpoint}\"\nmodel = \"wise\"\n[llm.fast]\nurl = \"{endpoint}\"\nmodel = \"small\"\n"
     )
 }
 
@@ -27,8 +27,16 @@ fn agents_have_engines_of_their_own() {
     let endpoint = ModelEndpoint::says(&fields());
     place.write("openapi.toml", &settings(&endpoint.url()));
     let (first, second) = ("sk-First0123456789==", "sk-Second0123456789");
-    place.write("model-keys", &format!("{first}, fast={second}\n"));
-    let flags = ["--config", "openapi.toml", "--model-key-file", "model-keys"];
+    place.write("main-key", &format!("{first}\n"));
+    place.write("fast-key", second);
+    let flags = [
+        "--config",
+        "openapi.toml",
+        "--llm",
+        "main.api_key_file=main-key",
+        "--llm",
+        "fast.api_key_file=fast-key",
+    ];
     let mut keys = vec![("acme", credentials(&place.with_key()))];
     for agent in ["night", "other"] {
         place.json(&["agents", "create", agent, "--id", agent]);
@@ -58,6 +66,11 @@ fn agents_have_engines_of_their_own() {
     server.end();
     let shown = place.run(&[&["config", "show", "--json"], &flags[..]].concat());
     assert!(shown.stdout.contains("acme=builtin, night=fast"), "{}", shown.stdout);
+    let rows: Value = serde_json::from_str(&shown.stdout).unwrap();
+    let row = |key: &str| rows.as_array().unwrap().iter().find(|row| row["setting"] == key).unwrap();
+    let (key, model) = (row("llm.fast.api_key"), row("llm.fast.model"));
+    assert_eq!((&key["value"], &key["origin"]), (&json!("****"), &json!("flag --llm fast.api_key_file")));
+    assert_eq!((&model["value"], &model["origin"]), (&json!("small"), &json!("file openapi.toml:8")));
     for text in [place.read("stderr"), shown.stdout, shown.stderr] {
         assert!(!text.contains("First0123") && !text.contains("Second0123"), "{text}");
     }
@@ -73,68 +86,96 @@ fn a_choice_that_cannot_be_is_told_with_its_line() {
         (
             "=fast\"",
             "=slow\"",
-            "agent_engine: 'night=slow': there is no engine 'slow'; there are builtin, fast, model (file openapi.toml:4)",
+            "agent_engine: 'night=slow': there is no engine 'slow'; choose from builtin, fast, main (file openapi.toml:2)",
         ),
         (
             "night=fast",
             "night",
-            "agent_engine: 'night' is not AGENT=ENGINE, such as acme=builtin (file openapi.toml:4)",
+            "agent_engine: 'night' is not AGENT=ENGINE, such as acme=builtin (file openapi.toml:2)",
         ),
         (
             "night=fast",
             "ni ght=fast",
-            "agent_engine: 'ni ght=fast': the agent must be 1 to 64 letters, digits, _ or - (file openapi.toml:4)",
+            "agent_engine: 'ni ght=fast': the agent must be 1 to 64 letters, digits, _ or - (file openapi.toml:2)",
         ),
-        ("night=fast", "acme=fast", "agent_engine: 'acme' is given twice (file openapi.toml:4)"),
+        ("night=fast", "acme=fast", "agent_engine: 'acme' has two engines; remove one (file openapi.toml:2)"),
         ("night=fast", "night=off", "there is no engine 'off'"),
         (
-            "\"model\"",
+            "\"main\"",
             "\"magic\"",
-            "extraction_engine: there is no engine 'magic'; there are builtin, off, fast, model (file openapi.toml:3)",
+            "extraction_llm: there is no engine 'magic'; choose from builtin, fast, main (file openapi.toml:1)",
         ),
-        ("\"fast=small", "\"fast=", "model: 'fast=' names no model (file openapi.toml:2)"),
+        ("\"main\"", "\"builtin\"", "extraction_llm: builtin is not an LLM endpoint"),
         (
-            "\"fast=small",
-            "\"slow=small",
-            "model: there is no endpoint 'slow'; give model_endpoint as well (file openapi.toml:2)",
+            "extraction_llm",
+            "extraction_engine",
+            "extraction_engine: 'main' is not an engine; choose from builtin, llm, off (file openapi.toml:1)",
         ),
-        ("\"fast=small", "\"small", "model: the model of 'model' is given twice (file openapi.toml:2)"),
         (
-            ", \"fast=small\"",
+            "extraction_llm = \"main\"",
+            "extraction_engine = \"llm\"",
+            "extraction_engine: llm needs extraction_llm, the name of an LLM endpoint (file openapi.toml:1)",
+        ),
+        ("\"small\"", "\" \"", "llm.fast.model: must not be empty (file openapi.toml:8)"),
+        (
+            "\nmodel = \"small\"",
             "",
-            "model_endpoint: 'fast' needs a model: give model as well (file openapi.toml:1)",
+            "llm.fast.url: the endpoint 'fast' also needs llm.fast.model (file openapi.toml:7)",
         ),
         (
-            "\"fast=http:",
-            "\"off=http:",
-            "model_endpoint: an endpoint cannot be called 'off' (file openapi.toml:1)",
+            "[llm.fast]\nurl",
+            "[llm.slow]\nprice = \"1/2\"\n[llm.fast]\nurl",
+            "llm.slow.price: the endpoint 'slow' also needs llm.slow.url (file openapi.toml:7)",
         ),
-        ("\"fast=http:", "\"fast=ftp:", "model_endpoint: the endpoint must be an absolute http or https URL"),
-        ("\"fast=http:", "\"http:", "model_endpoint: 'model' is given twice (file openapi.toml:1)"),
+        ("[llm.fast]", "[llm.off]", "llm.off.url: 'off' is reserved; choose another name"),
         (
-            "model = [",
-            "model_images = [\"big\"]\nmodel = [",
-            "model_images: there is no endpoint 'big'; give model_endpoint as well (file openapi.toml:2)",
+            "[llm.fast]\nurl = \"http:",
+            "[llm.fast]\nurl = \"ftp:",
+            "llm.fast.url: the endpoint must be an absolute http or https URL",
         ),
+        ("[llm.fast]", "[llm.main]", "openapi.toml:6: "),
+        ("[llm.fast]", "[llm.fast]\nimages = 1", "llm.fast.images: '1' is not a boolean"),
+        (
+            "[llm.fast]",
+            "[llm.fast]\nprice = \"1\"",
+            "llm.fast.price: '1' is not INPUT/OUTPUT, such as 0.15/0.60",
+        ),
+        (
+            "[llm.fast]",
+            "[llm.fast]\nkey = \"x\"",
+            "unknown key 'llm.fast.key'; did you mean llm.fast.api_key?",
+        ),
+        ("extraction_llm", "model_endpoint = \"x\"\nextraction_llm", "did you mean llm.NAME.url?"),
     ] {
         place.write("openapi.toml", &sound.replacen(from, to, 1));
         let said = place.run(&["config", "check", "--config", "openapi.toml"]).failed(1);
         assert!(said.contains(fault), "{from} → {to}: {said}");
     }
     place.write("openapi.toml", &sound);
-    for (keys, fault) in [
-        ("slow=sk-Secret01234", "model_key: there is no endpoint for key 1 (environment OPENAPI_MODEL_KEY)"),
-        ("sk-a,fast=sk-b,fast=sk-Secret01234", "model_key: the key of 'fast' is given twice"),
-        ("fast=sk-Secret\u{7}01234", "model_key: the key must be one line of visible characters"),
+    for (variable, key, fault) in [
+        (
+            "OPENAPI_LLM_SLOW_API_KEY",
+            "sk-Secret01234",
+            "llm.slow.api_key: the endpoint 'slow' also needs llm.slow.url (environment OPENAPI_LLM_SLOW_API_KEY)",
+        ),
+        (
+            "OPENAPI_LLM_FAST_API_KEY",
+            "sk-Secret\u{7}01234",
+            "llm.fast.api_key: the key must be one line of visible characters",
+        ),
+        (
+            "OPENAPI_MODEL_KEY",
+            "sk-Secret01234",
+            "OPENAPI_MODEL_KEY is not a setting; did you mean OPENAPI_LLM_NAME_API_KEY?",
+        ),
+        ("OPENAPI_LLM_FAST_KEY", "sk-Secret01234", "did you mean OPENAPI_LLM_FAST_API_KEY?"),
     ] {
-        let said =
-            place.run_with(&[("OPENAPI_MODEL_KEY", keys)], &["config", "check", "--config", "openapi.toml"]);
+        let said = place.run_with(&[(variable, key)], &["config", "check", "--config", "openapi.toml"]);
         let said = said.failed(1);
         assert!(said.contains(fault) && !said.contains("Secret"), "{said}");
     }
-    let keys = [("OPENAPI_LLM_KEY", "sk-Secret01234=x")];
-    let said = place.run_with(&keys, &["config", "check"]).failed(1);
-    assert!(said.contains("llm_key: there is no endpoint for key 1") && !said.contains("Secret"), "{said}");
+    let said = place.run(&["config", "check", "--llm", "fast.api_key=sk-Secret01234"]).failed(2);
+    assert!(said.contains("set OPENAPI_LLM_FAST_API_KEY") && !said.contains("Secret"), "{said}");
 }
 
 #[test]
@@ -146,14 +187,11 @@ fn a_local_document_is_read_by_the_engine_that_is_chosen() {
     place.write("notes.txt", "Totals are in pounds.\n");
     place.write(
         "openapi.toml",
-        &format!(
-            "extraction_engine = \"model\"\nmodel_endpoint = \"{}\"\nmodel = \"wise\"\n",
-            endpoint.url()
-        ),
+        &format!("extraction_llm = \"main\"\n[llm.main]\nurl = \"{}\"\nmodel = \"wise\"\n", endpoint.url()),
     );
     let extract = ["extract", "invoice.txt", "--schema", "fields.json", "--json"];
     let by_model = |further: &[&str]| {
-        let key = [("OPENAPI_MODEL_KEY", "sk-Secret0123")];
+        let key = [("OPENAPI_LLM_MAIN_API_KEY", "sk-Secret0123")];
         place.run_with(&key, &[&extract[..], &["--config", "openapi.toml"], further].concat())
     };
     let engine = |text: &str| {
@@ -176,7 +214,9 @@ fn a_local_document_is_read_by_the_engine_that_is_chosen() {
         (&["--instructions", "@none.txt"][..], 1, "cannot read none.txt"),
         (&["--instructions", &"x".repeat(4_001)], 2, "--instructions must have at most 4000 characters"),
         (&["--extraction-engine", "off"], 2, "extraction_engine is off"),
-        (&["--extraction-engine", "fast"], 2, "there is no engine 'fast'; there are builtin, off, model"),
+        (&["--extraction-llm", "fast"], 2, "there is no engine 'fast'; choose from builtin, main"),
+        (&["--model-fallback"], 2, "this flag is now --extraction-fallback"),
+        (&["--model-endpoint", "x"], 2, "this flag is now --llm NAME.url"),
         (&["--listen", "127.0.0.1:0"], 2, "unexpected argument '--listen'"),
     ] {
         let said = by_model(further).failed(status);
@@ -188,7 +228,7 @@ fn a_local_document_is_read_by_the_engine_that_is_chosen() {
     drop(endpoint);
     let gone = by_model(&["--extraction-timeout", "4s"]).failed(1);
     assert!(gone.contains("wise: ") && !gone.contains("Secret"), "{gone}");
-    let said = by_model(&["--extraction-timeout", "4s", "--model-fallback"]);
+    let said = by_model(&["--extraction-timeout", "4s", "--extraction-fallback"]);
     assert_eq!(engine(&said.stdout), "builtin", "{said:?}");
     assert!(said.stderr.contains("; the built-in engine answers"), "{}", said.stderr);
 }

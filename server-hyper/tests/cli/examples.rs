@@ -120,7 +120,7 @@ fn every_example_works() {
 
     let endpoint = ModelEndpoint::says(&json!({ "total": null }));
     let url = endpoint.url();
-    let models = format!("extraction_engine = \"model\"\nmodel_endpoint = \"{url}\"\nmodel = \"wise\"\n");
+    let models = format!("extraction_llm = \"main\"\n[llm.main]\nurl = \"{url}\"\nmodel = \"wise\"\n");
     place.write("models.toml", &models);
     let (mut key, mut form, mut document, mut conversation) = (None, None, None, None);
     let mut tried = 0;

@@ -101,7 +101,7 @@ fn documents_are_extracted_paid_and_kept() {
         "openapi_extractions_total{engine=\"builtin\",outcome=\"done\"} 3",
         "openapi_extraction_duration_seconds_count{engine=\"builtin\"} 3",
         "openapi_document_pages_total 4",
-        "openapi_extractions_running 0",
+        "openapi_extractions_in_flight 0",
     ] {
         assert!(metrics.lines().any(|found| found == line), "{line} is not in\n{metrics}");
     }
@@ -153,9 +153,9 @@ fn settings_of_extraction_are_obeyed() {
     assert_eq!(extract(&server.api, &keys, &parts).1["code"], "EXTRACTION_UNAVAILABLE");
     server.end();
     let said = place.run(&["config", "check", "--extraction-engine", "magic"]).failed(2);
-    assert!(said.contains("there is no engine 'magic'; there are builtin, off"), "{said}");
-    let said = place.run(&["config", "check", "--extraction-engine", "model"]).failed(2);
-    assert!(said.contains("a model needs model_endpoint and model"), "{said}");
+    assert!(said.contains("'magic' is not an engine; choose from builtin, llm, off"), "{said}");
+    let said = place.run(&["config", "check", "--extraction-engine", "llm"]).failed(2);
+    assert!(said.contains("llm needs extraction_llm"), "{said}");
 }
 
 /// Where nobody answers for the model, the built-in engine does, or nothing: as the operator says.
@@ -166,7 +166,8 @@ fn a_model_that_is_gone_is_answered_for_where_that_is_allowed() {
     // A port that was free a moment ago.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let endpoint = format!("http://127.0.0.1:{port}/v1");
-    let model = ["--extraction-engine", "model", "--model-endpoint", &endpoint, "--model", "wise"];
+    let url = format!("gone.url={endpoint}");
+    let model = ["--extraction-llm", "gone", "--llm", &url, "--llm", "gone.model=wise"];
     let parts = [("document", INVOICE), ("schema", SCHEMA)];
     let server = place.serve(&[&model[..], &["--extraction-timeout", "8s"]].concat());
     let (_, answer) = extract(&server.api, &keys, &parts);
@@ -175,7 +176,7 @@ fn a_model_that_is_gone_is_answered_for_where_that_is_allowed() {
         "{answer}"
     );
     server.end();
-    for further in [&["--model-fallback"][..], &["--agent-engine", "acme=builtin"]] {
+    for further in [&["--extraction-fallback"][..], &["--agent-engine", "acme=builtin"]] {
         let server = place.serve(&[&model[..], &["--extraction-timeout", "8s"], further].concat());
         let (status, answer) = extract(&server.api, &keys, &parts);
         assert_eq!((status, &answer["metadata"]["engine"]), (200, &json!("builtin")), "{answer}");

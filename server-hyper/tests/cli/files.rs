@@ -67,7 +67,7 @@ fn contents_go_through_backup_restore_check_and_purge() {
         ["check", "--repair", "--blobs", "file:./nowhere", "--store", "sqlite:./other/openapi.db"];
     let said = place.run(&elsewhere);
     assert_eq!(said.code, 1);
-    assert!(said.stdout.contains("is --blobs the place"), "{said:?}");
+    assert!(said.stdout.contains("does --blobs name their storage?"), "{said:?}");
     place.run(&["check", "--store", "sqlite:./other/openapi.db"]).done();
 
     place.run(&["contacts", "erase", "--agent", "acme", "crm-1"]).done();

@@ -114,8 +114,8 @@ fn a_turn_is_one_on_all_servers(database: &Database) {
     let settings = settings.iter().flat_map(|setting| ["--set", setting]);
     place.run(&["agents", "configure", "acme"].into_iter().chain(settings).collect::<Vec<_>>()).done();
     let serve = |place: &Place| {
-        let url = format!("http://{}/v1", endpoint.address);
-        place.serve(&["--widget-listen", "127.0.0.1:0", "--llm-endpoint", &url, "--llm-model", "stub"])
+        let url = format!("default.url=http://{}/v1", endpoint.address);
+        place.serve(&["--widget-listen", "127.0.0.1:0", "--llm", &url, "--llm", "default.model=stub"])
     };
     let (mut one, other) = (serve(&place), serve(&place));
 

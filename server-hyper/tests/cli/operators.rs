@@ -98,7 +98,7 @@ fn keys_live_and_die() {
         "2999-01-01T00:00:00Z",
         "--description",
         "Two\nlines",
-        "--key-tag",
+        "--api-key-prefix",
         "acme",
     ]);
     assert!(full["apiKey"].as_str().unwrap().starts_with("acmek_"));
@@ -289,7 +289,7 @@ fn server_keys_are_made_once_kept_secret_and_rotated_by_adding() {
     let said = place.run_with(&[("OPENAPI_SERVER_KEY", &bytes[1..])], &["agents", "list"]).failed(1);
     assert!(said.contains("64 hexadecimal digits") && !said.contains(&bytes[10..]), "{said}");
     place.write("data/server-keys", "");
-    assert!(place.run(&["agents", "list"]).failed(1).contains("holds no server key"));
+    assert!(place.run(&["agents", "list"]).failed(1).contains("contains no server key"));
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn a_public_address_in_plain_text_is_refused() {
     let place = Place::new();
     let said = place.run(&["serve", "--listen", "0.0.0.0:0"]).failed(2);
     assert!(
-        said.contains("--tls-cert") && said.contains("--behind-proxy") && said.contains("127.0.0.1"),
+        said.contains("--tls-cert") && said.contains("--trusted-proxies") && said.contains("127.0.0.1"),
         "{said}"
     );
     assert!(!place.path("data").exists(), "nothing was opened");

@@ -49,20 +49,25 @@ fn a_check_tells_all_faults() {
     place.write("openapi.toml", "max_uri_size = \"1GiB\"\nlog = \"loud\"\n");
     let said =
         place.run(&["config", "check", "--config", "openapi.toml", "--listen", "0.0.0.0:80"]).failed(2);
-    assert!(said.contains("max_uri_size") && said.contains("--behind-proxy"), "{said}");
+    assert!(said.contains("max_uri_size") && said.contains("--trusted-proxies"), "{said}");
     assert_eq!(
-        place.run(&["config", "check", "--listen", "0.0.0.0:80", "--behind-proxy", "10.0.0.0/8"]).done(),
+        place.run(&["config", "check", "--listen", "0.0.0.0:80", "--trusted-proxies", "10.0.0.0/8"]).done(),
         "the settings are sound\n"
     );
     let said = place.run(&["config", "check", "--tls-cert", "a.pem", "--tls-key", "b.pem"]).failed(1);
     assert!(said.contains("a.pem"), "{said}");
-    let said = place.run_with(&[("OPENAPI_LISTNE", "x")], &["config", "check"]);
+    for (variable, fault) in [
+        ("OPENAPI_LISTNE", "OPENAPI_LISTNE is not a setting; did you mean OPENAPI_LISTEN?"),
+        ("OPENAPI_BEHIND_PROXY", "did you mean OPENAPI_TRUSTED_PROXIES?"),
+    ] {
+        let said = place.run_with(&[(variable, "x")], &["config", "check"]).failed(1);
+        assert!(said.contains(fault), "{said}");
+    }
+    let said = place.run(&["config", "check", "--behind-proxy", "10.0.0.0/8"]).failed(2);
+    assert!(said.contains("this flag is now --trusted-proxies"), "{said}");
+    let said = place.run_with(&[("OPENAPI_ZZZ", "x")], &["config", "check"]);
     assert_eq!(said.code, 0);
-    assert!(
-        said.stderr.contains("OPENAPI_LISTNE is no setting; did you mean OPENAPI_LISTEN?"),
-        "{}",
-        said.stderr
-    );
+    assert!(said.stderr.contains("OPENAPI_ZZZ is not a setting"), "{}", said.stderr);
 }
 
 #[test]
@@ -71,7 +76,7 @@ fn names_outside_their_forms_stop_the_service() {
     for arguments in [
         &["--service-name", "a b"][..],
         &["--id-segment", "schema"],
-        &["--key-tag", "UPPER"],
+        &["--api-key-prefix", "UPPER"],
         &["--public-url", "https://example.com/"],
         &["--log-format", "xml"],
     ] {
@@ -97,7 +102,7 @@ fn limits_and_deadlines_of_the_widget_are_named() {
     check(&["--answer-timeout", "whole=120s", "--answer-timeout", "first_delta=45s"]).done();
     check(&["--widget-limit", "uploads=3/1h", "--widget-limit", "address_repeats=off"]).done();
     for (flag, value, fault) in [
-        ("--answer-timeout", "all=5s", "there is no deadline named 'all'"),
+        ("--answer-timeout", "all=5s", "there is no timeout named 'all'"),
         ("--answer-timeout", "whole", "'whole' is not NAME=DURATION"),
         ("--answer-timeout", "whole=2h", "must be from 100ms to 1h"),
         ("--widget-limit", "files=3/1h", "there is no limit named 'files'"),

@@ -40,16 +40,16 @@ fn a_flood_from_one_address_costs_little_and_keeps_nobody_out() {
         "origins=[\"https://www.example.com\"]",
     ];
     agent(&place, "acme", &settings);
-    let url = format!("http://{}/v1", endpoint.address);
+    let url = format!("default.url=http://{}/v1", endpoint.address);
     let server = place.serve(&[
         "--widget-listen",
         "127.0.0.1:0",
-        "--behind-proxy",
+        "--trusted-proxies",
         "127.0.0.1",
-        "--llm-endpoint",
+        "--llm",
         &url,
-        "--llm-model",
-        "stub",
+        "--llm",
+        "default.model=stub",
     ]);
     let honest = |number: u32| {
         let from = format!("198.51.100.{number}");

@@ -50,7 +50,7 @@ fn until_challenged(done: u16, mut attempt: impl FnMut(Option<&Value>) -> Answer
 fn forms_and_files_pass_with_a_solved_challenge() {
     let place = Place::new();
     agent(&place, "acme", &["uploads.enabled=true"]);
-    let server = place.serve(&["--widget-listen", "127.0.0.1:0", "--behind-proxy", "127.0.0.1"]);
+    let server = place.serve(&["--widget-listen", "127.0.0.1:0", "--trusted-proxies", "127.0.0.1"]);
     let mut number = 0;
     until_challenged(200, |challenge| {
         number += 1;
@@ -80,14 +80,14 @@ fn logs_hold_nothing_of_what_visitors_wrote() {
     let place = Place::new();
     agent(&place, "acme", &["chat.responder=llm", "chat.llm.grounding=open", "uploads.enabled=true"]);
     let key = place.json(&["agents", "identity-secret", "acme", "--rotate"]);
-    let url = format!("http://{}/v1", endpoint.address);
+    let url = format!("default.url=http://{}/v1", endpoint.address);
     let server = place.serve(&[
         "--widget-listen",
         "127.0.0.1:0",
-        "--llm-endpoint",
+        "--llm",
         &url,
-        "--llm-model",
-        "stub",
+        "--llm",
+        "default.model=stub",
         "--log",
         "trace",
     ]);

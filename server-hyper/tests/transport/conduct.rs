@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use server_hyper::serve::proxies::TrustedProxies;
+use server_hyper::proxies::TrustedProxies;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
@@ -203,7 +203,7 @@ async fn under_load_every_request_before_the_drain_is_answered_whole() {
         "{answered} were heard\n{text}"
     );
     assert!(
-        text.contains("openapi_connections 0\n") && text.contains("openapi_http_requests_abandoned_total 0")
+        text.contains("openapi_connections 0\n") && text.contains("openapi_http_requests_cancelled_total 0")
     );
 }
 

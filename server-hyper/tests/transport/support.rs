@@ -13,18 +13,18 @@ use openapi_core::api::{AddressLimits, Settings};
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::server_keys::{ServerKey, ServerKeys};
 use openapi_core::service_info::ServiceInfo;
+use server_hyper::config::timeouts::Timeouts;
 use server_hyper::metrics::Metrics;
 use server_hyper::ports::{SystemClock, SystemRandom};
+use server_hyper::proxies::TrustedProxies;
 use server_hyper::serve::api::ApiHandler;
 use server_hyper::serve::connection::Protocols;
 use server_hyper::serve::connection_limit::ConnectionLimiter;
 use server_hyper::serve::docs::Docs;
 use server_hyper::serve::drain::Drain;
 use server_hyper::serve::listener;
-use server_hyper::serve::proxies::TrustedProxies;
 use server_hyper::serve::responses::ServerResponses;
-use server_hyper::serve::service::{Answered, Handler, ListenerContext, RequestBody};
-use server_hyper::serve::timeouts::Timeouts;
+use server_hyper::serve::service::{Handler, HandlerResponse, ListenerContext, RequestBody};
 use server_hyper::serve::tls::Tls;
 use storage_memory::MemoryStorage;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -66,7 +66,7 @@ pub struct Server {
 pub async fn start<H: Handler>(handler: H, options: Options) -> Server {
     let listening = listener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let address = listening.local_addr().unwrap();
-    let metrics = Arc::new(Metrics::new("0.0.0", Arc::default()));
+    let metrics = Arc::new(Metrics::new("0.0.0", || 0));
     let drain = Arc::new(Drain::default());
     let site = Arc::new(ListenerContext {
         handler,
@@ -112,11 +112,11 @@ pub struct StandIn;
 impl Handler for StandIn {
     type Body = Full<Bytes>;
 
-    fn body_time(&self, parts: &http::request::Parts) -> Option<Duration> {
+    fn body_timeout(&self, parts: &http::request::Parts) -> Option<Duration> {
         (parts.uri.path() == "/body/patient").then_some(Duration::from_secs(10))
     }
 
-    async fn handle(&self, request: Request<RequestBody>, client: IpAddr) -> Answered<Full<Bytes>> {
+    async fn handle(&self, request: Request<RequestBody>, client: IpAddr) -> HandlerResponse<Full<Bytes>> {
         (answer(request, client).await, None)
     }
 }

@@ -41,7 +41,7 @@ const startServer = async () => {
   const port = widget ? new URL(widget).port : '0';
   const args = ['demo', ...store, '--listen', '127.0.0.1:0', '--ops-listen', 'off', '--widget-listen', `127.0.0.1:${port}`,
     '--widget-limit', 'turns=off', '--widget-limit', 'address_turns=off', '--widget-limit', 'address_sessions=off', '--log', 'warn',
-    '--llm-endpoint', `http://127.0.0.1:${endpoint.address().port}/v1`, '--llm-model', 'stub'];
+    '--llm', `default.url=http://127.0.0.1:${endpoint.address().port}/v1`, '--llm', 'default.model=stub'];
   server = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   let output = '';
   server.stdout.on('data', (piece) => { output += piece; });

@@ -66,9 +66,9 @@ fn settings(folder: &Path, chat: &Chat, model: SocketAddr, limits: &[&str]) -> R
     let mut file = std::fs::File::create(&path)?;
     let store = database_in(folder);
     writeln!(file, "store = \"sqlite:{}\"\nwidget_listen = \"{}\"", store.display(), chat.widget)?;
-    writeln!(file, "llm_endpoint = [\"http://{model}/v1\"]\nllm_model = \"paced\"")?;
     // An answer may take as long as a round does.
     writeln!(file, "answer_timeout = [\"whole=600s\"]\nwidget_limit = {limits:?}")?;
+    writeln!(file, "[llm.default]\nurl = \"http://{model}/v1\"\nmodel = \"paced\"")?;
     Ok(path.to_str().ok_or("a path that is no text")?.to_owned())
 }
 

@@ -1,4 +1,4 @@
-//! Whose request it is when trusted proxies stand in between (contract 8.3).
+//! The client address of a request that arrives through trusted proxies (contract 8.3).
 
 use std::net::IpAddr;
 
@@ -7,12 +7,12 @@ use ipnet::IpNet;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// The proxies whose word is taken.
+/// The proxies whose forwarding headers are trusted.
 #[derive(Clone, Debug, Default)]
 pub struct TrustedProxies(Vec<IpNet>);
 
 impl TrustedProxies {
-    /// Trusts the addresses of these blocks.
+    /// Trusts the addresses in these blocks.
     #[must_use]
     pub fn new(blocks: Vec<IpNet>) -> Self {
         TrustedProxies(blocks.iter().map(IpNet::trunc).collect())
@@ -31,11 +31,11 @@ impl TrustedProxies {
         self.0.iter().any(|block| block.contains(&address))
     }
 
-    /// The address a request came from: the socket's, or, when that is a trusted proxy, the rightmost address of the
-    /// chain that is not one.
+    /// The client address of a request: the socket's, or, if that is a trusted proxy, the rightmost address of the chain
+    /// that is not one.
     ///
-    /// A proxy writes one of the two headers and passes the other on as the client sent it. Which one cannot be known
-    /// here, so where both are there and disagree, neither counts.
+    /// A proxy sets one of the two headers and passes the other one on as the client sent it. The server cannot know which,
+    /// so it ignores both if they disagree.
     #[must_use]
     pub fn client(&self, socket: IpAddr, headers: &HeaderMap) -> IpAddr {
         let socket = socket.to_canonical();
@@ -58,8 +58,8 @@ impl TrustedProxies {
         }
     }
 
-    /// Walks from the nearest hop outwards. An entry that is no address ends the walk: behind it nothing is known, and
-    /// the last proxy counts.
+    /// Walks from the nearest hop outwards. An entry that is not an address ends the walk, and the last known hop is the
+    /// client.
     fn rightmost(&self, socket: IpAddr, hops: impl Iterator<Item = Option<IpAddr>>) -> IpAddr {
         let mut last = socket;
         for hop in hops {

@@ -1,23 +1,23 @@
-//! How long a connection may take for what.
+//! Timeouts of a connection.
 
 use std::time::Duration;
 
-/// The patience of the server with a client.
+/// How long the server waits for a client.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {
-    /// From the first byte of a request head (of a new connection: from its start) to its end.
+    /// From the first byte of a request head to its end; for the first request, from the start of the connection.
     pub head: Duration,
     /// Between two requests of a connection.
     pub idle: Duration,
-    /// Without an byte of a request body (contract 9).
+    /// Between two reads of a request body (contract 9).
     pub body_idle: Duration,
-    /// For a request body as a whole (contract 9).
+    /// For a whole request body (contract 9).
     pub body_total: Duration,
-    /// Without a client taking an byte of an answer.
+    /// While the client reads no byte of a response.
     pub write: Duration,
     /// For a TLS handshake.
     pub handshake: Duration,
-    /// For what a client still sends after it was answered and the connection is to end.
+    /// For reading what a client still sends after the last response of a connection.
     pub linger: Duration,
 }
 
@@ -35,21 +35,21 @@ impl Default for Timeouts {
     }
 }
 
-/// For the head of a request to the widget's listener.
+/// For the head of a request to the widget listener.
 const WIDGET_HEAD: Duration = Duration::from_secs(5);
-/// For the body of one.
+/// For the body of such a request.
 const WIDGET_BODY: Duration = Duration::from_secs(10);
-/// For a file of a visitor.
+/// For a file that a visitor uploads.
 const WIDGET_UPLOAD: Duration = Duration::from_secs(60);
 
 impl Timeouts {
-    /// The patience of the widget's listener, which anybody may talk to: no more than this, and no more than `self`.
+    /// The timeouts of the widget listener, which is public: its own or `self`, whichever is shorter.
     #[must_use]
     pub fn of_widget(self) -> Self {
         Timeouts { head: self.head.min(WIDGET_HEAD), body_total: self.body_total.min(WIDGET_BODY), ..self }
     }
 
-    /// For a file of a visitor as a whole. In between it may stall as long as any other body.
+    /// For a whole file that a visitor uploads. It may stall as long as any other body.
     #[must_use]
     pub fn of_upload(self) -> Duration {
         self.body_total.min(WIDGET_UPLOAD)
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_widgets_listener_is_less_patient() {
+    fn the_widget_listener_has_shorter_timeouts() {
         let ours = Timeouts::default().of_widget();
         let upload = Timeouts::default().of_upload();
         let times = [ours.head, ours.body_total, upload, ours.body_idle, ours.idle];
@@ -72,7 +72,7 @@ mod tests {
         assert_eq!(
             [ours.head, ours.body_total, short.of_upload()],
             [second; 3],
-            "what the operator set is kept"
+            "the operator's shorter timeouts apply"
         );
     }
 }
