@@ -12,6 +12,7 @@ use extraction::document::ocr::Tesseract;
 use extraction::engine::model::{ModelConfig, ModelEngine};
 use extraction::worker::{Reader, Worker};
 use extraction::{Extractor, Models};
+use llm::EndpointConfig;
 use openapi_core::extraction::{DocumentExtractor, NoExtractor};
 use openapi_core::platform::{ExtractionSettings, FileSettings, Platform, Ports};
 use openapi_core::ports::{BlobStore, BlockingExecutor, Spawner, Task, Timer, Work};
@@ -26,7 +27,7 @@ pub use storage_sqlite::Ownership;
 use storage_sqlite::{SqliteConfig, SqliteStorage};
 
 use crate::config::Config;
-use crate::config::extraction::{Engine, EngineChoice, Engines, knowledge_limits};
+use crate::config::extraction::{Engine, EngineChoice, Engines};
 use crate::error::CliError;
 use crate::ports::{SystemClock, SystemRandom};
 use crate::server_keys::KeySource;
@@ -162,8 +163,8 @@ impl OpenStore {
 
     /// What it holds.
     #[must_use]
-    pub fn storage(&self) -> Arc<dyn Storage> {
-        Arc::clone(&self.storage) as Arc<dyn Storage>
+    pub fn storage(&self) -> Arc<dyn ConversationStorage> {
+        Arc::clone(&self.storage) as Arc<dyn ConversationStorage>
     }
 
     /// The same, to move it.
@@ -433,7 +434,8 @@ fn models(engines: &Engines) -> Result<Models, CliError> {
 pub fn model(engines: &Engines, name: &str) -> Result<ModelEngine, CliError> {
     let config = engines.models.get(name);
     let config = config.ok_or_else(|| CliError::new(format!("there is no LLM endpoint '{name}'")))?;
-    ModelEngine::new(ModelConfig::new(config.clone())).map_err(|error| CliError::new(format!("llm.{name}: {error}")))
+    ModelEngine::new(ModelConfig::new(config.clone()))
+        .map_err(|error| CliError::new(format!("llm.{name}: {error}")))
 }
 
 /// Platform and chat over open stores.
@@ -517,7 +519,11 @@ pub async fn check(
 ///
 /// # Errors
 /// When the file exists, or cannot be written.
-pub fn backup(store: &OpenStore, to: &Path, note: &dyn Fn(&str)) -> Result<Arc<dyn Storage>, CliError> {
+pub fn backup(
+    store: &OpenStore,
+    to: &Path,
+    note: &dyn Fn(&str),
+) -> Result<Arc<dyn ConversationStorage>, CliError> {
     match (&store.url, &store.sqlite) {
         (_, Some(store)) => {
             store.backup(to, progress("copied", note))?;

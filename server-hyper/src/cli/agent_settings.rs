@@ -51,16 +51,16 @@ impl Configure {
     pub async fn run(
         self,
         context: &CommandContext,
-        platform: &Platform,
+        chat: &Conversations,
         json: bool,
     ) -> Result<(), CliError> {
-        let before = ChatAdmin::agent_settings(platform, &self.id).await?;
+        let before = ChatAdmin::agent_settings(chat, &self.id).await?;
         let is_question = self.file.is_none() && self.set.is_empty() && self.unset.is_empty();
         let after = if is_question {
             before.clone()
         } else {
             let wanted = self.wanted(context, &before)?;
-            platform.configure_agent(&context.operator(), &self.id, &wanted).await?
+            chat.configure_agent(&context.operator(), &self.id, &wanted).await?
         };
         let responder = after.chat.responder.as_str();
         if !RESPONDERS.contains(&responder) {

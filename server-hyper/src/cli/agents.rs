@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use ::conversations::Conversations;
 use ::conversations::admin::ChatAdmin;
 use clap::Subcommand;
 use openapi_core::admin::{Admin, NewAgent};
@@ -95,7 +94,8 @@ impl Agents {
         // Deleting an agent removes contents of files, the rest needs none.
         let removes = matches!(self, Agents::Delete { .. });
         let contents = if removes { Contents::Open } else { Contents::Closed };
-        context.with_platform(contents, async |platform| {
+        context.with_conversations(contents, async |conversations| {
+            let platform = conversations.platform();
             let by = context.operator();
             let agent = match self {
                 Agents::Create { name, id } => platform.create_agent(&by, NewAgent { id, name }).await?,
@@ -125,13 +125,13 @@ impl Agents {
                         &widget_host(context)?,
                     );
                 }
-                Agents::Configure(configure) => return configure.run(context, platform, json).await,
+                Agents::Configure(configure) => return configure.run(context, conversations, json).await,
                 Agents::IdentitySecret { id, rotate, grace } => {
                     if rotate {
                         let grace = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
                         conversations.rotate_identity_secret(&by, &id, grace).await?;
                     }
-                    return show_secrets(context, json, &id, &platform.identity_secrets(&id).await?);
+                    return show_secrets(context, json, &id, &conversations.identity_secrets(&id).await?);
                 }
                 Agents::Disable { id } => platform.disable_agent(&by, &id).await?,
                 Agents::Enable { id } => platform.enable_agent(&by, &id).await?,

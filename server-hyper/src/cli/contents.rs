@@ -34,10 +34,11 @@ pub async fn check(
     store: &OpenStore,
     repair: bool,
 ) -> Result<Vec<String>, CliError> {
-    let platform = context.platform(store, Contents::Open)?;
+    let conversations = context.conversations(store, Contents::Open)?;
+    let platform = conversations.platform();
     let found = platform.check_contents().await?;
     let is_elsewhere = found.is_elsewhere() && found.files + found.documents > 1;
-    let faults =
+    let problems =
         if repair { platform.repair_contents(&context.operator(), found).await? } else { found.faults };
     if is_elsewhere {
         return Ok(vec![format!(

@@ -7,6 +7,7 @@
 use std::io::{self, ErrorKind, Write};
 use std::sync::Arc;
 
+use conversations::Conversations;
 use openapi_core::access::Actor;
 use openapi_core::platform::Platform;
 use openapi_core::ports::{BlobStore, NoBlobs};
@@ -15,7 +16,7 @@ use parking_lot::Mutex;
 use super::process::on_runtime;
 use crate::assemble::{self, Contents, Decisions, OpenStore, Ownership, StoreUrl, Stores};
 use crate::config::Config;
-use crate::config::documents::knowledge_limits;
+use crate::config::extraction::knowledge_limits;
 use crate::config::flags::GlobalArgs;
 use crate::config::layers::FlagValues;
 use crate::config::typed::Names;
@@ -170,11 +171,15 @@ impl CommandContext {
         }
     }
 
-    /// The platform over a store.
+    /// The platform over a store, with the chat.
     ///
     /// # Errors
     /// When the contents of files or the server keys cannot be opened.
-    pub fn platform(&self, store: &OpenStore, contents: Contents) -> Result<Arc<Platform>, CliError> {
+    pub fn conversations(
+        &self,
+        store: &OpenStore,
+        contents: Contents,
+    ) -> Result<Arc<Conversations>, CliError> {
         let config = self.config()?;
         let blobs: Arc<dyn BlobStore> = match contents {
             Contents::Closed => Arc::new(NoBlobs),
@@ -183,7 +188,23 @@ impl CommandContext {
         let stores = Stores { storage: store.storage(), blobs };
         let decisions = Decisions { knowledge: knowledge_limits(&config)?, ..Decisions::default() };
         let service_info = Names::of(&config)?.brand_without_listener();
-        assemble::platform_over(&stores, &store.url().key_source(&config), service_info, decisions)
+        assemble::conversations_over(&stores, &store.url().key_source(&config), service_info, decisions)
+    }
+
+    /// Runs work on the chat over the configured store.
+    ///
+    /// # Errors
+    /// When the store cannot be opened, and those of the work.
+    pub fn with_conversations(
+        &self,
+        contents: Contents,
+        work: impl AsyncFnOnce(&Arc<Conversations>) -> Result<(), CliError>,
+    ) -> Result<(), CliError> {
+        self.run(async {
+            let store = self.store().await?;
+            let conversations = self.conversations(&store, contents)?;
+            work(&conversations).await
+        })
     }
 
     /// Runs work on the platform over the configured store.
@@ -195,11 +216,7 @@ impl CommandContext {
         contents: Contents,
         work: impl AsyncFnOnce(&Arc<Platform>) -> Result<(), CliError>,
     ) -> Result<(), CliError> {
-        self.run(async {
-            let store = self.store().await?;
-            let platform = self.platform(&store, contents)?;
-            work(&platform).await
-        })
+        self.with_conversations(contents, async |conversations| work(conversations.platform()).await)
     }
 
     /// Prints text. A reader that has enough, such as `head`, is no failure.

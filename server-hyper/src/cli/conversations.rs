@@ -177,20 +177,20 @@ impl Selection {
 impl Conversations {
     pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
         let json = context.json();
-        context.with_platform(Contents::Closed, async |platform| {
+        context.with_conversations(Contents::Closed, async |chat| {
             let by = context.operator();
             let changed = match self {
                 Conversations::List { selection, page, limit } => {
-                    return conversations_read::list(context, platform, json, &selection, page, limit).await;
+                    return conversations_read::list(context, chat, json, &selection, page, limit).await;
                 }
                 Conversations::Show(Named { conversation, agent }) => {
-                    return conversations_read::show(context, platform, json, &agent, conversation).await;
+                    return conversations_read::show(context, chat, json, &agent, conversation).await;
                 }
                 Conversations::Export { selection } => {
-                    return conversations_read::export_all(context, platform, &selection).await;
+                    return conversations_read::export_all(context, chat, &selection).await;
                 }
                 Conversations::Watch { agent, mode } => {
-                    return conversations_live::watch(context, platform, &agent, mode.map(Mode::of_library))
+                    return conversations_live::watch(context, chat, &agent, mode.map(Mode::of_library))
                         .await;
                 }
                 Conversations::Reply { named: Named { conversation, agent }, text, name } => {

@@ -39,11 +39,11 @@ struct Heard<'a> {
 /// Prints a line for each message that a visitor writes from now on, until it is interrupted or nobody reads any more.
 pub async fn watch(
     context: &CommandContext,
-    platform: &Platform,
+    chat: &Conversations,
     agent: &AgentId,
     mode: Option<ConversationMode>,
 ) -> Result<(), CliError> {
-    let mut watch = Watch { context, platform, agent, mode, begun: look_back(), known: HashMap::new() };
+    let mut watch = Watch { context, chat, agent, mode, begun: look_back(), known: HashMap::new() };
     let begun = watch.begun;
     for conversation in watch.spoken_since(begun).await? {
         watch.known.insert(conversation.id, conversation.message_count);
@@ -69,7 +69,7 @@ fn look_back() -> Timestamp {
 
 struct Watch<'a> {
     context: &'a CommandContext,
-    platform: &'a Platform,
+    chat: &'a Conversations,
     agent: &'a AgentId,
     mode: Option<ConversationMode>,
     /// Conversations that were not known then are new with all they said since.

@@ -260,7 +260,7 @@ impl WithMessages {
 /// Prints a conversation with its messages.
 pub async fn show(
     context: &CommandContext,
-    platform: &Platform,
+    chat: &Conversations,
     json: bool,
     agent: &AgentId,
     conversation: ConversationId,
@@ -285,7 +285,7 @@ struct Listed {
 /// Prints a page of conversations.
 pub async fn list(
     context: &CommandContext,
-    platform: &Platform,
+    chat: &Conversations,
     json: bool,
     selection: &Selection,
     page: u64,
@@ -383,7 +383,7 @@ async fn rows(
 /// Prints all selected conversations with their messages.
 pub async fn export_all(
     context: &CommandContext,
-    platform: &Platform,
+    chat: &Conversations,
     selection: &Selection,
 ) -> Result<(), CliError> {
     let agent = &selection.agent;

@@ -50,10 +50,11 @@ pub struct Places<'a> {
 /// on.
 pub async fn prepare(
     context: &CommandContext,
-    platform: &Platform,
+    conversations: &Conversations,
     places: &Places<'_>,
     store: &StoreUrl,
 ) -> Result<(), CliError> {
+    let platform = conversations.platform();
     let agents = platform.agents().await?;
     if !agents.is_empty() {
         return context.print(&what_is_there(&agents, store));
@@ -103,7 +104,7 @@ pub async fn prepare(
         pages: None,
         passages: cut.passages,
     };
-    platform.add_knowledge(&by, &agent.id, knowledge).await?;
+    conversations.add_knowledge(&by, &agent.id, knowledge).await?;
     context.print(&what_to_try(&issued, &agent, &contact, &template, places))
 }
 

@@ -96,7 +96,7 @@ impl Extract {
         let config = Config::read(context.flags(), Some(&self.settings.values))?;
         // Also so that no panic shows words of the document.
         let _log = Logged::install(&config)?;
-        let (choice, patience) = EngineChoice::of(&config)?;
+        let (choice, timeout) = EngineChoice::of(&config)?;
         let EngineChoice::On(engines) = choice else {
             return Err(CliError::usage(
                 "extraction_engine is off; give --extraction-engine builtin".to_owned(),
@@ -107,8 +107,8 @@ impl Extract {
             Engine::Model(name) => Some(assemble::model(&engines, name)?),
         };
         let wanted = Wanted { schema: self.schema(context)?, instructions: self.instructions()? };
-        let pictures = model.as_ref().map_or(0, |model| model.image_bytes() as u64);
-        let limits = Limits { pictures, ..Limits::default() };
+        let images = model.as_ref().map_or(0, |model| model.max_image_bytes() as u64);
+        let limits = Limits { images, ..Limits::default() };
         let failed =
             |error: std::io::Error| CliError::new(format!("cannot read {}: {error}", self.file.display()));
         if std::fs::metadata(&self.file).map_err(failed)?.len() > limits.bytes {
@@ -120,7 +120,7 @@ impl Extract {
         let reader = Reader::Worker(confined(Worker::own()?));
         let wanted = Arc::new(wanted);
         let (document, found) = context.run(async {
-            let until = Instant::now() + patience;
+            let until = Instant::now() + timeout;
             let work = async {
                 let document = reader.read(Arc::clone(&bytes), limits, Some(recognise)).await;
                 let document =
@@ -216,8 +216,8 @@ async fn asked(
 ) -> Result<Found, CliError> {
     context.note(&format!("asking {}", model.name()));
     let instructions = wanted.instructions.as_ref().map(Block::as_str);
-    let patience = if fallback { left * 3 / 4 } else { left };
-    let answer = model.extract(document, &document.images, &wanted.schema, instructions, patience).await;
+    let timeout = if fallback { left * 3 / 4 } else { left };
+    let answer = model.extract(document, &document.images, &wanted.schema, instructions, timeout).await;
     match answer {
         Ok(answer) => Ok(Found {
             findings: answer.findings,

@@ -68,8 +68,8 @@ impl Knowledge {
         let json = context.json();
         match self {
             Knowledge::Add(add) => add.run(context),
-            Knowledge::List { agent } => context.with_platform(Contents::Closed, async |platform| {
-                let documents = platform.knowledge(&agent).await?;
+            Knowledge::List { agent } => context.with_conversations(Contents::Closed, async |chat| {
+                let documents = chat.knowledge(&agent).await?;
                 let heads = ["id", "title", "file", "language", "pages", "passages", "url", "changed"];
                 context.print_table(json, &documents, &heads, row)
             }),
@@ -77,15 +77,15 @@ impl Knowledge {
                 let question = Question { text: question, before: None, locale };
                 context.run(async {
                     let store = context.store().await?;
-                    let platform = context.platform(&store, Contents::Closed)?;
+                    let chat = context.conversations(&store, Contents::Closed)?;
                     let limit = usize::from(limit);
-                    search(context, &platform, store.storage(), json, &agent, &question, limit).await
+                    search(context, &chat, store.storage(), json, &agent, &question, limit).await
                 })
             }
             Knowledge::Remove { document, agent } => {
-                context.with_platform(Contents::Closed, async |platform| {
-                    let id = named(&platform.knowledge(&agent).await?, &document)?;
-                    let removed = platform.remove_knowledge(&context.operator(), &agent, id).await?;
+                context.with_conversations(Contents::Closed, async |chat| {
+                    let id = named(&chat.knowledge(&agent).await?, &document)?;
+                    let removed = chat.remove_knowledge(&context.operator(), &agent, id).await?;
                     let lines = [("removed", removed.id.to_string()), ("title", removed.title.clone())];
                     context.print_record(json, &removed, &lines)
                 })
@@ -157,8 +157,8 @@ impl<'a> Found<'a> {
 
 async fn search(
     context: &CommandContext,
-    platform: &Platform,
-    storage: Arc<dyn Storage>,
+    chat: &Conversations,
+    storage: Arc<dyn ConversationStorage>,
     json: bool,
     agent: &AgentId,
     question: &Question,

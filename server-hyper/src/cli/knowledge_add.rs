@@ -93,7 +93,7 @@ impl Add {
         let json = context.json();
         let (sources, failed) = self.sources(context)?;
         let mut summary = Summary { added: Vec::new(), failed };
-        context.with_platform(Contents::Closed, async |platform| {
+        context.with_conversations(Contents::Closed, async |chat| {
             // A mistyped agent is told once, not for every file.
             chat.platform().agent(&self.agent).await?;
             let reading = Reading::new(&self.ocr_languages, chat.knowledge_limits())?;
@@ -105,7 +105,7 @@ impl Add {
                         return Err(words.to_owned());
                     }
                     let new = self.document(context, source, &reading).await?;
-                    let added = platform.add_knowledge(&context.operator(), &self.agent, new).await;
+                    let added = chat.add_knowledge(&context.operator(), &self.agent, new).await;
                     added.map_err(|error| CliError::from(error).to_string())
                 };
                 match outcome.await {

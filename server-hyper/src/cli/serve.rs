@@ -32,19 +32,24 @@ pub fn run(context: &CommandContext, flags: &ServeArgs, with_demo: bool) -> Resu
     let store = StoreUrl::parse(config.store())?;
     let log = Logged::install_for_service(&config)?;
     on_runtime(async {
-        crate::serve::run::run(&config, log.sink(), super::run_in_server, async |platform, origin, widget| {
-            if with_demo {
-                let places = demo::Places {
-                    origin,
-                    widget,
-                    id_segment: config.text("id_segment").unwrap_or_default(),
-                };
-                demo::prepare(context, platform, &places, &store).await?;
-            } else if store.is_in_memory() {
-                tracing::warn!("the store is in memory: everything is gone when the server ends");
-            }
-            Ok(())
-        })
+        crate::serve::run::run(
+            &config,
+            log.sink(),
+            super::run_in_server,
+            async |conversations, origin, widget| {
+                if with_demo {
+                    let places = demo::Places {
+                        origin,
+                        widget,
+                        id_segment: config.text("id_segment").unwrap_or_default(),
+                    };
+                    demo::prepare(context, conversations, &places, &store).await?;
+                } else if store.is_in_memory() {
+                    tracing::warn!("the store is in memory: everything is gone when the server ends");
+                }
+                Ok(())
+            },
+        )
         .await
     })
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ::llm::EndpointConfig;
 use conversations::admin::KnowledgeLimits;
-use extraction::engine::model::ModelConfig;
 use openapi_core::values::AgentId;
 
-use super::llm::{self, Llm};
+use super::llm;
 use super::reader::Reader;
 use super::{Config, ConfigError, values};
 
@@ -35,7 +35,7 @@ pub struct Engines {
     /// Languages of text in images, by their tesseract names.
     pub languages: Vec<String>,
     /// The language models by the names of their endpoints.
-    pub models: BTreeMap<String, ModelConfig>,
+    pub models: BTreeMap<String, EndpointConfig>,
     /// The engine of agents without an own one.
     pub of_all: Engine,
     /// The engines of single agents.
@@ -66,7 +66,7 @@ impl EngineChoice {
         reader.finish((choice, timeout))
     }
 
-    pub(super) fn read(reader: &mut Reader<'_>, llms: &BTreeMap<String, Llm>) -> Self {
+    pub(super) fn read(reader: &mut Reader<'_>, llms: &BTreeMap<String, EndpointConfig>) -> Self {
         let languages = reader.many("ocr_languages", |text| {
             let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '/');
             match !text.is_empty() && text.chars().all(is_name) {
@@ -74,7 +74,7 @@ impl EngineChoice {
                 false => Err(format!("'{text}' is not a tesseract language; write eng or eng,deu")),
             }
         });
-        let models = llms.iter().map(|(name, llm)| (name.clone(), llm.extraction.clone())).collect();
+        let models = llms.clone();
         let fallback = reader.one("extraction_fallback", false, values::boolean);
         let model = reader.optional("extraction_llm", |text| match engine(text, llms)? {
             Engine::Builtin => Err("builtin is not an LLM endpoint; remove the setting".to_owned()),
@@ -111,7 +111,7 @@ pub fn knowledge_limits(config: &Config) -> Result<KnowledgeLimits, ConfigError>
 }
 
 /// The engine of this name.
-fn engine(name: &str, llms: &BTreeMap<String, Llm>) -> Result<Engine, String> {
+fn engine(name: &str, llms: &BTreeMap<String, EndpointConfig>) -> Result<Engine, String> {
     match name {
         BUILTIN => Ok(Engine::Builtin),
         _ if llms.contains_key(name) => Ok(Engine::Model(name.to_owned())),
@@ -122,7 +122,7 @@ fn engine(name: &str, llms: &BTreeMap<String, Llm>) -> Result<Engine, String> {
     }
 }
 
-fn agents(reader: &mut Reader<'_>, llms: &BTreeMap<String, Llm>) -> BTreeMap<AgentId, Engine> {
+fn agents(reader: &mut Reader<'_>, llms: &BTreeMap<String, EndpointConfig>) -> BTreeMap<AgentId, Engine> {
     let given = reader.many("agent_engine", |text| {
         let (agent, name) = text
             .split_once('=')

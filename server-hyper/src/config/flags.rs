@@ -6,7 +6,7 @@ use clap::error::Error;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
 use super::layers::FlagValues;
-use super::registry::{LLM_SETTINGS, RENAMED, SETTINGS, Scope, Setting, ValueKind, flag_of, variable_of};
+use super::registry::{LLM_SETTINGS, SETTINGS, Scope, Setting, ValueKind, flag_of, variable_of};
 
 /// The flags that every command accepts.
 #[derive(Clone, Debug, Default)]
@@ -78,26 +78,10 @@ fn llm_flag() -> Arg {
     Arg::new("llm").long("llm").value_name("NAME.FIELD=VALUE").action(ArgAction::Append).help(help)
 }
 
-/// A hidden flag whose only effect is an error that names its successor.
-fn renamed_flag(old: &'static str, new: &'static str) -> Arg {
-    let refuse = move |_: &str| Err::<String, _>(format!("this flag is now --{}", flag_of(new)));
-    Arg::new(old)
-        .long(flag_of(old))
-        .value_name("VALUE")
-        .hide(true)
-        .num_args(0..=1)
-        .default_missing_value("")
-        .value_parser(refuse)
-}
-
 fn augment(command: Command, scope: Scope) -> Command {
     let settings = SETTINGS.iter().filter(|setting| setting.scope == scope).flat_map(flags_of);
     let llm = (scope == Scope::Extract).then(llm_flag);
-    let renamed = RENAMED.iter().filter(|(_, new)| {
-        Setting::of(&new.replace("NAME", "name")).is_some_and(|setting| setting.scope == scope)
-    });
-    let renamed = renamed.map(|(old, new)| renamed_flag(old, new));
-    command.args(settings.chain(llm).map(|arg| arg.help_heading(heading(scope))).chain(renamed).map(|arg| {
+    command.args(settings.chain(llm).map(|arg| arg.help_heading(heading(scope))).map(|arg| {
         if scope != Scope::Global {
             return arg;
         }

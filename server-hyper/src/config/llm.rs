@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use chat::{LlmEndpoint, Prices};
-use extraction::engine::model::ModelConfig;
+use ::llm::{ApiKey, EndpointConfig, Price};
 
 use super::reader::Reader;
 use super::values;
@@ -11,17 +10,8 @@ use super::values;
 /// Names that stand for engines in other settings.
 const RESERVED: [&str; 3] = ["builtin", "llm", "off"];
 
-/// One endpoint, as chat and as extraction use it.
-#[derive(Clone, Debug)]
-pub struct Llm {
-    /// For replies to visitors.
-    pub chat: LlmEndpoint,
-    /// For fields of documents.
-    pub extraction: ModelConfig,
-}
-
 /// The endpoints by name.
-pub(super) fn read(reader: &mut Reader<'_>) -> BTreeMap<String, Llm> {
+pub(super) fn read(reader: &mut Reader<'_>) -> BTreeMap<String, EndpointConfig> {
     let names = reader.llm_names();
     names
         .into_iter()
@@ -30,7 +20,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> BTreeMap<String, Llm> {
 }
 
 /// The endpoint of this name; `given` is one of its keys that has a value.
-fn endpoint(reader: &mut Reader<'_>, name: &str, given: &str) -> Option<Llm> {
+fn endpoint(reader: &mut Reader<'_>, name: &str, given: &str) -> Option<EndpointConfig> {
     let key = |field: &str| format!("llm.{name}.{field}");
     if RESERVED.contains(&name) {
         reader.error(given, &format!("'{name}' is reserved; choose another name for the endpoint"));
@@ -45,30 +35,19 @@ fn endpoint(reader: &mut Reader<'_>, name: &str, given: &str) -> Option<Llm> {
         model => Ok(model.to_owned()),
     });
     let model = model.unwrap_or_default();
-    let endpoint = reader.optional(&key("url"), |text| {
-        let extraction = ModelConfig::at(text, &model, &model).map_err(|error| error.to_string())?;
-        extraction.address().map_err(|error| error.to_string())?;
-        let chat = LlmEndpoint::at(text, &model).map_err(|error| error.to_string())?;
-        Ok(Llm { chat, extraction })
-    });
-    let keys = reader.optional(&key("api_key"), |text| {
-        let chat = chat::EndpointKey::new(text).map_err(|error| error.to_string())?;
-        let extraction = extraction::engine::model::EndpointKey::new(text);
-        Ok((chat, extraction.map_err(|error| error.to_string())?))
-    });
-    let prices = reader.optional(&key("price"), price).unwrap_or_default();
+    let endpoint = reader
+        .optional(&key("url"), |text| EndpointConfig::parse(text, &model).map_err(|error| error.to_string()));
+    let api_key =
+        reader.optional(&key("api_key"), |text| ApiKey::new(text).map_err(|error| error.to_string()));
+    let price = reader.optional(&key("price"), price).unwrap_or_default();
     let images = reader.one(&key("images"), false, values::boolean);
-    let mut endpoint = endpoint?;
-    (endpoint.chat.key, endpoint.extraction.key) = keys.unzip();
-    endpoint.chat.prices = prices;
-    endpoint.extraction.images = images;
-    Some(endpoint)
+    Some(EndpointConfig { api_key, price, images, ..endpoint? })
 }
 
-fn price(text: &str) -> Result<Prices, String> {
+fn price(text: &str) -> Result<Price, String> {
     let invalid = || format!("'{text}' is not INPUT/OUTPUT, such as 0.15/0.60");
     let (input, output) = text.split_once('/').ok_or_else(invalid)?;
     let number =
         |text: &str| text.parse::<f64>().ok().filter(|it| it.is_finite() && *it >= 0.0).ok_or_else(invalid);
-    Ok(Prices { input: number(input)?, output: number(output)? })
+    Ok(Price { input: number(input)?, output: number(output)? })
 }

@@ -81,9 +81,9 @@ impl Config {
     /// Sets values that the flags of a command give.
     pub fn override_with(&mut self, flags: &FlagValues) {
         for value in &mut self.values {
-            if let Some(texts) = flags.get(value.setting.key) {
+            if let Some(texts) = flags.get(&value.key) {
                 value.texts.clone_from(texts);
-                value.origin = Origin::Flag(value.setting.flag());
+                value.origin = Origin::Flag(registry::flag_of(&value.key));
             }
         }
     }

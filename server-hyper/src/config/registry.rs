@@ -113,9 +113,6 @@ pub fn key_of_variable(variable: &str) -> Option<String> {
 /// The key that the author of an unknown one most likely meant.
 #[must_use]
 pub fn nearest(key: &str) -> Option<String> {
-    if let Some((_, new)) = RENAMED.iter().find(|(old, _)| *old == key.trim_end_matches("_file")) {
-        return Some((*new).to_owned());
-    }
     // An unknown field of an endpoint: `llm.NAME.…` in files and flags, `llm_NAME_…` in variables.
     let name = llm_key(key).or_else(|| key.strip_prefix("llm_")?.split_once('_')).map(|(name, _)| {
         if is_llm_name(name) { name.to_owned() } else { name.to_lowercase().replace('_', "-") }
@@ -133,22 +130,6 @@ pub fn nearest(key: &str) -> Option<String> {
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, known)| known)
 }
-
-/// Settings that had another name before the first release, with the key to use now.
-pub const RENAMED: &[(&str, &str)] = &[
-    ("behind_proxy", "trusted_proxies"),
-    ("key_tag", "api_key_prefix"),
-    ("knowledge_memory", "knowledge_cache_size"),
-    ("llm_endpoint", "llm.NAME.url"),
-    ("llm_model", "llm.NAME.model"),
-    ("llm_key", "llm.NAME.api_key"),
-    ("llm_price", "llm.NAME.price"),
-    ("model_endpoint", "llm.NAME.url"),
-    ("model", "llm.NAME.model"),
-    ("model_key", "llm.NAME.api_key"),
-    ("model_images", "llm.NAME.images"),
-    ("model_fallback", "extraction_fallback"),
-];
 
 /// Declares settings, by the commands that understand them: `key: Kind "VALUE" = "default", "help";`.
 macro_rules! settings {
@@ -337,14 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn former_and_mistyped_keys_lead_to_the_right_one() {
-        for (old, new) in RENAMED {
-            assert_eq!(nearest(old).as_deref(), Some(*new));
-            assert!(
-                Setting::of(old).is_none() && Setting::of(&new.replace("NAME", "x")).is_some(),
-                "{old} → {new}"
-            );
-        }
+    fn mistyped_keys_lead_to_the_right_one() {
         assert_eq!(nearest("trusted_proxy").as_deref(), Some("trusted_proxies"));
         assert_eq!(nearest("llm.main.key").as_deref(), Some("llm.main.api_key"));
         assert_eq!(nearest("llm_main_key").as_deref(), Some("llm.main.api_key"));

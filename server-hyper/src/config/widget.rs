@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use chat::LlmEndpoint;
+use ::llm::EndpointConfig;
 use conversations::widget::{TurnDeadlines, WidgetLimits, Window};
-use llm::{ApiKey, EndpointConfig, Price};
 
-use super::llm::Llm;
 use super::reader::Reader;
 use super::values;
 
@@ -21,7 +19,7 @@ pub struct WidgetServing {
     /// Timeouts of replies.
     pub deadlines: TurnDeadlines,
     /// The LLM endpoints by the names that agents choose them by.
-    pub endpoints: BTreeMap<String, LlmEndpoint>,
+    pub endpoints: BTreeMap<String, EndpointConfig>,
     /// Credits for each started block of 1,000 tokens.
     pub credits_per_thousand_tokens: u32,
     /// Memory for search indexes, in bytes.
@@ -29,12 +27,12 @@ pub struct WidgetServing {
 }
 
 impl WidgetServing {
-    pub(super) fn read(reader: &mut Reader<'_>, llms: &BTreeMap<String, Llm>) -> Self {
+    pub(super) fn read(reader: &mut Reader<'_>, llms: &BTreeMap<String, EndpointConfig>) -> Self {
         WidgetServing {
             listen: reader.one("widget_listen", None, values::optional_listen_address),
             limits: limits(reader),
             deadlines: deadlines(reader),
-            endpoints: llms.iter().map(|(name, llm)| (name.clone(), llm.chat.clone())).collect(),
+            endpoints: llms.clone(),
             credits_per_thousand_tokens: reader.number("llm_credits", 1),
             knowledge_cache_bytes: reader.length("knowledge_cache_size", 1 << 20, 1 << 40),
         }

@@ -9,11 +9,10 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use conversations::Conversations;
+use conversations::storage::ConversationStorage;
 use conversations::widget::{WidgetApi, WidgetSettings};
 use openapi_core::api::Api;
-use openapi_core::platform::Platform;
 use openapi_core::service_info::ServiceInfo;
-use openapi_core::storage::Storage;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
@@ -60,7 +59,7 @@ pub async fn run(
     config: &Config,
     sink: &LogWriter,
     run_command: HostedCommand,
-    started: impl AsyncFnOnce(&Platform, &str, Option<&str>) -> Result<(), CliError>,
+    started: impl AsyncFnOnce(&Conversations, &str, Option<&str>) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
     let serving = Serving::of(config)?;
     let names = Names::of(config)?;
@@ -171,7 +170,7 @@ impl Server {
         let service_info = names.service_info(&address);
         let settings = serving.api_settings(service_info.clone());
         let secure = settings.strict_transport_security;
-        let metrics = Arc::new(Metrics::new(env!("CARGO_PKG_VERSION"), sink.lost()));
+        let metrics = Arc::new(Metrics::new(env!("CARGO_PKG_VERSION"), sink.dropped_lines()));
         let storage = lent.store.storage();
         let stores = Stores { storage: Arc::clone(&storage), blobs: Arc::clone(&lent.blobs) };
         let keys = lent.store.url().key_source(&lent.config);
@@ -181,7 +180,7 @@ impl Server {
         let widget_api = Arc::new(ArcSwap::from_pointee(platforms.widget_api()));
         let web = ApiHandler::new(platforms.api(), Docs::new(secure));
         let exchange = web.exchange();
-        let own = || ServerResponses::new(Arc::new(SystemClock), Arc::new(SystemRandom), secure);
+        let responses = || ServerResponses::new(Arc::new(SystemClock), Arc::new(SystemRandom), secure);
         let drain = Arc::new(Drain::default());
         let limiter = Arc::new(ConnectionLimiter::new(
             within_file_limit(serving.max_connections),
@@ -193,27 +192,33 @@ impl Server {
         if let Some(widget_listening) = widget_listening {
             let files = widget::Widget::new(service_info.service_name())
                 .map_err(|error| CliError::usage(error.to_string()))?;
-            let site = Arc::new(ListenerContext {
+            let context = Arc::new(ListenerContext {
                 handler: WidgetHost::new(Arc::clone(&widget_api), files, serving.timeouts.of_upload()),
                 metrics: Arc::clone(&metrics),
                 timeouts: serving.timeouts.of_widget(),
                 proxies: serving.proxies.clone(),
-                own: own(),
+                responses: responses(),
             });
             let (protocols, limiter, drain) =
                 (Arc::clone(&protocols), Arc::clone(&limiter), Arc::clone(&drain));
-            accepting.push(tokio::spawn(listener::serve(widget_listening, site, protocols, limiter, drain)));
+            accepting.push(tokio::spawn(listener::serve(
+                widget_listening,
+                context,
+                protocols,
+                limiter,
+                drain,
+            )));
         }
-        let site = Arc::new(ListenerContext {
+        let context = Arc::new(ListenerContext {
             handler: web,
             metrics: Arc::clone(&metrics),
             timeouts: serving.timeouts,
             proxies: serving.proxies.clone(),
-            own: own(),
+            responses: responses(),
         });
         accepting.push(tokio::spawn(listener::serve(
             listening,
-            site,
+            context,
             protocols,
             limiter,
             Arc::clone(&drain),
@@ -283,7 +288,7 @@ impl Server {
         }
         end_answers(&self.widget_api.load(), deadline).await;
         self.background.iter().for_each(JoinHandle::abort);
-        if let Err(error) = self.platforms.current().drain().await {
+        if let Err(error) = self.platforms.current().platform().drain().await {
             tracing::error!(%error, "the leases of the rate limits could not be given back; they count as used");
         }
     }
@@ -293,14 +298,14 @@ impl Server {
 fn decisions(
     serving: &Serving,
     metrics: &Metrics,
-    storage: &Arc<dyn Storage>,
+    storage: &Arc<dyn ConversationStorage>,
 ) -> Result<Decisions, CliError> {
     Ok(Decisions {
         files: serving.files.clone(),
         extraction: serving.extraction.clone(),
         extractor: metrics.documents.measure(assemble::extractor(&serving.engine)?),
         responders: assemble::responders(&serving.widget.endpoints)?,
-        retriever: Some(assemble::retriever(Arc::clone(storage), serving.widget.knowledge_memory)),
+        retriever: Some(assemble::retriever(Arc::clone(storage), serving.widget.knowledge_cache_bytes)),
         ..Decisions::default()
     })
 }

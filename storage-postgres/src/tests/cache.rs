@@ -15,8 +15,8 @@ use storage_common::transfer::TransferStore;
 
 use super::support::{Database, runtime};
 use crate::store::PostgresStorage;
-use testkit::SplitMix64;
 use storage_common::fixtures::{agent_id, at, contact, contact_id, entry, insert_agent, write};
+use testkit::SplitMix64;
 
 async fn get(store: &PostgresStorage, agent: &AgentId, reference: &ContactRef) -> Option<Contact> {
     store.contact(agent, reference).await.unwrap().map(SharedContact::into_contact)

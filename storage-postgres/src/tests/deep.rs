@@ -9,8 +9,8 @@ use openapi_core::values::{ContactStatus, Tag, TextValue};
 use super::support::{Database, runtime};
 use crate::PostgresStorage;
 use crate::config::{PostgresConfig, Thresholds};
-use testkit::SplitMix64;
 use storage_common::fixtures::{agent_id, at, contact, insert_agent, write};
+use testkit::SplitMix64;
 
 #[test]
 fn pages_agree_with_the_whole_list() {

@@ -25,7 +25,7 @@ struct Entry {
     contact: SharedContact,
 }
 
-impl storage_common::Kept for Entry {
+impl storage_common::CacheEntry for Entry {
     fn bytes(&self) -> usize {
         self.contact.bytes()
     }

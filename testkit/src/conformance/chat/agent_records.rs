@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::fixture::{World, agent_id, assert_fails};
 use super::super::races::{WRITERS, Written, outcomes};
 use super::super::{Backend, on};
-use super::agent_record;
+use super::stored_record;
 use ::conversations::storage::ConversationStorage;
 use openapi_core::audit::AuditAction;
 use openapi_core::json::RawObject;
@@ -21,20 +21,20 @@ pub(in crate::conformance) fn agent_records_come_back_as_saved(backend: &mut dyn
         for kind in RecordKind::ALL {
             // The third one has no member.
             for version in 1..=4 {
-                world.put_record(&a, &agent_record(kind, version)).await;
-                assert_eq!(world.record_of(&a, kind).await, Some(agent_record(kind, version)));
+                world.put_record(&a, &stored_record(kind, version)).await;
+                assert_eq!(world.record_of(&a, kind).await, Some(stored_record(kind, version)));
             }
         }
-        world.put_record(&a, &agent_record(RecordKind::Settings, 5)).await;
+        world.put_record(&a, &stored_record(RecordKind::Settings, 5)).await;
         for (kind, version) in RecordKind::ALL.into_iter().zip([5, 4, 4]) {
-            assert_eq!(world.record_of(&a, kind).await, Some(agent_record(kind, version)));
+            assert_eq!(world.record_of(&a, kind).await, Some(stored_record(kind, version)));
         }
     });
     if backend.reopen() {
         on(backend, async |storage| {
             let (world, kind) = (World::new(storage), RecordKind::Settings);
             let stored = world.record_of(&agent_id("agent-a"), kind).await;
-            assert_eq!(stored, Some(agent_record(kind, 5)), "a record outlives a restart");
+            assert_eq!(stored, Some(stored_record(kind, 5)), "a record outlives a restart");
         });
     }
 }
@@ -44,29 +44,29 @@ pub(in crate::conformance) fn agent_records_need_the_version_before(backend: &mu
         let (world, a, _) = World::with_agents(storage).await;
         let kind = RecordKind::Settings;
         for version in [0, 2, 3, u64::MAX] {
-            let saved = world.try_record(&a, &agent_record(kind, version)).await;
+            let saved = world.try_record(&a, &stored_record(kind, version)).await;
             assert_fails(saved, &StorageErrorKind::Stale);
         }
         assert_eq!(world.record_of(&a, kind).await, None);
         let audit = |millis| world.audit(Some(&a), AuditAction::AgentConfigure, a.as_str(), millis);
         let noted = world.audit_of(Some(&a)).await.len();
         let (first, second) = (audit(10), audit(20));
-        let saved = world.storage.save_record(&a, &agent_record(kind, 1), Some(&first)).await;
+        let saved = world.storage.save_record(&a, &stored_record(kind, 1), Some(&first)).await;
         saved.expect("the first version");
-        world.put_record(&a, &agent_record(kind, 2)).await;
+        world.put_record(&a, &stored_record(kind, 2)).await;
         assert_eq!(world.audit_of(Some(&a)).await.get(noted..), Some(std::slice::from_ref(&first)));
         let nobody = agent_id("nobody");
         let refused = [0, 1, 2, 4, u64::MAX].map(|version| (&a, version, StorageErrorKind::Stale));
         for (agent, version, is) in [(&nobody, 9, StorageErrorKind::Missing)].into_iter().chain(refused) {
-            let other = StoredRecord { body: RawObject::default(), ..record(kind, version) };
+            let other = StoredRecord { body: RawObject::default(), ..stored_record(kind, version) };
             let saved = world.storage.save_record(agent, &other, Some(&second)).await;
             assert_fails(saved, &is);
-            assert_eq!(world.record_of(&a, kind).await, Some(agent_record(kind, 2)), "{is}");
+            assert_eq!(world.record_of(&a, kind).await, Some(stored_record(kind, 2)), "{is}");
             assert_eq!(world.audit_of(Some(&a)).await.len(), noted + 1, "{is}");
         }
         // Each kind counts its own versions.
-        world.put_record(&a, &agent_record(RecordKind::ChatUsage, 1)).await;
-        assert_eq!(world.record_of(&a, kind).await, Some(agent_record(kind, 2)));
+        world.put_record(&a, &stored_record(RecordKind::ChatUsage, 1)).await;
+        assert_eq!(world.record_of(&a, kind).await, Some(stored_record(kind, 2)));
     });
 }
 
@@ -74,12 +74,12 @@ pub(in crate::conformance) fn agent_records_belong_to_their_agent(backend: &mut 
     on(backend, async |storage| {
         let (world, a, b) = World::with_agents(storage).await;
         let kind = RecordKind::Settings;
-        world.put_record(&a, &agent_record(kind, 1)).await;
+        world.put_record(&a, &stored_record(kind, 1)).await;
         assert_eq!(world.record_of(&b, kind).await, None);
-        let theirs = StoredRecord { body: RawObject::default(), ..record(kind, 1) };
+        let theirs = StoredRecord { body: RawObject::default(), ..stored_record(kind, 1) };
         world.put_record(&b, &theirs).await;
-        world.put_record(&a, &agent_record(kind, 2)).await;
-        assert_eq!(world.record_of(&a, kind).await, Some(agent_record(kind, 2)));
+        world.put_record(&a, &stored_record(kind, 2)).await;
+        assert_eq!(world.record_of(&a, kind).await, Some(stored_record(kind, 2)));
         assert_eq!(world.record_of(&b, kind).await, Some(theirs));
         assert_eq!(world.record_of(&agent_id("nobody"), kind).await, None);
     });
@@ -93,7 +93,7 @@ pub(in crate::conformance) fn of_equal_record_versions_one_wins(backend: &mut dy
     on(backend, async |storage| drop(World::with_agents(storage).await));
     let (a, kind) = (agent_id("agent-a"), RecordKind::ChatUsage);
     for version in 1..=3 {
-        let results = outcomes(backend, vec![(a.clone(), agent_record(kind, version)); WRITERS], save);
+        let results = outcomes(backend, vec![(a.clone(), stored_record(kind, version)); WRITERS], save);
         let won = results.iter().filter(|result| result.is_ok()).count();
         let late = results.iter().filter_map(|result| result.as_ref().err());
         let stale = late.filter(|error| error.kind == StorageErrorKind::Stale).count();

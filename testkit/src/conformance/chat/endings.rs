@@ -133,7 +133,7 @@ pub(in crate::conformance) fn chats_of_deleted_agents_go(backend: &mut dyn Backe
                 world.add_knowledge(agent, number, 2).await;
             }
             for kind in [RecordKind::Settings, RecordKind::ChatUsage] {
-                world.put_record(agent, &super::agent_record(kind, 1)).await;
+                world.put_record(agent, &super::stored_record(kind, 1)).await;
             }
         }
         world.set_status(&a, AgentStatus::Deleted, 300).await.expect("delete");
@@ -150,7 +150,7 @@ pub(in crate::conformance) fn chats_of_deleted_agents_go(backend: &mut dyn Backe
         assert_fails(world.try_conversation(&next, Vec::new()).await, &missing);
         assert_fails(world.try_erase_conversation(&a, 1, 310).await, &missing);
         assert_fails(world.try_knowledge(&a, 4, &[1], None).await, &missing);
-        let settings = super::agent_record(RecordKind::Settings, 2);
+        let settings = super::stored_record(RecordKind::Settings, 2);
         assert_fails(world.try_record(&a, &settings).await, &missing);
         let payloads = world.audit_of(Some(&a)).await.len() as u64;
         let (mut removed, mut steps) = (0, 0);
@@ -170,7 +170,7 @@ pub(in crate::conformance) fn chats_of_deleted_agents_go(backend: &mut dyn Backe
         assert_eq!(world.knowledge_of(&b).await.len(), 3);
         assert_eq!(world.passage_places(&b).await.len(), 6);
         assert_eq!(world.knowledge_version(&b).await, 3);
-        assert_eq!(world.record_of(&b, settings.kind).await, Some(super::agent_record(settings.kind, 1)));
+        assert_eq!(world.record_of(&b, settings.kind).await, Some(super::stored_record(settings.kind, 1)));
     });
     assert_eq!(backend.faults(), [] as [String; 0]);
 }

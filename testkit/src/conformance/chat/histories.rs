@@ -9,8 +9,8 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRu
 use super::super::Backend;
 use super::super::fixture::{World, at};
 use super::{
-    agent_record, conversation_id, full_conversation, knowledge_document, knowledge_id, message_id, passages,
-    reply,
+    conversation_id, full_conversation, knowledge_document, knowledge_id, message_id, passages, reply,
+    stored_record,
 };
 use ::conversations::storage::{
     ConversationFilter, ConversationPage, ConversationQuery, ConversationStorage, ConversationWrite,
@@ -238,7 +238,7 @@ async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, millis: i64) -
             let agent = &agents[*agent];
             let before = world.record_of(agent, *kind).await;
             let version = before.as_ref().map_or(0, |before| before.version) + 1 + u64::from(*stale);
-            match world.try_record(agent, &agent_record(*kind, version)).await {
+            match world.try_record(agent, &stored_record(*kind, version)).await {
                 Ok(()) => Outcome::Record(before),
                 Err(error) => Outcome::Failed(error.kind),
             }

@@ -231,7 +231,7 @@ fn passages(positions: impl IntoIterator<Item = u32>) -> Vec<Passage> {
     positions.into_iter().map(passage).collect()
 }
 
-fn record(kind: RecordKind, version: u64) -> StoredRecord {
+fn stored_record(kind: RecordKind, version: u64) -> StoredRecord {
     let body = if version.is_multiple_of(3) { RawObject::default() } else { members() };
     StoredRecord { kind, version, body }
 }
