@@ -1,4 +1,4 @@
-//! An extractor that does what its documents say.
+//! An extractor scripted by its documents.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use openapi_core::extraction::{
 };
 use openapi_core::json::Json;
 
-/// Reads documents of text: `NAME: VALUE` on each line, and `pages=N`. Some words do something: as the whole document
-/// `encrypted`, `damaged`, `no-engine`, `never`, `many-pages`, `many-characters` and `many-pixels` while it is opened,
-/// on a line `bad-answer`, `busy`, `slow` and `hang` while its values are looked for.
+/// Reads text documents: `NAME: VALUE` on each line, and `pages=N`. Some values trigger behaviour. While the document
+/// is opened, its whole text may be `encrypted`, `damaged`, `no-engine`, `never`, `many-pages`, `many-characters` or
+/// `many-pixels`. While values are extracted, a line may be `bad-answer`, `busy`, `slow` or `hang`.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
-    /// Documents that were opened.
+    /// The number of documents opened.
     pub opened: Arc<AtomicUsize>,
-    /// Those whose values were asked for.
+    /// The number of documents whose values were extracted.
     pub extracted: Arc<AtomicUsize>,
 }
 

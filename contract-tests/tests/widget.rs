@@ -1,7 +1,7 @@
-//! The same random visitors on every store: each is answered like on the model, to the octet. Streams are cut, calls are
-//! sent twice and to another process, people take over, forms and files are left, and what is erased is gone.
+//! The same random visitors on every store: all responses equal the model's, to the byte. Streams are cut, calls are
+//! repeated and sent to another process, humans take over, forms and files are submitted, and erased data is gone.
 //!
-//! `WIDGET_STEPS` sets how many steps are done on each store.
+//! `WIDGET_STEPS` sets the number of steps on each store.
 
 use std::sync::Arc;
 
@@ -27,22 +27,22 @@ use openapi_core::storage::AuditQuery;
 use openapi_core::values::{AgentId, ConversationId};
 use serde_json::{Value, json};
 
-/// Visitors who write at the same time.
+/// Concurrent visitors.
 const VISITORS: usize = 3;
-/// Steps of one history; each has a store of its own.
+/// Steps per history; each history has its own store.
 const STEPS: usize = 60;
 
-/// How much of an answer is read.
+/// How much of a response is read.
 #[derive(Clone, Copy)]
 enum Reads {
     All,
-    /// Nothing but its head.
+    /// Only its head.
     Nothing,
-    /// The deltas of a reply that hangs behind them.
+    /// The deltas of a reply that hangs after them.
     Deltas,
 }
 
-/// Says what it was asked, in three pieces; offers the form where it was asked for one, and hangs where it was asked to.
+/// Echoes the question in three deltas; offers the form or hangs if the question says so.
 struct Echo;
 
 impl ChatResponder for Echo {
@@ -82,7 +82,7 @@ impl futures_core::Stream for Events {
     }
 }
 
-/// What a visitor's browser knows.
+/// A visitor's browser state.
 #[derive(Clone, Debug, Default)]
 struct Browser {
     token: Option<String>,
@@ -92,7 +92,7 @@ struct Browser {
     reply: Option<String>,
 }
 
-/// A store with two processes before it.
+/// A store with two processes in front of it.
 struct World {
     clock: Arc<FixedClock>,
     platform: Arc<Platform>,
@@ -149,7 +149,7 @@ impl World {
         }
     }
 
-    /// Sends a call and reads its answer, or of a stream only the first `pieces`.
+    /// Sends a call and reads its response, or only the first `pieces` of a stream.
     fn call(
         &mut self,
         visitor: usize,
@@ -161,7 +161,7 @@ impl World {
             let response = self.processes[process].handle(request).await;
             let (parts, mut body) = response.into_parts();
             let mut text = format!("{} ", parts.status);
-            // How a stream comes in pieces is the business of the store; what is in it is not.
+            // The chunking of a stream depends on the store; its content does not.
             while !match reads {
                 Reads::All => false,
                 Reads::Nothing => true,
@@ -238,7 +238,7 @@ impl World {
         self.call(visitor, process, request, Reads::All)
     }
 
-    /// One thing that somebody does, and what they are told.
+    /// One visitor action, and its response.
     fn step(&mut self, dice: &mut SplitMix64) -> String {
         let (visitor, process) = (dice.index(VISITORS), dice.index(2));
         let browser = self.browsers[visitor].clone();
@@ -246,7 +246,7 @@ impl World {
         match dice.index(16) {
             0 | 1 => self.turn(visitor, process, "What can you do?", &[], Reads::All),
             2 => self.turn(visitor, process, "A form, please.", &[], Reads::All),
-            // Nobody drives a turn whose stream is dropped: it is repeated, or fails with its lease.
+            // Nothing drives a turn whose stream is dropped: it is repeated, or fails when its lease expires.
             3 => {
                 let reads = [Reads::Nothing, Reads::Deltas][dice.index(2)];
                 self.turn(visitor, process, "And then hang?", &[], reads)
@@ -262,7 +262,7 @@ impl World {
             6 => {
                 let turn = browser.turn.map_or_else(String::new, |(id, _)| id);
                 let body = json!({ "token": token, "turn": turn, "after": dice.index(6) });
-                // Nobody goes on with what hung.
+                // Nobody resumes a hung turn.
                 self.post(visitor, process, "/turns/resume", &body, Reads::Nothing)
             }
             7 => {
@@ -323,7 +323,7 @@ impl World {
         }
     }
 
-    /// Everything that an operator can see.
+    /// All data that an operator can see.
     fn everything(&self) -> String {
         wait(async {
             let query = ConversationQuery { filter: ConversationFilter::default(), offset: 0, limit: 1_000 };
@@ -345,7 +345,7 @@ fn steps() -> usize {
     std::env::var("WIDGET_STEPS").map_or(4 * STEPS, |text| text.parse().expect("a number"))
 }
 
-/// Does the same on the model and on a store of this kind; how often each kind of answer was there.
+/// Runs the same steps on the model and on this store; returns the number of each kind of response.
 fn agree(backend: Backend) {
     let steps = steps();
     let (mut answered, mut refused, mut uploads) = (0, 0, 0);

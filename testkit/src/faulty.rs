@@ -1,4 +1,4 @@
-//! A store that fails, stalls or loses races when a test says so: 503 on demand, without a server and without waiting.
+//! A store that fails, stalls or loses races on demand, to test 503 responses without a server and without waiting.
 
 mod chat;
 
@@ -31,10 +31,10 @@ use openapi_core::values::{
     AgentId, ContactId, ExternalId, FileId, KeyId, SubmissionId, TemplateId, Timestamp,
 };
 
-/// A store around another one, for tests of what a program does when the store does not do as it should.
+/// Wraps a store for tests of storage failures.
 ///
-/// It behaves as the inner one until a test throws a switch. Whoever calls is always let in: agents, keys, rate windows
-/// and the audit log are the inner store's, so that a request gets as far as the work that fails.
+/// It behaves like the inner store until a test enables a failure. Authentication always works: agents, keys,
+/// rate-limit windows and the audit log go to the inner store, so a request reaches the operation that fails.
 pub struct FaultyStorage {
     inner: Arc<dyn ConversationStorage>,
     switches: Mutex<Switches>,
@@ -43,21 +43,21 @@ pub struct FaultyStorage {
 #[derive(Default)]
 struct Switches {
     failure: Option<StorageErrorKind>,
-    /// Writes that are answered with [`StorageErrorKind::Stale`] before one goes through.
+    /// Writes that return [`StorageErrorKind::Stale`] before one succeeds.
     stale_writes: u32,
     stalled: bool,
-    /// Who waits until it no longer stalls.
+    /// Tasks that wait for the end of the stall.
     waiting: Vec<Waker>,
     halting: bool,
-    /// How many saves of credits go well until some are stored and told to have failed, and how many those are.
+    /// The number of credit writes that succeed first, and the number after them that are stored but report an error.
     lost_credits: (u32, u32),
-    /// Whether every agent is answered the contact schema that is read first, and that schema.
+    /// Whether every agent gets the contact schema that is read first, and that schema.
     shares_schemas: bool,
     shared_schema: Option<ContactSchema>,
 }
 
 impl FaultyStorage {
-    /// A store that behaves as the inner one.
+    /// A store that behaves like the inner one.
     #[must_use]
     pub fn new(inner: Arc<dyn ConversationStorage>) -> Arc<Self> {
         Arc::new(FaultyStorage { inner, switches: Mutex::default() })
@@ -67,21 +67,21 @@ impl FaultyStorage {
         self.switches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets everything that requests read or write (contacts, files, forms, credits, the chat, stored answers) and the
-    /// health probe fail from now on, or with `None` succeed again. [`StorageErrorKind::Unavailable`] is answered 503,
-    /// [`StorageErrorKind::Internal`] 500.
+    /// Makes everything that requests read or write (contacts, files, forms, credits, the chat, idempotency records)
+    /// and the health probe fail from now on, or with `None` succeed again. [`StorageErrorKind::Unavailable`] leads to
+    /// 503, [`StorageErrorKind::Internal`] to 500.
     pub fn fail(&self, kind: Option<StorageErrorKind>) {
         self.switches().failure = kind;
     }
 
-    /// Lets the next `count` writes lose their race against another server: the platform tries some times, and then
-    /// answers 409.
+    /// Makes the next `count` writes lose their race against another server. The platform retries a few times, then
+    /// responds with 409.
     pub fn lose_races(&self, count: u32) {
         self.switches().stale_writes = count;
     }
 
-    /// Holds writes and the health probe back, or lets them go on: requests that wait when the host shuts down, or whose
-    /// client goes away.
+    /// Suspends or resumes writes and the health probe, for tests of requests that wait while the host shuts down or
+    /// their client disconnects.
     pub fn stall(&self, stalled: bool) {
         let mut switches = self.switches();
         switches.stalled = stalled;
@@ -90,18 +90,18 @@ impl FaultyStorage {
         }
     }
 
-    /// Lets every method halt before and behind what it does, so that whoever calls it can be dropped there.
+    /// Makes every method suspend once before and after its work, so that a caller can be dropped there.
     pub fn halt(&self, halting: bool) {
         self.switches().halting = halting;
     }
 
-    /// Lets `behind` more changes of credits go well; the next `count` are stored, and whoever stores them is told
-    /// [`StorageErrorKind::Unavailable`]: a connection that breaks between a commit and its answer.
+    /// Lets `behind` more changes of credits succeed. The next `count` are stored but report
+    /// [`StorageErrorKind::Unavailable`], like a connection that breaks between a commit and its acknowledgement.
     pub fn lose_answers_of_credits(&self, behind: u32, count: u32) {
         self.switches().lost_credits = (behind, count);
     }
 
-    /// Answers every agent the contact schema that is read first, like a cache whose key lacks the agent.
+    /// Gives every agent the contact schema that is read first, like a cache whose key lacks the agent.
     pub fn share_schemas(&self) {
         self.switches().shares_schemas = true;
     }
@@ -144,7 +144,7 @@ impl FaultyStorage {
     }
 }
 
-/// Is pending once, where it is told to be.
+/// Suspends once if `halting`.
 pub async fn halt(halting: bool) {
     let mut is_over = !halting;
     poll_fn(|cx| {

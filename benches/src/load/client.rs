@@ -1,5 +1,5 @@
-//! HTTP/1.1 by hand, on one thread: as little work for a request as possible, because the generator shares the machine
-//! with the server it measures.
+//! A minimal HTTP/1.1 client on one thread: it does little work per request, because the generator shares the machine
+//! with the server that it measures.
 
 use std::cell::{Cell, RefCell};
 use std::io::Write;
@@ -17,13 +17,13 @@ use crate::report::Failure;
 use crate::statistics::Samples;
 use crate::world::{Credentials, Person, SplitMix64};
 
-/// The longest answer that is waited for, head and body.
+/// The maximum response size, head and body.
 const LONGEST_ANSWER: usize = 1 << 20;
 
-/// How long an answer may take.
+/// The response timeout.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What the connections share.
+/// State shared by the connections.
 struct Shared {
     plan: Plan,
     ends: Instant,
@@ -176,7 +176,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads one answer and returns the size of its body.
+    /// Reads one response and returns the size of its body.
     async fn read_answer(&mut self, expected: &[u8], sent: Instant) -> Result<usize, Failure> {
         self.answer.clear();
         let mut whole = None;
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heads_are_measured() {
+    fn response_heads_are_measured() {
         let answer = b"HTTP/1.1 200 OK\r\ncontent-Length: 7\r\nX: y\r\n\r\n{\"a\":1}";
         assert_eq!(head_of(answer).unwrap(), Some((answer.len() - 7, 7)));
         assert_eq!(head_of(&answer[..30]).unwrap(), None);

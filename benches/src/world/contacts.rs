@@ -1,4 +1,4 @@
-//! Contacts as a real agent has them: every field filled, names that repeat and names that are rare.
+//! Realistic contacts: every field filled, with common and rare names.
 
 use openapi_core::access::Actor;
 use openapi_core::audit::{AuditAction, AuditEntry};
@@ -11,7 +11,7 @@ use openapi_core::values::{AgentId, AuditId, ContactId, PlatformId, Timestamp};
 use super::SplitMix64;
 use crate::report::Failure;
 
-/// When the first contact was created; each further one came a second later.
+/// The creation time of the first contact; the others follow at intervals of a second.
 const FIRST_AT: i64 = 1_735_689_600_000;
 
 const SYLLABLES: [&str; 60] = [
@@ -32,11 +32,11 @@ const STREETS: [&str; 8] = [
 ];
 const CITIES: [&str; 8] =
     ["Ashford", "Brackley", "Colchester", "Dorking", "Eastleigh", "Farnham", "Guildford", "Halifax"];
-/// With how many in 1,000 contacts carry them.
+/// The number of contacts in 1,000 that have each tag.
 const TAGS: [(&str, u64); 6] =
     [("newsletter", 400), ("lead", 200), ("customer", 100), ("VIP", 20), ("beta tester", 5), ("press", 1)];
 
-/// The contact of one number: always the same.
+/// The contact of a number, deterministic.
 pub(crate) struct Person {
     number: u64,
     first_name: String,
@@ -59,7 +59,7 @@ impl Person {
         Person {
             number,
             first_name: name(&mut dice, 2),
-            // 216,000 family names: among a million contacts each is borne by about five.
+            // 216,000 family names: of a million contacts about five share each.
             last_name: name(&mut dice, 3),
             phone: format!("20 {:04} {:04}", dice.below(10_000), dice.below(10_000)),
             address: format!(
@@ -79,17 +79,17 @@ impl Person {
         }
     }
 
-    /// The given name, borne by many.
+    /// The given name, shared by many.
     pub(crate) fn first_name(&self) -> &str {
         &self.first_name
     }
 
-    /// The family name, borne by few.
+    /// The family name, shared by few.
     pub(crate) fn last_name(&self) -> &str {
         &self.last_name
     }
 
-    /// The id in the caller's own system, unique.
+    /// The unique external id.
     pub(crate) fn external_id(&self) -> String {
         Person::external_id_of(self.number)
     }
@@ -109,7 +109,7 @@ impl Person {
         )
     }
 
-    /// The telephone number, as good as unique.
+    /// The phone number, practically unique.
     pub(crate) fn phone(&self) -> &str {
         &self.phone
     }
@@ -157,7 +157,7 @@ impl Person {
 /// The write that stores the contact of this number.
 ///
 /// # Errors
-/// When the schema refuses it.
+/// If the schema rejects it.
 pub(crate) fn write_of(
     schema: &CompiledSchema,
     agent: &AgentId,

@@ -1,4 +1,4 @@
-//! Requests about contacts.
+//! Random requests for contacts.
 
 use serde_json::{Value, json};
 
@@ -115,7 +115,7 @@ fn list_query(dice: &mut SplitMix64, known: &Known) -> String {
     query.join("&")
 }
 
-/// A cursor's list goes on; its limit may be another one.
+/// A cursor continues a list; the limit may change.
 fn onward(dice: &mut SplitMix64, (path, cursor): (String, String)) -> String {
     let without: Vec<&str> = path
         .split(['?', '&'])

@@ -1,4 +1,4 @@
-//! Requests about the extraction of documents, as [`Script`](crate::Script) reads them.
+//! Random requests for document extraction, for the extractor [`Script`](crate::Script).
 
 use super::{Request, request};
 use crate::{Form, SplitMix64};

@@ -1,10 +1,10 @@
-//! Requests about files.
+//! Random requests for files.
 
 use super::{Known, Request, request};
 use crate::{Form, SplitMix64};
 
 pub(super) fn files(dice: &mut SplitMix64, known: &Known) -> Request {
-    // Few contacts have all the files, so that lists are long.
+    // Few contacts have all the files, so their lists are long.
     let owner = known.contacts.get(dice.below(3) as usize).cloned().unwrap_or_else(|| known.contact(dice));
     let of = format!("/files/chatbots/<A>/{owner}");
     let (contact, file) = if known.files.is_empty() {

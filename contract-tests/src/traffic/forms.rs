@@ -1,4 +1,4 @@
-//! Requests about forms.
+//! Random requests for forms.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Random requests of a small world: names, tags, states and times are few, so that they meet.
+//! Random requests over a small domain: few names, tags, states and times, so that they collide.
 
 mod contacts;
 mod extraction;
@@ -12,32 +12,32 @@ pub use operator::{Deed, definition};
 
 use crate::{Call, Reply, Sandbox, SplitMix64};
 
-/// What happens next.
+/// The next step.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// A request by key.
+    /// A request with a key.
     Request(Request),
-    /// A deed of the operator's.
+    /// An operator action.
     Operator(Deed),
-    /// So many milliseconds pass.
+    /// Advances the clock by this many milliseconds.
     Wait(i64),
 }
 
-/// A request by key.
+/// A request with a key.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The method.
     pub method: &'static str,
-    /// Below {base_url}, or below {origin} where it begins with `//`: such a request has no key.
+    /// Below {base_url}, or below {origin} if it begins with `//`; the latter is sent without a key.
     pub path: String,
-    /// Headers, the key's apart.
+    /// Headers other than the key's.
     pub headers: Vec<(&'static str, String)>,
     /// The body.
     pub body: Option<Vec<u8>>,
 }
 
 impl Request {
-    /// The request as it is sent to a sandbox.
+    /// Builds the request for a sandbox.
     #[must_use]
     pub fn call<'a>(&self, cx: &'a Sandbox) -> Call<'a> {
         let mut call = match self.path.strip_prefix('/') {
@@ -54,7 +54,7 @@ impl Request {
     }
 }
 
-/// What the replies so far have shown.
+/// What the replies so far have revealed.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     templates: Vec<String>,
@@ -69,13 +69,13 @@ pub struct Known {
 }
 
 impl Known {
-    /// What is known at the beginning.
+    /// The initial knowledge.
     #[must_use]
     pub fn of(templates: Vec<String>) -> Self {
         Known { templates, ..Known::default() }
     }
 
-    /// Learns from a reply.
+    /// Records what a reply reveals.
     pub fn learn(&mut self, request: &Request, reply: &Reply) {
         fn keep<T>(list: &mut Vec<T>, item: T) {
             if list.len() >= 60 {
@@ -111,7 +111,7 @@ impl Known {
         }
     }
 
-    /// What somebody else knows, but for what lets everybody in who has it: signed links.
+    /// What another caller knows, without signed links, which grant access to anyone.
     #[must_use]
     pub fn without_links(&self) -> Self {
         Known { links: Vec::new(), ..self.clone() }
@@ -170,7 +170,7 @@ pub fn step(seed: u64, known: &Known) -> Step {
     Step::Request(request)
 }
 
-/// What needs no key.
+/// A request without a key.
 fn public(dice: &mut SplitMix64) -> Request {
     let path = dice.pick(&["//v1/open/health", "//openapi.json", "//v1/open/nothing", "//"]);
     request("GET", path.to_owned())

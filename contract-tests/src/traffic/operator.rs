@@ -1,4 +1,4 @@
-//! What the operator does between requests.
+//! Operator actions between requests.
 
 use openapi_core::admin::{Admin, CreditChange};
 use openapi_core::contacts::ContactRef;
@@ -9,32 +9,32 @@ use super::Known;
 use crate::sandbox::{object, operator, wait};
 use crate::{Sandbox, SplitMix64};
 
-/// Something that the operator does.
+/// An operator action.
 #[derive(Clone, Debug)]
 pub enum Deed {
     /// Replaces the contact schema.
     DefineContacts(Value),
     /// Replaces the definition of a template.
     EditTemplate(String, Value),
-    /// Takes a template out of use.
+    /// Deactivates a template.
     ArchiveTemplate(String),
-    /// Puts a template to use.
+    /// Activates a template.
     ActivateTemplate(String),
     /// Erases a contact.
     Erase(String),
-    /// Removes the contents of deleted files before their time.
+    /// Purges the contents of deleted files early.
     PurgeFiles,
-    /// Sets the credits of the plan.
+    /// Sets the plan's credits.
     SetCredits(u64),
-    /// Maintenance, as it runs now and then.
+    /// Runs periodic maintenance.
     Maintain,
 }
 
 impl Deed {
-    /// Does it, and returns what the operator is told, as text.
+    /// Performs the action and returns its result as text.
     ///
     /// # Panics
-    /// When the id of a template or contact is none.
+    /// If the id of a template or contact is invalid.
     #[must_use]
     pub fn told(&self, cx: &Sandbox) -> String {
         let (platform, by, agent) = (&cx.platform, &operator(), &cx.agent);
@@ -88,7 +88,7 @@ pub(super) fn deed(dice: &mut SplitMix64, known: &Known) -> Deed {
     }
 }
 
-/// A template with a rating and perhaps a comment.
+/// A template with a rating and sometimes a comment.
 #[must_use]
 pub fn definition(name: &str, policy: &str, has_comment: bool) -> Value {
     let mut fields = vec![

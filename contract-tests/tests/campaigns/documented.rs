@@ -1,7 +1,7 @@
-//! Random requests against the OpenAPI document: every answer has a documented status, code, headers and body.
+//! Random requests against the OpenAPI document: every response has a documented status, code, headers and body.
 //!
-//! Requests of the small world, some of them mutated, by keys that may and keys that may not, on a store that now and
-//! then fails. `DOCUMENTED_REQUESTS` sets how many.
+//! Requests of the small domain, some mutated, with privileged and unprivileged keys, on a store that sometimes fails.
+//! `DOCUMENTED_REQUESTS` sets their number.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
@@ -21,21 +21,21 @@ use openapi_core::storage::StorageErrorKind;
 use crate::fuzzing::{Case, Who, mutated, seeds};
 use crate::{caught, length};
 
-/// How many steps a world has.
+/// Steps per world.
 const STEPS: u64 = 500;
 
 static SEEDS: LazyLock<Vec<Case>> = LazyLock::new(seeds::all);
 
-/// An answer as the document lists it: operation, status and error code.
+/// A response as the document lists it: operation, status and error code.
 type Kind = (&'static str, u16, String);
 
 struct World {
     cx: Sandbox,
     faulty: Arc<FaultyStorage>,
     known: Known,
-    /// A key that may do everything, and others that lack something.
+    /// A key with every permission, and keys that lack some.
     keys: Vec<Credentials>,
-    /// Milliseconds between requests: few of them, and limits are reached.
+    /// Milliseconds between requests: short, so that limits are reached.
     pace: i64,
 }
 
@@ -64,7 +64,7 @@ impl World {
         World { cx, faulty, known: Known::of(templates.to_vec()), keys, pace }
     }
 
-    /// Sends a case and holds the reply to the document; `None` where it is no request.
+    /// Sends a case and checks the reply against the document; `None` if it is not a valid request.
     fn ask(&self, case: &Case, key: Option<&Credentials>, address: u8) -> Option<Reply> {
         let mut request = case.request(&[("<A>", self.cx.agent.to_string())])?;
         request.extensions_mut().insert(PeerAddress([192, 0, 2, address].into()));
@@ -120,7 +120,7 @@ impl World {
     }
 }
 
-/// Every answer that the document lists.
+/// Every response in the document.
 fn listed() -> BTreeSet<Kind> {
     let mut listed = BTreeSet::new();
     for meta in ENDPOINTS.iter().map(|endpoint| endpoint.meta) {
@@ -134,7 +134,7 @@ fn listed() -> BTreeSet<Kind> {
 }
 
 #[test]
-fn every_answer_is_documented() {
+fn every_response_is_documented() {
     let wanted = length("DOCUMENTED_REQUESTS", 3_000);
     let mut dice = SplitMix64(length("DOCUMENTED_SEED", 1));
     let (mut seen, mut sent) = (BTreeMap::new(), 0);
@@ -155,7 +155,7 @@ fn every_answer_is_documented() {
         listed.len(),
         listed.len() - missed.len(),
     );
-    // Answers of all kinds are looked at, or nothing is shown.
+    // The campaign must reach responses of all kinds.
     let statuses: BTreeSet<u16> = seen.keys().map(|(_, status, _)| *status).collect();
     for status in [200, 201, 400, 401, 403, 404, 405, 409, 415, 429, 503] {
         assert!(statuses.contains(&status), "no {status} among {statuses:?}");
@@ -166,9 +166,9 @@ fn every_answer_is_documented() {
     }
 }
 
-/// Answers that are not as documented are noticed.
+/// Undocumented responses are detected.
 #[test]
-fn undocumented_answers_are_seen() {
+fn undocumented_responses_are_detected() {
     let cx = story::sandbox(Backend::Memory);
     let _ = cx.create(&story::new_contact());
     let path = "/contacts/crm-1001/chatbots/<A>";

@@ -1,11 +1,11 @@
-//! A [`FileScanner`] that asks ClamAV's `clamd` about every upload, by its command INSTREAM.
+//! A [`FileScanner`] that scans every upload with ClamAV's `clamd`, by its command INSTREAM.
 //!
-//! Each file has a connection of its own, over which its octets go as they arrive; none are kept here. Whatever is not
-//! a clear verdict is a [`ScanError`]: the upload is answered 503 and nothing of it is stored.
+//! Each file has its own connection, over which its bytes flow as they arrive, without buffering. Anything other than
+//! a clear verdict is a [`ScanError`]: the upload gets 503 and nothing of it is stored.
 //!
-//! Two settings of `clamd` matter. `StreamMaxLength` must be at least the largest file that is accepted (25 MiB by
-//! default, which is also what `clamd` has by default): longer files are answered 503. And a file that is larger than
-//! `MaxFileSize` or `MaxScanSize` is called clean without a look, unless `AlertExceedsMax` is set.
+//! Two settings of `clamd` matter. `StreamMaxLength` must be at least the maximum file size (25 MiB by default, as in
+//! `clamd`): longer files get 503. A file larger than `MaxFileSize` or `MaxScanSize` counts as clean without a scan,
+//! unless `AlertExceedsMax` is set.
 
 mod wire;
 
@@ -20,25 +20,25 @@ use tokio::time::timeout;
 
 use wire::Connection;
 
-/// Where `clamd` listens.
+/// The address of `clamd`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// `host:port`, its `TCPSocket`. Anyone between could read the files and answer in its place: keep to the own machine
-    /// or network.
+    /// `host:port`, its `TCPSocket`. An attacker on the path could read the files and forge verdicts, so use only the
+    /// local machine or a trusted network.
     Tcp(String),
     /// The path of its `LocalSocket`.
     #[cfg(unix)]
     Unix(PathBuf),
 }
 
-/// How long `clamd` may take. Longer than that it counts as failed.
+/// Timeouts of `clamd`, after which it counts as failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// To accept a connection.
+    /// For accepting a connection.
     pub connect: Duration,
-    /// To take octets that it was sent.
+    /// For accepting data.
     pub take: Duration,
-    /// To answer, once it has everything.
+    /// For the verdict, once it has the whole file.
     pub answer: Duration,
 }
 
@@ -50,7 +50,7 @@ impl Default for Patience {
     }
 }
 
-/// Asks a `clamd`. Its scans need a Tokio runtime with sockets and time.
+/// Scans through a `clamd`. It needs a Tokio runtime with IO and time enabled.
 #[derive(Clone, Debug)]
 pub struct ClamdScanner {
     address: Address,
@@ -58,32 +58,32 @@ pub struct ClamdScanner {
 }
 
 impl ClamdScanner {
-    /// A scanner that asks the `clamd` at this address. It connects with the first upload.
+    /// A scanner for the `clamd` at this address. It connects with the first upload.
     #[must_use]
     pub fn new(address: Address) -> Self {
         ClamdScanner { address, patience: Patience::default() }
     }
 
-    /// With other time limits.
+    /// With custom timeouts.
     #[must_use]
     pub fn with_patience(self, patience: Patience) -> Self {
         ClamdScanner { patience, ..self }
     }
 }
 
-/// Why there is no verdict.
+/// The reason for a missing verdict.
 #[derive(Debug, thiserror::Error)]
 pub enum NoVerdict {
-    /// It is not there, or the connection broke.
+    /// It is unreachable, or the connection broke.
     #[error("clamd cannot be reached: {0}")]
     Unreachable(#[from] std::io::Error),
-    /// It did not accept a connection, take octets or answer in time.
+    /// It timed out.
     #[error("clamd did not {0} in time")]
     Slow(&'static str),
-    /// It says that it could not scan the file; the size limit is the usual reason.
+    /// It could not scan the file; the size limit is the usual reason.
     #[error("clamd refused: {0}")]
     Refused(String),
-    /// What it says is no answer to INSTREAM.
+    /// Its response is not valid for INSTREAM.
     #[error("the answer is not one of clamd's: {0:?}")]
     Garbled(String),
 }

@@ -9,8 +9,8 @@ use openapi_core::storage::{
 use openapi_core::values::{AgentId, FileId, Timestamp};
 
 impl Tenant {
-    /// Refuses a document for which there is no room, or whose id a document or a file has: they share the place where
-    /// their contents are.
+    /// Rejects a document that exceeds the quota, or whose id a document or file already uses: both share one blob
+    /// namespace.
     fn refuse_document(&self, DocumentWrite { document, max_octets }: &DocumentWrite) -> Result<()> {
         let actual = self.octets().saturating_add(document.stored_size);
         if let Some(limit) = max_octets.filter(|limit| actual > *limit) {

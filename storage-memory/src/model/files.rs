@@ -10,7 +10,7 @@ use openapi_core::storage::{
 };
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 
-/// A file and, once it is deleted, its tombstone.
+/// A file and, after its deletion, its tombstone.
 #[derive(Clone, Debug)]
 pub(super) struct StoredFile {
     pub(super) file: ContactFile,
@@ -22,7 +22,7 @@ impl Tenant {
         self.files.values().filter(|stored| stored.tombstone.is_none()).map(|stored| &stored.file)
     }
 
-    /// Octets of all files and documents.
+    /// The total bytes of all files and documents.
     pub(super) fn octets(&self) -> u64 {
         let documents: u64 = self.documents.values().map(|document| document.stored_size).sum();
         self.live_files().map(|file| file.file_size).sum::<u64>() + documents
@@ -35,7 +35,7 @@ impl Tenant {
         }
     }
 
-    /// The contact of a change to its files is there as it was read.
+    /// Checks that the contact is unchanged since the caller read it.
     pub(super) fn refuse_stale(&self, contact: ContactId, version: u64) -> Result<()> {
         match self.contacts.get(&contact) {
             None => Err(StorageErrorKind::Missing.into()),

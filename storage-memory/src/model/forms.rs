@@ -12,14 +12,14 @@ use openapi_core::storage::{
 };
 use openapi_core::values::{AgentId, ContactId, FileId, SubmissionId, TemplateId};
 
-/// A template, and what it was at each of its versions.
+/// A template and its content at each version.
 #[derive(Clone, Debug)]
 pub(super) struct StoredTemplate {
     pub(super) current: FormTemplate,
     versions: BTreeMap<u64, FormTemplate>,
 }
 
-/// A submission, and what its data was before each change.
+/// A submission and its data before each change.
 #[derive(Clone, Debug)]
 pub(super) struct StoredSubmission {
     pub(super) submission: Submission,
@@ -27,12 +27,12 @@ pub(super) struct StoredSubmission {
 }
 
 impl StoredTemplate {
-    /// A template without any content but that of the version in force.
+    /// A template with only the content of the version in force.
     pub(super) fn of(current: FormTemplate) -> Self {
         StoredTemplate { current, versions: BTreeMap::new() }
     }
 
-    /// The template as it was at a version: its content is that version's, everything else is what it is now.
+    /// The template at a version: that version's content, and the current values of everything else.
     fn at_version(&self, version: u64) -> Option<FormTemplate> {
         let then = self.versions.get(&version)?;
         Some(FormTemplate {
@@ -48,14 +48,14 @@ impl StoredTemplate {
         self.versions.keys().filter_map(|version| self.at_version(*version))
     }
 
-    /// Adds a version; whether it is new.
+    /// Adds a version; returns whether it is new.
     pub(super) fn add(&mut self, then: FormTemplate) -> bool {
         self.versions.insert(then.version, then).is_none()
     }
 }
 
 impl Tenant {
-    /// A submission as it is shown.
+    /// A submission as readers see it.
     pub(super) fn shown(&self, submission: &Submission) -> Submission {
         let contact = self.contacts.get(&submission.contact_id);
         let external_reference_id = contact.and_then(|(contact, _)| contact.external_reference_id.clone());
@@ -97,7 +97,7 @@ impl Tenant {
         Ok(())
     }
 
-    /// Makes all that stand for a pair superseded by another one of it.
+    /// Marks all active submissions of a pair as superseded by another one.
     fn supersede(&mut self, by: &Submission) {
         for stored in self.submissions.values_mut() {
             let earlier = &mut stored.submission;

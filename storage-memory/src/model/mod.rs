@@ -1,4 +1,4 @@
-//! The model: what storage means, as plain data and plain functions. Backends are compared with it step by step.
+//! The model: storage semantics as plain data and pure functions. Tests compare each store with it step by step.
 
 mod chat;
 mod extraction;
@@ -30,18 +30,18 @@ use openapi_core::values::{
     SubmissionId, TemplateId, Timestamp,
 };
 
-/// Everything that is stored.
+/// All stored data.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct World {
     agents: HashMap<AgentId, Tenant>,
     api_keys: HashMap<ApiKey, (AgentId, KeyId)>,
     key_ids: HashMap<KeyId, AgentId>,
     audit: BTreeMap<(Timestamp, AuditId), AuditEntry>,
-    /// Contents of files that are to be removed, and from when on.
+    /// Blobs due for deletion, each with the instant from which it may be deleted.
     purges: BTreeMap<BlobKey, Timestamp>,
 }
 
-/// Everything of one agent.
+/// All data of one tenant.
 #[derive(Clone, Debug)]
 struct Tenant {
     agent: Agent,
@@ -115,7 +115,7 @@ impl Tenant {
         Ok(())
     }
 
-    /// What an insert and an update check alike.
+    /// The checks shared by insert and update.
     fn check(&self, write: &ContactWrite) -> Result<()> {
         if write.schema_version != self.schema_version() {
             return Err(StorageErrorKind::Stale.into());
@@ -129,7 +129,7 @@ impl Tenant {
     }
 }
 
-/// The part of a list that a window shows, in the order of `compare`.
+/// The part of a list that a window selects, in the order of `compare`.
 fn window<P, T: Clone>(
     mut found: Vec<(P, &T)>,
     window: &Window<P>,
@@ -147,7 +147,7 @@ fn window<P, T: Clone>(
 }
 
 impl World {
-    /// An agent that is there and not deleted.
+    /// An agent that exists and is not deleted.
     fn tenant(&self, id: &AgentId) -> Option<&Tenant> {
         self.agents.get(id).filter(|tenant| tenant.agent.status != AgentStatus::Deleted)
     }

@@ -1,4 +1,4 @@
-//! Moving records in the model.
+//! Transfer of records in the model.
 
 use super::{StoredFile, StoredSubmission, StoredTemplate, Tenant, World};
 use openapi_core::agents::Agent;
@@ -42,7 +42,7 @@ impl World {
         agents
     }
 
-    /// Every record of a kind, by its key.
+    /// All records of a kind, by key.
     fn records_of(&self, id: &AgentId, kind: TransferKind) -> Vec<TransferRow> {
         let Some(tenant) = self.agents.get(id) else { return Vec::new() };
         let mut records: Vec<TransferRow> = match kind {
@@ -152,7 +152,7 @@ impl World {
     }
 
     pub(crate) fn put_records(&mut self, agent: &AgentId, records: &[TransferRow]) -> Result<()> {
-        // All or none.
+        // All or nothing.
         let mut world = self.clone();
         records.iter().try_for_each(|record| world.put_record(agent, record))?;
         *self = world;

@@ -1,4 +1,4 @@
-//! Cases of agents.
+//! Cases for agents.
 
 use super::fixture::{World, agent, agent_id, assert_fails, at, everything};
 use super::{Backend, on};

@@ -1,4 +1,4 @@
-//! Cases of single contacts.
+//! Cases for single contacts.
 
 use super::fixture::{World, agent_id, assert_fails, at, duplicate_of, everything, fields, parsed, replay};
 use super::{Backend, on};

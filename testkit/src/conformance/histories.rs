@@ -1,4 +1,4 @@
-//! Random histories: the same steps on a backend and on the model, compared one by one. Failing histories shrink.
+//! Random histories: the same steps on a store and on the model, compared one by one. Failing histories shrink.
 
 use std::sync::Arc;
 
@@ -25,101 +25,101 @@ use storage_memory::MemoryStorage;
 pub enum Step {
     /// Stores a contact.
     Insert {
-        /// Which agent.
+        /// The agent.
         agent: usize,
-        /// The contact; its id and external id are drawn from few.
+        /// The contact; its id and external id come from small sets.
         contact: Box<Contact>,
-        /// Under which idempotency key.
+        /// The idempotency key.
         replay: Option<u8>,
     },
     /// Replaces a contact, with the stored version or a stale one.
     Update {
-        /// Which agent.
+        /// The agent.
         agent: usize,
         /// The new values.
         contact: Box<Contact>,
-        /// Whether the expected version is off.
+        /// Whether the expected version is wrong.
         stale: bool,
     },
     /// Erases a contact.
     Erase {
-        /// Which agent.
+        /// The agent.
         agent: usize,
-        /// Which contact.
+        /// The contact.
         contact: ContactId,
     },
     /// Lists contacts.
     List {
-        /// Which agent.
+        /// The agent.
         agent: usize,
         /// The query.
         query: Box<ContactQuery>,
-        /// Whether to go on behind the first contact of the page.
+        /// Whether to continue after the first contact of the page.
         onward: bool,
     },
-    /// Stores a file of a contact, or of one that is not there.
+    /// Stores a file of a contact, which may be absent.
     InsertFile {
-        /// Which agent.
+        /// The agent.
         agent: usize,
-        /// Which contact.
+        /// The contact.
         contact: ContactId,
-        /// Which file; its name, size and time follow from it.
+        /// The file; its name, size and time derive from it.
         file: u8,
     },
     /// Deletes a file of a contact, or of another one.
     DeleteFile {
-        /// Which agent.
+        /// The agent.
         agent: usize,
-        /// Which contact.
+        /// The contact.
         contact: ContactId,
-        /// Which file.
+        /// The file.
         file: u8,
     },
     /// Lists the files of a contact.
     ListFiles {
-        /// Which agent.
+        /// The agent.
         agent: usize,
         /// The query.
         query: Box<FileQuery>,
     },
-    /// Forgets contents that are due.
+    /// Removes the records of due blobs.
     ForgetDue {
-        /// How many.
+        /// The maximum number.
         at_most: u32,
     },
-    /// Keeps a document, of an id that may be a file's.
+    /// Retains a document, whose id may be a file's.
     InsertDocument {
-        /// Which agent.
+        /// The agent.
         agent: usize,
-        /// Which document; its size and times follow from it.
+        /// The document; its size and times derive from it.
         document: u8,
     },
-    /// Discards a document, or one that is not there.
+    /// Discards a document, which may be absent.
     DiscardDocument {
-        /// Which agent.
+        /// The agent.
         agent: usize,
-        /// Which document.
+        /// The document.
         document: u8,
     },
-    /// Sets, reserves, pays or gives back credits.
+    /// Sets, reserves, commits or releases credits.
     ChangeCredits {
-        /// Which agent.
+        /// The agent.
         agent: usize,
-        /// Which change.
+        /// The change.
         change: u8,
-        /// Whether the version is off.
+        /// Whether the version is wrong.
         stale: bool,
     },
     /// Sets one of a few schemas.
     Redefine {
-        /// Which agent.
+        /// The agent.
         agent: usize,
-        /// Which schema.
+        /// The schema.
         schema: usize,
     },
 }
 
-/// Schemas that change what is unique and what is searched.
+/// Schemas that change which fields are unique or searchable.
 const SCHEMAS: [&str; 4] = [
     "{}",
     r#"{"fields":[{"name":"primaryEmail","unique":true}]}"#,
@@ -127,7 +127,7 @@ const SCHEMAS: [&str; 4] = [
     r#"{"fields":[{"name":"lastName","unique":true},{"name":"firstName","sensitive":true}]}"#,
 ];
 
-/// Contacts whose ids, names and times come from a small world, so that they meet.
+/// Contacts whose ids, names and times come from small sets, so that they collide.
 fn small_contact() -> impl Strategy<Value = Box<Contact>> {
     let agent: AgentId = parsed("agent-a");
     let name =
@@ -224,7 +224,7 @@ pub fn history(steps: usize) -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..=steps)
 }
 
-/// What a step did, in a form that can be compared.
+/// The outcome of a step in a comparable form.
 #[derive(Debug, PartialEq)]
 enum Outcome {
     Done,
@@ -337,7 +337,7 @@ async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, n: i64) -> Out
 /// Applies a history to a store and to the model.
 ///
 /// # Errors
-/// The first step whose outcomes differ, or what differs in the end.
+/// Returns the first step whose outcomes differ, or the difference of the final states.
 pub async fn replay_history(
     storage: Arc<dyn ConversationStorage>,
     prefix: &str,
@@ -380,7 +380,7 @@ pub async fn replay_history(
     Ok(())
 }
 
-/// Of several contacts that share a value when it becomes unique any may be named.
+/// If several contacts share a value when its field becomes unique, the error may name any of them.
 fn without_holder(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Failed(StorageErrorKind::Duplicate(duplicate)) => {
@@ -400,7 +400,7 @@ pub(super) fn random_histories_agree_with_the_model(backend: &mut dyn Backend) {
     let storage = backend.storage();
     let run = std::cell::Cell::new(0_u32);
     let result = runner.run(&history(40), |steps| {
-        // Agents of their own for each history: one store for all.
+        // Each history has its own agents, because all share one store.
         run.set(run.get() + 1);
         let prefix = format!("h{}", run.get());
         let verdict = std::sync::Mutex::new(Ok(()));

@@ -1,4 +1,4 @@
-//! Cases of keys and rate windows.
+//! Cases for keys and rate-limit windows.
 
 use super::fixture::{World, agent_id, assert_fails, at};
 use super::{Backend, on};

@@ -1,4 +1,4 @@
-//! Cases of lists: order, totals, filters, positions.
+//! Cases for lists: order, totals, filters, positions.
 
 use super::fixture::{World, at, everything, names, parsed};
 use super::{Backend, on};
@@ -8,7 +8,7 @@ use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{ContactFilter, ContactQuery, ContactSort, Order, SortPosition, Window};
 use openapi_core::values::{AgentId, ContactStatus, Tag};
 
-/// Contacts with ties and nulls in every sort: two share each creation time, names repeat and are missing.
+/// Contacts with ties and nulls in every sort: pairs share creation times; names repeat or are absent.
 async fn crowd(world: &World, agent: &AgentId) -> Vec<Contact> {
     let names = [
         Some("b"),
@@ -66,7 +66,7 @@ pub(super) fn every_sort_orders_ties_and_nulls(backend: &mut dyn Backend) {
                 let expected = sorted(&crowd, sort, order);
                 let query = ContactQuery { sort, order, ..everything() };
                 assert_eq!(world.list(&a, &query).await, (expected.clone(), 12), "{sort:?} {order:?}");
-                // Page by page and position by position.
+                // By page and by position.
                 for start in 0..=expected.len() {
                     let window = Window::Page { offset: start as u64, limit: 3 };
                     let (page, total) = world.list(&a, &ContactQuery { window, ..query.clone() }).await;

@@ -1,4 +1,4 @@
-//! Cases of stored answers.
+//! Cases for idempotency records.
 
 use super::fixture::{World, assert_fails, at, replay};
 use super::{Backend, on};

@@ -1,4 +1,4 @@
-//! The stores of the chat.
+//! The chat stores.
 
 use async_trait::async_trait;
 

@@ -1,4 +1,4 @@
-//! Small harms to a request: to what it is made of where that can still be read, and to its octets.
+//! Mutations of a request: of its parsed parts where possible, and of its bytes.
 
 use contract_tests::SplitMix64;
 use serde_json::{Value, json};
@@ -166,7 +166,7 @@ const HEADERS: [(&str, &str); 40] = [
     ("host", "a@b:99999"),
 ];
 
-/// Pieces that parsers stumble over.
+/// Fragments that parsers often mishandle.
 const TOKENS: [&[u8]; 34] = [
     b"\xff",
     b"\xc0\x80",
@@ -254,7 +254,7 @@ fn value(dice: &mut SplitMix64) -> Value {
     }
 }
 
-/// Does harm to a place somewhere in a value.
+/// Mutates a random position in a value.
 fn harm(dice: &mut SplitMix64, json: &mut Value, others: &[Value]) {
     let goes_on = !dice.one_in(3);
     match json {
@@ -291,7 +291,7 @@ fn harm(dice: &mut SplitMix64, json: &mut Value, others: &[Value]) {
     }
 }
 
-/// Does harm to octets.
+/// Mutates bytes.
 fn scramble(dice: &mut SplitMix64, octets: &mut Vec<u8>, other: &[u8]) {
     let at = dice.below(octets.len() as u64 + 1) as usize;
     let end = octets.len().min(at + dice.pick(&[1, 1, 2, 8, 64, 4_096]));
@@ -413,7 +413,7 @@ fn body(dice: &mut SplitMix64, case: &mut Case, other: &Case) {
     }
 }
 
-/// A request that differs from `case` in one to four places; `other` lends parts.
+/// Mutates one to four parts of `case`; `other` donates parts.
 pub fn mutated(dice: &mut SplitMix64, case: &Case, other: &Case) -> Case {
     let mut mutated = case.clone();
     for _ in 0..=dice.below(4) {

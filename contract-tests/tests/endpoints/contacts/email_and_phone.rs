@@ -37,7 +37,7 @@ fn addresses(backend: Backend) {
     let cx = Sandbox::new(backend);
     let local = "l".repeat(64);
     let label = "d".repeat(63);
-    // 64 + 1 + 63 + 1 + 63 + 1 + 61 = 254 octets.
+    // 64 + 1 + 63 + 1 + 63 + 1 + 61 = 254 bytes.
     let longest = format!("{local}@{label}.{label}.{}", "e".repeat(61));
     assert_eq!(longest.len(), 254);
     for good in [
@@ -68,7 +68,7 @@ fn bad_addresses(backend: Backend) {
         &json!(format!("{}@{label}.{label}.{}", "l".repeat(64), "e".repeat(62))),
         "maxLength",
     );
-    // 255 octets in fewer characters.
+    // 255 bytes in fewer characters.
     let wide = format!("{}@{}.example", "l".repeat(64), "é".repeat(91));
     assert_eq!(wide.len(), 255);
     refuses(&cx, "primaryEmail", &json!(wide), "maxLength");
@@ -167,7 +167,7 @@ fn phone_and_code_agree(backend: Backend) {
         let reply = with(phone, code).invalid(&[("primaryPhone", "conflict")]);
         assert_eq!(reply.violation(0)["value"], phone);
     }
-    // A phone that is refused for its form is not compared.
+    // A phone number rejected for its form is not compared.
     let _ = with("+49 x", "44").invalid(&[("primaryPhone", "format")]);
     let _ = with("+49 123", "x").invalid(&[("primaryPhoneCode", "format")]);
 }

@@ -1,4 +1,4 @@
-//! Cases of messages: what is stored of them, windows, and replacing one.
+//! Cases for messages: stored properties, windows, and replacement.
 
 use super::super::fixture::World;
 use super::super::{Backend, on};
@@ -21,7 +21,7 @@ pub(in crate::conformance) fn messages_come_back_as_stored(backend: &mut dyn Bac
         let more: Vec<Message> = (3..=8).map(every_state).collect();
         let second = world.change_conversation(&first, more.clone(), |it| it.message_count = 8).await;
         assert_eq!(world.every_message(&a, 1).await, [vec![reply(1), message(2)], more].concat());
-        // A step without a message leaves them.
+        // A step without messages leaves them unchanged.
         world.change_conversation(&second, Vec::new(), |it| it.visitor_read = 8).await;
         assert_eq!(world.every_message(&a, 1).await.len(), 8);
     });
@@ -30,7 +30,7 @@ pub(in crate::conformance) fn messages_come_back_as_stored(backend: &mut dyn Bac
 pub(in crate::conformance) fn messages_are_read_in_windows(backend: &mut dyn Backend) {
     on(backend, async |storage| {
         let (world, a, _) = World::with_agents(storage).await;
-        // They are stored in several steps, and not in their order.
+        // They are stored in several steps, out of order.
         let first = conversation(&a, 1);
         world.put_conversation(&first, messages([2, 1])).await;
         let second = world.change_conversation(&first, messages((3..=11).rev()), |_| {}).await;
@@ -100,7 +100,7 @@ pub(in crate::conformance) fn messages_are_replaced_by_number(backend: &mut dyn 
         let (world, a, _) = World::with_agents(storage).await;
         let first = conversation(&a, 1);
         world.put_conversation(&first, vec![reply(1), reply(2), reply(3)]).await;
-        // One is replaced, one added; all else stays.
+        // One message is replaced and one added; the others stay.
         let changed = Message {
             feedback: 1,
             comment: None,
@@ -113,7 +113,7 @@ pub(in crate::conformance) fn messages_are_replaced_by_number(backend: &mut dyn 
         let turn = |message: &Message| WhichMessages::Turn(message.turn.clone().expect("turn"));
         assert_eq!(world.some_messages(&a, 1, turn(&changed), 9).await, [changed]);
         assert!(world.some_messages(&a, 1, turn(&reply(2)), 9).await.is_empty(), "it is of no other turn");
-        // Even its id may be another one.
+        // Even its id may differ.
         let renamed = Message { id: message_id(2, 7), turn: None, ..reply(2) };
         world.change_conversation(&second, vec![renamed.clone()], |_| {}).await;
         assert!(world.some_messages(&a, 1, WhichMessages::Id(message_id(2, 0)), 9).await.is_empty());

@@ -110,7 +110,7 @@ impl KeyStore for Faulty {
         if self.is(PlantedFault::LastUseGoesBack)
             && let Some(stored) = self.inner.find_key(&KeySelector::Id(key)).await?
         {
-            // The address of the earlier use replaces that of the later one.
+            // The address of an earlier use replaces that of a later one.
             at = at.max(stored.key.last_used_at.unwrap_or(at));
         }
         self.inner.record_key_use(agent, key, at, address).await

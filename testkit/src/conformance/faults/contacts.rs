@@ -9,7 +9,7 @@ impl Faulty {
         self.inner.contact(agent, &ContactRef::Id(id)).await.ok().flatten().map(SharedContact::into_contact)
     }
 
-    /// What of a contact is stored.
+    /// The stored form of a contact.
     fn mangled(&self, contact: &Contact) -> Contact {
         let mut contact = contact.clone();
         if self.is(PlantedFault::TextComposed) {
@@ -31,7 +31,7 @@ impl Faulty {
         contact
     }
 
-    /// All contacts of an agent with their keys, as a list's filter sees them.
+    /// All contacts of an agent with their index keys.
     async fn rows(&self, agent: &AgentId) -> Result<Vec<(Contact, ContactKeys)>> {
         let mut query = crate::conformance::fixture::everything();
         query.filter.include_archived = true;
@@ -169,7 +169,7 @@ impl Faulty {
         write
     }
 
-    /// Whether a fault of the external id makes this write fail or go through against the model.
+    /// Applies the faults of external ids: the write may fail, or succeed where the model would reject it.
     async fn around_external_ids(&self, agent: &AgentId, write: &ContactWrite) -> Result<()> {
         let Some(external) = &write.contact.external_reference_id else { return Ok(()) };
         let is_held = self.held.lock().expect("lock").contains(&(agent.clone(), external.clone()));
@@ -248,7 +248,7 @@ impl ContactStore for Faulty {
 
     async fn contacts(&self, agent: &AgentId, query: &ContactQuery) -> Result<ContactPage> {
         if self.is(PlantedFault::SearchNotUpdated) && !query.filter.search.is_empty() {
-            // An index of what was there first: changed contacts are found by nothing new.
+            // A stale index: a search finds only contacts that never changed.
             let mut page = self.inner.contacts(agent, query).await?;
             page.contacts.retain(|contact| contact.version == 1);
             page.total = page.contacts.len() as u64;
@@ -352,7 +352,7 @@ impl ContactStore for Faulty {
         if self.is(PlantedFault::EraseContactErasesOtherConversations) {
             self.erase_linked(agent, audit, |_| true).await?;
         }
-        // No port changes an entry that is there, so that these are planted into what is read from now on.
+        // No port changes an existing audit entry, so later reads of the log are altered instead.
         if self.is(PlantedFault::EraseKeepsPayloads) {
             self.entries().extend(entries.iter().cloned());
         }

@@ -63,14 +63,14 @@ impl CreditStore for Faulty {
                 }
             }
             Some(PlantedFault::CreditsStoredBeforeLedger) => {
-                // The account goes by itself, and stays when the rest is refused.
+                // The account is saved separately, and stays when the rest is rejected.
                 let account =
                     CreditWrite { entry: None, audit: None, replay: None, document: None, ..write.clone() };
                 self.inner.save_credits(agent, &account).await?;
                 write.account = None;
             }
             Some(PlantedFault::DocumentStoredBeforeCredits) => {
-                // The same the other way around.
+                // The other way round.
                 let document =
                     CreditWrite { account: None, entry: None, audit: None, replay: None, ..write.clone() };
                 self.inner.save_credits(agent, &document).await?;

@@ -12,7 +12,7 @@ impl Faulty {
         Ok(self.inner.submissions(agent, &query).await?.submissions)
     }
 
-    /// A submission with the name that its contact had when it was written.
+    /// A submission with the contact name at the time of writing.
     fn named_as_written(&self, submission: Submission) -> Submission {
         let written = self.submissions.lock().expect("lock");
         let known = written.iter().find(|known| known.id == submission.id);
@@ -31,7 +31,7 @@ impl Faulty {
             .map_or(read, |stored| stored.version))
     }
 
-    /// The succession with the head that is stored, where the fault does not look at the one that was read.
+    /// The supersession with the stored head, for faults that ignore the one that was read.
     async fn succession(
         &self,
         agent: &AgentId,
@@ -48,7 +48,7 @@ impl Faulty {
         }
     }
 
-    /// Puts those back that only the head should have kept company.
+    /// Restores submissions that only the head should have superseded.
     async fn restore_all_but(
         &self,
         agent: &AgentId,

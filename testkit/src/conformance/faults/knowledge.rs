@@ -1,4 +1,4 @@
-//! Faults in what agents answer from, and in their small records.
+//! Faults in knowledge and in tenant records.
 
 use async_trait::async_trait;
 
@@ -33,7 +33,7 @@ impl Faulty {
         Ok(write)
     }
 
-    /// What a fault makes of a change before it is tried.
+    /// The faulty effects before a change is attempted.
     async fn refused_change(&self, agent: &AgentId, write: &KnowledgeWrite) -> Result<()> {
         let known = self.inner.knowledge(agent).await?;
         let is_known = |id: KnowledgeId| known.iter().any(|document| document.id == id);

@@ -1,6 +1,6 @@
-//! Random histories of forms, compared step by step with the in-memory model.
+//! Random histories of forms, compared with the in-memory model after each step.
 //!
-//! A history is a list of seeds, one for each step, so that one that fails can be cut down to the steps that matter.
+//! A history is a list of seeds, one for each step, so a failing history can be reduced to the relevant steps.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -28,7 +28,7 @@ const TEMPLATES: u64 = 4;
 const SUBMISSIONS: u64 = 90;
 const FILES: u64 = 6;
 
-/// How a history ends at the first difference.
+/// The first difference, as a panic payload.
 type Outcome<T> = Result<T, String>;
 
 struct Run<'b> {
@@ -36,20 +36,20 @@ struct Run<'b> {
     backend: &'b mut dyn Backend,
     storage: Option<Arc<dyn ConversationStorage>>,
     memory: MemoryStorage,
-    /// Whose ids no other history has.
+    /// A number that makes the ids of this history unique.
     world: &'b World,
-    /// What the agents of this history are called.
+    /// The ids of this history's agents.
     prefix: String,
     agent: AgentId,
     other: AgentId,
     agents: u64,
     schema: ContactSchema,
     clock: i64,
-    /// Which method ended how.
+    /// The outcomes seen of each method.
     seen: RefCell<Seen>,
 }
 
-/// The ids that a history draws.
+/// The ids that a history draws from.
 trait Draw {
     fn contact(&mut self) -> ContactId;
     fn template(&mut self) -> TemplateId;
@@ -75,7 +75,7 @@ impl Draw for SplitMix64 {
     }
 }
 
-/// Both outcomes, told apart by kind.
+/// Compares outcomes by error kind.
 fn same<T: PartialEq + Debug>(
     what: &str,
     ours: storage::Result<T>,
@@ -95,7 +95,7 @@ fn same<T: PartialEq + Debug>(
     Err(format!("{what}:\n{ours}\nis not\n{model}"))
 }
 
-/// Calls a method of both stores and compares what it returns.
+/// Calls a method on both stores and compares the results.
 macro_rules! both {
     ($run:ident, $method:ident ( $($argument:expr),* $(,)? )) => {
         same(
@@ -130,7 +130,7 @@ impl<'b> Run<'b> {
         run
     }
 
-    /// Runs a future to its end on the backend's runtime.
+    /// Runs a future to completion on the backend's runtime.
     fn wait<T: Send>(&self, future: impl Future<Output = T> + Send) -> T {
         let result = Mutex::new(None);
         self.backend.block_on(Box::pin(async {
@@ -145,7 +145,7 @@ impl<'b> Run<'b> {
         self.storage.as_deref().unwrap_or_else(|| panic!("the store is open"))
     }
 
-    /// What the model says to a read of what the next step starts from.
+    /// Reads from the model what the next step starts from.
     fn known<T: Send>(&self, read: impl Future<Output = storage::Result<T>> + Send) -> T {
         self.wait(read).unwrap_or_else(|error| panic!("the model: {error}"))
     }
@@ -200,13 +200,13 @@ impl<'b> Run<'b> {
         self.read()
     }
 
-    /// What the store finds wrong with itself, where it can look.
+    /// Inconsistencies that the store finds in itself, if it can check.
     fn check(&self) -> Outcome<()> {
         let faults = self.backend.faults();
         if faults.is_empty() { Ok(()) } else { Err(format!("{faults:?}")) }
     }
 
-    /// An instant of few, so that ties occur.
+    /// One of a few instants, so that ties occur.
     fn instant(&mut self) -> Timestamp {
         at(self.dice.below(6) as i64)
     }
@@ -266,7 +266,7 @@ impl<'b> Run<'b> {
 
 type Seen = BTreeSet<(&'static str, String)>;
 
-/// Runs a history; which methods ended how.
+/// Runs a history; returns the outcomes of each method.
 fn run(mut run: Run<'_>, steps: &[u64]) -> Outcome<Seen> {
     for step in steps {
         run.step(*step)?;
@@ -275,7 +275,7 @@ fn run(mut run: Run<'_>, steps: &[u64]) -> Outcome<Seen> {
     Ok(run.seen.into_inner())
 }
 
-/// The runs of histories on one store, each with agents of its own.
+/// Runs histories on one store, each with its own agents.
 struct Runs<'b> {
     backend: &'b mut dyn Backend,
     world: World,
@@ -288,7 +288,7 @@ impl Runs<'_> {
         run(Run::new(self.backend, &self.world, format!("forms-{}", self.count)), steps)
     }
 
-    /// Leaves out what a failing history does not need, half of it, a quarter and so on, in up to 400 attempts.
+    /// Shrinks a failing history by halves, quarters and so on, in at most 400 attempts.
     fn shrink(&mut self, mut steps: Vec<u64>, mut failure: String) -> (Vec<u64>, String) {
         let (mut size, mut attempts) = (steps.len() / 2, 0);
         while size > 0 && attempts < 400 {
@@ -308,10 +308,10 @@ impl Runs<'_> {
     }
 }
 
-/// Runs random histories of forms on a store and on the model, of so many steps each, and compares every answer.
+/// Runs random histories of forms, `steps` steps each, on a store and on the model, and compares every result.
 ///
 /// # Panics
-/// When one differs, with the fewest steps that show it, or when a write never ended in one of its ways.
+/// If a result differs, with the shortest history found, or if a write never reached one of its outcomes.
 pub fn compare_forms(backend: &mut dyn Backend, first_seed: u64, histories: u64, steps: usize) {
     let world = World::new(backend.storage());
     let mut runs = Runs { backend, world, count: 0 };
@@ -327,7 +327,7 @@ pub fn compare_forms(backend: &mut dyn Backend, first_seed: u64, histories: u64,
             }
         }
     }
-    // Every answer of every write was compared.
+    // Every result of every write was compared.
     for (method, words) in [
         ("insert_template", "Ok AlreadyExists"),
         ("replace_template", "Ok Stale"),

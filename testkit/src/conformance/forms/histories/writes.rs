@@ -1,4 +1,4 @@
-//! The writes of a history: what is stored is their point of departure, and they go wrong in every way they can.
+//! The writes of a history: they start from stored data, and provoke every possible error.
 
 use super::super::super::fixture::{self, at, object, parsed};
 use super::super::{submission_of, template_of};
@@ -94,7 +94,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Fills what has no meaning to a store with something.
+    /// Fills properties that stores do not interpret.
     fn fill(&mut self, submission: &mut Submission) {
         let number = self.dice.below(50);
         submission.form_data = match self.dice.below(3) {
@@ -110,7 +110,7 @@ impl Run<'_> {
         submission.updated_at = self.instant();
     }
 
-    /// What the caller has seen as the head, seldom another one.
+    /// The head that the caller has read; seldom another one.
     fn succession(&mut self, of: &Submission) -> (Succession, Option<Submission>) {
         let head = self.known(self.memory.head_submission(&self.agent, of.contact_id, of.template_id));
         let seen = head.as_ref().map(|head| head.id);
@@ -179,7 +179,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// A stored submission, seldom one that is not there.
+    /// A stored submission; seldom an absent one.
     fn stored_submission(&mut self) -> Option<Submission> {
         let query = SubmissionQuery {
             filter: SubmissionFilter { include_superseded: true, ..SubmissionFilter::default() },
