@@ -3,10 +3,12 @@
 //! - [`strategies`]: proptest strategies for values, requests and rows.
 //! - [`conformance`]: conformance suites for stores and blob stores, with planted faults that test the suites
 //!   themselves.
+//! - [`delegate`]: a macro for stores that wrap another store and override single methods.
 //! - [`faulty`]: a store that fails, stalls or loses races on demand.
 //! - [`SplitMix64`]: a small seeded random generator.
 
 pub mod conformance;
+pub mod delegate;
 pub mod faulty;
 mod random;
 pub mod strategies;

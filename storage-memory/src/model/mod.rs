@@ -206,33 +206,20 @@ impl World {
             removed += taken as u64;
             taken
         };
-        for _ in 0..take(tenant.contacts.len()) {
-            tenant.contacts.pop_first();
-        }
+        pop(&mut tenant.contacts, &mut take);
         if tenant.contacts.is_empty() {
             tenant.external.clear();
         }
-        for _ in 0..take(tenant.files.len()) {
-            if let Some((file, _)) = tenant.files.pop_first() {
-                self.purges.insert(BlobKey::new(id.clone(), file), Timestamp::from_millis(0));
-            }
+        let files = pop(&mut tenant.files, &mut take).into_iter().map(|(file, _)| file);
+        let documents = pop(&mut tenant.documents, &mut take).into_iter().map(|(document, _)| document);
+        for blob in files.chain(documents) {
+            self.purges.insert(BlobKey::new(id.clone(), blob), Timestamp::from_millis(0));
         }
-        for _ in 0..take(tenant.documents.len()) {
-            if let Some((document, _)) = tenant.documents.pop_first() {
-                self.purges.insert(BlobKey::new(id.clone(), document), Timestamp::from_millis(0));
-            }
-        }
-        for _ in 0..take(tenant.submissions.len()) {
-            tenant.submissions.pop_first();
-        }
-        for _ in 0..take(tenant.templates.len()) {
-            tenant.templates.pop_first();
-        }
-        for _ in 0..take(tenant.keys.len()) {
-            if let Some((key_id, key)) = tenant.keys.pop_first() {
-                self.api_keys.remove(&key.key.api_key);
-                self.key_ids.remove(&key_id);
-            }
+        pop(&mut tenant.submissions, &mut take);
+        pop(&mut tenant.templates, &mut take);
+        for (key_id, key) in pop(&mut tenant.keys, &mut take) {
+            self.api_keys.remove(&key.key.api_key);
+            self.key_ids.remove(&key_id);
         }
         let schemas = take(tenant.schemas.len());
         tenant.schemas.drain(..schemas);
@@ -248,24 +235,12 @@ impl World {
         if tenant.credits.is_some() && take(1) == 1 {
             tenant.credits = None;
         }
-        for _ in 0..take(tenant.ledger.len()) {
-            tenant.ledger.pop_first();
-        }
-        for _ in 0..take(tenant.messages.len()) {
-            tenant.messages.pop_first();
-        }
-        for _ in 0..take(tenant.conversations.len()) {
-            tenant.conversations.pop_first();
-        }
-        for _ in 0..take(tenant.passages.len()) {
-            tenant.passages.pop_first();
-        }
-        for _ in 0..take(tenant.knowledge.len()) {
-            tenant.knowledge.pop_first();
-        }
-        for _ in 0..take(tenant.records.len()) {
-            tenant.records.pop_first();
-        }
+        pop(&mut tenant.ledger, &mut take);
+        pop(&mut tenant.messages, &mut take);
+        pop(&mut tenant.conversations, &mut take);
+        pop(&mut tenant.passages, &mut take);
+        pop(&mut tenant.knowledge, &mut take);
+        pop(&mut tenant.records, &mut take);
         let payloads = self
             .audit
             .values_mut()
@@ -531,4 +506,9 @@ impl World {
         let limit = query.limit as usize;
         if query.newest_first { found.rev().take(limit).collect() } else { found.take(limit).collect() }
     }
+}
+
+/// Removes as many of the first entries as `take` allows, and returns them.
+fn pop<K: Ord, V>(map: &mut BTreeMap<K, V>, take: &mut impl FnMut(usize) -> usize) -> Vec<(K, V)> {
+    (0..take(map.len())).filter_map(|_| map.pop_first()).collect()
 }

@@ -11,11 +11,12 @@ use crate::strategies;
 use conversations::storage::ConversationStorage;
 use openapi_core::audit::AuditAction;
 use openapi_core::contacts::{Contact, ContactKeys, SearchTerm};
+use openapi_core::credits::CreditAccount;
 use openapi_core::ports::BlobKey;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    ContactFilter, ContactPage, ContactQuery, ContactSort, DocumentWrite, FilePage, FileQuery, FileQuota,
-    FileSort, Order, ReplayKey, SortPosition, StorageErrorKind, StoredDocument, Window,
+    ContactFilter, ContactPage, ContactQuery, ContactSort, CreditWrite, DocumentWrite, FilePage, FileQuery,
+    FileQuota, FileSort, FileWrite, Order, ReplayKey, SortPosition, StorageErrorKind, StoredDocument, Window,
 };
 use openapi_core::values::{AgentId, ContactId, FileId};
 use storage_memory::MemoryStorage;
@@ -241,6 +242,33 @@ fn outcome(result: openapi_core::storage::Result<()>) -> Outcome {
     }
 }
 
+/// A page of contacts; if `onward`, the one after its first contact.
+async fn list(world: &World, agent: &AgentId, query: &ContactQuery, onward: bool) -> ContactPage {
+    let page = world.storage.contacts(agent, query).await.expect("list");
+    let Some(first) = page.contacts.first().filter(|_| onward) else { return page };
+    let schema = ContactSchema::builtin(agent.clone(), at(0));
+    let key = query.sort.key(first, &ContactKeys::of(first, &schema));
+    let window = Window::After { position: SortPosition { key, id: first.id }, limit: 3 };
+    let query = ContactQuery { window, ..query.clone() };
+    world.storage.contacts(agent, &query).await.expect("list")
+}
+
+fn file_write(world: &World, contact: &Contact, file: u8, n: i64) -> FileWrite {
+    let name = ["a.pdf", "A.pdf", "é.pdf", "b.pdf"][usize::from(file % 4)];
+    let file = super::files::file_of(contact, file, name, u64::from(file % 3) + 1, n % 3);
+    let mut write = world.file_write(&file, contact, 1_000 + n);
+    write.quota = FileQuota { files_of_contact: 3, octets_of_agent: Some(12) };
+    write
+}
+
+fn change_credits(account: CreditAccount, change: u8, stale: bool, millis: i64) -> CreditWrite {
+    let mut write = super::credits::change_of(account, change, millis);
+    if let Some(account) = write.account.as_mut().filter(|_| stale) {
+        account.version += 1;
+    }
+    write
+}
+
 async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, n: i64) -> Outcome {
     let millis = 1_000 + n;
     let own =
@@ -267,26 +295,14 @@ async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, n: i64) -> Out
             outcome(world.storage.erase_contact(agent, *contact, &audit).await)
         }
         Step::List { agent, query, onward } => {
-            let agent = &agents[*agent];
-            let mut page = world.storage.contacts(agent, query).await.expect("list");
-            if let Some(first) = page.contacts.first().filter(|_| *onward) {
-                let schema = ContactSchema::builtin(agent.clone(), at(0));
-                let key = query.sort.key(first, &ContactKeys::of(first, &schema));
-                let window = Window::After { position: SortPosition { key, id: first.id }, limit: 3 };
-                let query = ContactQuery { window, ..(**query).clone() };
-                page = world.storage.contacts(agent, &query).await.expect("list");
-            }
-            Outcome::Page(page)
+            Outcome::Page(list(world, &agents[*agent], query, *onward).await)
         }
         Step::InsertFile { agent, contact, file } => {
             let agent = &agents[*agent];
             let Some(contact) = world.by_id(agent, *contact).await else {
                 return Outcome::Failed(StorageErrorKind::Missing);
             };
-            let name = ["a.pdf", "A.pdf", "é.pdf", "b.pdf"][usize::from(file % 4)];
-            let file = super::files::file_of(&contact, *file, name, u64::from(file % 3) + 1, n % 3);
-            let mut write = world.file_write(&file, &contact, millis);
-            write.quota = FileQuota { files_of_contact: 3, octets_of_agent: Some(12) };
+            let write = file_write(world, &contact, *file, n);
             outcome(world.storage.insert_file(agent, &write).await)
         }
         Step::DeleteFile { agent, contact, file } => {
@@ -322,10 +338,7 @@ async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, n: i64) -> Out
         Step::ChangeCredits { agent, change, stale } => {
             let agent = &agents[*agent];
             let account = world.credits(agent).await.unwrap_or_default();
-            let mut write = super::credits::change_of(account, *change, millis);
-            if let Some(account) = write.account.as_mut().filter(|_| *stale) {
-                account.version += 1;
-            }
+            let write = change_credits(account, *change, *stale, millis);
             outcome(world.storage.save_credits(agent, &write).await)
         }
         Step::Redefine { agent, schema } => {

@@ -164,7 +164,20 @@ fn outcome(result: StorageResult<()>) -> Outcome {
     }
 }
 
-/// Runs a step `at` milliseconds after the start.
+impl Drawn {
+    fn of(&self, agent: &AgentId) -> Conversation {
+        Conversation {
+            status: self.status,
+            mode: self.mode,
+            contact_id: self.contact.map(contact_id),
+            last_message_at: at(self.last_message),
+            expires_at: at(self.expires),
+            ..full_conversation(agent, self.number)
+        }
+    }
+}
+
+/// Runs a step `millis` milliseconds after the start.
 async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, millis: i64) -> Outcome {
     match step {
         Step::Save { agent, conversation, messages, stale, noted } => {
@@ -172,15 +185,7 @@ async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, millis: i64) -
             let stored = world.conversation_of(agent, conversation.number).await;
             let version = stored.map_or(0, |stored| stored.version) + 1 + u64::from(*stale);
             let write = ConversationWrite {
-                conversation: Conversation {
-                    version,
-                    status: conversation.status,
-                    mode: conversation.mode,
-                    contact_id: conversation.contact.map(contact_id),
-                    last_message_at: at(conversation.last_message),
-                    expires_at: at(conversation.expires),
-                    ..full_conversation(agent, conversation.number)
-                },
+                conversation: Conversation { version, ..conversation.of(agent) },
                 messages: messages.iter().map(|(seq, variant)| said(*seq, *variant, millis)).collect(),
                 keep: Vec::new(),
                 audit: noted.then(|| world.chat_audit(agent, "conversation", millis)),

@@ -2,8 +2,6 @@
 
 use std::cmp::Reverse;
 
-use async_trait::async_trait;
-
 use super::*;
 use conversations::{ConversationStatus, FollowUp};
 
@@ -267,9 +265,12 @@ impl Faulty {
     }
 }
 
-#[async_trait]
-impl ConversationStore for Faulty {
-    async fn conversation(&self, agent: &AgentId, id: ConversationId) -> Result<Option<Conversation>> {
+impl Faulty {
+    pub(super) async fn conversation(
+        &self,
+        agent: &AgentId,
+        id: ConversationId,
+    ) -> Result<Option<Conversation>> {
         if self.is(PlantedFault::ConversationCrossesAgents) {
             for agent in self.every_agent(agent) {
                 if let Some(conversation) = self.inner.conversation(&agent, id).await? {
@@ -280,21 +281,25 @@ impl ConversationStore for Faulty {
         self.inner.conversation(agent, id).await
     }
 
-    async fn conversations(&self, agent: &AgentId, query: &ConversationQuery) -> Result<ConversationPage> {
+    pub(super) async fn conversations(
+        &self,
+        agent: &AgentId,
+        query: &ConversationQuery,
+    ) -> Result<ConversationPage> {
         match self.fault {
             Some(_) => self.faulty_conversations(agent, query).await,
             None => self.inner.conversations(agent, query).await,
         }
     }
 
-    async fn messages(&self, agent: &AgentId, query: &MessageQuery) -> Result<Vec<Message>> {
+    pub(super) async fn messages(&self, agent: &AgentId, query: &MessageQuery) -> Result<Vec<Message>> {
         match self.fault {
             Some(_) => self.faulty_messages(agent, query).await,
             None => self.inner.messages(agent, query).await,
         }
     }
 
-    async fn save_conversation(&self, agent: &AgentId, write: &ConversationWrite) -> Result<()> {
+    pub(super) async fn save_conversation(&self, agent: &AgentId, write: &ConversationWrite) -> Result<()> {
         let prepared = self.prepared_conversation(agent, write).await?;
         let result = self.inner.save_conversation(agent, &prepared).await;
         if result.is_err() {
@@ -313,7 +318,7 @@ impl ConversationStore for Faulty {
         result
     }
 
-    async fn erase_conversation(
+    pub(super) async fn erase_conversation(
         &self,
         agent: &AgentId,
         id: ConversationId,
@@ -353,7 +358,7 @@ impl ConversationStore for Faulty {
         Ok(())
     }
 
-    async fn expired_conversations(
+    pub(super) async fn expired_conversations(
         &self,
         now: Timestamp,
         at_most: u32,

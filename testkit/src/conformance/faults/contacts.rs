@@ -1,7 +1,5 @@
 //! Faults in the contacts.
 
-use async_trait::async_trait;
-
 use super::*;
 
 impl Faulty {
@@ -211,9 +209,12 @@ impl Faulty {
     }
 }
 
-#[async_trait]
-impl ContactStore for Faulty {
-    async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<SharedContact>> {
+impl Faulty {
+    pub(super) async fn contact(
+        &self,
+        agent: &AgentId,
+        contact: &ContactRef,
+    ) -> Result<Option<SharedContact>> {
         let found = self.inner.contact(agent, contact).await?;
         if found.is_some() {
             return Ok(found);
@@ -246,7 +247,7 @@ impl ContactStore for Faulty {
         }
     }
 
-    async fn contacts(&self, agent: &AgentId, query: &ContactQuery) -> Result<ContactPage> {
+    pub(super) async fn contacts(&self, agent: &AgentId, query: &ContactQuery) -> Result<ContactPage> {
         if self.is(PlantedFault::SearchNotUpdated) && !query.filter.search.is_empty() {
             // A stale index: a search finds only contacts that never changed.
             let mut page = self.inner.contacts(agent, query).await?;
@@ -257,7 +258,7 @@ impl ContactStore for Faulty {
         self.faulty_list(agent, query).await
     }
 
-    async fn duplicate_contact(
+    pub(super) async fn duplicate_contact(
         &self,
         agent: &AgentId,
         except: Option<ContactId>,
@@ -273,7 +274,7 @@ impl ContactStore for Faulty {
         self.inner.duplicate_contact(agent, except, external, unique).await
     }
 
-    async fn insert_contact(&self, agent: &AgentId, write: &ContactWrite) -> Result<()> {
+    pub(super) async fn insert_contact(&self, agent: &AgentId, write: &ContactWrite) -> Result<()> {
         self.around_external_ids(agent, write).await?;
         let prepared = self.prepared(agent, write).await;
         if self.is(PlantedFault::WriteBeforeCheck) {
@@ -297,7 +298,12 @@ impl ContactStore for Faulty {
         self.finished(write, result).await
     }
 
-    async fn update_contact(&self, agent: &AgentId, expected: u64, write: &ContactWrite) -> Result<()> {
+    pub(super) async fn update_contact(
+        &self,
+        agent: &AgentId,
+        expected: u64,
+        write: &ContactWrite,
+    ) -> Result<()> {
         let before = self.stored(agent, write.contact.id).await;
         let mut expected = expected;
         if self.is(PlantedFault::UpdateIgnoresVersion)
@@ -321,7 +327,12 @@ impl ContactStore for Faulty {
         self.finished(write, result).await
     }
 
-    async fn erase_contact(&self, agent: &AgentId, contact: ContactId, audit: &AuditEntry) -> Result<()> {
+    pub(super) async fn erase_contact(
+        &self,
+        agent: &AgentId,
+        contact: ContactId,
+        audit: &AuditEntry,
+    ) -> Result<()> {
         let before = self.stored(agent, contact).await;
         if self.is(PlantedFault::EraseKeepsExternalId)
             && let Some(before) = &before

@@ -1,7 +1,5 @@
 //! Faults in knowledge and in tenant records.
 
-use async_trait::async_trait;
-
 use super::*;
 
 impl Faulty {
@@ -48,9 +46,8 @@ impl Faulty {
     }
 }
 
-#[async_trait]
-impl KnowledgeStore for Faulty {
-    async fn knowledge(&self, agent: &AgentId) -> Result<Vec<KnowledgeDocument>> {
+impl Faulty {
+    pub(super) async fn knowledge(&self, agent: &AgentId) -> Result<Vec<KnowledgeDocument>> {
         let mut documents = self.inner.knowledge(agent).await?;
         if self.is(PlantedFault::KnowledgeCrossesAgents) {
             for other in self.others(agent) {
@@ -64,7 +61,7 @@ impl KnowledgeStore for Faulty {
         Ok(documents)
     }
 
-    async fn passages(
+    pub(super) async fn passages(
         &self,
         agent: &AgentId,
         after: Option<(KnowledgeId, u32)>,
@@ -95,7 +92,7 @@ impl KnowledgeStore for Faulty {
         Ok(all)
     }
 
-    async fn change_knowledge(&self, agent: &AgentId, write: &KnowledgeWrite) -> Result<()> {
+    pub(super) async fn change_knowledge(&self, agent: &AgentId, write: &KnowledgeWrite) -> Result<()> {
         self.refused_change(agent, write).await?;
         let mut passages = self.passages_of(agent).await?;
         let prepared = self.prepared_change(agent, write).await?;
@@ -130,9 +127,12 @@ impl KnowledgeStore for Faulty {
     }
 }
 
-#[async_trait]
-impl AgentRecordStore for Faulty {
-    async fn agent_record(&self, agent: &AgentId, kind: AgentRecordKind) -> Result<Option<AgentRecord>> {
+impl Faulty {
+    pub(super) async fn agent_record(
+        &self,
+        agent: &AgentId,
+        kind: AgentRecordKind,
+    ) -> Result<Option<AgentRecord>> {
         match self.fault {
             Some(PlantedFault::KnowledgeVersionHidden) if kind == AgentRecordKind::Knowledge => {
                 return Ok(None);
@@ -156,7 +156,7 @@ impl AgentRecordStore for Faulty {
         self.inner.agent_record(agent, kind).await
     }
 
-    async fn save_agent_record(
+    pub(super) async fn save_agent_record(
         &self,
         agent: &AgentId,
         record: &AgentRecord,

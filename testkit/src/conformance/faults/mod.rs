@@ -14,8 +14,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use conversations::storage::{
-    ConversationFilter, ConversationPage, ConversationQuery, ConversationStore, ConversationWrite,
-    KnowledgeStore, KnowledgeWrite, MessageQuery, WhichMessages,
+    ConversationFilter, ConversationPage, ConversationQuery, ConversationWrite, KnowledgeWrite, MessageQuery,
+    WhichMessages,
 };
 use conversations::{Conversation, KnowledgeDocument, Message, Passage};
 use openapi_core::access::{ApiKey, KeyGrant, KeySelector, StoredKey};
@@ -24,18 +24,14 @@ use openapi_core::audit::AuditEntry;
 use openapi_core::contacts::{Contact, ContactKeys, ContactRef, SharedContact, UniqueValue};
 use openapi_core::credits::{CreditAccount, CreditEntry};
 use openapi_core::files::ContactFile;
-use openapi_core::forms::{
-    FormDataRevision, FormTemplate, Submission, SubmissionStatus, TemplateStatus, TemplateSummary,
-};
+use openapi_core::forms::{FormTemplate, Submission, SubmissionStatus, TemplateStatus, TemplateSummary};
 use openapi_core::json::RawObject;
 use openapi_core::ports::{BlobEntry, BlobKey};
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    AgentRecord, AgentRecordKind, AgentRecordStore, AgentStore, AuditQuery, AuditStore, ContactPage,
-    ContactQuery, ContactSchemaStore, ContactStore, ContactWrite, CreditStore, CreditWrite, DocumentStore,
-    DocumentWrite, Duplicate, FileDeletion, FilePage, FileQuery, FileSort, FileStore, FileTombstone,
-    FileUsage, FileWrite, FormStore, HealthProbe, KeyStore, LatestQuery, LedgerQuery, Order, RateWindow,
-    RateWindowStore, Replay, ReplayKey, ReplayStore, Result, SortKey, SortPosition, StorageErrorKind,
+    AgentRecord, AgentRecordKind, AuditQuery, ContactPage, ContactQuery, ContactWrite, CreditWrite,
+    DocumentWrite, Duplicate, FileDeletion, FilePage, FileQuery, FileSort, FileUsage, FileWrite, LatestQuery,
+    LedgerQuery, Order, RateWindow, Replay, ReplayKey, Result, SortKey, SortPosition, StorageErrorKind,
     StoredDocument, SubmissionChange, SubmissionFilter, SubmissionPage, SubmissionPosition, SubmissionQuery,
     SubmissionsWrite, Succession, TemplatePage, TemplatePosition, TemplateQuery, Window,
 };
@@ -45,6 +41,8 @@ use openapi_core::values::{
 };
 use storage_common::transfer::{TransferKind, TransferRow, TransferStore};
 use storage_memory::MemoryStorage;
+
+use crate::delegate::Delegate;
 
 pub use missed::missed_faults;
 
@@ -529,6 +527,16 @@ pub struct Faulty {
     /// Entries of the audit that are read in place of those that the store holds.
     entries: Mutex<Vec<AuditEntry>>,
 }
+
+impl Delegate for Faulty {
+    type Inner = dyn TransferStore;
+
+    fn inner(&self) -> &Self::Inner {
+        &*self.inner
+    }
+}
+
+crate::delegate_storage!(Faulty);
 
 impl Faulty {
     /// The memory backend, empty, with a rule that it breaks.

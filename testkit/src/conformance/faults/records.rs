@@ -1,12 +1,14 @@
 //! Faults in what is kept beside the resources: replays, rate windows, audit.
 
-use async_trait::async_trait;
-
 use super::*;
 
-#[async_trait]
-impl ReplayStore for Faulty {
-    async fn replay(&self, agent: &AgentId, key: &ReplayKey, now: Timestamp) -> Result<Option<Replay>> {
+impl Faulty {
+    pub(super) async fn replay(
+        &self,
+        agent: &AgentId,
+        key: &ReplayKey,
+        now: Timestamp,
+    ) -> Result<Option<Replay>> {
         let now = if self.is(PlantedFault::AnswersNeverExpire) { Timestamp::from_millis(0) } else { now };
         let own = self.inner.replay(agent, key, now).await?;
         if own.is_none() && self.is(PlantedFault::AnswersShared) {
@@ -19,20 +21,24 @@ impl ReplayStore for Faulty {
         Ok(own)
     }
 
-    async fn sweep_replays(&self, now: Timestamp, at_most: u32) -> Result<u64> {
+    pub(super) async fn sweep_replays(&self, now: Timestamp, at_most: u32) -> Result<u64> {
         let at_most = if self.is(PlantedFault::SweepUnbounded) { u32::MAX } else { at_most };
         self.inner.sweep_replays(now, at_most).await
     }
 }
 
-#[async_trait]
-impl RateWindowStore for Faulty {
-    async fn rate_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateWindow>> {
+impl Faulty {
+    pub(super) async fn rate_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateWindow>> {
         let key = if self.is(PlantedFault::RateWindowShared) { KeyId::from_bytes([0; 12]) } else { key };
         self.inner.rate_window(agent, key).await
     }
 
-    async fn save_rate_window(&self, agent: &AgentId, key: KeyId, window: &RateWindow) -> Result<()> {
+    pub(super) async fn save_rate_window(
+        &self,
+        agent: &AgentId,
+        key: KeyId,
+        window: &RateWindow,
+    ) -> Result<()> {
         let key = if self.is(PlantedFault::RateWindowShared) { KeyId::from_bytes([0; 12]) } else { key };
         let mut window = window.clone();
         if self.is(PlantedFault::RateWindowOverwritten) {
@@ -43,13 +49,8 @@ impl RateWindowStore for Faulty {
     }
 }
 
-#[async_trait]
-impl AuditStore for Faulty {
-    async fn append_audit(&self, entry: &AuditEntry) -> Result<()> {
-        self.inner.append_audit(entry).await
-    }
-
-    async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>> {
+impl Faulty {
+    pub(super) async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>> {
         let mut query = query.clone();
         if self.is(PlantedFault::AuditAlwaysNewestFirst) {
             query.newest_first = true;
@@ -72,12 +73,5 @@ impl AuditStore for Faulty {
             }
         }
         Ok(entries)
-    }
-}
-
-#[async_trait]
-impl HealthProbe for Faulty {
-    async fn probe(&self) -> Result<()> {
-        self.inner.probe().await
     }
 }
