@@ -99,17 +99,17 @@ impl Admitted {
 
 /// Runs the sequence of this number.
 pub(crate) fn sequence<L: Limiter>(seed: u64, number: u64, findings: &mut Findings) {
-    let mut dice = SplitMix64(seed.wrapping_add(number.wrapping_mul(0x2545_f491_4f6c_dd1d)));
-    let (limits, length) = shape(&mut dice);
-    let rate = Rate::draw(&mut dice, limits);
+    let mut random = SplitMix64(seed.wrapping_add(number.wrapping_mul(0x2545_f491_4f6c_dd1d)));
+    let (limits, length) = shape(&mut random);
+    let rate = Rate::draw(&mut random, limits);
     let mut limiter = L::fresh();
     let mut admitted = Admitted::default();
-    let mut now = START + dice.below(HOUR as u64) as i64;
+    let mut now = START + random.below(HOUR as u64) as i64;
     let mut retry_at = None;
     findings.sequences += 1;
     for _ in 0..length {
-        let retries = retry_at.take().filter(|_| dice.below(2) == 0);
-        now = retries.unwrap_or_else(|| now + rate.gap(&mut dice));
+        let retries = retry_at.take().filter(|_| random.below(2) == 0);
+        now = retries.unwrap_or_else(|| now + rate.gap(&mut random));
         let (in_minute, in_hour) = admitted.counts(now);
         let has_room = in_minute < limits.per_minute as usize && in_hour < limits.per_hour as usize;
         let decision = limiter.admit(now, limits);
@@ -136,20 +136,20 @@ pub(crate) fn sequence<L: Limiter>(seed: u64, number: u64, findings: &mut Findin
 
 /// Limits and a number of requests: mostly small limits, whose boundaries are reached often; sometimes the default or
 /// any others up to the maximum, with enough requests to reach them as well.
-fn shape(dice: &mut SplitMix64) -> (RateLimits, u64) {
-    let (per_minute, per_hour) = match dice.below(100) {
+fn shape(random: &mut SplitMix64) -> (RateLimits, u64) {
+    let (per_minute, per_hour) = match random.below(100) {
         0..90 => {
-            let per_minute = 1 + dice.below(8);
-            (per_minute, per_minute + dice.below(20))
+            let per_minute = 1 + random.below(8);
+            (per_minute, per_minute + random.below(20))
         }
         90..98 => (60, 1_000),
         _ => {
-            let per_minute = 1 + dice.below(1_000);
-            (per_minute, per_minute + dice.below(10_001 - per_minute))
+            let per_minute = 1 + random.below(1_000);
+            (per_minute, per_minute + random.below(10_001 - per_minute))
         }
     };
     let limits = RateLimits { per_minute: per_minute as u32, per_hour: per_hour as u32 };
-    let length = 1 + dice.below(100 + 2 * per_hour.min(4_000));
+    let length = 1 + random.below(100 + 2 * per_hour.min(4_000));
     (limits, length)
 }
 
@@ -161,26 +161,26 @@ struct Rate {
 
 impl Rate {
     /// From well below a limit to far above it.
-    fn draw(dice: &mut SplitMix64, limits: RateLimits) -> Self {
-        let window = if dice.below(2) == 0 {
+    fn draw(random: &mut SplitMix64, limits: RateLimits) -> Self {
+        let window = if random.below(2) == 0 {
             MINUTE as u64 / u64::from(limits.per_minute)
         } else {
             HOUR as u64 / u64::from(limits.per_hour)
         };
-        Rate { mean: window * (1 + dice.below(30)) / 10 }
+        Rate { mean: window * (1 + random.below(30)) / 10 }
     }
 
     /// The next gap in milliseconds: bursts at one instant, ordinary gaps, the boundaries of both windows, long
     /// pauses.
-    fn gap(&self, dice: &mut SplitMix64) -> i64 {
-        let gap = match dice.below(64) {
+    fn gap(&self, random: &mut SplitMix64) -> i64 {
+        let gap = match random.below(64) {
             0..16 => 0,
-            16..24 => dice.below(20),
-            24..58 => dice.below(2 * self.mean + 1),
-            58..61 => MINUTE as u64 - 20 + dice.below(40),
-            61 => HOUR as u64 - 20 + dice.below(40),
-            62 => dice.below(2 * MINUTE as u64),
-            _ => dice.below(2 * HOUR as u64),
+            16..24 => random.below(20),
+            24..58 => random.below(2 * self.mean + 1),
+            58..61 => MINUTE as u64 - 20 + random.below(40),
+            61 => HOUR as u64 - 20 + random.below(40),
+            62 => random.below(2 * MINUTE as u64),
+            _ => random.below(2 * HOUR as u64),
         };
         gap as i64
     }

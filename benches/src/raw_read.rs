@@ -26,7 +26,7 @@ pub(crate) struct RawReads {
     path: PathBuf,
     agent: i64,
     contacts: u64,
-    dice: SplitMix64,
+    random: SplitMix64,
 }
 
 impl RawReads {
@@ -34,7 +34,7 @@ impl RawReads {
         let agent =
             connection(path)?
                 .query_row("SELECT n FROM agent WHERE id = ?1", [agent.as_str()], |row| row.get(0))?;
-        Ok(RawReads { path: path.to_owned(), agent, contacts, dice: SplitMix64(1) })
+        Ok(RawReads { path: path.to_owned(), agent, contacts, random: SplitMix64(1) })
     }
 
     /// Reads for a while; returns the CPU time of one read in microseconds.
@@ -49,7 +49,7 @@ impl RawReads {
         let mut warm = false;
         while !warm || begun.elapsed() < duration || reads == 0 {
             let ids: Vec<String> =
-                (0..BATCH).map(|_| Person::external_id_of(self.dice.below(self.contacts))).collect();
+                (0..BATCH).map(|_| Person::external_id_of(self.random.below(self.contacts))).collect();
             let before = thread_cpu();
             for id in &ids {
                 read(&db, self.agent, id)?;

@@ -77,8 +77,8 @@ impl Report {
     }
 
     /// Adds how it was measured.
-    pub(crate) fn condition(&mut self, words: impl Into<String>) {
-        self.conditions.push(words.into());
+    pub(crate) fn condition(&mut self, text: impl Into<String>) {
+        self.conditions.push(text.into());
     }
 
     /// Whether every figure reaches its target.

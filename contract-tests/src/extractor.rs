@@ -80,18 +80,18 @@ impl OpenDocument for Opened {
 
     async fn extract(self: Box<Self>, task: ExtractionTask) -> Result<Findings, ExtractError> {
         self.script.extracted.fetch_add(1, Ordering::Relaxed);
-        let told = |name: &str| word(&self.text, name).is_some();
-        if told("bad-answer") {
+        let has = |name: &str| word(&self.text, name).is_some();
+        if has("bad-answer") {
             return Err(ExtractError::BadAnswer("no JSON".to_owned()));
         }
-        if told("busy") {
+        if has("busy") {
             let retry_after = Some(Duration::from_secs(7));
             return Err(ExtractError::Unavailable { reason: "busy".to_owned(), retry_after });
         }
-        if told("slow") {
+        if has("slow") {
             return Err(ExtractError::TimedOut);
         }
-        if told("hang") {
+        if has("hang") {
             return pending().await;
         }
         let find = |(name, _): &(String, ExtractionField)| {

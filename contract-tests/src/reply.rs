@@ -37,7 +37,7 @@ impl Reply {
         let is_json =
             media_type.is_some_and(|media_type| media_type.as_bytes().starts_with(b"application/json;"));
         let json = if is_json && !text.is_empty() { read(&text) } else { Value::Null };
-        let handled = parts.extensions.get::<Handled>().expect("the response tells what became of it");
+        let handled = parts.extensions.get::<Handled>().expect("the response describes its request");
         Reply {
             status: parts.status.as_u16(),
             headers: parts.headers,

@@ -40,7 +40,7 @@ fn it_is_an_openapi_3_1_document() {
     assert_eq!(DOCUMENT["openapi"], "3.1.0");
     assert_eq!(DOCUMENT["info"]["version"], "1.0.0");
     assert_eq!(DOCUMENT["servers"], json!([{ "url": "https://api.example.com" }]));
-    assert!(!DOCUMENT.to_string().contains("nullable"), "3.0 words have no place here");
+    assert!(!DOCUMENT.to_string().contains("nullable"), "3.0 keywords do not belong here");
 }
 
 /// Equivalent to omission in JSON Schema, but client generators read omission as an object without members, and `null`
@@ -54,8 +54,8 @@ fn constructs_that_client_generators_misread_are_absent() {
         let is_alone = kinds.as_ref().is_some_and(|kinds| kinds.len() == 1) && !place.contains("/anyOf/");
         let says_its_members =
             schema.get("properties").is_some() || schema.get("additionalProperties").is_some();
-        assert!(!is("object") || says_its_members, "{place} does not say what its members are");
-        assert!(!(is("null") && is_alone), "{place} is nothing but null");
+        assert!(!is("object") || says_its_members, "{place} does not declare its members");
+        assert!(!(is("null") && is_alone), "{place} is only null");
         assert!(!(is("boolean") && schema.get("const").is_some()), "{place} has a constant and its type");
         open += usize::from(schema.get("additionalProperties") == Some(&json!(true)));
     });

@@ -23,7 +23,7 @@ fn files() -> BTreeMap<PathBuf, String> {
 }
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is in the workspace")
 }
 
 /// The files in the folders of generated ones.

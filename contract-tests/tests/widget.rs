@@ -239,16 +239,16 @@ impl World {
     }
 
     /// One visitor action, and its response.
-    fn step(&mut self, dice: &mut SplitMix64) -> String {
-        let (visitor, process) = (dice.index(VISITORS), dice.index(2));
+    fn step(&mut self, random: &mut SplitMix64) -> String {
+        let (visitor, process) = (random.index(VISITORS), random.index(2));
         let browser = self.browsers[visitor].clone();
         let (token, by, agent) = (browser.token.clone(), operator(), agent());
-        match dice.index(16) {
+        match random.index(16) {
             0 | 1 => self.turn(visitor, process, "What can you do?", &[], Reads::All),
             2 => self.turn(visitor, process, "A form, please.", &[], Reads::All),
             // Nothing drives a turn whose stream is dropped: it is repeated, or fails when its lease expires.
             3 => {
-                let reads = [Reads::Nothing, Reads::Deltas][dice.index(2)];
+                let reads = [Reads::Nothing, Reads::Deltas][random.index(2)];
                 self.turn(visitor, process, "And then hang?", &[], reads)
             }
             4 | 5 => match browser.turn {
@@ -261,7 +261,7 @@ impl World {
             },
             6 => {
                 let turn = browser.turn.map_or_else(String::new, |(id, _)| id);
-                let body = json!({ "token": token, "turn": turn, "after": dice.index(6) });
+                let body = json!({ "token": token, "turn": turn, "after": random.index(6) });
                 // Nobody resumes a hung turn.
                 self.post(visitor, process, "/turns/resume", &body, Reads::Nothing)
             }
@@ -269,7 +269,7 @@ impl World {
                 let sent = self.upload(visitor, process);
                 let id = sent.split("\"id\":\"").nth(1).and_then(|rest| rest.split('"').next());
                 let uploads: Vec<String> = id.map(str::to_owned).into_iter().collect();
-                match dice.index(3) {
+                match random.index(3) {
                     0 => sent,
                     _ => sent + &self.turn(visitor, process, "", &uploads, Reads::All),
                 }
@@ -281,7 +281,7 @@ impl World {
                 self.post(visitor, process, "/lead", &body, Reads::All)
             }
             9 => {
-                let body = json!({ "token": token, "after": dice.index(5), "read": dice.index(9) });
+                let body = json!({ "token": token, "after": random.index(5), "read": random.index(9) });
                 self.post(visitor, process, "/sync", &body, Reads::All)
             }
             10 => {
@@ -290,7 +290,7 @@ impl World {
             }
             11 => self.post(visitor, process, "/close", &json!({ "token": token }), Reads::All),
             12 => {
-                let seconds = [1, 20, 660, 90_000][dice.index(4)];
+                let seconds = [1, 20, 660, 90_000][random.index(4)];
                 self.clock.advance_millis(seconds * 1_000);
                 let contents = wait(self.platform.maintain()).is_ok();
                 format!("{:?}", wait(self.chat.maintain()).is_ok() && contents)
@@ -298,7 +298,7 @@ impl World {
             13 => {
                 let Some(id) = browser.conversation else { return String::new() };
                 let chat = &self.chat;
-                match dice.index(4) {
+                match random.index(4) {
                     0 => format!("{:?}", wait(chat.take_conversation(&by, &agent, id))),
                     1 => {
                         format!("{:?}", wait(chat.reply_to_conversation(&by, &agent, id, "Ada", "Yes.")))
@@ -312,7 +312,7 @@ impl World {
                 let (platform, chat) = (&self.platform, &self.chat);
                 let stored = wait(chat.conversation(&agent, id));
                 match stored.as_ref().ok().and_then(|stored| stored.contact_id) {
-                    Some(contact) if dice.index(2) == 0 => {
+                    Some(contact) if random.index(2) == 0 => {
                         let contact = ContactRef::Id(contact);
                         format!("{:?}", wait(platform.erase_contact(&by, &agent, &contact)))
                     }
@@ -340,7 +340,7 @@ impl World {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the length of a campaign is told by the environment")]
+#[expect(clippy::disallowed_methods, reason = "the length of a campaign comes from the environment")]
 fn steps() -> usize {
     std::env::var("WIDGET_STEPS").map_or(4 * STEPS, |text| text.parse().expect("a number"))
 }
@@ -351,9 +351,9 @@ fn agree(backend: Backend) {
     let (mut answered, mut refused, mut uploads) = (0, 0, 0);
     for number in 0..steps.div_ceil(STEPS) as u64 {
         let (mut model, mut ours) = (World::on(Backend::Memory.open()), World::on(backend.open()));
-        let (mut dice, mut same) = (SplitMix64(number ^ 0x77_6964), SplitMix64(number ^ 0x77_6964));
+        let (mut random, mut same) = (SplitMix64(number ^ 0x77_6964), SplitMix64(number ^ 0x77_6964));
         for step in 0..STEPS {
-            let (expected, found) = (model.step(&mut dice), ours.step(&mut same));
+            let (expected, found) = (model.step(&mut random), ours.step(&mut same));
             assert_eq!(found, expected, "history {number}, step {step}");
             for world in [&model, &ours] {
                 world.clock.advance_millis(700);

@@ -41,7 +41,7 @@ fn of_database(server: &str, name: &str) -> String {
 }
 
 /// The value of an environment variable.
-#[expect(clippy::disallowed_methods, reason = "where the tests' servers are is told by the environment")]
+#[expect(clippy::disallowed_methods, reason = "the address of the tests' servers comes from the environment")]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }

@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "where the tests' servers are is told by the environment")]
+#[expect(clippy::disallowed_methods, reason = "the address of the tests' servers comes from the environment")]
 fn is_unset(name: &str) -> bool {
     std::env::var_os(name).is_none_or(|value| value.is_empty())
 }

@@ -104,7 +104,7 @@ pub(crate) fn await_answer<T>(what: &str, log: &Path, mut ask: impl FnMut() -> O
             let log = std::fs::read_to_string(log).unwrap_or_default();
             let lines: Vec<&str> = log.lines().collect();
             panic!(
-                "{what} does not answer; its last words:\n{}",
+                "{what} does not respond; the end of its log:\n{}",
                 lines[lines.len().saturating_sub(20)..].join("\n")
             );
         }
@@ -112,7 +112,7 @@ pub(crate) fn await_answer<T>(what: &str, log: &Path, mut ask: impl FnMut() -> O
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the patience with a server is real time")]
+#[expect(clippy::disallowed_methods, reason = "the startup timeout is real time")]
 fn now() -> Instant {
     Instant::now()
 }

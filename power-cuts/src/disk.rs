@@ -16,7 +16,7 @@ const SECTOR: usize = 512;
 ///
 /// # Panics
 /// If `to` cannot be written.
-pub fn after_cut(events: &[Event], count: usize, dice: &mut SplitMix64, from: &Path, to: &Path) {
+pub fn after_cut(events: &[Event], count: usize, random: &mut SplitMix64, from: &Path, to: &Path) {
     let mut disk = Disk::default();
     let is_shared = |path: &Path| path.to_string_lossy().ends_with("-shm");
     for (number, event) in events[..count].iter().enumerate() {
@@ -24,7 +24,7 @@ pub fn after_cut(events: &[Event], count: usize, dice: &mut SplitMix64, from: &P
             disk.happen(number + 1, event);
         }
     }
-    disk.leave(dice, from, to);
+    disk.leave(random, from, to);
 }
 
 /// The content of one file: an inode.
@@ -50,12 +50,12 @@ impl Change {
     }
 
     /// Applies the sectors that reached the disk, aligned within the file.
-    fn apply_torn(&self, content: &mut Vec<u8>, dice: &mut SplitMix64) {
+    fn apply_torn(&self, content: &mut Vec<u8>, random: &mut SplitMix64) {
         let Change::Octets(at, octets) = self else { return };
         let mut done = 0;
         while done < octets.len() {
             let length = (SECTOR - (at + done) % SECTOR).min(octets.len() - done);
-            if dice.index(2) == 0 {
+            if random.index(2) == 0 {
                 put(content, at + done, &octets[done..done + length]);
             }
             done += length;
@@ -80,13 +80,13 @@ impl Content {
         self.later.push((number, change));
     }
 
-    fn left(&self, dice: &mut SplitMix64, share: usize) -> Vec<u8> {
+    fn left(&self, random: &mut SplitMix64, share: usize) -> Vec<u8> {
         let mut left = self.certain.clone();
         for (_, change) in &self.later {
-            if dice.index(100) < share {
+            if random.index(100) < share {
                 change.apply(&mut left);
             } else if share > 0 {
-                change.apply_torn(&mut left, dice);
+                change.apply_torn(&mut left, random);
             }
         }
         left
@@ -173,16 +173,16 @@ impl Disk {
     }
 
     /// Writes what remains below `from` to the folder `to`.
-    fn leave(&self, dice: &mut SplitMix64, from: &Path, to: &Path) {
+    fn leave(&self, random: &mut SplitMix64, from: &Path, to: &Path) {
         // One cut in four drops every uncertain change, and one in four applies them all.
-        let share = [0, 30, 70, 100][dice.index(4)];
+        let share = [0, 30, 70, 100][random.index(4)];
         for (name, history) in &self.names {
             let entry = if share == 0 {
                 history.first()
-            } else if dice.index(100) < share {
+            } else if random.index(100) < share {
                 history.last()
             } else {
-                history.get(dice.index(history.len()))
+                history.get(random.index(history.len()))
             };
             let path = to.join(name.strip_prefix(from).expect("a name below the folder"));
             // A file is lost with its folder.
@@ -192,7 +192,7 @@ impl Disk {
             match entry {
                 Some((_, Entry::Folder)) => std::fs::create_dir(path).expect("a folder"),
                 Some((_, Entry::File(file))) => {
-                    std::fs::write(path, self.files[*file].left(dice, share)).expect("a file");
+                    std::fs::write(path, self.files[*file].left(random, share)).expect("a file");
                 }
                 Some((_, Entry::Nothing)) | None => {}
             }
@@ -209,10 +209,10 @@ mod tests {
     /// Every content that `/d/a` may have if power fails after `count` events.
     fn left(events: &[Event], count: usize) -> BTreeSet<Option<Vec<u8>>> {
         let folder = std::env::temp_dir().join(format!("power-cuts-{}-{count}", std::process::id()));
-        let mut dice = SplitMix64(3);
+        let mut random = SplitMix64(3);
         let found = (0..200).map(|_| {
             std::fs::create_dir(&folder).expect("a folder");
-            after_cut(events, count, &mut dice, Path::new("/d"), &folder);
+            after_cut(events, count, &mut random, Path::new("/d"), &folder);
             let content = std::fs::read(folder.join("a")).ok();
             std::fs::remove_dir_all(&folder).expect("a folder");
             content

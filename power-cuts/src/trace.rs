@@ -121,7 +121,7 @@ fn descriptor(text: &str) -> PathBuf {
 
 /// All data that a call writes, from one buffer or several.
 fn written(arguments: &str) -> Vec<u8> {
-    assert!(!arguments.contains("\"..."), "the trace leaves out what was written");
+    assert!(!arguments.contains("\"..."), "the trace omits the written data");
     quoted(arguments).flat_map(octets).collect()
 }
 
@@ -158,7 +158,7 @@ fn event(call: &str, outcome: &str, begun: usize) -> Option<Event> {
         "ftruncate" => Event::SetLength { file: descriptor(arguments), length: last() },
         "fsync" => Event::Sync { path: descriptor(arguments), begun, names: true },
         "fdatasync" => Event::Sync { path: descriptor(arguments), begun, names: false },
-        other => panic!("nothing is known of {other}"),
+        other => panic!("unknown call {other}"),
     })
 }
 

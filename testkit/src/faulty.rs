@@ -119,10 +119,10 @@ impl FaultyStorage {
         self.switches().halting = halting;
     }
 
-    /// Lets `behind` more changes of credits succeed. The next `count` are stored but report
+    /// Lets `after` more changes of credits succeed. The next `count` are stored but report
     /// [`StorageErrorKind::Unavailable`], like a connection that breaks between a commit and its acknowledgement.
-    pub fn lose_answers_of_credits(&self, behind: u32, count: u32) {
-        self.switches().lost_credits = (behind, count);
+    pub fn lose_answers_of_credits(&self, after: u32, count: u32) {
+        self.switches().lost_credits = (after, count);
     }
 
     /// Gives every agent the contact schema that is read first, like a cache whose key lacks the agent.
@@ -221,9 +221,9 @@ impl FaultyStorage {
     async fn save_credits(&self, agent: &AgentId, write: &CreditWrite) -> Result<()> {
         self.before_write().await?;
         self.through(self.inner.save_credits(agent, write)).await?;
-        let (behind, count) = &mut self.switches().lost_credits;
-        if *behind > 0 {
-            *behind -= 1;
+        let (after, count) = &mut self.switches().lost_credits;
+        if *after > 0 {
+            *after -= 1;
             return Ok(());
         }
         if *count == 0 {

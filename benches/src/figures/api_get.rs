@@ -101,12 +101,12 @@ struct Clients<'a> {
     agent: &'a AgentId,
     keys: Vec<Credentials>,
     sent: usize,
-    dice: SplitMix64,
+    random: SplitMix64,
 }
 
 impl<'a> Clients<'a> {
     async fn new(host: &'a Host, agent: &'a AgentId) -> Result<Self, Failure> {
-        let mut clients = Clients { host, agent, keys: Vec::new(), sent: 0, dice: SplitMix64(1) };
+        let mut clients = Clients { host, agent, keys: Vec::new(), sent: 0, random: SplitMix64(1) };
         clients.replace_keys().await?;
         Ok(clients)
     }
@@ -131,7 +131,7 @@ impl<'a> Clients<'a> {
 
     fn request(&mut self, client: usize) -> Result<Request<Empty<Bytes>>, Failure> {
         let Credentials { key, secret } = &self.keys[client];
-        let external_id = Person::new(self.dice.below(CONTACTS)).external_id();
+        let external_id = Person::new(self.random.below(CONTACTS)).external_id();
         let request = Request::get(format!("/v1/open/contacts/{external_id}/chatbots/{}", self.agent))
             .header("host", "127.0.0.1:8080")
             .header("x-api-key", key)

@@ -107,8 +107,8 @@ fn answer_of(mut stream: TcpStream) -> Result<String, Failure> {
 
 /// The first text member of this name in a JSON body.
 fn member(answer: &str, name: &str) -> Option<String> {
-    let (_, behind) = answer.split_once(&format!("\"{name}\":\""))?;
-    behind.split_once('"').map(|(value, _)| value.to_owned())
+    let (_, rest) = answer.split_once(&format!("\"{name}\":\""))?;
+    rest.split_once('"').map(|(value, _)| value.to_owned())
 }
 
 /// Text, so that it is accepted, without repeated lines, so that it does not compress.

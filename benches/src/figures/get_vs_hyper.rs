@@ -156,13 +156,13 @@ impl Sides {
         ));
         report.condition(
             "bare hyper: the same requests to a server on hyper that answers a fixed body of the same size; raw read: the \
-             same contacts by the same index through rusqlite on one thread, every column read, the statement kept \
+             same contacts by the same index through rusqlite on one thread, every column read, the statement prepared \
              prepared, the store's settings",
         );
         report.condition(format!(
             "user and system time of the process over the requests it answered; each server and the reads on one core in \
              turns, the load generator on another, where it never sleeps; {ROUNDS} rounds of {} s for each server, \
-             behind a warm-up; medians",
+             after a warm-up; medians",
             number(options.seconds)
         ));
         report.detail("openapi-server, CPU of a request", self.api.median(), "µs");

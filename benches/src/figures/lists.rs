@@ -176,11 +176,7 @@ fn further(report: &mut Report, large: &Lists, small: &Lists) -> Result<(), Fail
                 let cursor = large.pagination(&query)?["nextCursor"].take();
                 let cursor = cursor.as_str().ok_or("a middle page without a cursor")?;
                 let query = format!("{PAGE_1}&sortBy={sort}&cursor={cursor}");
-                report.detail(
-                    format!("the page behind it by cursor, by {sort}"),
-                    large.median(&query)?,
-                    "µs",
-                );
+                report.detail(format!("the next page by cursor, by {sort}"), large.median(&query)?, "µs");
             }
         }
     }
@@ -200,7 +196,7 @@ const KINDS: [Kind; 5] = [
 
 pub(super) fn search_scale(options: &Options) -> Measured {
     let lists = Lists::open(options.contacts)?;
-    let mut dice = SplitMix64(options.seed);
+    let mut random = SplitMix64(options.seed);
     let mut of_kinds = vec![Samples::default(); KINDS.len()];
     let (mut of_list, mut hits) = (Samples::default(), Samples::default());
     for _ in 0..200 {
@@ -210,7 +206,7 @@ pub(super) fn search_scale(options: &Options) -> Measured {
     while begun.elapsed() < Duration::from_secs_f64(3.0 * options.seconds) {
         for ((_, term), samples) in KINDS.iter().zip(&mut of_kinds) {
             of_list.push(lists.get(PAGE_1)?.0);
-            let person = Person::new(dice.below(options.contacts));
+            let person = Person::new(random.below(options.contacts));
             let (took, body) = lists.get(&format!("{PAGE_1}&search={}", term(&person)))?;
             samples.push(took);
             let found: Value = serde_json::from_slice(&body)?;

@@ -94,7 +94,7 @@ pub(super) async fn run(plan: Plan) -> Result<Outcome, Failure> {
 struct Connection {
     stream: TcpStream,
     shared: Rc<Shared>,
-    dice: SplitMix64,
+    random: SplitMix64,
     key: Option<Credentials>,
     left: u32,
     request: Vec<u8>,
@@ -106,7 +106,7 @@ impl Connection {
         Connection {
             stream,
             shared,
-            dice: SplitMix64(number),
+            random: SplitMix64(number),
             key: None,
             left: 0,
             request: Vec::new(),
@@ -151,7 +151,7 @@ impl Connection {
         request.clear();
         match &shared.plan.work {
             Work::Get { contacts } => {
-                let id = Person::external_id_of(self.dice.below(*contacts));
+                let id = Person::external_id_of(self.random.below(*contacts));
                 write!(request, "GET /v1/open/contacts/{id}/chatbots/{agent} HTTP/1.1\r\n{headers}\r\n")?;
             }
             Work::Create { .. } => {

@@ -29,7 +29,7 @@ pub(crate) fn run(plan: &Plan) -> Result<Outcome, Failure> {
     }
     let output = child.wait_with_output()?;
     if !output.status.success() {
-        return Err("the load generator failed; its words are above".into());
+        return Err("the load generator failed; its output is above".into());
     }
     Ok(serde_json::from_slice(&output.stdout)?)
 }

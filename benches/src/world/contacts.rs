@@ -48,34 +48,38 @@ pub(crate) struct Person {
     plan: &'static str,
 }
 
-fn name(dice: &mut SplitMix64, syllables: usize) -> String {
-    let name: String = (0..syllables).map(|_| dice.pick(&SYLLABLES)).collect();
+fn name(random: &mut SplitMix64, syllables: usize) -> String {
+    let name: String = (0..syllables).map(|_| random.pick(&SYLLABLES)).collect();
     name[..1].to_uppercase() + &name[1..]
 }
 
 impl Person {
     pub(crate) fn new(number: u64) -> Self {
-        let mut dice = SplitMix64(number.wrapping_mul(0xd6e8_feb8_6659_fd93));
+        let mut random = SplitMix64(number.wrapping_mul(0xd6e8_feb8_6659_fd93));
         Person {
             number,
-            first_name: name(&mut dice, 2),
+            first_name: name(&mut random, 2),
             // 216,000 family names: of a million contacts about five share each.
-            last_name: name(&mut dice, 3),
-            phone: format!("20 {:04} {:04}", dice.below(10_000), dice.below(10_000)),
+            last_name: name(&mut random, 3),
+            phone: format!("20 {:04} {:04}", random.below(10_000), random.below(10_000)),
             address: format!(
                 "{} {}\n{}\nGB-{:05}",
-                1 + dice.below(200),
-                dice.pick(&STREETS),
-                dice.pick(&CITIES),
-                dice.below(100_000)
+                1 + random.below(200),
+                random.pick(&STREETS),
+                random.pick(&CITIES),
+                random.below(100_000)
             ),
-            tags: TAGS.iter().filter(|(_, often)| dice.below(1_000) < *often).map(|(tag, _)| *tag).collect(),
-            status: match dice.below(1_000) {
+            tags: TAGS
+                .iter()
+                .filter(|(_, often)| random.below(1_000) < *often)
+                .map(|(tag, _)| *tag)
+                .collect(),
+            status: match random.below(1_000) {
                 0 => "blocked",
                 1..100 => "inactive",
                 _ => "active",
             },
-            plan: dice.pick(&["free", "basic", "professional"]),
+            plan: random.pick(&["free", "basic", "professional"]),
         }
     }
 
@@ -164,14 +168,14 @@ pub(crate) fn write_of(
     number: u64,
 ) -> Result<ContactWrite, Failure> {
     let at = Timestamp::from_millis(FIRST_AT + 1_000 * i64::try_from(number)?);
-    let id = |dice: &mut SplitMix64| PlatformId::new(at, dice.next_u64().to_be_bytes());
-    let mut dice = SplitMix64(number);
-    let identity = Identity { id: ContactId::from(id(&mut dice)), agent_id: agent.clone(), now: at };
+    let id = |random: &mut SplitMix64| PlatformId::new(at, random.next_u64().to_be_bytes());
+    let mut random = SplitMix64(number);
+    let identity = Identity { id: ContactId::from(id(&mut random)), agent_id: agent.clone(), now: at };
     let contact = schema
         .create(&Person::new(number).body(), identity)
         .map_err(|violations| format!("the schema refuses contact {number}: {violations:?}"))?;
     let audit = AuditEntry {
-        id: AuditId::from(id(&mut dice)),
+        id: AuditId::from(id(&mut random)),
         agent_id: Some(agent.clone()),
         at,
         actor: Actor::Operator("benches".to_owned()),

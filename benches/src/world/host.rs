@@ -58,7 +58,7 @@ impl Host {
     pub(crate) fn new(storage: Arc<dyn ConversationStorage>) -> Result<Self, Failure> {
         let server_keys = ServerKeys::new(ServerKey::new(&[0x42; 32]), Vec::new());
         let ports = Ports::new(Arc::new(SystemClock), Arc::new(SystemRandom), server_keys);
-        let platform = Arc::new(Platform::new(Arc::clone(&storage), ports, brand()?));
+        let platform = Arc::new(Platform::new(storage.clone(), ports, brand()?));
         Ok(Host { platform, storage })
     }
 

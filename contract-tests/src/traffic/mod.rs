@@ -117,22 +117,22 @@ impl Known {
         Known { links: Vec::new(), ..self.clone() }
     }
 
-    fn contact(&self, dice: &mut SplitMix64) -> String {
-        match dice.below(20) {
+    fn contact(&self, random: &mut SplitMix64) -> String {
+        match random.below(20) {
             0 => "697d00000000000000000000".to_owned(),
             _ if self.contacts.is_empty() => "697d00000000000000000000".to_owned(),
-            _ => dice.pick(&self.contacts),
+            _ => random.pick(&self.contacts),
         }
     }
 }
 
-fn external(dice: &mut SplitMix64) -> String {
-    format!("crm-{}", dice.below(12))
+fn external(random: &mut SplitMix64) -> String {
+    format!("crm-{}", random.below(12))
 }
 
-fn maybe<T: Into<Value>>(dice: &mut SplitMix64, body: &mut Value, name: &str, one_in: u64, value: T) {
-    if dice.one_in(one_in) {
-        body[name] = if dice.one_in(8) { Value::Null } else { value.into() };
+fn maybe<T: Into<Value>>(random: &mut SplitMix64, body: &mut Value, name: &str, one_in: u64, value: T) {
+    if random.one_in(one_in) {
+        body[name] = if random.one_in(8) { Value::Null } else { value.into() };
     }
 }
 
@@ -149,29 +149,29 @@ fn with_json(mut request: Request, body: &Value) -> Request {
 /// The next step.
 #[must_use]
 pub fn step(seed: u64, known: &Known) -> Step {
-    let mut dice = SplitMix64(seed);
-    let mut request = match dice.below(100) {
-        0..=1 => return Step::Operator(operator::deed(&mut dice, known)),
-        2..=5 => return Step::Wait(dice.pick(&[1, 999, 5_000, 70_000])),
-        6 => return Step::Wait(dice.pick(&[3_700_000, 3_700_000, 90_000_000])),
-        7..=57 => contacts::contacts(&mut dice, known),
-        58..=69 => files::files(&mut dice, known),
-        70..=74 => extraction::extraction(&mut dice),
-        75 => public(&mut dice),
-        _ => forms::forms(&mut dice, known),
+    let mut random = SplitMix64(seed);
+    let mut request = match random.below(100) {
+        0..=1 => return Step::Operator(operator::deed(&mut random, known)),
+        2..=5 => return Step::Wait(random.pick(&[1, 999, 5_000, 70_000])),
+        6 => return Step::Wait(random.pick(&[3_700_000, 3_700_000, 90_000_000])),
+        7..=57 => contacts::contacts(&mut random, known),
+        58..=69 => files::files(&mut random, known),
+        70..=74 => extraction::extraction(&mut random),
+        75 => public(&mut random),
+        _ => forms::forms(&mut random, known),
     };
-    if request.method == "POST" && dice.one_in(6) {
-        request.headers.push(("idempotency-key", format!("key-{}", dice.below(5))));
+    if request.method == "POST" && random.one_in(6) {
+        request.headers.push(("idempotency-key", format!("key-{}", random.below(5))));
     }
-    if dice.one_in(10) && !known.etags.is_empty() {
+    if random.one_in(10) && !known.etags.is_empty() {
         let name = if request.method == "GET" { "if-none-match" } else { "if-match" };
-        request.headers.push((name, dice.pick(&known.etags)));
+        request.headers.push((name, random.pick(&known.etags)));
     }
     Step::Request(request)
 }
 
 /// A request without a key.
-fn public(dice: &mut SplitMix64) -> Request {
-    let path = dice.pick(&["//v1/open/health", "//openapi.json", "//v1/open/nothing", "//"]);
+fn public(random: &mut SplitMix64) -> Request {
+    let path = random.pick(&["//v1/open/health", "//openapi.json", "//v1/open/nothing", "//"]);
     request("GET", path.to_owned())
 }

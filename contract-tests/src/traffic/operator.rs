@@ -36,7 +36,7 @@ impl Deed {
     /// # Panics
     /// If the id of a template or contact is invalid.
     #[must_use]
-    pub fn told(&self, cx: &Sandbox) -> String {
+    pub fn perform(&self, cx: &Sandbox) -> String {
         let (platform, by, agent) = (&cx.platform, &operator(), &cx.agent);
         let template = |id: &str| id.parse().expect("a platform id");
         match self {
@@ -64,10 +64,10 @@ impl Deed {
     }
 }
 
-pub(super) fn deed(dice: &mut SplitMix64, known: &Known) -> Deed {
-    let template = dice.pick(&known.templates);
-    match dice.below(14) {
-        0..=1 => Deed::DefineContacts(dice.pick(&[
+pub(super) fn deed(random: &mut SplitMix64, known: &Known) -> Deed {
+    let template = random.pick(&known.templates);
+    match random.below(14) {
+        0..=1 => Deed::DefineContacts(random.pick(&[
             json!({}),
             json!({ "fields": [{ "name": "lastName", "sensitive": true }] }),
             json!({ "fields": [{ "name": "primaryPhone", "sensitive": true }, { "name": "firstName", "required": true }] }),
@@ -75,15 +75,15 @@ pub(super) fn deed(dice: &mut SplitMix64, known: &Known) -> Deed {
             json!({ "fields": [{ "name": "primaryEmail", "unique": true }] }),
         ])),
         2..=3 => {
-            let name = dice.pick(&["Feedback", "feedback", "Éclair", "Aufnahme"]);
-            let policy = dice.pick(&["supersede", "keepAll"]);
-            Deed::EditTemplate(template, definition(name, policy, dice.one_in(2)))
+            let name = random.pick(&["Feedback", "feedback", "Éclair", "Aufnahme"]);
+            let policy = random.pick(&["supersede", "keepAll"]);
+            Deed::EditTemplate(template, definition(name, policy, random.one_in(2)))
         }
         4 => Deed::ArchiveTemplate(template),
         5..=7 => Deed::ActivateTemplate(template),
-        8..=9 => Deed::Erase(known.contact(dice)),
+        8..=9 => Deed::Erase(known.contact(random)),
         10 => Deed::PurgeFiles,
-        11..=12 => Deed::SetCredits(dice.pick(&[0, 2, 20, 1_000])),
+        11..=12 => Deed::SetCredits(random.pick(&[0, 2, 20, 1_000])),
         _ => Deed::Maintain,
     }
 }

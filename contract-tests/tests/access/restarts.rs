@@ -32,7 +32,7 @@ fn the_hour_survives_a_graceful_shutdown(backend: Backend) {
     }
     wait(cx.platform.drain()).expect("drained");
     let again = cx.restarted();
-    assert_eq!(left(&again, &key), (22, 962), "exactly what was left");
+    assert_eq!(left(&again, &key), (22, 962), "exactly the remaining requests");
     cx.advance(1_800_000);
     wait(again.platform.drain()).expect("drained");
     let again = again.restarted();
@@ -81,7 +81,7 @@ fn idle_keys_return_their_lease(backend: Backend) {
     let _ = ask(&cx, &key).expect(200);
     cx.advance(600_000);
     wait(cx.platform.maintain()).expect("maintenance");
-    assert_eq!(left(&cx.restarted(), &key).1, 998, "a crash of a server at rest costs nothing");
+    assert_eq!(left(&cx.restarted(), &key).1, 998, "a crash of an idle server costs nothing");
 }
 
 /// Two servers on one store together admit as many requests as one server.
@@ -100,7 +100,7 @@ fn two_servers_enforce_the_limits_together(backend: Backend) {
     // The last lease of a lone server may have been used up to a minute later.
     cx.advance(121_000);
     let accepted = (0..20).filter(|_| ask(&other, &key).status == 200).count();
-    assert_eq!(accepted, 10, "what one does not use, the other may");
+    assert_eq!(accepted, 10, "the other server may use the rest");
     let _ = ask(&cx, &key).fails(429, "RATE_LIMIT_EXCEEDED");
     cx.advance(61_000);
     let accepted = (0..20).filter(|_| ask(&cx, &key).status == 200).count();

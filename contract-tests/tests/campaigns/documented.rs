@@ -40,7 +40,7 @@ struct World {
 }
 
 impl World {
-    fn new(dice: &mut SplitMix64) -> Self {
+    fn new(random: &mut SplitMix64) -> Self {
         let store = Backend::Memory.open();
         let faulty = FaultyStorage::new(Arc::clone(&store.storage));
         let cx = Sandbox::on(store.through(faulty.clone()), |_| {});
@@ -60,7 +60,7 @@ impl World {
             revoked,
             Credentials { secret: "wrong".to_owned(), ..cx.credentials.clone() },
         ];
-        let pace = if dice.one_in(6) { 1 } else { 450 };
+        let pace = if random.one_in(6) { 1 } else { 450 };
         World { cx, faulty, known: Known::of(templates.to_vec()), keys, pace }
     }
 
@@ -81,35 +81,35 @@ impl World {
         Some(reply)
     }
 
-    fn step(&mut self, dice: &mut SplitMix64, seen: &mut BTreeMap<Kind, u64>) -> u64 {
+    fn step(&mut self, random: &mut SplitMix64, seen: &mut BTreeMap<Kind, u64>) -> u64 {
         self.cx.advance(self.pace);
-        let request = match step(dice.next_u64(), &self.known) {
+        let request = match step(random.next_u64(), &self.known) {
             Step::Wait(millis) => {
                 self.cx.advance(millis);
                 return 0;
             }
             Step::Operator(deed) => {
-                let _ = deed.told(&self.cx);
+                let _ = deed.perform(&self.cx);
                 return 0;
             }
             Step::Request(request) => request,
         };
         let mut case = Case::of(&request);
-        if dice.one_in(4) {
-            let other = dice.pick(&SEEDS);
-            case = mutated(dice, &case, &other);
+        if random.one_in(4) {
+            let other = random.pick(&SEEDS);
+            case = mutated(random, &case, &other);
         }
-        let key = if dice.one_in(5) { dice.pick(&self.keys) } else { self.keys[0].clone() };
+        let key = if random.one_in(5) { random.pick(&self.keys) } else { self.keys[0].clone() };
         let key = (case.who != Who::Nobody).then_some(key);
-        match dice.below(80) {
+        match random.below(80) {
             0 => self.faulty.fail(Some(StorageErrorKind::Unavailable)),
-            1 => self.faulty.lose_races(dice.pick(&[1, 100])),
+            1 => self.faulty.lose_races(random.pick(&[1, 100])),
             _ => {}
         }
-        let reply = match caught(|| self.ask(&case, key.as_ref(), dice.pick(&[10, 10, 11]))) {
+        let reply = match caught(|| self.ask(&case, key.as_ref(), random.pick(&[10, 10, 11]))) {
             Ok(Some(reply)) => reply,
             Ok(None) => return 0,
-            Err(words) => panic!("{words}\n{}", case.octets().escape_ascii()),
+            Err(message) => panic!("{message}\n{}", case.octets().escape_ascii()),
         };
         self.faulty.fail(None);
         self.faulty.lose_races(0);
@@ -136,12 +136,12 @@ fn listed() -> BTreeSet<Kind> {
 #[test]
 fn every_response_is_documented() {
     let wanted = length("DOCUMENTED_REQUESTS", 3_000);
-    let mut dice = SplitMix64(length("DOCUMENTED_SEED", 1));
+    let mut random = SplitMix64(length("DOCUMENTED_SEED", 1));
     let (mut seen, mut sent) = (BTreeMap::new(), 0);
     while sent < wanted {
-        let mut world = World::new(&mut dice);
+        let mut world = World::new(&mut random);
         for _ in 0..STEPS {
-            sent += world.step(&mut dice, &mut seen);
+            sent += world.step(&mut random, &mut seen);
         }
     }
     let listed = listed();

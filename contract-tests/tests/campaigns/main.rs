@@ -8,7 +8,7 @@ mod tenants;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The length of a campaign: `default` unless the environment overrides it.
-#[expect(clippy::disallowed_methods, reason = "the length of a campaign is told by the environment")]
+#[expect(clippy::disallowed_methods, reason = "the length of a campaign comes from the environment")]
 fn length(variable: &str, default: u64) -> u64 {
     match std::env::var(variable) {
         Ok(text) => text.parse().unwrap_or_else(|_| panic!("{variable} is no number: {text}")),

@@ -99,7 +99,7 @@ enum Event {
     Wait(i64),
     Maintain,
     Asked(Request, bool, Box<Reply>),
-    Told(Deed, String),
+    Performed(Deed, String),
 }
 
 impl World {
@@ -139,7 +139,7 @@ impl World {
 
     fn maintain(&self) {
         self.turn(NOBODY);
-        let _ = Deed::Maintain.told(&self.tenants[1].cx);
+        let _ = Deed::Maintain.perform(&self.tenants[1].cx);
     }
 
     fn ask(&self, whose: usize, request: &Request, is_tight: bool) -> Reply {
@@ -147,9 +147,9 @@ impl World {
         self.tenants[whose - 1].ask(request, is_tight)
     }
 
-    fn tell(&self, whose: usize, deed: &Deed) -> String {
+    fn perform(&self, whose: usize, deed: &Deed) -> String {
         self.turn(whose);
-        deed.told(&self.tenants[whose - 1].cx)
+        deed.perform(&self.tenants[whose - 1].cx)
     }
 
     /// All stored data of the second agent.
@@ -161,20 +161,20 @@ impl World {
 
 /// Runs a history of both agents; returns what the second one saw, and the number of operations.
 fn together(world: &mut World, seed: u64) -> (Vec<Event>, u64) {
-    let mut dice = SplitMix64(seed);
+    let mut random = SplitMix64(seed);
     let (mut events, mut operations) = (Vec::new(), 0);
     for _ in 0..STEPS {
         world.wait(400);
         events.push(Event::Wait(400));
-        let whose = if dice.one_in(2) { FIRST } else { SECOND };
-        let tenant = if dice.one_in(4) { 2 - whose } else { whose - 1 };
+        let whose = if random.one_in(2) { FIRST } else { SECOND };
+        let tenant = if random.one_in(4) { 2 - whose } else { whose - 1 };
         let known = &world.tenants[tenant].known;
         let next = if tenant == whose - 1 {
-            step(dice.next_u64(), known)
+            step(random.next_u64(), known)
         } else {
-            step(dice.next_u64(), &known.without_links())
+            step(random.next_u64(), &known.without_links())
         };
-        let is_tight = dice.one_in(5);
+        let is_tight = random.one_in(5);
         match next {
             Step::Wait(millis) => {
                 world.wait(millis);
@@ -186,9 +186,9 @@ fn together(world: &mut World, seed: u64) -> (Vec<Event>, u64) {
             }
             Step::Operator(deed) => {
                 operations += 1;
-                let told = world.tell(whose, &deed);
+                let result = world.perform(whose, &deed);
                 if whose == SECOND {
-                    events.push(Event::Told(deed, told));
+                    events.push(Event::Performed(deed, result));
                 }
             }
             Step::Request(request) => {
@@ -211,11 +211,11 @@ fn alone(world: &World, events: &[Event]) -> Result<u64, String> {
         match event {
             Event::Wait(millis) => world.wait(*millis),
             Event::Maintain => world.maintain(),
-            Event::Told(deed, expected) => {
+            Event::Performed(deed, expected) => {
                 answers += 1;
-                let told = world.tell(SECOND, deed);
-                if told != *expected {
-                    return Err(format!("{deed:?}\ntogether: {expected}\nalone: {told}"));
+                let result = world.perform(SECOND, deed);
+                if result != *expected {
+                    return Err(format!("{deed:?}\ntogether: {expected}\nalone: {result}"));
                 }
             }
             Event::Asked(request, is_tight, expected) => {
@@ -245,7 +245,7 @@ fn compare(planted: Planted, wanted: u64) -> Result<(u64, u64), String> {
         if operations >= wanted {
             break;
         }
-        let at = |words: String| format!("history {number}: {words}");
+        let at = |message: String| format!("history {number}: {message}");
         let mut both = World::new(planted);
         let (events, count) = together(&mut both, number);
         let one = World::new(planted);

@@ -154,7 +154,7 @@ fn a_person_takes_over_and_gives_back() {
         (json!({ "outcome": "queued" }), json!("human"))
     );
     let again = world.turn(2, "Two", Some(&token));
-    assert_eq!(again.names(), ["session", "ack", "done"], "told again, stored once");
+    assert_eq!(again.names(), ["session", "ack", "done"], "replayed, stored once");
     let written =
         block_on(chat.reply_to_conversation(&operator(), &agent(), id, "Ada", "Which day suits you?"));
     assert_eq!(written.expect("a message").seq, 4);
@@ -277,7 +277,7 @@ fn revoked_tokens_are_rejected() {
     assert_eq!(world.post("/sync", &json!({ "token": other.token(), "after": 0 })).status, 200);
     let next = world.turn(3, "Two", None);
     assert_ne!(next.session()["conversation"], first.session()["conversation"]);
-    assert_eq!(world.messages(&first).len(), 2, "what was said stays");
+    assert_eq!(world.messages(&first).len(), 2, "the messages stay");
     // The turn that began it does not lead back to it either.
     let again = world.turn(1, "One", None);
     assert_ne!(again.session()["conversation"], first.session()["conversation"]);

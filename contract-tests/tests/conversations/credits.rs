@@ -80,7 +80,7 @@ fn check(world: &World, given: u64, step: &Step) {
     let ledger = block_on(world.platform.credit_entries(&query)).expect("entries");
     let sum: i64 = ledger.iter().map(|entry| entry.plan + entry.top_up).sum();
     let there = i64::try_from(account.available() + account.reserved()).expect("few");
-    assert_eq!(sum, there, "the ledger adds up behind {step:?}");
+    assert_eq!(sum, there, "the ledger adds up after {step:?}");
     let query = ConversationQuery { filter: ConversationFilter::default(), offset: 0, limit: 1_000 };
     let page = block_on(world.chat.conversations(&agent(), &query)).expect("a page");
     let (mut charged, mut of_day, mut cost) = (0, 0, 0.0);
@@ -94,9 +94,9 @@ fn check(world: &World, given: u64, step: &Step) {
             }
         }
     }
-    assert_eq!(there, i64::try_from(given - charged).expect("never overdrawn"), "behind {step:?}");
-    assert!(of_day <= TOKENS_PER_DAY, "{of_day} tokens of a day behind {step:?}");
-    assert!(cost <= COST_PER_DAY + 1e-9, "a day has cost {cost} behind {step:?}");
+    assert_eq!(there, i64::try_from(given - charged).expect("never overdrawn"), "after {step:?}");
+    assert!(of_day <= TOKENS_PER_DAY, "{of_day} tokens of a day after {step:?}");
+    assert!(cost <= COST_PER_DAY + 1e-9, "a day has cost {cost} after {step:?}");
 }
 
 /// The session token at the start of a stream.

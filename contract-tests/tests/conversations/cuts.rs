@@ -118,7 +118,7 @@ fn survives(pieces: &[String], fates: &[Fate], has_tasks: bool) {
     let whole = pieces.concat();
     let message = client.message.expect("a message");
     assert_eq!(message["text"], whole);
-    assert_eq!(client.text, whole, "what was drawn is what is stored");
+    assert_eq!(client.text, whole, "the displayed reply equals the stored one");
     let query =
         conversations::storage::ConversationQuery { filter: Default::default(), offset: 0, limit: 10 };
     use conversations::admin::ChatAdmin;

@@ -98,7 +98,7 @@ fn a_form_is_checked_by_the_contact_schema() {
     body["consent"]["version"] = json!("2");
     let answered = world.post("/lead", &body);
     assert_eq!(answered.status, 200, "{}", answered.text);
-    assert_eq!(contacts(&world).len(), 1, "nothing was made of what was refused");
+    assert_eq!(contacts(&world).len(), 1, "a rejected form creates nothing");
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn a_wrong_hash_revokes_an_earlier_verification() {
         "/lead",
         &lead(Some(&second.token()), json!({ "primaryEmail": "eve@example.com", "firstName": "Eve" })),
     );
-    assert_eq!(contacts(&world), before, "nothing that is claimed reaches the contact");
+    assert_eq!(contacts(&world), before, "unverified claims do not reach the contact");
     // A valid hash is accepted again, in the same conversation.
     let mut body = turn(4, "It is me", Some(&second.token()));
     body["user"] = user(&world, "crm-1001", "zoe@example.com", "");

@@ -150,7 +150,7 @@ fn new_sessions_are_limited_by_address() {
     }
     for number in 3..5 {
         let body = turn(number, &format!("Hi {number}"), None);
-        assert_eq!(world.post_solved("/turns", &body).status, 200, "from 80 % on a challenge is asked for");
+        assert_eq!(world.post_solved("/turns", &body).status, 200, "from 80 % on a challenge is required");
     }
     for (path, body) in [("/turns", turn(9, "Hi", None)), ("/lead", lead_of(None, "a@example.com"))] {
         let refused = world.post(path, &body);
@@ -315,7 +315,7 @@ fn open_streams_are_limited() {
     let query =
         conversations::storage::ConversationQuery { filter: Default::default(), offset: 0, limit: 10 };
     let stored = block_on(world.chat.conversations(&agent(), &query)).expect("a page").total;
-    assert_eq!(stored, 2, "what was refused is not stored, and nobody is asked");
+    assert_eq!(stored, 2, "a rejected turn is not stored, and no responder is called");
     drop(first);
     let fourth = open(4);
     assert_eq!(fourth.status(), 200);

@@ -173,7 +173,7 @@ fn a_cut_stream_resumes_after_any_event() {
     for after in 0..=all.len() {
         let body = json!({ "token": token, "turn": turn_id(1), "after": after });
         let rest = world.post("/turns/resume", &body);
-        assert_eq!(rest.events(), all[after..], "behind {after}");
+        assert_eq!(rest.events(), all[after..], "after {after}");
         // Another process sends the whole text as one event and continues the numbering.
         let late = world.send(&world.another(), "/turns/resume", &body, |_| ());
         assert_eq!(late.names(), ["session", "replace", "message", "done"]);
@@ -420,7 +420,7 @@ fn a_turns_deadline_covers_its_search_and_all_attempts() {
     world.script.will([Act::Hang]);
     world.knowledge.says("From the documents.");
     let late = world.turn(1, "One", None);
-    assert_eq!(late.event("error")["code"], "RESPONDER_TIMEOUT", "nobody answers when it is over");
+    assert_eq!(late.event("error")["code"], "RESPONDER_TIMEOUT", "no responder runs after the deadline");
     // A late attempt leaves time for another.
     let mut settings = WidgetSettings::default();
     settings.deadlines.first_event = 1_000;

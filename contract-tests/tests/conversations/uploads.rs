@@ -93,7 +93,7 @@ fn a_file_is_sent_with_a_message_and_deleted_with_its_conversation() {
     for days in [2, 100] {
         world.clock.advance_millis(days * DAY_MILLIS);
         world.maintain();
-        assert_eq!(world.content(&upload).as_deref(), Some(PDF), "behind {days} days");
+        assert_eq!(world.content(&upload).as_deref(), Some(PDF), "after {days} days");
     }
     let erased = world.conversation(&answered).id;
     block_on(world.chat.erase_conversation(&operator(), &agent(), erased)).expect("erased");
@@ -120,7 +120,7 @@ fn unsent_files_expire_after_a_day() {
     let refused = world.send_along(2, &token, &[&upload]);
     assert_eq!(refused.code(), "VALIDATION_ERROR");
     assert_eq!(refused.json()["validationErrors"][0]["field"], "uploads", "{}", refused.text);
-    assert_eq!(world.messages_of(&sent), 0, "nothing of a refused turn is stored");
+    assert_eq!(world.messages_of(&sent), 0, "a rejected turn stores nothing");
 }
 
 #[test]

@@ -56,7 +56,7 @@ impl Both {
         match step(seed, &self.known) {
             Step::Wait(millis) => [&self.model, &self.ours].into_iter().for_each(|cx| cx.advance(millis)),
             Step::Operator(deed) => {
-                let (expected, found) = (deed.told(&self.model), deed.told(&self.ours));
+                let (expected, found) = (deed.perform(&self.model), deed.perform(&self.ours));
                 if expected != found {
                     return Err(format!("{deed:?}\n{found}\nis not\n{expected}"));
                 }
@@ -79,11 +79,11 @@ impl Both {
 
     /// Runs random chat steps directly on the stores, some of which read all data.
     fn chat(&mut self, seed: u64) -> Result<(), String> {
-        let told = |cx: &Sandbox| {
+        let result = |cx: &Sandbox| {
             let storage = Arc::clone(&cx.store.storage);
             wait(chat_deeds(storage, &cx.agent, seed, cx.clock.now()))
         };
-        let (expected, found) = (told(&self.model), told(&self.ours));
+        let (expected, found) = (result(&self.model), result(&self.ours));
         [&self.model, &self.ours].into_iter().for_each(|cx| cx.advance(1_000));
         match expected.iter().zip(&found).find(|(expected, found)| expected != found) {
             Some((expected, found)) => Err(format!("the chat:\n{found}\nis not\n{expected}")),
@@ -111,7 +111,7 @@ fn shrink(open: &dyn Fn() -> Store, mut steps: Vec<u64>, mut failure: String) ->
             fewer.drain(place..(place + size).min(steps.len()));
             attempts += 1;
             match Both::new(open()).run(&fewer) {
-                Err(words) => (steps, failure) = (fewer, words),
+                Err(message) => (steps, failure) = (fewer, message),
                 Ok(()) => place += size,
             }
         }
@@ -130,8 +130,8 @@ fn compare(open: &dyn Fn() -> Store, requests: usize, shrinks: bool) -> Result<S
         if sent >= requests {
             break;
         }
-        let mut dice = SplitMix64(number);
-        let steps: Vec<u64> = (0..STEPS).map(|_| dice.next_u64()).collect();
+        let mut random = SplitMix64(number);
+        let steps: Vec<u64> = (0..STEPS).map(|_| random.next_u64()).collect();
         let mut both = Both::new(open());
         if let Err(failure) = both.run(&steps) {
             if !shrinks {
@@ -172,7 +172,7 @@ fn agree(backend: Backend, requests: usize) {
 }
 
 /// The number of compared requests: `default` unless the environment overrides it.
-#[expect(clippy::disallowed_methods, reason = "the length of a campaign is told by the environment")]
+#[expect(clippy::disallowed_methods, reason = "the length of a campaign comes from the environment")]
 fn requests(default: usize) -> usize {
     std::env::var("DIFFERENTIAL_REQUESTS").ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
@@ -195,14 +195,14 @@ fn mongo_answers_like_the_model() {
 /// Data moved between engines still yields the model's responses.
 fn move_through(backends: &[Backend], histories: u64) {
     for number in 0..histories {
-        let mut dice = SplitMix64(number ^ 0x6d6f_7665);
+        let mut random = SplitMix64(number ^ 0x6d6f_7665);
         let mut both = Both::new(backends[0].open());
         for (place, backend) in backends.iter().enumerate() {
             if place > 0 {
                 (both.model, both.ours) = (both.model.restarted(), both.ours.moved_to(backend.open()));
             }
-            let steps: Vec<u64> = (0..STEPS / 2).map(|_| dice.next_u64()).collect();
-            both.run(&steps).and_then(|()| both.chat(dice.next_u64())).unwrap_or_else(|failure| {
+            let steps: Vec<u64> = (0..STEPS / 2).map(|_| random.next_u64()).collect();
+            both.run(&steps).and_then(|()| both.chat(random.next_u64())).unwrap_or_else(|failure| {
                 panic!("history {number}, after {:?}: {failure}", &backends[..=place])
             });
         }

@@ -146,7 +146,7 @@ fn begin_and_drop(cx: &Sandbox, text: &str) {
         }
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
-    panic!("nothing was set aside");
+    panic!("nothing was reserved");
 }
 
 /// A client that disconnects is not charged: periodic maintenance releases the reservation, and so does the next

@@ -291,7 +291,7 @@ fn the_content_is_retained(backend: Backend) {
     cx.advance(30 * DAY - 1);
     assert_eq!((purge(&cx), blobs(&cx).len()), (0, 2));
     wait(cx.platform.maintain()).expect("maintenance");
-    assert_eq!(blobs(&cx).len(), 2, "a content that is kept is no orphan");
+    assert_eq!(blobs(&cx).len(), 2, "a retained content is not an orphan");
     cx.advance(1);
     assert_eq!((purge(&cx), blobs(&cx).len()), (1, 1));
     assert_eq!(purge(&cx), 0);

@@ -170,7 +170,7 @@ fn another_process_wins(backend: Backend) {
             let _ = held.fails(422, "IDEMPOTENCY_KEY_REUSED");
         }
         assert_eq!(total(&cx, &contact), before + 1);
-        assert_eq!(blobs(&cx).len() as u64, before + 1, "the content of the slower one is gone");
+        assert_eq!(blobs(&cx).len() as u64, before + 1, "the slower content is removed");
     }
 }
 

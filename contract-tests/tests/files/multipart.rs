@@ -217,9 +217,9 @@ fn broken_framing(backend: Backend) {
         ("another boundary in place of the closing one", format!("--x\r\n{head}\r\n\r\ntext\r\n--x\r\n")),
         ("one dash", format!("--x\r\n{head}\r\n\r\ntext\r\n--x-\r\n")),
         ("a closing boundary without its line end before", format!("--x\r\n{head}\r\n\r\ntext--x--\r\n")),
-        ("a closing boundary behind a line feed", format!("--x\r\n{head}\r\n\r\ntext\n--x--\r\n")),
+        ("a closing boundary after a line feed", format!("--x\r\n{head}\r\n\r\ntext\n--x--\r\n")),
         ("a closing boundary in another case", format!("--x\r\n{head}\r\n\r\ntext\r\n--X--\r\n")),
-        ("no empty line behind the head", format!("--x\r\n{head}\r\ntext\r\n--x--\r\n")),
+        ("no empty line after the header", format!("--x\r\n{head}\r\ntext\r\n--x--\r\n")),
         ("an end within the head", format!("--x\r\n{head}\r\n--x--\r\n")),
         ("no name", "--x\r\nContent-Type: text/plain\r\n\r\ntext\r\n--x--\r\n".to_owned()),
         ("no head", "--x\r\n\r\ntext\r\n--x--\r\n".to_owned()),
@@ -377,7 +377,7 @@ fn large_part_headers(backend: Backend) {
             documented(&cx, &contact, &reply, &format!("{size} of {}", &head[..20]));
             let reply = post_chunks(&cx, &contact, octets.as_bytes().chunks(10_000).map(chunk).collect());
             documented(&cx, &contact, &reply, &format!("{size} of {}", &head[..20]));
-            assert!(size <= 1_024 * 1_024 || reply.status != 201, "more than 1 MiB beside the file");
+            assert!(size <= 1_024 * 1_024 || reply.status != 201, "more than 1 MiB besides the file");
         }
     }
     // A header that never ends.

@@ -100,8 +100,8 @@ pub fn total(cx: &Sandbox, contact: &str) -> u64 {
 /// Neither a record nor a content exists.
 #[track_caller]
 pub fn nothing_is_kept(cx: &Sandbox, contact: &str) {
-    assert_eq!(total(cx, contact), 0, "a record was kept");
-    assert_eq!(blobs(cx), [], "a content was kept");
+    assert_eq!(total(cx, contact), 0, "a record is left");
+    assert_eq!(blobs(cx), [], "a content is left");
 }
 
 /// SHA-256 as hexadecimal digits.

@@ -427,8 +427,8 @@ fn a_mebibyte_besides_the_file(backend: Backend) {
     let (cx, contact) = sandbox_up_to(backend, 200 * KIB as u64);
     for file in [10, 200 * KIB] {
         let content = vec![b'x'; file];
-        let beside = Form::of_file("a.txt", &content).text("note", "").octets().len() - file;
-        for (fill, refused) in [(MIB - beside, false), (MIB - beside + 1, true)] {
+        let overhead = Form::of_file("a.txt", &content).text("note", "").octets().len() - file;
+        for (fill, refused) in [(MIB - overhead, false), (MIB - overhead + 1, true)] {
             for form in [
                 Form::of_file("a.txt", &content).text("note", &"y".repeat(fill)),
                 Form::new().text("note", &"y".repeat(fill)).file("a.txt", &content),
@@ -445,7 +445,7 @@ fn a_mebibyte_besides_the_file(backend: Backend) {
             }
         }
         // An epilogue counts as well.
-        for (fill, status) in [(MIB - beside, 201), (MIB, 413)] {
+        for (fill, status) in [(MIB - overhead, 201), (MIB, 413)] {
             let form = Form::of_file("a.txt", &content);
             let octets = [form.octets(), vec![b'z'; fill]].concat();
             let call = cx.call("POST", &files_of(&contact)).chunks(in_chunks(&octets, 50_000));

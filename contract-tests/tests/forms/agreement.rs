@@ -123,7 +123,7 @@ fn the_engine_accepts_what_the_schema_accepts() {
                 prop_assert!(errors.is_empty(), "the schema accepts, but the engine says {errors:?}\n{data}\n{definition}");
             } else {
                 met.borrow_mut().refused += 1;
-                prop_assert!(!errors.is_empty(), "the engine accepts what the schema refuses\n{data}\n{definition}");
+                prop_assert!(!errors.is_empty(), "the engine accepts what the schema rejects\n{data}\n{definition}");
             }
         }
     });

@@ -196,13 +196,13 @@ fn notes_of_the_history(backend: Backend) {
     let _ = change(&cx, &id, &json!({ "status": "submitted", "formData": { "text": "y" } })).expect(200);
     let reply = change(&cx, &id, &json!({ "status": "approved", "reviewNotes": " Two\nlines " })).expect(200);
     let history = reply.data()["statusHistory"].as_array().expect("a history");
-    let told: Vec<(&Value, &Value, &Value)> =
+    let seen: Vec<(&Value, &Value, &Value)> =
         history.iter().map(|change| (&change["from"], &change["to"], &change["notes"])).collect();
     let (null, notes) = (Value::Null, &reply.data()["reviewNotes"]);
     assert!(notes.as_str().is_some_and(|notes| notes.contains("Two\nlines")));
     let word = |word: &str| json!(word);
     assert_eq!(
-        told,
+        seen,
         [
             (&null, &word("submitted"), &null),
             (&word("submitted"), &word("under_review"), &null),

@@ -162,7 +162,7 @@ impl State {
         let check = wait(cx.platform.check_contents()).expect("checked");
         assert!(check.faults.is_empty(), "{:?}", check.faults);
         let account = wait(cx.platform.credits(&cx.agent)).expect("an account");
-        assert_eq!(account.reserved(), 0, "credits are set aside for nobody");
+        assert_eq!(account.reserved(), 0, "credits stay reserved");
         let digest = wait(transfer::digest(&*cx.store.moves(), &cx.agent)).expect("a digest");
         State { digest, credits: account.available() }
     }
@@ -201,16 +201,16 @@ fn an_undelivered_response_costs_nothing() {
                 break;
             }
             let left = State::of(&cx);
-            assert_eq!(left.credits, before, "dropped behind {times} polls: {:?}", ledger(&cx));
+            assert_eq!(left.credits, before, "dropped after {times} polls: {:?}", ledger(&cx));
             let kept = wait(cx.platform.documents(&cx.agent, None, 10)).expect("documents");
-            assert!(kept.is_empty(), "dropped behind {times} polls: {kept:?}");
+            assert!(kept.is_empty(), "dropped after {times} polls: {kept:?}");
             let mut entries = ledger(&cx);
             entries.sort_unstable();
             assert!(matches!(entries[..], ["set"] | ["charge", "refund", "set"]), "{entries:?}");
             refunds += entries.len() / 3;
         }
     }
-    assert!(refunds >= 2, "only {refunds} were dropped behind the charge");
+    assert!(refunds >= 2, "only {refunds} were dropped after the charge");
 }
 
 /// Polls a request this many times; returns its reply, if it came.
@@ -257,7 +257,7 @@ fn a_dropped_request_is_all_or_nothing() {
             let left = State::of(&cx);
             assert!(
                 left.is(&nothing) || left.is(&everything),
-                "{} dropped behind {times} polls: it differs from nothing in {:?} and from everything in {:?}",
+                "{} dropped after {times} polls: it differs from nothing in {:?} and from everything in {:?}",
                 meta.id,
                 left.digest.differences(&nothing.digest),
                 left.digest.differences(&everything.digest)

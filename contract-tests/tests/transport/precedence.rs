@@ -187,7 +187,11 @@ fn every_pair(backend: Backend) {
         assert_eq!((reply.status, reply.code()), (*status, *code), "all from {first:?}: {}", reply.text);
     }
     let contact = world.cx.get("/contacts/archived/chatbots/<A>").expect(200);
-    assert_eq!(contact.data()["firstName"], serde_json::Value::Null, "nothing was stored on the way");
+    assert_eq!(
+        contact.data()["firstName"],
+        serde_json::Value::Null,
+        "nothing was stored by the rejected requests"
+    );
 }
 
 /// Idempotency comes between the body and the rules; uniqueness after them.

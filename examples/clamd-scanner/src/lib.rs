@@ -33,7 +33,7 @@ pub enum Address {
 
 /// Timeouts of `clamd`, after which it counts as failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct Timeouts {
     /// For accepting a connection.
     pub connect: Duration,
     /// For accepting data.
@@ -42,11 +42,11 @@ pub struct Patience {
     pub answer: Duration,
 }
 
-impl Default for Patience {
+impl Default for Timeouts {
     /// 2 s, 10 s and 30 s.
     fn default() -> Self {
         let seconds = Duration::from_secs;
-        Patience { connect: seconds(2), take: seconds(10), answer: seconds(30) }
+        Timeouts { connect: seconds(2), take: seconds(10), answer: seconds(30) }
     }
 }
 
@@ -54,20 +54,20 @@ impl Default for Patience {
 #[derive(Clone, Debug)]
 pub struct ClamdScanner {
     address: Address,
-    patience: Patience,
+    timeouts: Timeouts,
 }
 
 impl ClamdScanner {
     /// A scanner for the `clamd` at this address. It connects with the first upload.
     #[must_use]
     pub fn new(address: Address) -> Self {
-        ClamdScanner { address, patience: Patience::default() }
+        ClamdScanner { address, timeouts: Timeouts::default() }
     }
 
     /// With custom timeouts.
     #[must_use]
-    pub fn with_patience(self, patience: Patience) -> Self {
-        ClamdScanner { patience, ..self }
+    pub fn with_timeouts(self, timeouts: Timeouts) -> Self {
+        ClamdScanner { timeouts, ..self }
     }
 }
 
@@ -97,24 +97,24 @@ impl From<NoVerdict> for ScanError {
 #[async_trait]
 impl FileScanner for ClamdScanner {
     async fn begin(&self) -> Result<Box<dyn FileScan>, ScanError> {
-        let connecting = timeout(self.patience.connect, Connection::open(&self.address));
+        let connecting = timeout(self.timeouts.connect, Connection::open(&self.address));
         let connection = connecting.await.map_err(|_| NoVerdict::Slow("accept a connection"))?;
         let connection = connection.map_err(NoVerdict::from)?;
-        Ok(Box::new(Scan { connection, patience: self.patience }))
+        Ok(Box::new(Scan { connection, timeouts: self.timeouts }))
     }
 }
 
 /// The scan of one file.
 struct Scan {
     connection: Connection,
-    patience: Patience,
+    timeouts: Timeouts,
 }
 
 #[async_trait]
 impl FileScan for Scan {
     async fn push(&mut self, octets: &Bytes) -> Result<(), ScanError> {
         for chunk in octets.chunks(wire::MAX_CHUNK) {
-            let sent = timeout(self.patience.take, self.connection.send(chunk)).await;
+            let sent = timeout(self.timeouts.take, self.connection.send(chunk)).await;
             if let Err(broken) = sent.map_err(|_| NoVerdict::Slow("take the file"))? {
                 return Err(self.connection.last_words(broken).await.into());
             }
@@ -123,7 +123,7 @@ impl FileScan for Scan {
     }
 
     async fn finish(mut self: Box<Self>) -> Result<Verdict, ScanError> {
-        let verdict = timeout(self.patience.answer, self.connection.verdict()).await;
+        let verdict = timeout(self.timeouts.answer, self.connection.verdict()).await;
         Ok(verdict.map_err(|_| NoVerdict::Slow("answer"))??)
     }
 }

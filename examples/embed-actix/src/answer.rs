@@ -19,8 +19,8 @@ pub struct Answer {
 impl Answer {
     /// The body of a response. For a `HEAD` the length is that of the `GET`, taken from the headers.
     pub fn new(body: ApiBody, headers: &HeaderMap) -> Self {
-        let told = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-        let size = told.or_else(|| body.size_hint().exact()).map_or(BodySize::Stream, BodySize::Sized);
+        let declared = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+        let size = declared.or_else(|| body.size_hint().exact()).map_or(BodySize::Stream, BodySize::Sized);
         Answer { body, size }
     }
 }

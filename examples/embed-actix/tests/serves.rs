@@ -63,8 +63,8 @@ impl Reply {
 
     /// A string member of the body, by its name.
     fn member(&self, name: &str) -> &str {
-        let (_, behind) = self.text().split_once(&format!("\"{name}\":\"")).expect(name);
-        behind.split('"').next().expect("an end")
+        let (_, rest) = self.text().split_once(&format!("\"{name}\":\"")).expect(name);
+        rest.split('"').next().expect("an end")
     }
 }
 

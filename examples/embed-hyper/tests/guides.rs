@@ -311,5 +311,5 @@ fn paths_in_the_architecture_exist() {
         })
         .collect();
     absent.sort_unstable();
-    assert!(absent.is_empty(), "ARCHITECTURE.md names what does not exist: {absent:?}");
+    assert!(absent.is_empty(), "ARCHITECTURE.md names absent paths: {absent:?}");
 }

@@ -143,8 +143,9 @@ impl World {
         at_most: u32,
     ) -> Vec<(KnowledgeId, Passage)> {
         let Some(tenant) = self.tenant(agent) else { return Vec::new() };
-        let behind = tenant.passages.iter().filter(|(place, _)| after.is_none_or(|after| **place > after));
-        behind.take(at_most as usize).map(|((document, _), it)| (*document, it.clone())).collect()
+        let following =
+            tenant.passages.iter().filter(|(candidate, _)| after.is_none_or(|after| **candidate > after));
+        following.take(at_most as usize).map(|((document, _), it)| (*document, it.clone())).collect()
     }
 
     pub(crate) fn change_knowledge(&mut self, agent: &AgentId, write: &KnowledgeWrite) -> Result<()> {

@@ -139,8 +139,8 @@ fn window<P, T: Clone>(
     let (skip, limit) = match window {
         Window::Page { offset, limit } => (usize::try_from(*offset).unwrap_or(usize::MAX), *limit),
         Window::After { position, limit } => {
-            let behind = |(place, _): &(P, &T)| compare(place, position).is_gt();
-            (found.iter().position(behind).unwrap_or(found.len()), *limit)
+            let following = |(candidate, _): &(P, &T)| compare(candidate, position).is_gt();
+            (found.iter().position(following).unwrap_or(found.len()), *limit)
         }
     };
     found.into_iter().skip(skip).take(limit as usize).map(|(_, item)| item.clone()).collect()
@@ -495,14 +495,17 @@ impl World {
     }
 
     pub(crate) fn audit_entries(&self, query: &AuditQuery) -> Vec<AuditEntry> {
-        let wanted = |place: &(Timestamp, AuditId), entry: &AuditEntry| {
-            let behind = query
+        let wanted = |candidate: &(Timestamp, AuditId), entry: &AuditEntry| {
+            let following = query
                 .after
-                .is_none_or(|after| if query.newest_first { *place < after } else { *place > after });
-            behind && query.agent.as_ref().is_none_or(|agent| entry.agent_id.as_ref() == Some(agent))
+                .is_none_or(|after| if query.newest_first { *candidate < after } else { *candidate > after });
+            following && query.agent.as_ref().is_none_or(|agent| entry.agent_id.as_ref() == Some(agent))
         };
-        let found =
-            self.audit.iter().filter(|(place, entry)| wanted(place, entry)).map(|(_, entry)| entry.clone());
+        let found = self
+            .audit
+            .iter()
+            .filter(|(candidate, entry)| wanted(candidate, entry))
+            .map(|(_, entry)| entry.clone());
         let limit = query.limit as usize;
         if query.newest_first { found.rev().take(limit).collect() } else { found.take(limit).collect() }
     }

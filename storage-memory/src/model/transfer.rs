@@ -49,8 +49,9 @@ impl Tenant {
 
 impl World {
     pub(crate) fn agents_after(&self, after: Option<&AgentId>, at_most: u32) -> Vec<Agent> {
-        let behind = self.agents.values().filter(|tenant| after.is_none_or(|after| tenant.agent.id > *after));
-        let mut agents: Vec<Agent> = behind.map(|tenant| tenant.agent.clone()).collect();
+        let following =
+            self.agents.values().filter(|tenant| after.is_none_or(|after| tenant.agent.id > *after));
+        let mut agents: Vec<Agent> = following.map(|tenant| tenant.agent.clone()).collect();
         agents.sort_by(|a, b| a.id.cmp(&b.id));
         agents.truncate(at_most as usize);
         agents

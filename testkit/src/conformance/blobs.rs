@@ -336,7 +336,7 @@ async fn what_is_not_there_is_missing(store: Arc<dyn BlobStore>) {
 async fn removing_twice_is_removing(store: Arc<dyn BlobStore>) {
     let store = store.as_ref();
     let (gone, kept) = (key("a", 1), key("a", 2));
-    store.remove(&gone).await.expect("nothing is there to be removed");
+    store.remove(&gone).await.expect("nothing to remove");
     write(store, &gone, &content(1, 10)).await;
     write(store, &kept, &content(2, 10)).await;
     for _ in 0..2 {

@@ -384,10 +384,10 @@ async fn spend(storage: Arc<dyn ConversationStorage>, writer: usize) -> u64 {
         let pays = !(writer + round).is_multiple_of(3);
         let settled = change_until_saved(&*storage, &agent, |account| {
             if !pays {
-                assert!(account.release(reservation), "what was set aside is there");
+                assert!(account.release(reservation), "the reservation exists");
                 return (0, None);
             }
-            let settled = account.settle(reservation).expect("what was set aside is there");
+            let settled = account.settle(reservation).expect("the reservation exists");
             let charge = CreditEntry {
                 id: reservation,
                 plan: -(settled.plan as i64),
@@ -428,7 +428,7 @@ pub(super) fn credits_are_conserved_among_several(backend: &mut dyn Backend) {
         let account = world.credits(&a).await.expect("an account");
         assert_eq!(account.reserved(), 0, "everybody has paid or given back");
         assert_eq!(account.available() + paid, 20 + 9);
-        assert!(paid > 0, "nobody has paid");
+        assert!(paid > 0, "nothing was committed");
         let entries = world.ledger(&a, None, 1_000).await;
         let sum: i64 = entries.iter().map(|entry| entry.plan + entry.top_up).sum();
         assert_eq!(sum, account.available() as i64, "{entries:?}");

@@ -120,7 +120,7 @@ pub(super) fn document_lists_page_by_id(backend: &mut dyn Backend) {
             }
             assert_eq!(seen, all, "in steps of {at_most}");
         }
-        assert_eq!(world.documents(&a, Some(id(5)), 10).await, all[3..], "behind one that is not there");
+        assert_eq!(world.documents(&a, Some(id(5)), 10).await, all[3..], "after one that does not exist");
         assert!(world.documents(&a, None, 0).await.is_empty());
     });
 }
@@ -194,7 +194,7 @@ pub(super) fn contents_of_documents_are_due_at_their_end(backend: &mut dyn Backe
         assert_eq!(world.due(100, 10).await, [key(&a, 1)], "at the very instant");
         assert_eq!(world.due(1_000, 2).await, [key(&a, 1), key(&b, 2)]);
         assert_eq!(world.due(1_000, 10).await, [key(&a, 1), key(&b, 2), key(&a, 3)]);
-        assert_eq!(world.document(&a, 1).await, Some(document(1, 10)), "it is there until it is forgotten");
+        assert_eq!(world.document(&a, 1).await, Some(document(1, 10)), "it exists until its blob is removed");
         world.storage.forget_blobs(&[key(&a, 1), key(&a, 2)]).await.expect("forget");
         assert_eq!(world.document(&a, 1).await, None);
         assert_eq!(world.documents(&a, None, 10).await, [document(3, 10)]);
@@ -221,7 +221,7 @@ pub(super) fn a_discarded_document_leaves_its_content_due(backend: &mut dyn Back
         assert_eq!(world.octets(&a).await, 20);
         assert!(world.due(39, 10).await.is_empty());
         assert_eq!(world.due(40, 10).await, [key(&a, 5)]);
-        assert_eq!(world.known(&[key(&a, 5)]).await, [true], "what is to go is no orphan");
+        assert_eq!(world.known(&[key(&a, 5)]).await, [true], "a due content is not an orphan");
         // A discard of an absent document has no effect: its content stays due as before.
         world.discard(&a, 5, 45).await;
         world.discard(&a, 7, 45).await;
@@ -269,7 +269,7 @@ pub(super) fn documents_of_deleted_agents_go(backend: &mut dyn Backend) {
         world.discard(&a, 1, 20).await;
         assert!(world.due(99, 10).await.is_empty(), "a deleted agent has none to discard");
         let all = [1, 2, 3].map(|number| key(&a, number));
-        assert_eq!(world.known(&all).await, [true; 3], "what is still to be purged is no orphan");
+        assert_eq!(world.known(&all).await, [true; 3], "a due content is not an orphan");
         let payloads = world.audit_of(Some(&a)).await.len() as u64;
         let mut removed = 0;
         loop {

@@ -179,7 +179,7 @@ pub(super) fn file_lists_sort_and_page(backend: &mut dyn Backend) {
                     let position = sort.position(file);
                     let page = world.page(&a, &query(Window::After { position, limit: 2 })).await;
                     let wanted: Vec<_> = expected.iter().skip(n + 1).take(2).cloned().collect();
-                    assert_eq!(page.files, wanted, "{sort:?} {order:?} behind {n}");
+                    assert_eq!(page.files, wanted, "{sort:?} {order:?} after {n}");
                     assert_eq!(page.total, 5);
                 }
             }
@@ -251,7 +251,7 @@ pub(super) fn file_writes_need_the_contact_as_read(backend: &mut dyn Backend) {
             world.storage.delete_file(&a, &world.deletion(second.id, &after, at(1_000))).await,
             &StorageErrorKind::Missing,
         );
-        assert_eq!(world.audit_of(Some(&a)).await.len(), entries, "a refused write is not noted");
+        assert_eq!(world.audit_of(Some(&a)).await.len(), entries, "a rejected write leaves no audit entry");
         assert_eq!(world.page(&a, &every_file(before.id)).await.files, [file]);
         assert!(world.due(1_000_000, 10).await.is_empty());
     });
@@ -379,7 +379,7 @@ pub(super) fn contents_of_deleted_agents_are_due(backend: &mut dyn Backend) {
         assert_eq!(world.file(&a, live.id).await, None);
         assert_eq!(world.needed(None, 10).await, [BlobEntry { key: key(&theirs), size: 5 }]);
         let known = world.known(&[key(&live), key(&deleted)]).await;
-        assert_eq!(known, [true, true], "what is still to be purged is no orphan");
+        assert_eq!(known, [true, true], "a due content is not an orphan");
         while world.storage.purge_agent(&a, 1).await.expect("purge") > 0 {}
         let mut due = world.due(300, 10).await;
         due.sort();

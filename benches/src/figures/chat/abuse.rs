@@ -69,12 +69,12 @@ pub(in crate::figures) fn run(_: &Options) -> Measured {
 
     site.runtime.block_on(visitors(&site.chat, &honest, Duration::from_secs(2)))?;
     let at_rest = site.server.memory()?.0;
-    let (mut without, mut beside) = (Samples::default(), Samples::default());
+    let (mut without, mut flooded) = (Samples::default(), Samples::default());
     let mut most = at_rest;
     for round in 0..ROUNDS {
         without.extend(&site.runtime.block_on(visitors(&site.chat, &honest, PHASE))?);
         let flood = site.runtime.spawn(flood(site.chat.clone(), round, Arc::clone(&answers)));
-        beside.extend(&site.runtime.block_on(visitors(&site.chat, &honest, PHASE))?);
+        flooded.extend(&site.runtime.block_on(visitors(&site.chat, &honest, PHASE))?);
         most = most.max(site.server.memory()?.0);
         site.runtime.block_on(flood)??;
         most = most.max(site.server.memory()?.0);
@@ -85,7 +85,7 @@ pub(in crate::figures) fn run(_: &Options) -> Measured {
     let mut report = Report::new("widget-abuse");
     report.condition(format!(
         "openapi-server with the built-in limits of an address; {} turns from one address over {CONNECTIONS} connections, \
-         a fifth with one of {FORGED} forged origins, one in {LARGE_ONE_IN} with a body of 2 MiB, beside {SLOW} connections \
+         a fifth with one of {FORGED} forged origins, one in {LARGE_ONE_IN} with a body of 2 MiB, next to {SLOW} connections \
          that send a head a byte a second; meanwhile a visitor from an address of its own asks every {} ms, answered by a \
          model that takes {} ms; in turns with {ROUNDS} times {} s without the flood; all on the same cores",
         number(TURNS as f64),
@@ -98,15 +98,15 @@ pub(in crate::figures) fn run(_: &Options) -> Measured {
             if *status == 0 { "flood: closed".to_owned() } else { format!("flood: answered {status}") };
         report.detail(what, *count as f64, "");
     }
-    report.detail("honest visitors", (without.len() + beside.len()) as f64, "");
+    report.detail("honest visitors", (without.len() + flooded.len()) as f64, "");
     report.detail("median of an honest answer without the flood", without.median(), "ms");
-    report.detail("median of an honest answer beside it", beside.median(), "ms");
+    report.detail("median of an honest answer during it", flooded.median(), "ms");
     report.detail("p95 of an honest answer without the flood", without.quantile(0.95), "ms");
-    report.detail("p95 of an honest answer beside it", beside.quantile(0.95), "ms");
+    report.detail("p95 of an honest answer during it", flooded.quantile(0.95), "ms");
     report.detail("memory at rest", at_rest, "MiB");
     report.figure("growth of memory", most - at_rest, "MiB", Reach::AtMost(20.0));
     report.figure("calls of the model for the flood", calls as f64, "", Reach::AtMost(BUDGET));
-    let slower = beside.quantile(0.95) / without.quantile(0.95);
+    let slower = flooded.quantile(0.95) / without.quantile(0.95);
     report.figure("p95 of an honest answer, against without the flood", slower, "×", Reach::AtMost(1.1));
     Ok(report)
 }

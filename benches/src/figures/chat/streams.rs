@@ -100,7 +100,7 @@ pub(in crate::figures) fn run(options: &Options) -> Measured {
             return Err(format!("the model was asked {calls} times by {expected} visitors").into());
         }
         let begun = (monotonic(), crowd.words());
-        let beside = gets(&mut keys)?;
+        let loaded = gets(&mut keys)?;
         words.push((crowd.words() - begun.1) as f64 / begun.0.elapsed().as_secs_f64());
         let memory = site.server.memory()?.0;
         most = most.max(memory);
@@ -111,9 +111,9 @@ pub(in crate::figures) fn run(options: &Options) -> Measured {
         crowd.end(STREAMS)?;
         site.model.cut_short(false);
         without.push(alone.p99_us);
-        with.push(beside.p99_us);
-        ratios.push(beside.p99_us / alone.p99_us);
-        medians.push(beside.median_us / alone.median_us);
+        with.push(loaded.p99_us);
+        ratios.push(loaded.p99_us / alone.p99_us);
+        medians.push(loaded.median_us / alone.median_us);
     }
     site.end()?;
 
@@ -132,8 +132,8 @@ pub(in crate::figures) fn run(options: &Options) -> Measured {
     report.detail("with the first streams", first, "MiB");
     report.detail("words a second", words.median(), "");
     report.detail("p99 of a GET without streams", without.median(), "µs");
-    report.detail("p99 of a GET beside them", with.median(), "µs");
-    report.detail("median of a GET beside them, against without", medians.median(), "×");
+    report.detail("p99 of a GET with them", with.median(), "µs");
+    report.detail("median of a GET with them, against without", medians.median(), "×");
     let kib = |mib: f64| mib * 1_024.0 / STREAMS as f64;
     // The turns of a round have ended when the next one begins, and their events are cached for minutes.
     report.detail(
@@ -142,6 +142,6 @@ pub(in crate::figures) fn run(options: &Options) -> Measured {
         "KiB",
     );
     report.figure("memory of an open stream", kib(first - at_rest), "KiB", Reach::AtMost(64.0));
-    report.figure("p99 of a GET beside the streams", ratios.median(), "×", Reach::AtMost(2.0));
+    report.figure("p99 of a GET with the streams", ratios.median(), "×", Reach::AtMost(2.0));
     Ok(report)
 }

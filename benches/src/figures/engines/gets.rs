@@ -156,9 +156,9 @@ async fn find_one(url: &str, options: &Options, contacts: u64) -> Result<f64, Fa
     for number in 0..options.connections {
         let (collection, answered, ids) = (collection.clone(), Arc::clone(&answered), Arc::clone(&ids));
         tasks.spawn(async move {
-            let mut dice = SplitMix64(number as u64);
+            let mut random = SplitMix64(number as u64);
             while begun.elapsed() < length {
-                let id = ids[dice.below(ids.len() as u64) as usize].clone();
+                let id = ids[random.below(ids.len() as u64) as usize].clone();
                 if collection.find_one(doc! { "_id": id }).await?.is_none() {
                     return Err("a contact is not there".into());
                 }

@@ -33,7 +33,7 @@ const ENOUGH: usize = 10;
 
 /// A finding.
 struct Finding {
-    words: String,
+    message: String,
     case: Case,
     /// Whether it reproduces alone, in a fresh world.
     alone: bool,
@@ -41,15 +41,15 @@ struct Finding {
 
 impl Finding {
     /// Minimizes a case, if it fails alone.
-    fn of(case: &Case, words: String) -> Self {
+    fn of(case: &Case, message: String) -> Self {
         let fails = |case: &Case| caught(|| World::new().send(case)).err();
-        let mut finding = Finding { words, case: case.clone(), alone: fails(case).is_some() };
+        let mut finding = Finding { message, case: case.clone(), alone: fails(case).is_some() };
         if !finding.alone {
             return finding;
         }
         let mut shrink = |smaller: Case| match fails(&smaller) {
-            Some(words) => {
-                (finding.words, finding.case) = (words, smaller);
+            Some(message) => {
+                (finding.message, finding.case) = (message, smaller);
                 true
             }
             None => false,
@@ -87,7 +87,12 @@ impl Finding {
         fs::write(&path, &octets).expect("a file in target/tmp");
         let alone = if self.alone { "alone" } else { "only after what was sent before it" };
         let shown: String = octets.escape_ascii().to_string().chars().take(4_000).collect();
-        format!("{}\n  {alone}, kept as {}:\n  {}", self.words, path.display(), shown.replace("\\n", "\n  "))
+        format!(
+            "{}\n  {alone}, kept as {}:\n  {}",
+            self.message,
+            path.display(),
+            shown.replace("\\n", "\n  ")
+        )
     }
 }
 
@@ -127,9 +132,9 @@ impl Campaign {
         let sent = match caught(|| world.send(case)) {
             Ok(Sent::Nothing) => return,
             Ok(sent) => sent,
-            Err(words) => {
-                let finding = Finding::of(case, words);
-                let is_new = self.findings.iter().all(|known| known.words != finding.words);
+            Err(message) => {
+                let finding = Finding::of(case, message);
+                let is_new = self.findings.iter().all(|known| known.message != finding.message);
                 self.findings.extend(is_new.then_some(finding));
                 *world = World::new();
                 return;
@@ -149,7 +154,7 @@ impl Campaign {
 
     /// Runs cases until the CPU time is used up.
     fn run(&mut self, seed: u64, seconds: f64, running: &Mutex<Vec<u8>>) {
-        let mut dice = SplitMix64(seed);
+        let mut random = SplitMix64(seed);
         let mut world = World::new();
         self.corpus = seeds::all();
         for case in self.corpus.clone() {
@@ -160,15 +165,15 @@ impl Campaign {
         while self.findings.len() < self.enough && cpu_seconds() < end {
             world = World::new();
             for _ in 0..CASES_OF_WORLD {
-                let begin = match traffic::step(dice.next_u64(), &of_world) {
-                    Step::Request(request) if dice.one_in(4) => Case::of(&request),
-                    _ => dice.pick(&self.corpus),
+                let begin = match traffic::step(random.next_u64(), &of_world) {
+                    Step::Request(request) if random.one_in(4) => Case::of(&request),
+                    _ => random.pick(&self.corpus),
                 };
-                let case = if dice.one_in(30) {
+                let case = if random.one_in(30) {
                     begin
                 } else {
-                    let other = &self.corpus[dice.below(self.corpus.len() as u64) as usize];
-                    mutated(&mut dice, &begin, other)
+                    let other = &self.corpus[random.below(self.corpus.len() as u64) as usize];
+                    mutated(&mut random, &begin, other)
                 };
                 self.try_case(&mut world, &case, running);
             }
@@ -177,7 +182,7 @@ impl Campaign {
 }
 
 /// Runs a campaign on its own thread; a case that hangs aborts the process and reports its request.
-#[expect(clippy::disallowed_methods, reason = "nothing else ends a thread that never ends")]
+#[expect(clippy::disallowed_methods, reason = "nothing else stops a hung thread")]
 fn campaign(seed: u64, seconds: f64, has_defect: bool) -> Campaign {
     let running = Arc::new(Mutex::new(Vec::new()));
     let (done, outcome) = mpsc::channel();
@@ -237,16 +242,16 @@ fn a_planted_panic_is_found() {
     // It stops at the finding. The duration depends on the seeds.
     let campaign = campaign(1, 300.0, true);
     let [finding] = &campaign.findings[..] else { panic!("{} findings", campaign.findings.len()) };
-    assert!(finding.words.contains("the planted defect"), "{}", finding.words);
-    assert!(finding.alone, "it needs nothing that was sent before");
+    assert!(finding.message.contains("the planted defect"), "{}", finding.message);
+    assert!(finding.alone, "it reproduces in a fresh world");
     assert!(finding.case.body.len() < 1_000, "{} octets are left of it", finding.case.body.len());
 }
 
 #[test]
 fn committed_findings_stay_fixed() {
     for (name, case) in seeds::kept() {
-        if let Err(words) = caught(|| World::new().send(&case)) {
-            panic!("{name}: {words}");
+        if let Err(message) = caught(|| World::new().send(&case)) {
+            panic!("{name}: {message}");
         }
     }
 }

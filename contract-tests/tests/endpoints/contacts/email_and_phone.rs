@@ -16,7 +16,7 @@ fn accepts(cx: &Sandbox, field: &str, value: &Value, stored: &Value) {
     let reply = create_with(cx, field, value).expect(201);
     assert_eq!(reply.data()[field], *stored, "{field}: {value}");
     let id = reply.id();
-    assert_eq!(cx.read(&id).data(), reply.data(), "what was answered is what is stored");
+    assert_eq!(cx.read(&id).data(), reply.data(), "the response equals the stored record");
 }
 
 fn refuses(cx: &Sandbox, field: &str, value: &Value, kind: &str) {

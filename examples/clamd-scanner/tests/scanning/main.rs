@@ -6,7 +6,7 @@ mod stand_in;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clamd_scanner::{Address, ClamdScanner, Patience};
+use clamd_scanner::{Address, ClamdScanner, Timeouts};
 use contract_tests::sandbox::wait;
 use contract_tests::{Backend, Form, Reply, Sandbox};
 use openapi_core::platform::FileSettings;
@@ -32,8 +32,8 @@ impl Office {
     /// With a scanner that times out after 200 ms.
     fn in_a_hurry(address: Address) -> Self {
         let limit = Duration::from_millis(200);
-        let patience = Patience { connect: limit, take: limit, answer: limit };
-        Office::scanned_by(ClamdScanner::new(address).with_patience(patience))
+        let timeouts = Timeouts { connect: limit, take: limit, answer: limit };
+        Office::scanned_by(ClamdScanner::new(address).with_timeouts(timeouts))
     }
 
     fn scanned_by(scanner: ClamdScanner) -> Self {

@@ -40,8 +40,8 @@ impl Reply {
 
     /// A string member of the body, by its name.
     pub fn member(&self, name: &str) -> &str {
-        let (_, behind) = self.body.split_once(&format!("\"{name}\":\"")).expect(name);
-        behind.split('"').next().expect("an end")
+        let (_, tail) = self.body.split_once(&format!("\"{name}\":\"")).expect(name);
+        tail.split('"').next().expect("an end")
     }
 }
 

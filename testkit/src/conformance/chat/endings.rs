@@ -80,7 +80,7 @@ pub(in crate::conformance) fn conversations_expire_in_order(backend: &mut dyn Ba
         assert_eq!(world.expired(500, 100).await, left);
         world.set_status(&a, AgentStatus::Deleted, 700).await.expect("delete");
         assert_eq!(world.expired(500, 100).await, [all[4].clone(), all[5].clone()]);
-        assert_eq!(world.expired(500, 1).await, [all[4].clone()], "they take nobody's place");
+        assert_eq!(world.expired(500, 1).await, [all[4].clone()], "they do not displace others");
     });
 }
 

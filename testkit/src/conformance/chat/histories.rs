@@ -309,17 +309,17 @@ pub async fn chat_deeds(
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
     let steps = history(60).new_tree(&mut runner).unwrap_or_else(|error| panic!("{error}")).current();
     let (world, agents) = (World::new(storage), [agent.clone(), agent.clone()]);
-    let mut told = Vec::new();
+    let mut outcomes = Vec::new();
     for (n, step) in steps.iter().enumerate() {
         let is_of_others =
             matches!(step, Step::EraseContact { .. } | Step::Delete { .. } | Step::Purge { .. });
         if !is_of_others {
             let millis = since.millis() - at(0).millis() + n as i64;
-            told.push(format!("{step:?}: {:?}", apply(&world, &agents, step, millis).await));
+            outcomes.push(format!("{step:?}: {:?}", apply(&world, &agents, step, millis).await));
         }
     }
-    told.push(format!("{:?}", everything(&world, agent).await));
-    told
+    outcomes.push(format!("{:?}", everything(&world, agent).await));
+    outcomes
 }
 
 /// Applies a history to a store and to the model.

@@ -71,7 +71,7 @@ pub(in crate::conformance) fn knowledge_changes_need_the_version_before(backend:
         let record = super::agent_record(AgentRecordKind::Knowledge, 5);
         world.put_record(&a, &record).await;
         assert_fails(add(&a, 5, 9).await, &StorageErrorKind::Stale);
-        add(&a, 6, 9).await.expect("the version behind the record's");
+        add(&a, 6, 9).await.expect("the version after the record's");
         let stored = world.record_of(&a, AgentRecordKind::Knowledge).await.expect("record");
         assert_eq!((stored.version, stored.body.is_empty()), (6, true));
     });

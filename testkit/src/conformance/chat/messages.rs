@@ -40,9 +40,9 @@ pub(in crate::conformance) fn messages_are_read_in_windows(backend: &mut dyn Bac
         let read = async |which, limit| numbers(&world.some_messages(&a, 1, which, limit).await);
         for limit in [0, 1, 3, 12, 100, u32::MAX] {
             for seq in [0, 1, 2, 9, 10, 11, 12, 13, 99, u64::MAX] {
-                let behind = all.iter().copied().filter(|it| *it > seq).take(limit as usize);
+                let following = all.iter().copied().filter(|it| *it > seq).take(limit as usize);
                 let after = read(WhichMessages::After(seq), limit).await;
-                assert_eq!(after, behind.collect::<Vec<_>>(), "{limit} after {seq}");
+                assert_eq!(after, following.collect::<Vec<_>>(), "{limit} after {seq}");
                 let mut ahead: Vec<u64> = all.iter().copied().filter(|it| *it < seq).collect();
                 ahead.drain(..ahead.len().saturating_sub(limit as usize));
                 let before = read(WhichMessages::Before(seq), limit).await;
@@ -85,7 +85,7 @@ pub(in crate::conformance) fn messages_are_found_by_id_and_turn(backend: &mut dy
         assert_eq!(turn(1, "t-1", 9).await, [1, 2, 7]);
         assert_eq!(turn(1, "t-1", 2).await, [1, 2]);
         assert!(turn(1, "t-1", 0).await.is_empty());
-        assert_eq!(turn(1, "T-1", 9).await, [4], "a turn is told apart by case");
+        assert_eq!(turn(1, "T-1", 9).await, [4], "turns are case-sensitive");
         assert_eq!(turn(1, "o'brien \"é\" %_", 9).await, [5]);
         assert_eq!(turn(1, "", 9).await, [6], "none is not an empty one");
         assert!(turn(1, "t-2", 9).await.is_empty());

@@ -91,7 +91,7 @@ pub(in crate::conformance) fn uploads_go_with_their_conversation(backend: &mut d
         assert_eq!(world.document(&a, 61).await, None);
         assert!(world.due(4_999, 9).await.is_empty());
         assert_eq!(world.due(5_000, 9).await, [key(&a, 60), key(&a, 61)]);
-        assert_eq!(world.document(&a, 62).await, Some(other), "it is nobody's");
+        assert_eq!(world.document(&a, 62).await, Some(other), "it belongs to no conversation");
         assert_eq!((world.octets(&a).await, world.octets(&b).await), (10, 10));
         assert_eq!(world.known(&[key(&a, 99)]).await, [false]);
     });

@@ -89,7 +89,7 @@ impl Faulty {
     }
 
     fn compare(&self, a: &SortPosition, b: &SortPosition, order: Order) -> std::cmp::Ordering {
-        let is_null = |place: &SortPosition| place.key == SortKey::Text(None);
+        let is_null = |candidate: &SortPosition| candidate.key == SortKey::Text(None);
         if self.is(PlantedFault::NullsFirstDescending)
             && order == Order::Descending
             && is_null(a) != is_null(b)
@@ -123,12 +123,13 @@ impl Faulty {
                 (usize::try_from(offset + extra).unwrap_or(usize::MAX), *limit)
             }
             Window::After { position, limit } => {
-                let behind = |place: &SortPosition| {
-                    let ordering = self.compare(place, position, query.order);
+                let following = |candidate: &SortPosition| {
+                    let ordering = self.compare(candidate, position, query.order);
                     ordering.is_gt() || self.is(PlantedFault::PositionInclusive) && ordering.is_eq()
                 };
-                let known = found.iter().any(|(place, _)| place.id == position.id);
-                let first = found.iter().position(|(place, _)| behind(place)).unwrap_or(found.len());
+                let known = found.iter().any(|(candidate, _)| candidate.id == position.id);
+                let first =
+                    found.iter().position(|(candidate, _)| following(candidate)).unwrap_or(found.len());
                 (if self.is(PlantedFault::PositionNeedsContact) && !known { 0 } else { first }, *limit)
             }
         };

@@ -63,11 +63,11 @@ impl Faulty {
             }
             Window::After { position, limit } => {
                 let inclusive = self.is(PlantedFault::FilePositionInclusive);
-                let behind = |file: &ContactFile| {
+                let following = |file: &ContactFile| {
                     let order = query.sort.position(file).compare(position, query.order);
                     order.is_gt() || inclusive && order.is_eq()
                 };
-                files.into_iter().filter(behind).take(*limit as usize).collect()
+                files.into_iter().filter(following).take(*limit as usize).collect()
             }
         };
         if self.is(PlantedFault::FileTotalOfPage) {

@@ -131,11 +131,11 @@ impl Faulty {
             }
             Window::After { position, limit } => {
                 let inclusive = self.is(PlantedFault::TemplatePositionInclusive);
-                let behind = |template: &TemplateSummary| {
-                    let place = TemplatePosition::of(template);
-                    place > *position || inclusive && place == *position
+                let following = |template: &TemplateSummary| {
+                    let candidate = TemplatePosition::of(template);
+                    candidate > *position || inclusive && candidate == *position
                 };
-                all.into_iter().filter(behind).take(*limit as usize).collect()
+                all.into_iter().filter(following).take(*limit as usize).collect()
             }
         };
         let total = if self.is(PlantedFault::TemplateTotalOfPage) { templates.len() as u64 } else { total };
@@ -209,11 +209,11 @@ impl Faulty {
             }
             Window::After { position, limit } => {
                 let inclusive = self.is(PlantedFault::SubmissionPositionInclusive);
-                let behind = |submission: &Submission| {
-                    let place = SubmissionPosition::of(submission);
-                    place < *position || inclusive && place == *position
+                let following = |submission: &Submission| {
+                    let candidate = SubmissionPosition::of(submission);
+                    candidate < *position || inclusive && candidate == *position
                 };
-                all.into_iter().filter(behind).take(*limit as usize).collect()
+                all.into_iter().filter(following).take(*limit as usize).collect()
             }
         };
         if self.is(PlantedFault::SubmissionHistoryListed) {

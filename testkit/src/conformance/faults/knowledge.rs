@@ -75,12 +75,14 @@ impl Faulty {
             }
         }
         let is_inclusive = fault == PlantedFault::PassagePositionInclusive;
-        let place = |(document, passage): &(KnowledgeId, Passage)| (*document, passage.position);
-        all.retain(|it| after.is_none_or(|after| place(it) > after || is_inclusive && place(it) == after));
+        let candidate = |(document, passage): &(KnowledgeId, Passage)| (*document, passage.position);
+        all.retain(|it| {
+            after.is_none_or(|after| candidate(it) > after || is_inclusive && candidate(it) == after)
+        });
         if fault == PlantedFault::PassagesSortAsText {
             all.sort_by_key(|(document, passage)| (*document, passage.position.to_string()));
         } else {
-            all.sort_by_key(place);
+            all.sort_by_key(candidate);
         }
         if fault == PlantedFault::PassagesEndAtDocument {
             let first = all.first().map(|(document, _)| *document);

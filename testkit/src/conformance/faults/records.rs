@@ -1,4 +1,4 @@
-//! Faults in what is kept beside the resources: replays, rate windows, audit.
+//! Faults in idempotency records, rate-limit windows and the audit log.
 
 use super::*;
 

@@ -252,12 +252,12 @@ pub(in crate::conformance) fn files_of_a_contact_are_told_apart(backend: &mut dy
         let deletion = world.deletion(FileId::from_bytes([2; 12]), &contact, at(1_000));
         world.storage.delete_file(&a, &deletion).await.unwrap_or_else(|error| panic!("{error}"));
         let files = [1, 2, 3, 4, 1].map(|id| FileId::from_bytes([id; 12]));
-        let told = world.storage.files_of_contact(&a, contact.id, &files).await;
-        assert_eq!(told.unwrap_or_else(|error| panic!("{error}")), [true, false, false, false, true]);
-        let told = world.storage.files_of_contact(&b, contact.id, &files).await;
-        assert_eq!(told.unwrap_or_else(|error| panic!("{error}")), [false; 5]);
-        let told = world.storage.files_of_contact(&a, contact.id, &[]).await;
-        assert_eq!(told.unwrap_or_else(|error| panic!("{error}")), [false; 0]);
+        let belong = world.storage.files_of_contact(&a, contact.id, &files).await;
+        assert_eq!(belong.unwrap_or_else(|error| panic!("{error}")), [true, false, false, false, true]);
+        let belong = world.storage.files_of_contact(&b, contact.id, &files).await;
+        assert_eq!(belong.unwrap_or_else(|error| panic!("{error}")), [false; 5]);
+        let belong = world.storage.files_of_contact(&a, contact.id, &[]).await;
+        assert_eq!(belong.unwrap_or_else(|error| panic!("{error}")), [false; 0]);
     });
 }
 

@@ -102,8 +102,8 @@ pub(in crate::conformance) fn template_lists_sort_and_page(backend: &mut dyn Bac
         assert_eq!((numbers(&active), active.total), (vec![4, 3], 5));
         assert_eq!(active.templates[0].field_count, 4);
         let position = TemplatePosition::of(&active.templates[0]);
-        let behind = world.templates(&a, true, Window::After { position, limit: 2 }).await;
-        assert_eq!((numbers(&behind), behind.total), (vec![3, 5], 5));
+        let following = world.templates(&a, true, Window::After { position, limit: 2 }).await;
+        assert_eq!((numbers(&following), following.total), (vec![3, 5], 5));
         let renamed = world.template(&a, TemplateId::from_bytes([2; 12])).await.expect("a template");
         world.replace(&next(&renamed, 100, |template| template.name = parsed("zz"))).await;
         let all = world.templates(&a, true, Window::Page { offset: 0, limit: 100 }).await;

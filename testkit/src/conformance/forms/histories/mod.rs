@@ -32,7 +32,7 @@ const FILES: u64 = 6;
 type Outcome<T> = Result<T, String>;
 
 struct Run<'b> {
-    dice: SplitMix64,
+    random: SplitMix64,
     backend: &'b mut dyn Backend,
     storage: Option<Arc<dyn ConversationStorage>>,
     memory: MemoryStorage,
@@ -112,7 +112,7 @@ impl<'b> Run<'b> {
     fn new(backend: &'b mut dyn Backend, world: &'b World, prefix: String) -> Self {
         let other = agent_id(&format!("{prefix}-other"));
         let mut run = Run {
-            dice: SplitMix64(0),
+            random: SplitMix64(0),
             storage: Some(backend.storage()),
             backend,
             memory: MemoryStorage::new(),
@@ -175,26 +175,26 @@ impl<'b> Run<'b> {
     }
 
     fn step(&mut self, seed: u64) -> Outcome<()> {
-        self.dice = SplitMix64(seed);
+        self.random = SplitMix64(seed);
         self.clock += 1;
-        match self.dice.below(40) {
+        match self.random.below(40) {
             0..=4 => self.change_contact()?,
             5..=9 => self.change_template()?,
             10..=20 => self.submit()?,
             21..=31 => self.update()?,
             32..=33 => self.change_file()?,
-            34 if self.dice.one_in(3) => {
-                let id = self.dice.contact();
+            34 if self.random.one_in(3) => {
+                let id = self.random.contact();
                 let audit = self.entry(AuditAction::ContactErase, &id.to_string());
                 both!(self, erase_contact(&self.agent, id, &audit))?;
             }
-            35 if self.dice.one_in(10) => self.delete_agent()?,
-            36 if self.dice.one_in(5) => {
+            35 if self.random.one_in(10) => self.delete_agent()?,
+            36 if self.random.one_in(5) => {
                 self.storage = None;
                 self.backend.reopen();
                 self.storage = Some(self.backend.storage());
             }
-            37 if self.dice.one_in(5) => self.check()?,
+            37 if self.random.one_in(5) => self.check()?,
             _ => {}
         }
         self.read()
@@ -208,48 +208,48 @@ impl<'b> Run<'b> {
 
     /// One of a few instants, so that ties occur.
     fn instant(&mut self) -> Timestamp {
-        at(self.dice.below(6) as i64)
+        at(self.random.below(6) as i64)
     }
 
     fn window<P>(&mut self, position: Option<P>) -> Window<P> {
-        let limit = self.dice.below(8) as u32;
+        let limit = self.random.below(8) as u32;
         match position {
-            Some(position) if self.dice.one_in(2) => Window::After { position, limit },
-            _ => Window::Page { offset: self.dice.below(6), limit },
+            Some(position) if self.random.one_in(2) => Window::After { position, limit },
+            _ => Window::Page { offset: self.random.below(6), limit },
         }
     }
 
     fn read(&mut self) -> Outcome<()> {
-        let agent = if self.dice.one_in(12) { self.other.clone() } else { self.agent.clone() };
+        let agent = if self.random.one_in(12) { self.other.clone() } else { self.agent.clone() };
         let (contact, template, submission) =
-            (self.dice.contact(), self.dice.template(), self.dice.submission());
+            (self.random.contact(), self.random.template(), self.random.submission());
         both!(self, submission(&agent, submission))?;
         both!(self, template(&agent, template))?;
-        both!(self, template_version(&agent, template, self.dice.0 % 6))?;
+        both!(self, template_version(&agent, template, self.random.0 % 6))?;
         both!(self, head_submission(&agent, contact, template))?;
         for include_drafts in [false, true] {
             both!(self, latest_submission(&agent, &LatestQuery { contact, template, include_drafts }))?;
         }
         let names = ["aufnahme", "intake", "zoe", "b"];
-        let position = TemplatePosition { name_key: self.dice.pick(&names).to_owned(), id: template };
-        let query = TemplateQuery { only_active: self.dice.one_in(2), window: self.window(Some(position)) };
+        let position = TemplatePosition { name_key: self.random.pick(&names).to_owned(), id: template };
+        let query = TemplateQuery { only_active: self.random.one_in(2), window: self.window(Some(position)) };
         both!(self, templates(&agent, &query))?;
         for _ in 0..2 {
-            let dice = &mut self.dice;
+            let random = &mut self.random;
             let filter = SubmissionFilter {
-                contact: (!dice.one_in(4)).then_some(contact),
-                template: dice.one_in(3).then_some(template),
-                status: dice.one_in(4).then(|| dice.pick(&SubmissionStatus::ALL)),
-                include_superseded: dice.one_in(2),
-                client_id: dice.one_in(5).then(|| dice.pick(&["x", "X y", "é", "none"]).to_owned()),
+                contact: (!random.one_in(4)).then_some(contact),
+                template: random.one_in(3).then_some(template),
+                status: random.one_in(4).then(|| random.pick(&SubmissionStatus::ALL)),
+                include_superseded: random.one_in(2),
+                client_id: random.one_in(5).then(|| random.pick(&["x", "X y", "é", "none"]).to_owned()),
             };
-            let position = SubmissionPosition { created_at: self.instant(), id: self.dice.submission() };
+            let position = SubmissionPosition { created_at: self.instant(), id: self.random.submission() };
             let query = SubmissionQuery { filter, window: self.window(Some(position)) };
             both!(self, submissions(&agent, &query))?;
         }
-        let files = [self.dice.file(), self.dice.file()];
+        let files = [self.random.file(), self.random.file()];
         both!(self, files_of_contact(&agent, contact, &files))?;
-        let key = ReplayKey([self.dice.below(5) as u8; 32]);
+        let key = ReplayKey([self.random.below(5) as u8; 32]);
         both!(self, replay(&agent, &key, at(self.clock)))?;
         Ok(())
     }
@@ -317,8 +317,8 @@ pub fn compare_forms(backend: &mut dyn Backend, first_seed: u64, histories: u64,
     let mut runs = Runs { backend, world, count: 0 };
     let mut seen = Seen::new();
     for seed in first_seed..first_seed + histories {
-        let mut dice = SplitMix64(seed);
-        let history: Vec<u64> = (0..steps).map(|_| dice.next_u64()).collect();
+        let mut random = SplitMix64(seed);
+        let history: Vec<u64> = (0..steps).map(|_| random.next_u64()).collect();
         match runs.run(&history) {
             Ok(methods) => seen.extend(methods),
             Err(failure) => {
